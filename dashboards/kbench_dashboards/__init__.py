@@ -1,0 +1,1 @@
+"""Report sections and MLflow views that come with kbench."""

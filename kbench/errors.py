@@ -1,0 +1,40 @@
+"""The errors a user can meet, each with one clear message and no traceback.
+
+::
+
+    KbenchError              something the user can mend; exit code 2
+    ├── SuiteError           a suite file or a filter asks for what does not exist
+    ├── DatasetError         data cannot be had, or are not what they claim to be
+    ├── PluginError          a plugin breaks the contract of its hook
+    └── StoreError           the MLflow store cannot be opened, read or written
+"""
+
+
+class KbenchError(Exception):
+    """Base of every error that the command line shows as one message."""
+
+
+class SuiteError(KbenchError):
+    """A suite file, a name or a filter is wrong.
+
+    Parameters
+    ----------
+    problems : sequence of str
+        One line per mistake: the place, what was found, what is allowed.
+    """
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+class DatasetError(KbenchError):
+    """A dataset cannot be had: which one, what happened, what to do."""
+
+
+class PluginError(KbenchError):
+    """A plugin breaks the contract of its hook."""
+
+
+class StoreError(KbenchError):
+    """The MLflow store cannot be opened, read or written."""

@@ -1,0 +1,1 @@
+"""Suite files that come with kbench."""
