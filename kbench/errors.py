@@ -5,6 +5,7 @@
     KbenchError              something the user can mend; exit code 2
     ├── SuiteError           a suite file or a filter asks for what does not exist
     ├── DatasetError         data cannot be had, or are not what they claim to be
+    │   └── SourceUnreachable   the server behind a source does not answer
     ├── PluginError          a plugin breaks the contract of its hook
     └── StoreError           the MLflow store cannot be opened, read or written
 """
@@ -30,6 +31,10 @@ class SuiteError(KbenchError):
 
 class DatasetError(KbenchError):
     """A dataset cannot be had: which one, what happened, what to do."""
+
+
+class SourceUnreachable(DatasetError):
+    """The server behind a source does not answer, so asking for more is in vain."""
 
 
 class PluginError(KbenchError):

@@ -1,0 +1,42 @@
+"""The canonical form of what decides a number: hashed into keys, sent to tasks."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+from kbench.records import Protocol, Ref, Search
+
+
+def to_json(value: Any) -> Any:
+    """Return a parameter value, ref or protocol as plain JSON values."""
+    if isinstance(value, Ref):
+        return {"name": value.name, "params": {k: to_json(v) for k, v in value.params.items()}}
+    if isinstance(value, Search):
+        return {"search": [to_json(each) for each in value.values]}
+    if isinstance(value, tuple | list):
+        return [to_json(each) for each in value]
+    if isinstance(value, Protocol):
+        return {k: to_json(v) for k, v in dataclasses.asdict(value).items()}
+    return value
+
+
+def from_json(value: Any) -> Any:
+    """Return the parameter value or ref that `to_json` wrote."""
+    if isinstance(value, dict) and "search" in value:
+        return Search(tuple(from_json(each) for each in value["search"]))
+    if isinstance(value, dict):
+        return Ref(value["name"], {k: from_json(v) for k, v in value["params"].items()})
+    if isinstance(value, list):
+        return tuple(from_json(each) for each in value)
+    return value
+
+
+def dumps(value: Any) -> str:
+    """Write plain JSON values the one way that hashes are taken of.
+
+    >>> dumps({"b": 1.0, "a": [True, None]})
+    '{"a":[true,null],"b":1.0}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,216 @@
+"""Row indices of every protocol.
+
+Split `i` depends only on the protocol, the data and `i`: splits can be added
+later, and adding a method changes none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import DatasetError
+from kbench.records import Dataset, Protocol, Split
+
+
+def derive_seed(*parts: object) -> int:
+    """Return a 32-bit seed that depends on all parts and on nothing else.
+
+    One call per axis (data, split, map, learner) keeps the axes apart: adding
+    a method changes no other number.
+
+    Examples
+    --------
+    >>> derive_seed(0, "iris", 3) == derive_seed(0, "iris", 3)
+    True
+    >>> derive_seed(0, "iris", 3) == derive_seed(0, "iris", 4)
+    False
+    """
+    text = "\x1f".join(map(str, parts))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
+
+
+def default_n_splits(protocol: Protocol, dataset: Dataset | None = None) -> int:
+    """Return how many splits are computed where the suite does not say."""
+    if protocol.splits == "official":
+        return len(dataset.splits) if dataset is not None else 1
+    return 10 if protocol.splits == "holdout" else protocol.n_folds
+
+
+def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
+    """Return one split of a dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    protocol : Protocol
+        Of which `splits`, the sizes, `n_folds` and `seed` matter.
+    index : int
+        Number of the split, from 0. Beyond `n_folds`, K-fold is repeated with
+        another seed.
+
+    Raises
+    ------
+    DatasetError
+        The data cannot be split so: too few rows, or no official split of
+        that number.
+    """
+    y = np.asarray(dataset.y)
+    if protocol.splits == "official":
+        if index >= len(dataset.splits):
+            raise DatasetError(
+                f"{dataset.name} comes with {len(dataset.splits)} splits of its own; "
+                f"split {index} was asked for"
+            )
+        train, test = dataset.splits[index].train, dataset.splits[index].test
+        unlabelled = dataset.splits[index].unlabelled
+        seed = derive_seed(protocol.seed, "official", dataset.checksum, index)
+    elif protocol.splits == "holdout":
+        seed = derive_seed(protocol.seed, "holdout", dataset.checksum, index)
+        train, test = _holdout(y, protocol, np.random.default_rng(seed), dataset.name)
+        unlabelled = np.empty(0, dtype=np.intp)
+    else:
+        repeat, fold = divmod(index, protocol.n_folds)
+        seed = derive_seed(protocol.seed, protocol.splits, dataset.checksum, repeat)
+        groups = row_groups(dataset.X) if protocol.splits == "group_duplicates" else None
+        train, test = list(stratified_folds(y, protocol.n_folds, seed, groups))[fold]
+        unlabelled = np.empty(0, dtype=np.intp)
+    if protocol.unlabelled_size:
+        rng = np.random.default_rng(derive_seed(seed, "unlabelled"))
+        count = _count(protocol.unlabelled_size, len(train))
+        if count >= len(train):
+            raise DatasetError(
+                f"{dataset.name}: unlabelled_size {protocol.unlabelled_size} leaves none of the "
+                f"{len(train)} training rows"
+            )
+        order = rng.permutation(len(train))
+        unlabelled, train = np.sort(train[order[:count]]), np.sort(train[order[count:]])
+    return Split(index, train, test, unlabelled)
+
+
+def stratified_folds(
+    y: np.ndarray, n_folds: int, seed: int, groups: np.ndarray | None = None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield training and test rows of a stratified K-fold.
+
+    A class with fewer members than folds is spread over as many folds as it
+    has members, and every fold keeps the others in training; the caller warns.
+
+    Parameters
+    ----------
+    y : ndarray of int, shape (n_samples,)
+        Labels.
+    n_folds : int
+        At least 2, at most `n_samples`.
+    seed : int
+    groups : ndarray of int, shape (n_samples,), optional
+        Rows of one group stay together.
+
+    Raises
+    ------
+    DatasetError
+        There are fewer rows (or groups) than folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [test.tolist() for _, test in stratified_folds(np.array([0, 0, 1, 1]), 2, seed=0)]
+    [[0, 2], [1, 3]]
+    """
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    n_units = len(y) if groups is None else len(np.unique(groups))
+    if n_units < n_folds:
+        what = "rows" if groups is None else "different rows"
+        raise DatasetError(f"{n_folds} folds need at least as many {what}; there are {n_units}")
+    if groups is not None:
+        splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+        yield from splitter.split(np.zeros(len(y)), y, groups)
+        return
+    # scikit-learn's refuses when all classes are smaller than n_folds. Dealing
+    # the rows of one class after the other round the folds always works, and
+    # keeps the folds' sizes within one of each other.
+    rng = np.random.default_rng(seed)
+    shuffled = rng.permutation(len(y))
+    by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
+    fold_of = np.empty(len(y), dtype=np.intp)
+    fold_of[by_class] = np.arange(len(y)) % n_folds
+    for fold in range(n_folds):
+        yield np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+
+
+def rare_classes(y: np.ndarray, n_folds: int) -> list[int]:
+    """Return the classes with fewer members than folds."""
+    labels, counts = np.unique(y, return_counts=True)
+    return [int(k) for k in labels[counts < n_folds]]
+
+
+def row_groups(X: Any) -> np.ndarray:
+    """Number the distinct rows of a matrix; equal rows get equal numbers.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+        NaN equals NaN, and -0.0 equals 0.0.
+
+    Returns
+    -------
+    ndarray of int, shape (n_samples,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> row_groups(np.array([[1., 2], [0, 0], [1, 2]]))
+    array([1, 0, 1])
+    """
+    if hasattr(X, "indptr"):
+        X = X.sorted_indices()
+        X.eliminate_zeros()
+        data = X.data + 0.0
+        keys = [
+            X.indices[a:b].tobytes() + data[a:b].tobytes()
+            for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        ]
+        _, numbers = np.unique(np.array(keys, dtype=object), return_inverse=True)
+        return np.asarray(numbers).reshape(-1)
+    # adding 0.0 turns -0.0 into 0.0; one NaN pattern stands for all
+    rows = np.ascontiguousarray(X) + 0.0
+    if rows.dtype.kind == "f":
+        rows[np.isnan(rows)] = np.nan
+    if not rows.shape[1]:
+        return np.zeros(len(rows), dtype=np.intp)
+    whole_rows = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
+    _, numbers = np.unique(whole_rows, return_inverse=True)
+    return np.asarray(numbers).reshape(-1)
+
+
+def _count(size: float | int, n: int) -> int:
+    """Turn a share (a float below 1) or a number of rows into a number of rows."""
+    return round(size * n) if isinstance(size, float) and size < 1 else int(size)
+
+
+def _holdout(
+    y: np.ndarray, protocol: Protocol, rng: np.random.Generator, name: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Stratified random holdout: both parts' class counts are as even as can be."""
+    n = len(y)
+    n_test = _count(protocol.test_size, n)
+    n_train = n - n_test if protocol.train_size is None else _count(protocol.train_size, n)
+    if n_test < 1 or n_train < 1 or n_test + n_train > n:
+        raise DatasetError(
+            f"{name} has {n} rows; train_size {protocol.train_size} and test_size "
+            f"{protocol.test_size} need {max(n_train, 1) + max(n_test, 1)}"
+        )
+    # Spreading every class evenly over [0, 1) and cutting there gives each part
+    # its share of every class; the jitter decides who gets the odd row.
+    shuffled = rng.permutation(n)
+    place = np.empty(n)
+    for label in np.unique(y):
+        members = shuffled[y[shuffled] == label]
+        place[members] = (np.arange(len(members)) + rng.random()) / len(members)
+    order = shuffled[np.argsort(place[shuffled], kind="stable")]
+    test, train = order[:n_test], order[n_test : n_test + n_train]
+    return np.sort(train), np.sort(test)
