@@ -1,0 +1,830 @@
+"""Datasets in canonical form, as memory-mapped files named by their content.
+
+One folder per dataset, whatever its source::
+
+    <root>/
+      <checksum>/         meta.json, X.npy (or the three parts of a CSR matrix),
+                          y.npy, row_ids.npy, splits
+      manifest/           (source, parameters, code) -> checksum, one small file each
+      verified/           when the files of an entry were last read through
+      damaged/            entries that failed a check, moved aside
+
+Arrays are plain ``.npy`` files and everything else is JSON: nothing is ever
+unpickled. Several processes may use one cache at once. An entry is written
+under a temporary name, flushed to disk and renamed, so that it is there as a
+whole or not at all, and every process maps the same pages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import DatasetError
+from kbench.records import Dataset, Ref, Split
+
+FORMAT = 1
+"""Version of the layout of an entry; another version is fetched anew."""
+
+TRUST_S = 24 * 3600
+"""Seconds for which files that were read through, and whose size, time and
+inode have not changed since, are not read through again."""
+
+MAP_FROM = 1 << 16
+"""Bytes from which a file is memory-mapped; below, reading is as cheap."""
+
+CHUNK = 1 << 20
+"""Values looked at together, to bound the memory of checks (8 MB)."""
+
+_CHECKSUM = re.compile(r"[0-9a-f]{64}")
+
+
+# ---------------------------------------------------------------------------
+# The canonical form
+# ---------------------------------------------------------------------------
+
+
+def check_dataset(dataset: Dataset) -> Dataset:
+    """Check that a dataset is in canonical form, and bring its arrays to it.
+
+    Integers and truth values in `X` become float64; sparse input becomes a CSR
+    matrix with sorted indices and no stored zeros; the checksum is computed
+    from the content. Nothing else is mended.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        What a source returned.
+
+    Returns
+    -------
+    Dataset
+        The same data: `X` float64 or float32, C-contiguous or CSR; `y` int64.
+
+    Raises
+    ------
+    DatasetError
+        The shapes disagree, a value is infinite, the labels are not exactly
+        0..k-1 with k >= 2, or the names, kinds or splits do not fit.
+
+    Examples
+    --------
+    >>> data = Dataset("xor", X=np.array([[0, 0], [0, 1], [1, 0], [1, 1]]),
+    ...                y=np.array([0, 1, 1, 0]))
+    >>> check_dataset(data).X.dtype
+    dtype('float64')
+    """
+
+    def refuse(why: str) -> DatasetError:
+        return DatasetError(f"dataset {dataset.name!r}: {why}")
+
+    X, y = dataset.X, np.asarray(dataset.y)
+    if len(X.shape) != 2:
+        raise refuse(f"X has {len(X.shape)} dimensions; it must have 2")
+    n, d = X.shape
+    if y.shape != (n,):
+        raise refuse(f"X has {n} rows but y has shape {y.shape}; it must be ({n},)")
+    if n == 0 or d == 0:
+        raise refuse(f"X is empty, shape {X.shape}")
+    if X.dtype.kind not in "fbiu" or X.dtype.itemsize > 8:
+        raise refuse(f"X has dtype {X.dtype}; it must be float64 or float32")
+    X = _canonical_matrix(X)
+    _refuse_infinite(X, dataset, refuse)
+
+    if y.dtype.kind not in "biu":
+        raise refuse(f"y has dtype {y.dtype}; labels must be integers 0..k-1")
+    y = np.ascontiguousarray(y, dtype=np.int64)
+    classes = np.unique(y)
+    k = len(classes)
+    if k < 2:
+        raise refuse(f"all rows have the label {classes[0]}; there must be at least 2 classes")
+    if classes[0] != 0 or classes[-1] != k - 1:
+        raise refuse(
+            f"y has {k} different labels from {classes[0]} to {classes[-1]}; "
+            f"they must be 0..{k - 1}, each present"
+        )
+    for what, values, wanted in (
+        ("feature_names", dataset.feature_names, d),
+        ("feature_kinds", dataset.feature_kinds, d),
+        ("target_names", dataset.target_names, k),
+    ):
+        if len(values) != wanted:
+            raise refuse(f"{what} has {len(values)} entries; it must have {wanted}")
+    unknown = set(dataset.feature_kinds) - {"numeric", "nominal"}
+    if unknown:
+        raise refuse(f"feature_kinds has {sorted(unknown)}; allowed are numeric and nominal")
+    if dataset.role not in ("evaluation", "development"):
+        raise refuse(f"role is {dataset.role!r}; allowed are evaluation and development")
+    if dataset.pairwise and n != d:
+        raise refuse(f"pairwise, but X has shape {X.shape}; a Gram matrix is square")
+
+    row_ids = dataset.row_ids
+    if row_ids is not None:
+        row_ids = np.ascontiguousarray(row_ids, dtype=np.int64)
+        if row_ids.shape != (n,):
+            raise refuse(f"row_ids has shape {row_ids.shape}; it must be ({n},)")
+    splits = []
+    for number, split in enumerate(dataset.splits):
+        parts = [np.asarray(p, dtype=np.int64) for p in (split.train, split.test, split.unlabelled)]
+        rows = np.concatenate(parts)
+        if split.index != number:
+            raise refuse(f"split {number} has index {split.index}; splits are numbered from 0")
+        if len(parts[0]) == 0 or len(parts[1]) == 0:
+            raise refuse(f"split {number} has no training or no test rows")
+        if rows.min() < 0 or rows.max() >= n:
+            raise refuse(f"split {number} names rows outside 0..{n - 1}")
+        if np.intersect1d(parts[1], np.concatenate([parts[0], parts[2]])).size:
+            raise refuse(f"split {number} has rows both in its training and its test part")
+        splits.append(Split(number, *parts))
+    return replace(dataset, X=X, y=y, row_ids=row_ids, splits=tuple(splits), checksum="")
+
+
+def _canonical_matrix(X: Any) -> Any:
+    dtype = X.dtype if X.dtype in (np.float64, np.float32) else np.dtype(np.float64)
+    if not hasattr(X, "tocsr"):
+        return np.ascontiguousarray(X, dtype=dtype)
+    import scipy.sparse
+
+    matrix = scipy.sparse.csr_matrix(X, dtype=dtype, copy=True)
+    matrix.sum_duplicates()  # sorts the indices too
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _chunks(X: Any) -> Iterator[np.ndarray]:
+    """Yield dense blocks of rows, or stretches of the stored values of a CSR matrix."""
+    if hasattr(X, "indptr"):
+        for start in range(0, len(X.data), CHUNK):
+            yield X.data[start : start + CHUNK]
+        return
+    step = max(1, CHUNK // X.shape[1])
+    for start in range(0, len(X), step):
+        yield X[start : start + step]
+
+
+def _refuse_infinite(X: Any, dataset: Dataset, refuse: Any) -> None:
+    for chunk in _chunks(X):
+        if np.isinf(chunk).any():
+            if hasattr(X, "indptr"):
+                columns = np.unique(X.indices[np.isinf(X.data)])
+            else:
+                columns = np.flatnonzero(np.isinf(chunk).any(axis=0))
+            names = ", ".join(str(dataset.feature_names[j]) for j in columns[:5])
+            raise refuse(f"infinite values in the column(s) {names}; mark missing ones as NaN")
+        if dataset.pairwise and np.isnan(chunk).any():
+            raise refuse("a Gram matrix must not have missing values")
+
+
+def missing_by_column(X: Any) -> np.ndarray:
+    """Count the missing values of each column.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+        Inputs; missing values are NaN.
+
+    Returns
+    -------
+    ndarray of int, shape (n_features,)
+        The counts.
+
+    Examples
+    --------
+    >>> missing_by_column(np.array([[1.0, np.nan], [np.nan, np.nan]]))
+    array([1, 2])
+    """
+    counts = np.zeros(X.shape[1], dtype=np.int64)
+    if hasattr(X, "indptr"):
+        np.add.at(counts, X.indices[np.isnan(X.data)], 1)
+        return counts
+    for chunk in _chunks(X):
+        counts += np.isnan(chunk).sum(axis=0)
+    return counts
+
+
+def duplicate_fraction(X: Any) -> float:
+    """Share of the rows that are equal to at least one other row.
+
+    Where it is high, a random split has equal rows on both sides, which favours
+    methods that memorise. Missing values count as equal to each other, and 0 as
+    equal to -0.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+        Inputs.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Notes
+    -----
+    Rows are compared by a 64-bit hash of their values. Among a million
+    different rows, one pair falls together with probability 3e-8.
+
+    Examples
+    --------
+    >>> duplicate_fraction(np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    0.5
+    """
+    if X.shape[0] == 0:
+        return 0.0
+    _, group, counts = np.unique(_row_hashes(X), return_inverse=True, return_counts=True)
+    return float(np.mean(counts[group] > 1))
+
+
+def _row_hashes(X: Any) -> np.ndarray:
+    # the sum over columns of a well mixed hash of (value, column): small
+    # integers as floats have 40 low bits of zero, so that a plain linear hash
+    # of the bits would collide
+    n, d = X.shape
+    salts = np.arange(1, d + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    hashes = np.zeros(n, dtype=np.uint64)
+    if hasattr(X, "indptr"):
+        rows = np.repeat(np.arange(n), np.diff(X.indptr))
+        np.add.at(hashes, rows, _mixed(X.data, salts[X.indices]))
+        return hashes
+    step = max(1, CHUNK // d)
+    for start in range(0, n, step):
+        hashes[start : start + step] = _mixed(X[start : start + step], salts).sum(
+            axis=1, dtype=np.uint64
+        )
+    return hashes
+
+
+def _mixed(values: np.ndarray, salts: np.ndarray) -> np.ndarray:
+    """Hash each value with its salt (the finaliser of SplitMix64)."""
+    plain = np.array(values, dtype=np.float64)
+    plain += 0.0  # -0 becomes 0
+    plain[np.isnan(plain)] = np.nan  # one bit pattern for all of them
+    z: np.ndarray = plain.view(np.uint64) + salts
+    z ^= z >> np.uint64(30)
+    z *= np.uint64(0xBF58476D1CE4E5B9)
+    z ^= z >> np.uint64(27)
+    z *= np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return z
+
+
+# ---------------------------------------------------------------------------
+# The cache
+# ---------------------------------------------------------------------------
+
+
+def default_root() -> Path:
+    """Return the folder of the cache.
+
+    Returns
+    -------
+    Path
+        ``$KBENCH_CACHE_DIR``, else ``$XDG_CACHE_HOME/kbench/data``, else
+        ``~/.cache/kbench/data``.
+    """
+    own = os.environ.get("KBENCH_CACHE_DIR")
+    if own:
+        return Path(own).expanduser().absolute()
+    xdg = os.environ.get("XDG_CACHE_HOME")
+    return (Path(xdg) if xdg else Path.home() / ".cache") / "kbench" / "data"
+
+
+class DataCache:
+    """Canonical datasets on disk, shared by processes, named by their content.
+
+    Parameters
+    ----------
+    root : Path, optional
+        Folder of the cache, made when the first dataset is stored; by default
+        that of `default_root`.
+
+    Notes
+    -----
+    *What is verified when.* The size of every file and the checksum of
+    ``meta.json`` are checked by each `load`. All bytes are hashed (SHA-256) by
+    `verify`, and by `load` where this was last done more than `TRUST_S` (a day)
+    ago, or where the size, modification time or inode of a file has changed
+    since. So a file that was edited is found by the next load, a bit that
+    rotted on the disk within a day of use, and a second load of a large
+    dataset reads nothing but its headers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> cache = DataCache(Path(tempfile.mkdtemp()))
+    >>> data = Dataset("xor", X=np.array([[0., 0], [0, 1], [1, 0], [1, 1]]),
+    ...                y=np.array([0, 1, 1, 0]))
+    >>> checksum = cache.store(data)
+    >>> cache.remember("my-source", {"n": 4}, "code", checksum)
+    >>> cache.lookup("my-source", {"n": 4}, "code") == checksum
+    True
+    >>> cache.load(checksum).X.shape, cache.describe(checksum)["n_classes"]
+    ((4, 2), 2)
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = Path(root) if root is not None else default_root()
+
+    # -- datasets
+
+    def store(self, dataset: Dataset) -> str:
+        """Write a dataset, unless an intact copy is there.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            Any dataset; it is checked by `check_dataset` first.
+
+        Returns
+        -------
+        str
+            Checksum of the content, under which `load` finds it.
+
+        Raises
+        ------
+        DatasetError
+            It is not in canonical form, or the cache cannot be written.
+        """
+        dataset = check_dataset(dataset)
+        checksum = dataset.checksum
+        final = self.root / checksum
+        if final.exists():
+            problem = self._problem(checksum, thorough=True)
+            if problem is None:
+                return checksum
+            self._set_aside(checksum)
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            self._sweep()
+            temporary = _unused(self.root)
+            temporary.mkdir()
+            try:
+                self._write(temporary, dataset)
+                # what another process stored in the meantime has the same content
+                with contextlib.suppress(FileExistsError):
+                    _rename_folder(temporary, final)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+            _sync(self.root)
+        except OSError as error:
+            raise DatasetError(
+                f"dataset {dataset.name!r} cannot be written to the cache {self.root}: "
+                f"{error.strerror or error}. Free some space, or name another folder in "
+                "KBENCH_CACHE_DIR."
+            ) from error
+        self._stamp(checksum)
+        return checksum
+
+    def load(self, checksum: str) -> Dataset:
+        """Read a dataset; its arrays are memory-mapped and read-only.
+
+        Parameters
+        ----------
+        checksum : str
+            What `store` or `lookup` returned.
+
+        Returns
+        -------
+        Dataset
+            The dataset as it was stored.
+
+        Raises
+        ------
+        DatasetError
+            There is no such dataset, or its files are damaged. A damaged entry
+            is moved aside, so that `lookup` no longer finds it and the caller
+            fetches it anew.
+        """
+        problem = self._problem(checksum, thorough=False)
+        if problem is not None:
+            if (self.root / checksum).exists():
+                self._set_aside(checksum)
+            raise DatasetError(problem)
+        folder, meta = self.root / checksum, self._meta(checksum)
+        arrays = {Path(file).stem: _read(folder / file) for file in meta["files"]}
+        if meta["sparse"]:
+            import scipy.sparse
+
+            X = scipy.sparse.csr_matrix(
+                (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]),
+                shape=tuple(meta["shape"]),
+                copy=False,
+            )
+            X.has_sorted_indices = X.has_canonical_format = True  # scipy would look
+        else:
+            X = arrays["X"]
+        splits = []
+        if "splits_sizes" in arrays:
+            ends = np.cumsum(arrays["splits_sizes"])[:-1]
+            parts = np.split(arrays["splits_rows"], ends)
+            splits = [
+                Split(i, *parts[3 * i : 3 * i + 3]) for i in range(len(arrays["splits_sizes"]) // 3)
+            ]
+        return Dataset(
+            name=meta["name"],
+            version=meta["version"],
+            X=X,
+            y=arrays["y"],
+            feature_names=meta["feature_names"],
+            feature_kinds=meta["feature_kinds"],
+            target_names=meta["target_names"],
+            checksum=checksum,
+            source=meta["source"],
+            row_ids=arrays.get("row_ids"),
+            group=meta["group"],
+            role=meta["role"],
+            splits=splits,
+            pairwise=meta["pairwise"],
+        )
+
+    def describe(self, checksum: str) -> Mapping[str, Any]:
+        """Tell what is known of a dataset without reading its arrays.
+
+        Parameters
+        ----------
+        checksum : str
+            What `store` or `lookup` returned.
+
+        Returns
+        -------
+        mapping
+            ``name, version, source, group, role, pairwise, sparse, n_samples,
+            n_features, n_classes, class_counts, n_missing, missing`` (counts by
+            column name, of columns with any), ``duplicate_fraction, n_splits,
+            n_bytes, feature_names, feature_kinds, target_names, checksum``.
+
+        Raises
+        ------
+        DatasetError
+            There is no such dataset, or its description is damaged.
+        """
+        meta = dict(self._meta(checksum))
+        for internal in ("files", "format", "shape"):
+            del meta[internal]
+        return meta
+
+    # -- the manifest
+
+    def lookup(self, source: str, params: Mapping[str, Any], code: str) -> str | None:
+        """Find a dataset by what it is made from, without loading it.
+
+        Parameters
+        ----------
+        source : str
+            Name of the source.
+        params : mapping
+            Parameters of the source. One called ``path`` names a file, whose
+            size and time of modification are compared too.
+        code : str
+            Fingerprint of the code that makes the data.
+
+        Returns
+        -------
+        str or None
+            The checksum; None where the dataset is not in the cache.
+        """
+        record = self.recall(source, params, code)
+        return None if record is None else str(record["checksum"])
+
+    def recall(self, source: str, params: Mapping[str, Any], code: str) -> dict[str, Any] | None:
+        """Find a dataset as `lookup` does, and tell all that is known of it.
+
+        Parameters
+        ----------
+        source, params, code
+            As in `lookup`.
+
+        Returns
+        -------
+        dict or None
+            What `describe` tells, updated with the summary that was given to
+            `remember`: the name, group and role under which *this* source gives
+            data that another may give as well.
+        """
+        try:
+            record = json.loads(self._manifest_file(source, params, code).read_text("utf-8"))
+            checksum = record["checksum"]
+            return {**self.describe(checksum), **record["summary"], "checksum": checksum}
+        except (OSError, ValueError, KeyError, TypeError, DatasetError):
+            return None
+
+    def remember(
+        self, source: str, params: Mapping[str, Any], code: str, checksum: str, **summary: Any
+    ) -> None:
+        """Note which dataset a source gives for its parameters.
+
+        Parameters
+        ----------
+        source, params, code
+            As in `lookup`.
+        checksum : str
+            What `store` returned.
+        **summary
+            JSON values that `recall` gives back, in place of those of
+            `describe` where they have the same name.
+        """
+        record = {
+            "source": source,
+            "params": _plain(params),
+            "code": code,
+            "checksum": checksum,
+            "summary": summary,
+        }
+        _write_text(self._manifest_file(source, params, code), json.dumps(record, indent=1))
+
+    # -- housekeeping
+
+    def entries(self) -> list[Mapping[str, Any]]:
+        """Describe every intact-looking dataset in the cache, by name.
+
+        Returns
+        -------
+        list of mapping
+            As `describe` gives them.
+        """
+        found = []
+        for checksum in self._checksums():
+            with contextlib.suppress(DatasetError):
+                found.append(self.describe(checksum))
+        return sorted(found, key=lambda each: (each["name"], each["checksum"]))
+
+    def verify(self) -> list[str]:
+        """Read every file of the cache through and compare it with its checksum.
+
+        Damaged entries are moved aside, so that they are fetched anew.
+
+        Returns
+        -------
+        list of str
+            One line per problem; empty where all is well.
+        """
+        problems = []
+        for checksum in self._checksums():
+            problem = self._problem(checksum, thorough=True)
+            if problem is not None:
+                problems.append(problem)
+                self._set_aside(checksum)
+        return problems
+
+    def clear(self) -> int:
+        """Remove everything that the cache has written, and nothing else.
+
+        Returns
+        -------
+        int
+            Bytes set free.
+        """
+        freed = 0
+        if not self.root.is_dir():
+            return 0
+        own = [self.root / name for name in ("manifest", "verified", "damaged")]
+        own += [self.root / checksum for checksum in self._checksums()]
+        own += list(self.root.glob(".tmp-*"))
+        for folder in own:
+            if folder.is_dir() and not folder.is_symlink():
+                freed += sum(f.lstat().st_size for f in folder.rglob("*") if f.is_file())
+                shutil.rmtree(folder, ignore_errors=True)
+        return freed
+
+    # -- inside
+
+    def _write(self, folder: Path, dataset: Dataset) -> None:
+        arrays: dict[str, np.ndarray] = {}
+        sparse = hasattr(dataset.X, "indptr")
+        if sparse:
+            arrays["X_data"] = dataset.X.data
+            arrays["X_indices"] = dataset.X.indices
+            arrays["X_indptr"] = dataset.X.indptr
+        else:
+            arrays["X"] = dataset.X
+        arrays["y"] = dataset.y
+        if dataset.row_ids is not None:
+            arrays["row_ids"] = dataset.row_ids
+        if dataset.splits:
+            parts = [p for s in dataset.splits for p in (s.train, s.test, s.unlabelled)]
+            arrays["splits_rows"] = np.concatenate(parts)
+            arrays["splits_sizes"] = np.array([len(p) for p in parts], dtype=np.int64)
+        files = {}
+        for name, array in arrays.items():
+            path = folder / f"{name}.npy"
+            with path.open("wb") as file:
+                np.save(file, array, allow_pickle=False)
+                file.flush()
+                os.fsync(file.fileno())
+            files[path.name] = {"size": path.stat().st_size, "sha256": _digest(path)}
+        missing = missing_by_column(dataset.X)
+        meta: dict[str, Any] = {
+            "format": FORMAT,
+            "checksum": dataset.checksum,
+            "name": dataset.name,
+            "version": str(dataset.version),
+            "source": dataset.source,
+            "group": dataset.group,
+            "role": dataset.role,
+            "pairwise": dataset.pairwise,
+            "sparse": sparse,
+            "shape": list(dataset.X.shape),
+            "n_samples": dataset.X.shape[0],
+            "n_features": dataset.X.shape[1],
+            "n_classes": len(dataset.target_names),
+            "class_counts": np.bincount(dataset.y).tolist(),
+            "n_missing": int(missing.sum()),
+            "missing": {
+                name: count
+                for name, count in zip(
+                    map(str, dataset.feature_names), missing.tolist(), strict=True
+                )
+                if count
+            },
+            "duplicate_fraction": duplicate_fraction(dataset.X),
+            "n_splits": len(dataset.splits),
+            "n_bytes": sum(each["size"] for each in files.values()),
+            "feature_names": [str(name) for name in dataset.feature_names],
+            "feature_kinds": list(dataset.feature_kinds),
+            "target_names": [str(name) for name in dataset.target_names],
+            "files": files,
+        }
+        meta["sha256"] = _meta_digest(meta)
+        with (folder / "meta.json").open("w", encoding="utf-8") as file:
+            json.dump(meta, file)
+            file.flush()
+            os.fsync(file.fileno())
+        _sync(folder)
+
+    def _meta(self, checksum: str) -> Mapping[str, Any]:
+        if not _CHECKSUM.fullmatch(checksum):
+            # also keeps a name from outside from being used as a path
+            raise DatasetError(f"{checksum!r} is not a checksum: 64 hexadecimal digits")
+        file = self.root / checksum / "meta.json"
+        try:
+            meta = json.loads(file.read_text("utf-8"))
+            expected = meta.pop("sha256")
+            intact = meta["format"] == FORMAT and expected == _meta_digest(meta)
+        except FileNotFoundError:
+            raise DatasetError(f"dataset {checksum} is not in the cache {self.root}") from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            intact = False
+        if not intact or meta["checksum"] != checksum:
+            raise DatasetError(f"dataset {checksum} in the cache {self.root}: meta.json is damaged")
+        return meta  # type: ignore[no-any-return]
+
+    def _problem(self, checksum: str, thorough: bool) -> str | None:
+        """Say what is wrong with an entry; note it as verified if all bytes were read."""
+        try:
+            meta = self._meta(checksum)
+        except DatasetError as error:
+            return str(error)
+        folder = self.root / checksum
+        where = f"dataset {meta['name']!r} ({checksum[:12]}) in the cache {self.root}"
+        state = {}
+        for file, facts in meta["files"].items():
+            try:
+                stat = (folder / file).stat()
+            except OSError:
+                return f"{where}: {file} is missing"
+            if stat.st_size != facts["size"]:
+                return f"{where}: {file} has {stat.st_size} bytes instead of {facts['size']}"
+            state[file] = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+        if not thorough and self._is_trusted(checksum, state):
+            return None
+        for file, facts in meta["files"].items():
+            try:
+                digest = _digest(folder / file)
+            except OSError as error:
+                return f"{where}: {file} cannot be read: {error.strerror}"
+            if digest != facts["sha256"]:
+                return f"{where}: the content of {file} has changed since it was stored"
+        self._stamp(checksum, state)
+        return None
+
+    def _is_trusted(self, checksum: str, state: Mapping[str, list[int]]) -> bool:
+        try:
+            stamp = json.loads((self.root / "verified" / f"{checksum}.json").read_text("utf-8"))
+            return bool(stamp["files"] == state and 0 <= time.time() - stamp["time"] < TRUST_S)
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+
+    def _stamp(self, checksum: str, state: Mapping[str, list[int]] | None = None) -> None:
+        with contextlib.suppress(OSError, DatasetError):  # a read-only cache works too
+            if state is None:
+                state = {}
+                for file in self._meta(checksum)["files"]:
+                    stat = (self.root / checksum / file).stat()
+                    state[file] = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+            stamp = json.dumps({"time": time.time(), "files": state})
+            _write_text(self.root / "verified" / f"{checksum}.json", stamp)
+
+    def _set_aside(self, checksum: str) -> None:
+        aside = self.root / "damaged"
+        with contextlib.suppress(OSError):
+            aside.mkdir(exist_ok=True)
+            (self.root / checksum).rename(aside / f"{checksum}-{secrets.token_hex(4)}")
+
+    def _checksums(self) -> list[str]:
+        if not self.root.is_dir():
+            return []
+        return sorted(p.name for p in self.root.iterdir() if _CHECKSUM.fullmatch(p.name))
+
+    def _sweep(self) -> None:
+        """Remove what a killed process left behind, once it is a day old."""
+        for folder in self.root.glob(".tmp-*"):
+            with contextlib.suppress(OSError):
+                if time.time() - folder.stat().st_mtime > 24 * 3600:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def _manifest_file(self, source: str, params: Mapping[str, Any], code: str) -> Path:
+        key = {"source": source, "params": _plain(params), "code": code, "format": FORMAT}
+        path = params.get("path")
+        if isinstance(path, str | os.PathLike):
+            key["file"] = _file_state(Path(path))
+        text = json.dumps(key, sort_keys=True, allow_nan=True)
+        return self.root / "manifest" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+
+
+def _file_state(path: Path) -> list[Any]:
+    path = path.expanduser().absolute()
+    try:
+        stat = path.stat()
+    except OSError:
+        return [str(path)]
+    return [str(path), stat.st_size, stat.st_mtime_ns]
+
+
+def _plain(value: Any) -> Any:
+    """Parameters as JSON values, equal for equal parameters."""
+    if isinstance(value, Ref):
+        return {"name": value.name, "params": _plain(value.params)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
+
+
+def _read(path: Path) -> np.ndarray:
+    mapped = path.stat().st_size >= MAP_FROM
+    loaded = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+    array: np.ndarray = loaded.view(np.ndarray)  # np.memmap's class would spread to results
+    array.flags.writeable = False
+    return array
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _meta_digest(meta: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
+
+
+def _rename_folder(temporary: Path, final: Path) -> None:
+    try:
+        temporary.rename(final)
+    except OSError as error:
+        if final.exists():
+            raise FileExistsError(final) from error
+        raise
+
+
+def _unused(folder: Path) -> Path:
+    # not tempfile, whose names are private: other users may share the cache
+    return folder / f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
+
+
+def _write_text(path: Path, text: str) -> None:
+    """Write a small file as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _unused(path.parent)
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
