@@ -1,0 +1,409 @@
+"""One split of one cell: preprocess, search, fit, time, score.
+
+Nothing here knows of suites, journals or MLflow: the clock cannot include them.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from kbench.preprocessing import missing_rows, refuse_missing
+from kbench.records import Dataset, Protocol, Split
+from kbench.search import (
+    Candidate,
+    Component,
+    Data,
+    SearchResult,
+    fit_map,
+    fit_preprocessing,
+    has_converged,
+    search,
+)
+from kbench.splits import derive_seed, rare_classes, row_groups
+from kbench.splits import split as split_rows
+
+T = TypeVar("T")
+Measure = Callable[[Any, Any, np.ndarray], Mapping[str, float]]
+
+SHORT_S = 0.05
+"""A step shorter than this is repeated, and the median reported."""
+REPEATS = 5
+WARM_UP_ROWS = 200
+GRAM_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Method:
+    """A feature map with a learner, and what else is measured of them.
+
+    Parameters
+    ----------
+    feature_map, learner : Component
+    kernel : callable, optional
+        ``kernel(map, X, Y)``: the Gram matrix which the map approximates.
+    map_measures, learner_measures : callable, optional
+        ``measures(fitted, X, y) -> {name: float}`` on the test part.
+    """
+
+    feature_map: Component
+    learner: Component
+    kernel: Callable[[Any, Any, Any], Any] | None = None
+    map_measures: Measure | None = None
+    learner_measures: Measure | None = None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What one split gave.
+
+    Parameters
+    ----------
+    measures : dict of str to float
+        Accuracy, times in seconds, sizes.
+    details : dict
+        As plain JSON values: the chosen parameters, the scores of the search,
+        warnings, the hash of the split.
+    predictions : ndarray of int, shape (n_test,)
+        Predicted labels of the test rows, in the order of the split.
+    """
+
+    measures: dict[str, float]
+    details: dict[str, Any]
+    predictions: np.ndarray
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Result of a step, with its wall-clock and CPU seconds."""
+
+    value: Any
+    wall: float
+    cpu: float
+
+
+def evaluate(dataset: Dataset, split_index: int, method: Method, protocol: Protocol) -> Evaluation:
+    """Measure one method on one split of one dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    split_index : int
+        Which of the protocol's splits.
+    method : Method
+    protocol : Protocol
+
+    Returns
+    -------
+    Evaluation
+        Among its measures are the times, all in seconds of wall clock (and
+        with ``_cpu`` before ``_s``, of CPU):
+
+        - ``map_fit_time_s``, ``map_transform_time_s`` (of the training part)
+          and ``learner_fit_time_s``; ``fit_time_s`` is their sum;
+        - ``predict_time_s``: transform and predict the test part;
+        - ``search_time_s``: the inner cross-validation, in none of the others.
+
+    Raises
+    ------
+    DatasetError
+        The data cannot be split or have missing values that the protocol does
+        not say how to treat.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+
+    split = split_rows(dataset, protocol, split_index)
+    data, X_test, y_test, rows = _parts(dataset, split, protocol)
+    seed = derive_seed(protocol.seed, dataset.checksum, split_index)
+    notes = _notes(dataset, split, data, protocol)
+
+    found = search(method.feature_map, method.learner, data, protocol, seed)
+    best = found.best
+    _warm_up(method, data, best, seed)
+
+    steps = fit_preprocessing(data, data.X, best.preprocess, method.feature_map.requires)
+    X, X_test = steps.transform(data.X), steps.transform(X_test)
+    unlabelled = None if data.unlabelled is None else steps.transform(data.unlabelled)
+
+    def fitted_map() -> Any:
+        estimator = method.feature_map.build(best.feature_map, derive_seed(seed, "map"))
+        return fit_map(estimator, method.feature_map.supervised, X, data.y, unlabelled)
+
+    def fitted_learner() -> Any:
+        estimator = method.learner.build(best.learner, derive_seed(seed, "learner"))
+        return estimator.fit(Z.value, data.y)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        map_ = timed(fitted_map)
+        Z = timed(lambda: map_.value.transform(X))
+        learner = timed(fitted_learner)
+        Z_test = timed(lambda: map_.value.transform(X_test))
+        predicted = timed(lambda: learner.value.predict(Z_test.value))
+    converged = has_converged(map_.value, caught) and has_converged(learner.value, caught)
+    messages = {str(w.message).strip() for w in caught}
+    if converged:
+        messages -= {str(w.message).strip() for w in caught if w.category is ConvergenceWarning}
+    notes += sorted(messages)[:20]
+
+    measures = {
+        "search_time_s": found.seconds,
+        **_times(map_, Z, learner, Z_test, predicted),
+        **_scores(learner.value, Z_test.value, y_test, predicted.value),
+        **_seen(dataset, split, rows, y_test, predicted.value),
+        **_sizes(map_.value, learner.value, Z_test.value),
+        "converged": float(converged),
+        "search_converged": found.converged,
+        "n_candidates": float(max(len(found.scores), 1)),
+        "n_train": float(len(data.y)),
+        "n_test": float(len(y_test)),
+        "n_features": float(dataset.X.shape[1]),
+    }
+    if method.kernel is not None:
+        measures |= gram_error(method.kernel, map_.value, X_test[:GRAM_ROWS])
+    if method.map_measures is not None:
+        measures |= dict(method.map_measures(map_.value, X_test, y_test))
+    if method.learner_measures is not None:
+        measures |= dict(method.learner_measures(learner.value, Z_test.value, y_test))
+    details = {
+        "chosen": {name: _plain(value) for name, value in best.params.items()},
+        "search": _search_table(found),
+        "at_edge": found.at_edge,
+        "notes": notes,
+        "split_hash": split.digest,
+    }
+    return Evaluation(
+        {name: float(value) for name, value in measures.items()},
+        details,
+        np.asarray(predicted.value, dtype=np.int64),
+    )
+
+
+def timed(step: Callable[[], Any]) -> Timed:
+    """Run a step and report its time; a short step is repeated.
+
+    A step under 50 ms is run up to 5 times, or until 50 ms are spent, and the
+    medians are reported. The garbage collector is off meanwhile.
+    """
+    walls, cpus = [], []
+    was_enabled = gc.isenabled()
+    gc.collect(0)
+    gc.disable()
+    try:
+        while True:
+            wall, cpu = time.perf_counter(), time.process_time()
+            value = step()
+            cpus.append(time.process_time() - cpu)
+            walls.append(time.perf_counter() - wall)
+            if sum(walls) >= SHORT_S or len(walls) >= REPEATS:
+                break
+    finally:
+        if was_enabled:
+            gc.enable()
+    return Timed(value, float(np.median(walls)), float(np.median(cpus)))
+
+
+def _parts(
+    dataset: Dataset, split: Split, protocol: Protocol
+) -> tuple[Data, Any, np.ndarray, np.ndarray]:
+    """Return the training data, the test inputs, labels and row numbers."""
+    X, y = dataset.X, np.asarray(dataset.y)
+    train, test, unlabelled = split.train, split.test, split.unlabelled
+    if dataset.pairwise:
+        return (
+            Data(np.asarray(X)[np.ix_(train, train)], y[train], pairwise=True),
+            np.asarray(X)[np.ix_(test, train)],
+            y[test],
+            test,
+        )
+    if protocol.missing == "error":
+        refuse_missing(dataset)
+    if protocol.missing == "drop_rows":
+        holes = missing_rows(X)
+        train, test, unlabelled = (rows[~holes[rows]] for rows in (train, test, unlabelled))
+    impute = tuple(dataset.feature_kinds) if protocol.missing == "impute" else None
+    return (
+        Data(X[train], y[train], X[unlabelled] if len(unlabelled) else None, impute),
+        X[test],
+        y[test],
+        test,
+    )
+
+
+def _notes(dataset: Dataset, split: Split, data: Data, protocol: Protocol) -> list[str]:
+    """Say what a reader must know of the split: classes too rare for the folds."""
+    notes = []
+    if protocol.splits in ("stratified", "group_duplicates"):
+        rare = rare_classes(np.asarray(dataset.y), protocol.n_folds)
+        if rare:
+            names = ", ".join(dataset.target_names[k] for k in rare[:5])
+            notes.append(f"fewer than {protocol.n_folds} rows of class {names}")
+    absent = np.setdiff1d(np.asarray(dataset.y)[split.test], data.y)
+    if len(absent):
+        names = ", ".join(dataset.target_names[k] for k in absent[:5])
+        notes.append(f"no training row of class {names}, which is in the test part")
+    return notes
+
+
+def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:
+    """One untimed pass over a few rows: first calls load code and fill caches."""
+    rows = np.arange(len(data.y))
+    if len(rows) > WARM_UP_ROWS:
+        # every class must be there, and a prefix of sorted data has one only
+        rng = np.random.default_rng(seed)
+        first = np.unique(data.y, return_index=True)[1]
+        rows = np.union1d(first, rng.permutation(len(rows))[: WARM_UP_ROWS - len(first)])
+    small = replace(data, X=data.rows(rows), y=data.y[rows])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            steps = fit_preprocessing(small, small.X, best.preprocess, method.feature_map.requires)
+            X = steps.transform(small.X)
+            more = None if small.unlabelled is None else steps.transform(small.unlabelled)
+            map_ = method.feature_map.build(best.feature_map, derive_seed(seed, "map"))
+            fit_map(map_, method.feature_map.supervised, X, small.y, more)
+            Z = map_.transform(X)
+            learner = method.learner.build(best.learner, derive_seed(seed, "learner"))
+            learner.fit(Z, small.y).predict(Z)
+    except Exception:
+        # Too few rows for these parameters is no failure of the method; a real
+        # one comes again, on all rows, where it is reported.
+        return
+
+
+def _times(
+    map_: Timed, Z: Timed, learner: Timed, Z_test: Timed, predicted: Timed
+) -> dict[str, float]:
+    times: dict[str, float] = {}
+    for clock, suffix in (("wall", "_s"), ("cpu", "_cpu_s")):
+        fits = [getattr(step, clock) for step in (map_, Z, learner)]
+        names = ("map_fit_time", "map_transform_time", "learner_fit_time")
+        times |= {name + suffix: value for name, value in zip(names, fits, strict=True)}
+        times["fit_time" + suffix] = sum(fits)
+        times["predict_time" + suffix] = getattr(Z_test, clock) + getattr(predicted, clock)
+    return times
+
+
+def _scores(learner: Any, Z: Any, y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
+    hits = predicted == y
+    recalls = [hits[y == label].mean() for label in np.unique(y)]
+    scores = {"accuracy": float(np.mean(hits)), "balanced_accuracy": float(np.mean(recalls))}
+    if hasattr(learner, "predict_proba"):
+        chances = np.asarray(learner.predict_proba(Z))
+        column = np.searchsorted(learner.classes_, y)
+        known = np.isin(y, learner.classes_)
+        given = np.where(known, chances[np.arange(len(y)), np.where(known, column, 0)], 0.0)
+        # a learner that gives 0 to what happens is wrong without bound; the
+        # smallest double keeps the mean finite, as scikit-learn does
+        eps = np.finfo(np.float64).eps
+        scores["log_loss"] = float(-np.log(np.clip(given, eps, 1.0)).mean())
+    return scores
+
+
+def _seen(
+    dataset: Dataset, split: Split, rows: np.ndarray, y: np.ndarray, predicted: np.ndarray
+) -> dict[str, float]:
+    """Measure how many test rows equal a training row, and accuracy on the others."""
+    if dataset.pairwise:
+        return {}
+    groups = row_groups(dataset.X)
+    seen = np.isin(groups[rows], groups[np.concatenate([split.train, split.unlabelled])])
+    measures = {"seen_rows": float(seen.mean())}
+    if not seen.all():
+        measures["accuracy_unseen"] = float(np.mean((predicted == y)[~seen]))
+    return measures
+
+
+def _sizes(map_: Any, learner: Any, Z: Any) -> dict[str, float]:
+    n_rows, n_components = Z.shape
+    nnz = Z.nnz if hasattr(Z, "nnz") else int(np.count_nonzero(Z))
+    return {
+        "n_components": float(n_components),
+        "nnz_per_row": nnz / n_rows,
+        "model_floats": float(stored_numbers([map_, learner])),
+    }
+
+
+def stored_numbers(fitted: Any) -> int:
+    """Count the array elements that fitted estimators keep, sparse zeros left out.
+
+    Follows attributes, lists, tuples and dicts; what compiled objects hide (a
+    k-d tree) is not counted.
+    """
+    seen: set[int] = set()
+    waiting, count = [fitted], 0
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, np.ndarray):
+            fields = len(value.dtype.names or (None,))
+            count += value.size * fields
+        elif hasattr(value, "indptr"):
+            count += value.nnz
+        elif isinstance(value, Mapping):
+            waiting.extend(value.values())
+        elif isinstance(value, list | tuple):
+            waiting.extend(value)
+        elif hasattr(value, "__dict__") and not callable(value) and not isinstance(value, type):
+            waiting.extend(vars(value).values())
+    return count
+
+
+def gram_error(kernel: Callable[[Any, Any, Any], Any], map_: Any, X: Any) -> dict[str, float]:
+    """Measure how near a map's inner products are to the kernel it stands for.
+
+    Parameters
+    ----------
+    kernel : callable
+        ``kernel(map, X, Y) -> Gram matrix``.
+    map_ : fitted transformer
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+        Rows that the map was not fitted on.
+
+    Returns
+    -------
+    dict
+        ``gram_error_frobenius`` and ``gram_error_spectral``, relative to the
+        kernel's Gram matrix; ``effective_dimension``, the trace of
+        K (K + I)^-1: how many directions a regulariser of 1 leaves.
+    """
+    K = np.asarray(kernel(map_, X, X), dtype=np.float64)
+    Z = map_.transform(X)
+    product = Z @ Z.T
+    difference = K - (product.toarray() if hasattr(product, "toarray") else product)
+    spectrum = np.linalg.eigvalsh((K + K.T) / 2)
+    positive = np.clip(spectrum, 0.0, None)
+    largest = float(np.abs(spectrum).max())
+    distance = float(np.abs(np.linalg.eigvalsh((difference + difference.T) / 2)).max())
+    return {
+        "gram_error_frobenius": float(np.linalg.norm(difference) / np.linalg.norm(K)),
+        "gram_error_spectral": distance / largest,
+        "effective_dimension": float((positive / (positive + 1.0)).sum()),
+    }
+
+
+def _search_table(found: SearchResult) -> list[dict[str, Any]]:
+    """Return all scores of a search as plain rows, for the run's artifact."""
+    return [
+        {
+            **{name: _plain(value) for name, value in score.candidate.params.items()},
+            "accuracies": score.accuracies,
+            "converged": all(score.converged),
+            **({"error": score.error} if score.error else {}),
+        }
+        for score in found.scores
+    ]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return value if isinstance(value, str | int | float | bool | None) else repr(value)

@@ -1,0 +1,175 @@
+"""Which code computes a cell: a hash of everything that its modules import.
+
+Imports are followed in the source, by `ast`, without running anything: editing
+a map, or a helper it imports, changes the hash, and nothing stale is reused.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+
+NUMERIC = ("numpy", "scipy", "scikit-learn")
+"""Distributions whose versions are part of every fingerprint."""
+
+
+class Fingerprinter:
+    """Fingerprints of modules; files are read once in its life.
+
+    Parameters
+    ----------
+    own : iterable of str
+        Top-level packages whose files are hashed: kbench's and the plugins'.
+        Of every other distribution, name and version stand for its files.
+
+    Examples
+    --------
+    >>> of = Fingerprinter(["kbench"])
+    >>> of(["kbench.splits"]) == of(["kbench.splits"])
+    True
+    >>> of(["kbench.splits"]) == of(["kbench.canonical"])
+    False
+    """
+
+    def __init__(self, own: Iterable[str]) -> None:
+        self._own = frozenset(own)
+        self._sources: dict[str, Path | None] = {}
+        self._imports: dict[str, tuple[str, ...]] = {}
+        self._digests: dict[Path, str] = {}
+
+    def __call__(self, modules: Iterable[str]) -> str:
+        """Return the hash of all code that the modules reach (hex)."""
+        parts, foreign = set(), set(NUMERIC)
+        for module in self._closure(modules):
+            if self._is_own(module):
+                parts.add(f"{module} {self._digest(module)}")
+            else:
+                foreign.update(self._distributions.get(module.partition(".")[0], ()))
+        parts |= {f"{name} {_version(name)}" for name in foreign}
+        parts.add(f"python {sys.version_info.major}.{sys.version_info.minor}")
+        return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()
+
+    def reached(self, modules: Iterable[str]) -> list[str]:
+        """List the modules whose files are hashed, for explanations and tests."""
+        return sorted(m for m in self._closure(modules) if self._is_own(m))
+
+    def _closure(self, modules: Iterable[str]) -> set[str]:
+        seen: set[str] = set()
+        waiting = list(modules)
+        while waiting:
+            module = waiting.pop()
+            if module in seen:
+                continue
+            seen.add(module)
+            if self._is_own(module):
+                # importing a.b runs a/__init__.py too
+                waiting.extend(_parents(module))
+                waiting.extend(self._imported_by(module))
+        return seen
+
+    def _is_own(self, module: str) -> bool:
+        top = module.partition(".")[0]
+        if top in self._own:
+            return True
+        if top in sys.stdlib_module_names or top in self._distributions:
+            return False
+        # a module of no distribution: a file beside the plugin, say
+        return self._source(top) is not None
+
+    @cached_property
+    def _distributions(self) -> dict[str, list[str]]:
+        found = metadata.packages_distributions()
+        return {top: sorted(set(names)) for top, names in found.items() if top not in self._own}
+
+    def _digest(self, module: str) -> str:
+        path = self._source(module)
+        if path is None:
+            return "absent"
+        if path not in self._digests:
+            self._digests[path] = hashlib.sha256(path.read_bytes()).hexdigest()
+        return self._digests[path]
+
+    def _source(self, module: str) -> Path | None:
+        """Find a module's file without importing it or its parents."""
+        if module not in self._sources:
+            self._sources[module] = self._find(module)
+        return self._sources[module]
+
+    def _find(self, module: str) -> Path | None:
+        parent, _, _ = module.rpartition(".")
+        if not parent:
+            try:
+                spec = importlib.util.find_spec(module)
+            except (ImportError, ValueError):
+                return None
+        else:
+            package = self._source(parent)
+            if package is None or not package.name.startswith("__init__."):
+                return None
+            spec = importlib.machinery.PathFinder.find_spec(module, [str(package.parent)])
+        if spec is None or spec.origin is None or not spec.has_location:
+            return None
+        return Path(spec.origin)
+
+    def _imported_by(self, module: str) -> tuple[str, ...]:
+        if module not in self._imports:
+            path = self._source(module)
+            is_source = path is not None and path.suffix == ".py"
+            self._imports[module] = (
+                tuple(self._statements(module, path)) if path is not None and is_source else ()
+            )
+        return self._imports[module]
+
+    def _statements(self, module: str, path: Path) -> Iterator[str]:
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        for node in _running(ast.parse(path.read_bytes(), filename=str(path))):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                base = node.module or ""
+                if node.level:
+                    name = "." * node.level + base
+                    base = importlib.util.resolve_name(name, package)
+                yield base
+                for alias in node.names:
+                    # `from package import name` may import a module of that name
+                    inner = f"{base}.{alias.name}"
+                    if self._is_own(base) and self._source(inner) is not None:
+                        yield inner
+
+
+def _parents(module: str) -> Iterator[str]:
+    while "." in module:
+        module = module.rpartition(".")[0]
+        yield module
+
+
+def _running(tree: ast.AST) -> Iterator[ast.AST]:
+    """Walk a module without what is there for type checkers only."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.If) and _is_type_checking(node.test):
+            waiting.extend(node.orelse)
+        else:
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
+    return name == "TYPE_CHECKING"
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "absent"
