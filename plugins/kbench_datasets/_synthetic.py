@@ -1,0 +1,255 @@
+"""Synthetic problems of known shape, drawn anew from a seed.
+
+All are development sets: they show what a map can represent, and support no
+claim about real data.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kbench import Dataset
+
+
+def two_moons(n_samples: int = 1000, noise: float = 0.2, seed: int = 0) -> Dataset:
+    """Two interleaving half circles of radius 1 in the plane.
+
+    Parameters
+    ----------
+    n_samples : int, default 1000
+        Rows, half of them in each moon.
+    noise : float, default 0.2
+        Standard deviation of the normal noise on each coordinate.
+    seed : int, default 0
+        Seed of the points.
+
+    Returns
+    -------
+    Dataset
+        Shape (n_samples, 2), two classes.
+
+    Raises
+    ------
+    ValueError
+        A parameter is out of its range.
+
+    Examples
+    --------
+    >>> two_moons(n_samples=100, noise=0.0).X.shape
+    (100, 2)
+    """
+    rng = _start(n_samples, seed, noise=noise)
+    y = np.arange(n_samples) % 2
+    angle = np.pi * rng.random(n_samples)
+    X = np.column_stack([np.cos(angle), np.sin(angle)])
+    X[y == 1] = [1.0, 0.5] - X[y == 1]
+    return _dataset("two-moons", X + noise * rng.standard_normal(X.shape), y, rng)
+
+
+def circles(
+    n_samples: int = 1000, noise: float = 0.1, factor: float = 0.5, seed: int = 0
+) -> Dataset:
+    """Two concentric circles in the plane, the outer one of radius 1.
+
+    Parameters
+    ----------
+    n_samples : int, default 1000
+        Rows, half of them on each circle.
+    noise : float, default 0.1
+        Standard deviation of the normal noise on each coordinate.
+    factor : float, default 0.5
+        Radius of the inner circle, between 0 and 1.
+    seed : int, default 0
+        Seed of the points.
+
+    Returns
+    -------
+    Dataset
+        Shape (n_samples, 2), two classes; 1 is the inner circle.
+
+    Raises
+    ------
+    ValueError
+        A parameter is out of its range.
+
+    Examples
+    --------
+    >>> data = circles(n_samples=10, noise=0.0, factor=0.25)
+    >>> np.linalg.norm(data.X[data.y == 1], axis=1).round(6)
+    array([0.25, 0.25, 0.25, 0.25, 0.25])
+    """
+    if not 0 < factor < 1:
+        raise ValueError(f"factor={factor!r} must lie between 0 and 1")
+    rng = _start(n_samples, seed, noise=noise)
+    y = np.arange(n_samples) % 2
+    angle = 2 * np.pi * rng.random(n_samples)
+    X = np.column_stack([np.cos(angle), np.sin(angle)]) * np.where(y == 1, factor, 1.0)[:, None]
+    return _dataset("circles", X + noise * rng.standard_normal(X.shape), y, rng)
+
+
+def checkerboard(
+    n_samples: int = 1000,
+    n_features: int = 2,
+    n_cells: int = 4,
+    noise: float = 0.0,
+    seed: int = 0,
+) -> Dataset:
+    """Uniform points in the unit cube, coloured like a chessboard.
+
+    Parameters
+    ----------
+    n_samples : int, default 1000
+        Rows.
+    n_features : int, default 2
+        Dimension.
+    n_cells : int, default 4
+        Fields along each axis.
+    noise : float, default 0
+        Share of the labels that are flipped, below 0.5: the best possible
+        accuracy is 1 - noise.
+    seed : int, default 0
+        Seed of the points and of the flipped labels.
+
+    Returns
+    -------
+    Dataset
+        Shape (n_samples, n_features), two classes.
+
+    Raises
+    ------
+    ValueError
+        A parameter is out of its range.
+
+    Examples
+    --------
+    >>> data = checkerboard(n_samples=200)
+    >>> bool(np.all(data.y == np.floor(4 * data.X).sum(axis=1) % 2))
+    True
+    """
+    _at_least("n_features", n_features, 1)
+    _at_least("n_cells", n_cells, 2)
+    rng = _start(n_samples, seed)
+    X = rng.random((n_samples, n_features))
+    y = np.floor(n_cells * X).sum(axis=1).astype(np.int64) % 2
+    return _dataset("checkerboard", X, _flipped(y, noise, rng), rng)
+
+
+def polytope(
+    n_samples: int = 1000,
+    n_features: int = 2,
+    n_halfspaces: int = 5,
+    margin: float = 0.05,
+    noise: float = 0.0,
+    seed: int = 0,
+) -> Dataset:
+    """Tell the inside of a random polytope from its outside, with a margin.
+
+    Points are uniform in the unit ball. The polytope is the intersection of
+    halfspaces w.x <= b, w uniform on the sphere and b uniform in [0.05, 0.95].
+    Points inside by at least `margin` are labelled 1, those outside by at least
+    `margin` 0, others are discarded. Polytopes that leave less than a tenth of
+    the points to a class are drawn again.
+
+    Parameters
+    ----------
+    n_samples : int, default 1000
+        Rows.
+    n_features : int, default 2
+        Dimension.
+    n_halfspaces : int, default 5
+        Halfspaces whose intersection is the polytope.
+    margin : float, default 0.05
+        Width of the empty strip on either side of the boundary, in [0, 0.5).
+    noise : float, default 0
+        Share of the labels that are flipped, below 0.5.
+    seed : int, default 0
+        Seed of the polytope, the points and the flipped labels.
+
+    Returns
+    -------
+    Dataset
+        Shape (n_samples, n_features), two classes.
+
+    Raises
+    ------
+    ValueError
+        A parameter is out of its range, or a hundred polytopes of this kind
+        left hardly any point to one class.
+
+    References
+    ----------
+    Gottlieb, Kaufman, Kontorovich and Nivasch, "Nested Barycentric Coordinate
+    System as an Explicit Feature Map", experiments, "Non-convex polytope
+    approximation".
+
+    Examples
+    --------
+    >>> data = polytope(n_samples=300)
+    >>> bool(np.linalg.norm(data.X, axis=1).max() <= 1)
+    True
+    """
+    _at_least("n_features", n_features, 1)
+    _at_least("n_halfspaces", n_halfspaces, 1)
+    if not 0 <= margin < 0.5:
+        raise ValueError(f"margin={margin!r} must lie in [0, 0.5)")
+    rng = _start(n_samples, seed)
+    for _ in range(100):
+        W = rng.standard_normal((n_halfspaces, n_features))
+        W /= np.linalg.norm(W, axis=1, keepdims=True)
+        b = rng.uniform(0.05, 0.95, n_halfspaces)
+        depth = _depth(_in_ball(1000, n_features, rng), W, b)
+        if min(np.mean(depth >= margin), np.mean(depth <= -margin)) >= 0.1:
+            break
+    else:
+        raise ValueError(
+            f"n_features={n_features!r}, n_halfspaces={n_halfspaces!r}, margin={margin!r}: no "
+            "random polytope has a tenth of the ball inside and a tenth outside; take fewer "
+            "halfspaces or a smaller margin"
+        )
+    kept: list[np.ndarray] = []
+    while sum(map(len, kept)) < n_samples:
+        X = _in_ball(n_samples, n_features, rng)
+        kept.append(X[np.abs(_depth(X, W, b)) >= margin])
+    X = np.concatenate(kept)[:n_samples]
+    y = (_depth(X, W, b) > 0).astype(np.int64)
+    return _dataset("polytope", X, _flipped(y, noise, rng), rng)
+
+
+def _depth(X: np.ndarray, W: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Smallest slack over the halfspaces: positive inside, negative outside."""
+    return (b - X @ W.T).min(axis=1)
+
+
+def _in_ball(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+    X = rng.standard_normal((n, d))
+    return X * (rng.random(n) ** (1 / d) / np.linalg.norm(X, axis=1))[:, None]
+
+
+def _start(n_samples: int, seed: int, noise: float = 0.0) -> np.random.Generator:
+    _at_least("n_samples", n_samples, 4)
+    _at_least("seed", seed, 0)
+    if not noise >= 0:
+        raise ValueError(f"noise={noise!r} must not be negative")
+    return np.random.default_rng(seed)
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
+
+
+def _flipped(y: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
+    if not 0 <= noise < 0.5:
+        raise ValueError(f"noise={noise!r} must lie in [0, 0.5)")
+    return np.where(rng.random(len(y)) < noise, 1 - y, y)
+
+
+def _dataset(name: str, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Dataset:
+    order = rng.permutation(len(y))
+    return Dataset(
+        name=name,
+        X=np.ascontiguousarray(X[order]),
+        y=y[order].astype(np.int64),
+        source="synthetic",
+        role="development",
+    )
