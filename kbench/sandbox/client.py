@@ -227,7 +227,6 @@ class _Supervisor:
             "parent": os.getpid(),
             "preload": list(preload),
             "probe_s": PROBE_S,
-            "threads": threads,
         }
         environment = dict(os.environ)
         environment |= dict.fromkeys(_THREAD_VARIABLES, str(threads))
@@ -282,10 +281,11 @@ class _Supervisor:
             # with it, but not what they have forked.
             for pid in processes.marked(f"{MARK}={self._mark}"):
                 processes.kill(pid)
-            with self._control, self._messages, contextlib.suppress(OSError):
+            with self._control, contextlib.suppress(OSError):
                 self._ready = self._control.recv(1, socket.MSG_DONTWAIT) == b"R"
-                self._messages.seek(0)
-                self._said = self._messages.read().decode(errors="replace")[-4000:]
+            with self._messages as messages:
+                messages.seek(0)
+                self._said = messages.read().decode(errors="replace")[-4000:]
             self._end = processes.signal_name(-code) if code < 0 else f"exit code {code}"
             return self._end
 

@@ -1,0 +1,299 @@
+"""The write-ahead log: what has been computed survives whatever comes after.
+
+One file per user and machine, one JSON object per line. A line counts once it
+is complete and its checksum fits; what a kill, a full disk or a bad sector
+leaves behind is skipped and counted. Nothing is ever rewritten.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from kbench.machine import machine_id
+
+_CHECKSUM = ',"crc":"%08x"}\n'
+_CHECKSUM_LENGTH = len(_CHECKSUM % 0)
+_POLL_S = 0.1
+
+
+def state_folder() -> Path:
+    """Folder of what kbench remembers on this machine for this user.
+
+    ``$KBENCH_STATE_DIR/<machine id>``, or ``$XDG_STATE_HOME/kbench/<machine
+    id>``, or ``~/.local/state/kbench/<machine id>``: a home folder may be
+    shared by machines, times may not.
+    """
+    if own := os.environ.get("KBENCH_STATE_DIR"):
+        return Path(own) / machine_id()
+    base = os.environ.get("XDG_STATE_HOME")
+    return (Path(base) if base else Path.home() / ".local/state") / "kbench" / machine_id()
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a lock.
+
+    Parameters
+    ----------
+    pid : int
+        Its process.
+    host : str
+        Its machine.
+    command : str
+        What it was started as.
+    since : float
+        Unix time at which it got the lock.
+    """
+
+    pid: int
+    host: str
+    command: str
+    since: float
+
+
+class Journal:
+    """An append-only log of JSON lines, safe for several processes and threads.
+
+    Parameters
+    ----------
+    path : Path, optional
+        The file, ``journal.jsonl`` in `state_folder` by default. Blobs and
+        locks are kept in folders beside it.
+
+    Attributes
+    ----------
+    damaged : int
+        Number of lines that the latest `read` skipped: torn by a kill or
+        changed since they were written.
+
+    Examples
+    --------
+    >>> journal = Journal(Path(tempfile.mkdtemp()) / "journal.jsonl")
+    >>> journal.append("result", task_key="a/0", status="ok", measures={"accuracy": 0.9})
+    >>> journal.results()["a/0"]["measures"]
+    {'accuracy': 0.9}
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = Path(path) if path is not None else state_folder() / "journal.jsonl"
+        self.damaged = 0
+
+    def append(self, kind: str, **fields: Any) -> None:
+        """Write one line; it is on the disk when this returns.
+
+        Parameters
+        ----------
+        kind : str
+            What the line says, such as "result" or "delivered".
+        **fields : plain JSON values
+            NaN and infinities pass; "crc" is reserved.
+
+        Raises
+        ------
+        ValueError
+            If a field is called "crc".
+        TypeError
+            If a value is not JSON.
+        OSError
+            If the disk is full or the file cannot be written. What was
+            written of the line does no harm.
+        """
+        if "crc" in fields:
+            raise ValueError("a field of a journal line cannot be called 'crc': it is reserved")
+        body = json.dumps({"kind": kind, **fields}, separators=(",", ":")).encode("ascii")[:-1]
+        line = body + (_CHECKSUM % zlib.crc32(body)).encode("ascii")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # opened anew each time: a file that was removed must not get lines
+        fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            size = os.fstat(fd).st_size
+            if size and os.pread(fd, 1, size - 1) != b"\n":
+                line = b"\n" + line  # a kill tore the line before
+            written = os.write(fd, line)
+            if written < len(line):  # what is there is a torn line
+                raise OSError(f"only {written} of {len(line)} bytes could be written: {self.path}")
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        if not size:
+            _sync_folder(self.path.parent)
+
+    def read(self) -> Iterator[dict[str, Any]]:
+        """Yield every intact line, oldest first, up to the end of the file now.
+
+        Yields
+        ------
+        dict
+            The line, with its "kind".
+        """
+        self.damaged = 0
+        try:
+            file = self.path.open("rb")
+        except FileNotFoundError:
+            return
+        with file:
+            # No writer is halfway through a line while we look at the size.
+            fcntl.flock(file, fcntl.LOCK_SH)
+            left = os.fstat(file.fileno()).st_size
+            fcntl.flock(file, fcntl.LOCK_UN)
+            for line in file:
+                left -= len(line)
+                if left < 0:
+                    return
+                if (fields := _parse(line)) is not None:
+                    yield fields
+                elif line != b"\n":
+                    self.damaged += 1
+                if left == 0:
+                    return
+
+    def results(self) -> dict[str, dict[str, Any]]:
+        """Return the latest line of kind "result" of each "task_key"."""
+        found = {}
+        for line in self.read():
+            if line["kind"] == "result":
+                found[line["task_key"]] = line
+        return found
+
+    def save_blob(self, task_key: str, name: str, data: bytes) -> None:
+        """Keep a large by-product of a task; do so before its line is written.
+
+        Parameters
+        ----------
+        task_key, name : str
+            The task and what it is, such as "predictions". One that is there
+            already is replaced, at once or not at all.
+        data : bytes
+            The content.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        path = self._blob(task_key, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(fd)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+
+    def load_blob(self, task_key: str, name: str) -> bytes | None:
+        """Return what `save_blob` has kept; None if there is nothing.
+
+        Parameters
+        ----------
+        task_key, name : str
+            As they were given to `save_blob`.
+
+        Returns
+        -------
+        bytes or None
+        """
+        try:
+            return self._blob(task_key, name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    @contextlib.contextmanager
+    def lock(
+        self, name: str, waiting: Callable[[Holder | None], None] | None = None
+    ) -> Iterator[None]:
+        """Hold a lock that one process at a time can have.
+
+        The kernel releases it when the holder ends, however that happens. It
+        is not reentrant.
+
+        Parameters
+        ----------
+        name : str
+            What is locked, say suite and store.
+        waiting : callable, optional
+            Called with the `Holder` when there is one, and again with the next
+            one; with None where it is not known.
+
+        Yields
+        ------
+        None
+            While the lock is held.
+        """
+        short = f"{quote(name, safe='')[:100]}-{zlib.crc32(name.encode()):08x}.lock"
+        path = self.path.parent / "locks" / short
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            told: list[Holder | None] = []
+            while not _try_lock(fd):
+                holder = _read_holder(fd)
+                if waiting is not None and told != [holder]:
+                    told = [holder]
+                    waiting(holder)
+                time.sleep(_POLL_S)
+            _write_holder(fd)
+            yield
+        finally:
+            # Not deleted: someone may be waiting for this very file.
+            os.close(fd)
+
+    def _blob(self, task_key: str, name: str) -> Path:
+        file = f"{quote(task_key, safe='')}.{quote(name, safe='')}"
+        # spread over 256 folders: one with a million entries is slow
+        return self.path.parent / "blobs" / f"{zlib.crc32(task_key.encode()) & 0xFF:02x}" / file
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    body, end = line[:-_CHECKSUM_LENGTH], line[-_CHECKSUM_LENGTH:]
+    if end != (_CHECKSUM % zlib.crc32(body)).encode("ascii"):
+        return None
+    fields: dict[str, Any] = json.loads(body + b"}")
+    return fields
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the name of a new file on the disk too."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _try_lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _write_holder(fd: int) -> None:
+    holder = Holder(os.getpid(), platform.node(), " ".join(sys.argv), time.time())
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, json.dumps(asdict(holder)).encode(), 0)
+
+
+def _read_holder(fd: int) -> Holder | None:
+    with contextlib.suppress(ValueError, TypeError):
+        return Holder(**json.loads(os.pread(fd, 2**16, 0)))
+    return None

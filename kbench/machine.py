@@ -1,0 +1,362 @@
+"""Who computed it, and was it busy: CPU, cores, memory, versions, contention.
+
+Times mean something only together with the machine that took them. Nothing
+heavy is imported here; where the operating system does not tell (outside
+Linux, say), a value is 0, empty or None.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import os
+import platform
+import statistics
+import time
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+_PROC = Path("/proc")
+_CPUS = Path("/sys/devices/system/cpu")
+_CGROUPS = Path("/sys/fs/cgroup")
+_DISTRIBUTIONS = ("kbench-core", "numpy", "scipy", "scikit-learn")
+
+STEAL = 0.02
+"""Share of CPU time taken by other guests of the host from which times are doubted."""
+
+STALLED = 0.2
+"""Share of the time with a process waiting for a CPU from which times are doubted."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What decides how long a computation takes.
+
+    Parameters
+    ----------
+    id : str
+        See `machine_id`.
+    host, cpu, system : str
+        Name of the host, model of its CPU, operating system.
+    physical_cores, logical_cores : int
+        Cores that this process may use: see `physical_cores`, `logical_cores`.
+    memory_mb : float
+        Memory that this process may use, in units of 2**20 bytes; 0 if unknown.
+    versions : dict of str to str
+        See `versions`.
+    """
+
+    id: str
+    host: str
+    cpu: str
+    system: str
+    physical_cores: int
+    logical_cores: int
+    memory_mb: float
+    versions: dict[str, str]
+
+
+def describe() -> Machine:
+    """Describe the machine on which this runs.
+
+    Returns
+    -------
+    Machine
+
+    Examples
+    --------
+    >>> describe().id == machine_id()
+    True
+    """
+    return Machine(
+        id=machine_id(),
+        host=platform.node(),
+        cpu=cpu_model(),
+        system=platform.platform(),
+        physical_cores=physical_cores(),
+        logical_cores=logical_cores(),
+        memory_mb=memory_mb(),
+        versions=versions(),
+    )
+
+
+@cache
+def machine_id() -> str:
+    """Identify the machine, the same in every process and after a restart.
+
+    Returns
+    -------
+    str
+        12 hexadecimal digits: a hash of host name, CPU model and number of
+        cores (all of them, whatever this process may use).
+    """
+    known = f"{platform.node()}\n{cpu_model()}\n{os.cpu_count()}"
+    return hashlib.sha256(known.encode()).hexdigest()[:12]
+
+
+@cache
+def cpu_model() -> str:
+    """Name of the CPU as it gives it itself, such as ``"AMD EPYC 9354"``."""
+    for line in _lines(_PROC / "cpuinfo"):
+        if line.startswith(("model name", "Model")):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def logical_cores() -> int:
+    """Hardware threads that this process may use: affinity and cgroup quota heeded."""
+    return _within_quota(len(_usable()))
+
+
+def physical_cores() -> int:
+    """Cores that this process may use, threads of one core counted once.
+
+    The number of tasks to run beside each other: two threads of a core share
+    its arithmetic units. Affinity and cgroup quota are heeded; where the
+    topology is not known, the number of logical cores.
+    """
+    cores = set()
+    for cpu in _usable():
+        siblings = _text(_CPUS / f"cpu{cpu}/topology/thread_siblings_list")
+        cores.add(siblings or str(cpu))
+    return _within_quota(len(cores))
+
+
+def memory_mb() -> float:
+    """Memory that this process may use, in units of 2**20 bytes; 0 if unknown."""
+    sizes = [size for size in (_meminfo("MemTotal"), _cgroup_memory()) if size]
+    return min(sizes, default=0) / 2**20
+
+
+def available_mb() -> float:
+    """Memory that can be had now without swapping, in units of 2**20 bytes; 0 if unknown."""
+    return _meminfo("MemAvailable") / 2**20
+
+
+def versions() -> dict[str, str]:
+    """Versions of what computes: Python, kbench, numpy, scipy, scikit-learn, BLAS.
+
+    Returns
+    -------
+    dict of str to str
+        By name of the distribution; without those that are not installed.
+        "blas" is the library that numpy was built with.
+    """
+    found = {"python": platform.python_version()}
+    for name in _DISTRIBUTIONS:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    if blas := _blas():
+        found["blas"] = blas
+    return found
+
+
+def calibrate(repeats: int = 7) -> float:
+    """Time a small fixed computation, to compare machines and moments.
+
+    Products of matrices, elementwise functions, and a sort, each as long as
+    the others, on arrays that stay in the cache, small enough for BLAS to use
+    one thread.
+
+    Parameters
+    ----------
+    repeats : int, default 7
+        Number of measurements.
+
+    Returns
+    -------
+    float
+        Median wall-clock seconds of one measurement (near 0.01).
+    """
+    import numpy as np
+
+    matrix = np.random.default_rng(0).standard_normal((60, 60))
+    row = matrix.ravel()
+
+    def work() -> float:
+        start = time.perf_counter()
+        for _ in range(100):
+            matrix @ matrix
+            np.exp(row).sum()
+            np.sort(row)
+        return time.perf_counter() - start
+
+    work()  # loads code and wakes the CPU
+    return statistics.median(work() for _ in range(repeats))
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Counters of the whole machine at one moment; compare two with `contention`.
+
+    Parameters
+    ----------
+    time_s : float
+        Monotonic clock.
+    load : float
+        Mean length of the run queue over the last minute.
+    running : int
+        Processes that run or wait for a CPU now; 0 if unknown.
+    cpu_ticks, steal_ticks : int
+        Time of all CPUs since the start, and the part of it that the host gave
+        to other guests.
+    stalled_s : float or None
+        Seconds since the start in which some process waited for a CPU; None
+        if the kernel does not say.
+    """
+
+    time_s: float
+    load: float
+    running: int
+    cpu_ticks: int
+    steal_ticks: int
+    stalled_s: float | None
+
+
+@dataclass(frozen=True)
+class Contention:
+    """How much the machine was wanted by others between two snapshots.
+
+    Parameters
+    ----------
+    steal : float
+        Share of CPU time that the host gave to other guests.
+    stalled : float or None
+        Share of the time in which some process waited for a CPU.
+    load : float
+        Mean length of the run queue over the last minute.
+    reasons : tuple of str
+        Why times taken meanwhile are not to be believed; empty if they are.
+    """
+
+    steal: float
+    stalled: float | None
+    load: float
+    reasons: tuple[str, ...] = field(default=())
+
+
+def snapshot() -> Snapshot:
+    """Read the counters of the machine (about 0.1 ms)."""
+    ticks = [0] * 10
+    running = 0
+    for line in _lines(_PROC / "stat"):
+        if line.startswith("cpu "):
+            # user, nice, system, idle, iowait, irq, softirq, steal; guests are in user
+            ticks = [int(each) for each in line.split()[1:9]]
+        elif line.startswith("procs_running"):
+            running = int(line.split()[1])
+    stalled = None
+    for line in _lines(_PROC / "pressure/cpu"):
+        if line.startswith("some"):
+            stalled = int(line.rpartition("total=")[2]) / 1e6
+    return Snapshot(
+        time_s=time.monotonic(),
+        load=os.getloadavg()[0],
+        running=running,
+        cpu_ticks=sum(ticks),
+        steal_ticks=ticks[7] if len(ticks) > 7 else 0,
+        stalled_s=stalled,
+    )
+
+
+def contention(before: Snapshot, after: Snapshot, slots: int = 1) -> Contention:
+    """Judge whether times taken between two snapshots can be believed.
+
+    Parameters
+    ----------
+    before, after : Snapshot
+        From `snapshot`, in this order.
+    slots : int, default 1
+        Number of tasks that ran beside each other.
+
+    Returns
+    -------
+    Contention
+
+    Examples
+    --------
+    >>> quiet = Snapshot(0.0, 0.5, 1, 0, 0, 0.0)
+    >>> contention(quiet, Snapshot(10.0, 0.5, 1, 2000, 100, 0.1)).reasons
+    ('5% of the CPU time went to other guests of the host',)
+    """
+    ticks = after.cpu_ticks - before.cpu_ticks
+    steal = (after.steal_ticks - before.steal_ticks) / ticks if ticks > 0 else 0.0
+    elapsed = after.time_s - before.time_s
+    stalled = None
+    if before.stalled_s is not None and after.stalled_s is not None and elapsed > 0:
+        stalled = min(1.0, (after.stalled_s - before.stalled_s) / elapsed)
+
+    cores, physical = logical_cores(), physical_cores()
+    reasons = []
+    if slots > physical:
+        reasons.append(f"{slots} slots on {physical} physical cores")
+    if steal > STEAL:
+        reasons.append(f"{steal:.0%} of the CPU time went to other guests of the host")
+    if stalled is not None and stalled > STALLED:
+        reasons.append(f"processes waited for a CPU during {stalled:.0%} of the time")
+    # counted at the ends only, so that it is used where nothing better is known
+    if stalled is None and min(before.running, after.running) > cores:
+        reasons.append(f"{min(before.running, after.running)} processes on {cores} logical cores")
+    return Contention(steal, stalled, after.load, tuple(reasons))
+
+
+def _usable() -> set[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
+
+
+def _within_quota(cores: int) -> int:
+    """Bound a number of cores by the CPU time that the cgroup may use."""
+    for folder in _cgroup_folders():
+        quota, _, period = _text(folder / "cpu.max").partition(" ")
+        if quota.isdigit() and period.isdigit():
+            cores = min(cores, math.ceil(int(quota) / int(period)))
+    return max(1, cores)
+
+
+def _cgroup_memory() -> int:
+    limits = [_text(folder / "memory.max") for folder in _cgroup_folders()]
+    return min((int(limit) for limit in limits if limit.isdigit()), default=0)
+
+
+def _cgroup_folders() -> list[Path]:
+    """Folder of this process's cgroup (version 2) and those above it."""
+    for line in _lines(_PROC / "self/cgroup"):
+        if line.startswith("0::"):
+            folder = _CGROUPS / line[3:].lstrip("/")
+            return [each for each in (folder, *folder.parents) if each.is_relative_to(_CGROUPS)]
+    return []
+
+
+def _meminfo(name: str) -> int:
+    for line in _lines(_PROC / "meminfo"):
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) * 1024
+    if name == "MemTotal":
+        with contextlib.suppress(OSError, ValueError):
+            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def _blas() -> str:
+    with contextlib.suppress(ImportError, KeyError, TypeError):
+        import numpy as np
+
+        built = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+        return f"{built['name']} {built['version']}"
+    return ""
+
+
+def _lines(path: Path) -> list[str]:
+    return _text(path).splitlines()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""
