@@ -1,1 +1,62 @@
-"""learners."""
+"""Learners: linear, kernel and reference classifiers behind every comparison.
+
+The classes are loaded on first use.
+"""
+
+from kbench import Learner, hookimpl
+
+# Four values of C span what the maps of the suites need, from unit vectors
+# (large C) to thousands of polynomial columns (small C).
+_C = [2.0**-5, 2.0**-1, 2.0**3, 2.0**8]
+
+_EXPORTS = {
+    "LinearSVM": "_linear_svm",
+    "PathRidgeClassifier": "_ridge",
+}
+__all__ = ["LinearSVM", "PathRidgeClassifier"]
+
+
+@hookimpl
+def kbench_learners():
+    """List the learners."""
+    return [
+        Learner(
+            "linear-svm",
+            make="kbench_learners._linear_svm:LinearSVM",
+            grid={"C": _C},
+            path="C",
+            measures="kbench_learners._linear_svm:margin_error",
+        ),
+        Learner(
+            "logistic",
+            make="kbench_learners._references:logistic",
+            grid={"C": _C},
+            measures="kbench_learners._linear_svm:margin_error",
+        ),
+        Learner(
+            "ridge",
+            make="kbench_learners._ridge:PathRidgeClassifier",
+            grid={"alpha": [1e-3, 1e-1, 1e1, 1e3]},
+            path="alpha",
+            measures="kbench_learners._linear_svm:margin_error",
+        ),
+        Learner(
+            "knn",
+            make="kbench_learners._references:knn",
+            grid={"n_neighbors": [1, 3, 7, 15]},
+        ),
+        Learner("gradient-boosting", make="kbench_learners._references:gradient_boosting"),
+        Learner("majority", make="kbench_learners._references:majority"),
+    ]
+
+
+def __getattr__(name):
+    if name in _EXPORTS:
+        from importlib import import_module
+
+        return getattr(import_module(f"{__name__}.{_EXPORTS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,203 @@
+"""Newton directions: solving ``(I + X' D X) d = -g`` in the cheapest way.
+
+Three ways compete: a factorisation in the columns, one in the rows that have
+curvature (Woodbury's identity), and conjugate gradients.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+from kbench_learners._design import Design
+
+# Rough costs in units of one floating-point operation of a matrix product,
+# which is what a factorisation consists of.
+_CG_PRODUCTS = 40 * 4  # operations per entry of X in one solution
+_DENSE_PRODUCT = 8.0
+_SPARSE_PRODUCT = 20.0
+_GATHER = 20.0
+_MAX_ROWS = 3000
+
+
+class ActiveRows:
+    """Solves with ``I + sigma X_J' X_J`` while the set J of rows moves.
+
+    Where a system in the columns is the cheapest, ``X_J' X_J`` is updated by the
+    rows that entered or left J since it was last used.
+    """
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self._S: np.ndarray | None = None
+        self._members = np.zeros(design.shape[0], dtype=bool)
+
+    def refresh(self) -> None:
+        """Forget the updated matrix, whose rounding errors have grown."""
+        self._S = None
+
+    def direction(self, g, J, sigma, accuracy):
+        """Return d with ``(I + sigma X_J' X_J) d = -g``, to `accuracy` if iterated."""
+        if len(J) == 0:
+            return -g
+        members = np.zeros(self.design.shape[0], dtype=bool)
+        members[J] = True
+        costs = self._costs(J, members)
+        for way in sorted(costs, key=costs.get):
+            if way == "rows":
+                d = self._by_rows(g, J, sigma)
+            elif way == "columns":
+                d = self._by_columns(g, J, members, sigma)
+            else:
+                part = self.design.part(J)
+                d, _ = conjugate_gradients(part, g, np.full(len(J), sigma), accuracy)
+            if d is not None:
+                return d
+        return -g
+
+    def _costs(self, J, members):
+        design, m = self.design, len(J)
+        n, p = design.shape
+        product = _SPARSE_PRODUCT if design.sparse else _DENSE_PRODUCT
+        entries = design.entries * m / n
+        costs = {"cg": _CG_PRODUCTS * product * entries}
+        if m <= _MAX_ROWS:
+            inner = _GATHER * m if design.keeps_row_gram else 2 * entries
+            costs["rows"] = m**3 / 3 + m * inner
+        if design.direct:
+            costs["columns"] = self._update(J, members)[1] * p * p + p**3 / 3
+        return costs
+
+    def _update(self, J, members):
+        """Return the cheapest way to ``X_J' X_J`` and its number of rows."""
+        n, m = len(members), len(J)
+        ways = {"rows": m}
+        if self._S is not None:
+            ways["update"] = int(np.count_nonzero(members != self._members))
+        if self.design.has_gram:
+            ways["complement"] = n - m
+        best = min(ways, key=ways.get)
+        return best, ways[best]
+
+    def _by_columns(self, g, J, members, sigma):
+        design = self.design
+        way, _ = self._update(J, members)
+        if way == "rows":
+            self._S = design.gram() if len(J) == len(members) else design.gram(J)
+        elif way == "complement":
+            self._S = design.gram() - design.gram(np.flatnonzero(~members))
+        else:
+            S = self._S.copy() if self._S is design.gram_ else self._S
+            entered = np.flatnonzero(members & ~self._members)
+            left = np.flatnonzero(self._members & ~members)
+            if len(entered):
+                S += design.gram(entered)
+            if len(left):
+                S -= design.gram(left)
+            self._S = S
+        self._members = members
+        H = self._S * sigma
+        H.flat[:: len(H) + 1] += 1.0
+        return cholesky_solve(H, -g)
+
+    def _by_rows(self, g, J, sigma):
+        design = self.design
+        H = design.row_gram(J)
+        H.flat[:: len(J) + 1] += 1.0 / sigma
+        part = design.part(J)
+        beta = cholesky_solve(H, part.margins(g))
+        return None if beta is None else part.adjoint(beta) - g
+
+
+class AllRows:
+    """Solves with ``I + X' D X`` where all weights change in every step.
+
+    One factorisation serves as preconditioner of conjugate gradients until
+    these take long.
+    """
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self._factor: np.ndarray | None = None
+
+    def refresh(self) -> None:
+        """Forget the factorisation."""
+        self._factor = None
+
+    def direction(self, g, J, weights, accuracy):
+        """Return d with ``(I + X' D X) d = -g`` to a relative residual."""
+        if not self.design.direct:
+            return conjugate_gradients(self.design, g, weights, accuracy)[0]
+        if self._factor is None:
+            H = self.design.gram(weights=weights)
+            H.flat[:: len(H) + 1] += 1.0
+            factor, info = lapack.dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
+            self._factor = None if info else factor
+        solve = None if self._factor is None else self._solve
+        d, steps = conjugate_gradients(self.design, g, weights, accuracy, solve)
+        if steps > 8:
+            self._factor = None
+        return d
+
+    def _solve(self, r):
+        return lapack.dpotrs(self._factor, r, lower=1)[0]
+
+
+def cholesky_solve(H, b):
+    """Solve ``H x = b`` for a positive definite C-ordered `H`, which is lost.
+
+    Returns None where `H` is not numerically positive definite.
+    """
+    factor, info = lapack.dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
+    if info:
+        return None
+    x, _ = lapack.dpotrs(factor, b, lower=1)
+    return x
+
+
+def conjugate_gradients(design, g, weights, accuracy, solve=None, max_iter=250):
+    """Solve ``(I + X' D X) d = -g`` to a relative residual.
+
+    Parameters
+    ----------
+    design : Design
+    g : ndarray, shape (n_columns,)
+    weights : ndarray, shape (n_samples,)
+        Diagonal of D.
+    accuracy : float
+        Norm of the residual relative to that of `g`.
+    solve : callable, optional
+        Preconditioner; the diagonal by default.
+    max_iter : int, default 250
+
+    Returns
+    -------
+    d : ndarray, shape (n_columns,)
+    n_iter : int
+    """
+    if solve is None:
+        diagonal = 1.0 + design.squared_columns(weights)
+
+        def solve(r):
+            return r / diagonal
+
+    d = np.zeros_like(g)
+    r = -g
+    s = solve(r)
+    q = s.copy()
+    rs = float(r @ s)
+    stop = accuracy * np.linalg.norm(g)
+    n_iter = 0
+    while n_iter < max_iter:
+        n_iter += 1
+        Hq = q + design.adjoint(weights * design.margins(q))
+        length = rs / float(q @ Hq)
+        d += length * q
+        r -= length * Hq
+        if np.linalg.norm(r) <= stop:
+            break
+        s = solve(r)
+        rs, previous = float(r @ s), rs
+        q *= rs / previous
+        q += s
+    return d, n_iter

@@ -1,0 +1,377 @@
+"""Linear support vector machines along a path of C."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kbench_learners._design import Design
+from kbench_learners._paths import LOSSES, binary_path, expanded, least_squares
+
+MULTICLASS = ("ovr", "ovo", "crammer_singer")
+
+
+class LinearSVM(ClassifierMixin, BaseEstimator):
+    r"""Linear classifier with L2 penalty, fitted along a path of C.
+
+    Each binary problem, with labels :math:`y_i = \pm 1`, is
+
+    .. math:: \min_{w, b} \tfrac12 (\|w\|^2 + b^2 / s^2)
+              + C \sum_i \ell(y_i (w^\top x_i + b)),
+
+    with :math:`\ell(m) = \max(0, 1 - m)^2` (squared hinge), :math:`\max(0, 1 - m)`
+    (hinge) or :math:`\log(1 + e^{-m})` (logistic). The intercept is the
+    coefficient of a constant column `intercept_scaling`, s, and is penalised
+    with the others, as in liblinear: the solution is that of
+    ``sklearn.svm.LinearSVC``, and the problem stays strongly convex.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Weight of the loss.
+    loss : {"squared_hinge", "hinge", "logistic"}, default "squared_hinge"
+        Loss of the margin.
+    multiclass : {"ovr", "ovo", "crammer_singer"}, default "ovr"
+        One classifier for each class against the rest; one for each pair of
+        classes, which vote; or one joint problem (Crammer and Singer, JMLR 2,
+        2001), which has the multiclass hinge whatever `loss` says.
+    tol : float, default 1e-6
+        Duality gap, relative to the objective, at which a problem counts as
+        solved.
+    max_iter : int, default 1000
+        Newton steps for each problem and C (passes over the data for
+        "crammer_singer").
+    fit_intercept : bool, default True
+        Whether there is a constant column.
+    intercept_scaling : float, default 1.0
+        Value of the constant column; the larger, the less the intercept is
+        penalised.
+    random_state : int, RandomState or None
+        Used by "crammer_singer" only.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (n_classes,)
+    coef_ : ndarray, shape (n_problems, n_features)
+        One problem for two classes; else one for each class, or for each pair
+        (0, 1), (0, 2), ..., (1, 2), ... with "ovo", positive for the first.
+    intercept_ : ndarray, shape (n_problems,)
+    objective_ : ndarray, shape (n_problems,)
+        Value of each problem at its solution.
+    gap_ : float
+        Largest relative duality gap, an upper bound of the relative error of
+        the objective; NaN for "crammer_singer".
+    converged_ : bool
+        Whether every problem reached `tol`.
+    n_iter_ : int
+        Largest number of Newton steps of a problem.
+
+    Notes
+    -----
+    A semismooth Newton method with exact line search works in the space of
+    columns or rows, whichever is smaller at each step, and along the path each
+    C starts from the solution of the next smaller one. With fewer rows than
+    columns the inputs are first replaced by the pivoted Cholesky factor of
+    their Gram matrix. With many columns, sparse or dense, directions come from
+    conjugate gradients. The hinge is solved as a sequence of clipped quadratics
+    (augmented Lagrangian). "crammer_singer" is liblinear's dual coordinate
+    descent, since its problem does not separate into binary ones.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> svm = LinearSVM(C=10.0).fit(X, y)
+    >>> svm.converged_, svm.coef_.shape
+    (True, (3, 4))
+    >>> [fitted.C for fitted in LinearSVM().fit_path(X, y, [0.1, 1.0])]
+    [0.1, 1.0]
+    """
+
+    def __init__(
+        self,
+        C=1.0,
+        loss="squared_hinge",
+        multiclass="ovr",
+        tol=1e-6,
+        max_iter=1000,
+        fit_intercept=True,
+        intercept_scaling=1.0,
+        random_state=None,
+    ):
+        self.C = C
+        self.loss = loss
+        self.multiclass = multiclass
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Fit for the value `C`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range or `y` has one class only.
+        """
+        return self._fit_path(X, y, [self.C], [self])[0]
+
+    def fit_path(self, X, y, values):
+        """Fit for every value of `C`, faster than one by one.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+        values : sequence of float
+            Values of `C`, in any order.
+
+        Returns
+        -------
+        list of LinearSVM
+            Fitted clones, in the order of `values`.
+        """
+        return self._fit_path(X, y, values, [clone(self).set_params(C=C) for C in values])
+
+    def _fit_path(self, X, y, values, estimators):
+        self._check_parameters(values)
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False
+        )
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has one class only ({classes[0]!r}); a classifier needs at least 2 classes"
+            )
+        names = getattr(self, "feature_names_in_", None)
+        for estimator in estimators:
+            estimator.classes_ = classes
+            estimator.n_features_in_ = X.shape[1]
+            if names is not None:
+                estimator.feature_names_in_ = names
+        if self.multiclass == "crammer_singer" and len(classes) > 2:
+            for estimator in estimators:
+                estimator._fit_crammer_singer(X, codes)
+        else:
+            self._fit_binary_problems(X, codes, len(classes), values, estimators)
+        for estimator in estimators:
+            if not estimator.converged_:
+                warnings.warn(estimator._complaint(), ConvergenceWarning, stacklevel=3)
+        return estimators
+
+    def _check_parameters(self, values) -> None:
+        for C in values:
+            if not (isinstance(C, Real) and 0.0 < C < np.inf):
+                raise ValueError(f"C={C!r}: must be a finite number > 0")
+        for name, allowed in (("loss", LOSSES), ("multiclass", MULTICLASS)):
+            if getattr(self, name) not in allowed:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r}: must be one of {', '.join(allowed)}"
+                )
+        for name in ("tol", "intercept_scaling"):
+            value = getattr(self, name)
+            if not (isinstance(value, Real) and 0.0 < value < np.inf):
+                raise ValueError(f"{name}={value!r}: must be a finite number > 0")
+        if not (isinstance(self.max_iter, Integral) and self.max_iter >= 1):
+            raise ValueError(f"max_iter={self.max_iter!r}: must be an integer >= 1")
+
+    def _fit_binary_problems(self, X, codes, n_classes, values, estimators) -> None:
+        bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        design = Design(X, bias)
+        columns = [[] for _ in values]
+        if n_classes == 2:
+            targets = [(None, np.where(codes == 1, 1.0, -1.0))]
+        elif self.multiclass == "ovo":
+            targets = self._pairs(codes, n_classes)
+            if design.keeps_row_gram:
+                design.row_gram()
+        else:
+            targets = [(None, np.where(codes == k, 1.0, -1.0)) for k in range(n_classes)]
+        starts = None
+        shared = design.reduced()
+        if targets[0][0] is None:
+            Y = np.column_stack([target for _, target in targets])
+            starts = least_squares(shared, Y, 2.0 * min(values))
+        for number, (rows, target) in enumerate(targets):
+            own = design if rows is None else design.subproblem(rows)
+            working = shared if rows is None else own.reduced()
+            start = None if starts is None else starts[:, number]
+            path = binary_path(working, target, values, self.loss, self.tol, self.max_iter, start)
+            if working is not own:
+                path = expanded(path, working, own, target, values, self.loss, self.tol)
+            for solution, column in zip(path, columns, strict=True):
+                column.append(solution)
+        for estimator, solutions in zip(estimators, columns, strict=True):
+            W = np.array([solution.w for solution in solutions])
+            estimator.coef_ = W[:, : X.shape[1]].copy()
+            estimator.intercept_ = bias * W[:, -1] if bias else np.zeros(len(W))
+            estimator.objective_ = np.array([solution.objective for solution in solutions])
+            estimator.gap_ = max(solution.gap / solution.objective for solution in solutions)
+            estimator.converged_ = all(solution.converged for solution in solutions)
+            estimator.n_iter_ = max(1, *(solution.n_iter for solution in solutions))
+
+    @staticmethod
+    def _pairs(codes, n_classes):
+        """Return rows and labels of each pair of classes."""
+        pairs = []
+        for first, second in combinations(range(n_classes), 2):
+            rows = np.flatnonzero((codes == first) | (codes == second))
+            pairs.append((rows, np.where(codes[rows] == first, 1.0, -1.0)))
+        return pairs
+
+    def _fit_crammer_singer(self, X, codes) -> None:
+        from sklearn.svm import LinearSVC
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            svc = LinearSVC(
+                C=self.C,
+                multi_class="crammer_singer",
+                tol=1e-3,
+                max_iter=self.max_iter,
+                fit_intercept=self.fit_intercept,
+                intercept_scaling=self.intercept_scaling,
+                random_state=self.random_state,
+            ).fit(X, codes)
+        self.coef_, self.intercept_ = svc.coef_, np.atleast_1d(svc.intercept_)
+        margins = self._raw(X)
+        own = margins[np.arange(len(codes)), codes]
+        rivals = margins + 1.0
+        rivals[np.arange(len(codes)), codes] -= 1.0
+        penalty = np.sum(self.coef_**2) + np.sum((self.intercept_ / self.intercept_scaling) ** 2)
+        self.objective_ = np.array([0.5 * penalty + self.C * np.sum(rivals.max(axis=1) - own)])
+        self.gap_ = float("nan")
+        self.n_iter_ = int(svc.n_iter_)
+        self.converged_ = self.n_iter_ < self.max_iter
+
+    def _complaint(self) -> str:
+        return (
+            f"LinearSVM did not converge at C={self.C:g}: relative duality gap {self.gap_:.1e} "
+            f"(tol={self.tol:g}) after {self.n_iter_} steps; scale the inputs, lower C or "
+            f"raise max_iter"
+        )
+
+    def _raw(self, X) -> np.ndarray:
+        return np.asarray(X @ self.coef_.T) + self.intercept_
+
+    def pair_decisions(self, X):
+        """Signed decisions of all pairs of classes, "ovo" only.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_classes, n_classes)
+            Entry (k, l) is positive for class k against class l.
+        """
+        raw = self._checked_raw(X)
+        k = len(self.classes_)
+        out = np.zeros((len(raw), k, k))
+        for number, (first, second) in enumerate(combinations(range(k), 2)):
+            out[:, first, second] = raw[:, number]
+            out[:, second, first] = -raw[:, number]
+        return out
+
+    def decision_function(self, X):
+        """Score the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray, shape (n_samples,) or (n_samples, n_classes)
+            Two classes: positive for ``classes_[1]``. More: one score for each
+            class; with "ovo", votes plus a share below 1/2 that breaks ties by
+            the sum of the pair decisions.
+        """
+        if len(getattr(self, "classes_", ())) > 2 and self.multiclass == "ovo":
+            pairs = self.pair_decisions(X)
+            votes = np.count_nonzero(pairs > 0.0, axis=2)
+            sums = pairs.sum(axis=2)
+            return votes + sums / (3.0 * (np.abs(sums) + 1.0))
+        raw = self._checked_raw(X)
+        return raw.ravel() if raw.shape[1] == 1 else raw
+
+    def _checked_raw(self, X):
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return self._raw(X)
+
+    def predict(self, X):
+        """Predict the class with the highest score.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray, shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        index = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[index]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def margin_error(fitted, X, y):
+    """Share of rows within the margin or on its wrong side.
+
+    The margin of a row is ``y f(x)`` for two classes, else half of the distance
+    between the score of its class and the best other one, or the smallest
+    decision of its class against another with "ovo".
+
+    Parameters
+    ----------
+    fitted : classifier with ``decision_function`` and ``classes_``
+    X : array-like, shape (n_samples, n_features)
+    y : array-like, shape (n_samples,)
+
+    Returns
+    -------
+    dict
+        ``{"margin_error": share of margins below 1}``.
+    """
+    codes = np.searchsorted(fitted.classes_, y)
+    known = np.isin(y, fitted.classes_)
+    codes = np.where(known, codes, 0)
+    at = np.arange(len(codes))
+    if len(fitted.classes_) == 2:
+        margins = np.where(codes == 1, 1.0, -1.0) * fitted.decision_function(X)
+    elif getattr(fitted, "multiclass", "") == "ovo":
+        pairs = fitted.pair_decisions(X)[at, codes]
+        pairs[at, codes] = np.inf
+        margins = pairs.min(axis=1)
+    else:
+        scores = np.array(fitted.decision_function(X))
+        own = scores[at, codes]
+        scores[at, codes] = -np.inf
+        margins = 0.5 * (own - scores.max(axis=1))
+    return {"margin_error": float(np.mean((margins < 1.0) | ~known))}

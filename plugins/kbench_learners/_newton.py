@@ -1,0 +1,185 @@
+"""Semismooth Newton method for L2-regularised linear classifiers.
+
+The problem of one binary classifier with labels ``y_i = +-1`` is
+
+    minimise  P(w) = |w|^2 / 2 + sum_i psi(y_i x_i . w)
+
+with a convex loss psi of the margin. With ``a_i = -psi'(y_i x_i . w)`` the
+gradient is ``g = w - X'(y a)``, and by Fenchel's equality the duality gap at
+the pair (w, a) is exactly ``|g|^2 / 2``, which is the stopping rule here.
+
+Sources: Mangasarian, "A finite Newton method for classification" (2002), for
+the generalised Hessian and its finite convergence; Chapelle, "Training a
+support vector machine in the primal" (Neural Computation 19, 2007), for the
+choice between systems in rows and in columns; Keerthi and DeCoste (JMLR 6,
+2005), for the exact line search; Rockafellar (1976) for the augmented
+Lagrangian that reduces the hinge to clipped quadratics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+
+@dataclass
+class Solution:
+    """A fitted binary classifier.
+
+    Parameters
+    ----------
+    w : ndarray, shape (n_columns,)
+        Coefficients, those of the constant column last.
+    dual : ndarray, shape (n_samples,)
+        ``y_i a_i``; at the optimum ``w = X' dual``.
+    objective, gap : float
+        P(w), and the duality gap at (w, dual).
+    n_iter : int
+        Newton steps.
+    converged : bool
+        Whether the gap is within the tolerance.
+    """
+
+    w: np.ndarray
+    dual: np.ndarray
+    objective: float
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+class ClippedQuadratic:
+    """``psi(m) = h(shift + sigma (1 - m)) / sigma``: quadratic, then linear.
+
+    ``h(t)`` is 0 below 0, ``t^2 / 2`` up to `cap` and linear beyond. Without
+    cap and shift and with ``sigma = 2 C`` it is the squared hinge
+    ``C max(0, 1 - m)^2``; with a cap C it is the Moreau envelope of
+    ``C max(0, 1 - m)`` around a multiplier.
+    """
+
+    def __init__(self, sigma: float, cap: float = np.inf, shift: np.ndarray | float = 0.0):
+        self.sigma, self.cap, self.shift = sigma, cap, shift
+
+    def _t(self, m):
+        return self.shift + self.sigma * (1.0 - m)
+
+    def dual(self, m):
+        """Return ``-psi'(m)``."""
+        return np.clip(self._t(m), 0.0, self.cap)
+
+    def value(self, m):
+        """Return the sum of psi."""
+        t = self._t(m)
+        a = np.clip(t, 0.0, self.cap)
+        return float(a @ (t - 0.5 * a)) / self.sigma
+
+    def curvature(self, m):
+        """Return the rows with curvature and ``psi''`` there."""
+        t = self._t(m)
+        return np.flatnonzero((t > 0.0) & (t < self.cap)), self.sigma
+
+
+class Logistic:
+    """``psi(m) = C log(1 + exp(-m))``."""
+
+    def __init__(self, C: float):
+        self.C = C
+
+    def dual(self, m):
+        """Return ``-psi'(m)``."""
+        return self.C * expit(-m)
+
+    def value(self, m):
+        """Return the sum of psi."""
+        return self.C * float(np.logaddexp(0.0, -m).sum())
+
+    def curvature(self, m):
+        """Return all rows and ``psi''``."""
+        p = expit(-m)
+        return None, self.C * p * (1.0 - p)
+
+
+def line_search(loss, m, md, wd, dd, accuracy=0.1, max_iter=30):
+    """Minimise the objective along a direction; return the step length.
+
+    The derivative along the direction is increasing, and piecewise linear for
+    quadratic losses: Newton's method in one dimension, safeguarded by a
+    bracket.
+    """
+
+    def slope(s):
+        return wd + s * dd - loss.dual(m + s * md) @ md
+
+    start = slope(0.0)
+    if not start < 0.0:
+        return 0.0
+    low, high, s = 0.0, np.inf, 1.0
+    for _ in range(max_iter):
+        now = slope(s)
+        if abs(now) <= -accuracy * start:
+            return s
+        low, high = (s, high) if now < 0.0 else (low, s)
+        J, weights = loss.curvature(m + s * md)
+        moved = md if J is None else md[J]
+        bend = dd + float(np.sum(weights * moved * moved))
+        s -= now / bend
+        if not low < s < high:
+            s = 2.0 * low if np.isinf(high) else 0.5 * (low + high)
+    return low if low > 0.0 else high
+
+
+def minimise(design, y, loss, w, hessian, tol, max_iter):
+    """Minimise ``|w|^2 / 2 + sum psi(y X w)`` from `w`.
+
+    Parameters
+    ----------
+    design : Design
+    y : ndarray of {-1, 1}, shape (n_samples,)
+    loss : ClippedQuadratic or Logistic
+    w : ndarray, shape (n_columns,)
+        Where to start.
+    hessian : ActiveRows or AllRows
+        Solver for directions; keeps what it learns between calls.
+    tol : float
+        Duality gap, relative to the objective.
+    max_iter : int
+        Bound of Newton steps.
+
+    Returns
+    -------
+    Solution
+    """
+    z = design.margins(w)
+    stalled = 0
+    first = previous = np.inf
+    for n_iter in range(max_iter + 1):
+        m = y * z
+        dual = y * loss.dual(m)
+        g = w - design.adjoint(dual)
+        objective = 0.5 * float(w @ w) + loss.value(m)
+        gap = 0.5 * float(g @ g)
+        if gap <= tol * objective:
+            return Solution(w, dual, objective, gap, n_iter, True)
+        # Rounding has the last word where the objective no longer falls.
+        stalled = stalled + 1 if objective >= previous * (1.0 - 1e-14) else 0
+        if n_iter == max_iter or stalled > 3:
+            break
+        if stalled:
+            hessian.refresh()
+        previous = min(previous, objective)
+        first = gap if n_iter == 0 else first
+        J, weights = loss.curvature(m)
+        d = hessian.direction(g, J, weights, min(0.1, (gap / first) ** 0.25))
+        zd = design.margins(d)
+        s = line_search(loss, m, y * zd, float(w @ d), float(d @ d))
+        if s == 0.0:
+            hessian.refresh()
+            d, zd = -g, -design.margins(g)
+            s = line_search(loss, m, y * zd, float(w @ d), float(d @ d))
+            if s == 0.0:
+                break
+        w = w + s * d
+        z = z + s * zd
+    return Solution(w, dual, objective, gap, n_iter, False)

@@ -1,0 +1,136 @@
+"""Regularisation paths of binary linear classifiers, warm-started in C."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from kbench_learners._design import Design
+from kbench_learners._directions import ActiveRows, AllRows, cholesky_solve
+from kbench_learners._newton import ClippedQuadratic, Logistic, Solution, minimise
+
+LOSSES = ("squared_hinge", "hinge", "logistic")
+
+
+def binary_path(design, y, values, loss, tol, max_iter, start=None):
+    """Fit one binary classifier for every C.
+
+    Parameters
+    ----------
+    design : Design
+        Rows; with fewer rows than columns best a reduced one.
+    y : ndarray of {-1, 1}, shape (n_samples,)
+    values : sequence of float
+        Values of C; solved in ascending order, each from the one before.
+    loss : {"squared_hinge", "hinge", "logistic"}
+    tol : float
+        Duality gap relative to the objective.
+    max_iter : int
+        Newton steps for each C.
+    start : ndarray, shape (n_columns,), optional
+        Coefficients near those of the smallest C.
+
+    Returns
+    -------
+    list of Solution
+        In the order of `values`.
+    """
+    if design.is_reduced:  # going back to the columns loses a few digits
+        tol = 0.1 * tol
+    hessian = AllRows(design) if loss == "logistic" else ActiveRows(design)
+    w = np.zeros(design.shape[1]) if start is None else start
+    dual: np.ndarray | None = None
+    solutions: dict[float, Solution] = {}
+    previous = None
+    for C in sorted(set(values)):
+        if loss == "hinge":
+            multipliers = None if dual is None else np.clip(y * dual * (C / previous), 0.0, C)
+            found = _hinge(design, y, C, w, multipliers, hessian, tol, max_iter)
+        else:
+            psi = ClippedQuadratic(2.0 * C) if loss == "squared_hinge" else Logistic(C)
+            found = minimise(design, y, psi, w, hessian, tol, max_iter)
+        solutions[C] = found
+        w, dual, previous = found.w, found.dual, C
+    return [solutions[C] for C in values]
+
+
+def _hinge(design, y, C, w, multipliers, hessian, tol, max_iter):
+    """Augmented Lagrangian: clipped quadratics around improving multipliers.
+
+    The multipliers are feasible for the dual problem, so that the duality gap
+    of the hinge itself decides when to stop.
+    """
+    a = np.zeros(len(y)) if multipliers is None else multipliers
+    sigma = 4.0 * C
+    n_iter = 0
+    for _ in range(40):
+        psi = ClippedQuadratic(sigma, cap=C, shift=a)
+        inner = minimise(design, y, psi, w, hessian, 0.1 * tol, max_iter - n_iter)
+        n_iter += inner.n_iter
+        w, a = inner.w, y * inner.dual
+        slack = np.maximum(0.0, 1.0 - y * design.margins(w)).sum()
+        v = design.adjoint(inner.dual)
+        objective = 0.5 * float(w @ w) + C * float(slack)
+        gap = objective - (float(a.sum()) - 0.5 * float(v @ v))
+        if gap <= tol * objective or n_iter >= max_iter or not inner.converged:
+            break
+        sigma *= 5.0
+    return Solution(w, inner.dual, objective, max(gap, 0.0), n_iter, gap <= tol * objective)
+
+
+def expanded(path, reduced, design, y, values, loss, tol):
+    """Return solutions of a reduced design in the columns of the full one.
+
+    Objective and gap are evaluated anew there.
+
+    Parameters
+    ----------
+    path : list of Solution
+    reduced, design : Design
+        The reduced one and the full one.
+    y, values, loss, tol
+        As `binary_path` had them.
+
+    Returns
+    -------
+    list of Solution
+    """
+    W = reduced.expand(np.column_stack([solution.w for solution in path]), design)
+    margins = y[:, None] * design.margins(W)
+    out = []
+    for k, (solution, C) in enumerate(zip(path, values, strict=True)):
+        w, m = W[:, k], margins[:, k]
+        if loss == "logistic":
+            total = C * np.logaddexp(0.0, -m).sum()
+        else:
+            total = C * (np.maximum(0.0, 1.0 - m) ** (2 if loss == "squared_hinge" else 1)).sum()
+        objective = 0.5 * float(w @ w) + float(total)
+        gap = max(objective - (solution.objective - solution.gap), 0.0)
+        converged = gap <= tol * objective
+        out.append(replace(solution, w=w, objective=objective, gap=gap, converged=converged))
+    return out
+
+
+def least_squares(design: Design, Y: np.ndarray, sigma: float) -> np.ndarray | None:
+    """Return the ridge solutions that all classifiers can start from.
+
+    They are the first Newton step from zero of the squared hinge with
+    ``sigma = 2 C``, and share one factorisation.
+
+    Returns
+    -------
+    ndarray, shape (n_columns, n_targets), or None
+        None where no Gram matrix is small enough.
+    """
+    n, p = design.shape
+    if design.keeps_row_gram and n < 2 * p:
+        K = design.row_gram().copy()
+        K.flat[:: n + 1] += 1.0 / sigma
+        beta = cholesky_solve(K, Y)
+        return None if beta is None else design.adjoint(beta)
+    if not design.direct or (design.sparse and p**3 > 1e4 * design.entries):
+        return None
+    H = design.gram() * sigma
+    H.flat[:: p + 1] += 1.0
+    return cholesky_solve(H, sigma * design.adjoint(Y))

@@ -1,0 +1,97 @@
+"""Reference learners that belong in every comparison, from scikit-learn."""
+
+from __future__ import annotations
+
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+
+def logistic(C=1.0, tol=1e-6, max_iter=2000, fit_intercept=True):
+    """Multinomial logistic regression with L2 penalty (lbfgs).
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Weight of the loss.
+    tol : float, default 1e-6
+        Largest entry of the gradient at which to stop.
+    max_iter : int, default 2000
+        Bound of the iterations.
+    fit_intercept : bool, default True
+        Whether there is an intercept, which is not penalised.
+
+    Returns
+    -------
+    sklearn.linear_model.LogisticRegression
+    """
+    return LogisticRegression(C=C, tol=tol, max_iter=max_iter, fit_intercept=fit_intercept)
+
+
+def knn(n_neighbors=5, weights="uniform", p=2):
+    """Nearest neighbours; 1-NN with ``n_neighbors=1``.
+
+    Parameters
+    ----------
+    n_neighbors : int, default 5
+        Neighbours that vote.
+    weights : {"uniform", "distance"}, default "uniform"
+        Weights of their votes.
+    p : float, default 2
+        Power of the Minkowski distance.
+
+    Returns
+    -------
+    sklearn.neighbors.KNeighborsClassifier
+    """
+    return KNeighborsClassifier(n_neighbors=n_neighbors, weights=weights, p=p)
+
+
+def gradient_boosting(
+    learning_rate=0.1,
+    max_iter=100,
+    max_leaf_nodes=31,
+    min_samples_leaf=20,
+    l2_regularization=0.0,
+):
+    """Histogram gradient boosting, deterministic and without early stopping.
+
+    Parameters
+    ----------
+    learning_rate : float, default 0.1
+        Shrinkage of each tree.
+    max_iter : int, default 100
+        Trees for each class.
+    max_leaf_nodes : int, default 31
+        Leaves of a tree.
+    min_samples_leaf : int, default 20
+        Rows of a leaf.
+    l2_regularization : float, default 0
+        Penalty of the leaves' values.
+
+    Returns
+    -------
+    sklearn.ensemble.HistGradientBoostingClassifier
+        The seed decides only which rows are sampled for the bins beyond
+        200,000 rows, and is fixed.
+    """
+    return HistGradientBoostingClassifier(
+        learning_rate=learning_rate,
+        max_iter=max_iter,
+        max_leaf_nodes=max_leaf_nodes,
+        min_samples_leaf=min_samples_leaf,
+        l2_regularization=l2_regularization,
+        early_stopping=False,
+        random_state=0,
+    )
+
+
+def majority():
+    """Predict the most frequent class, whatever the inputs.
+
+    Returns
+    -------
+    sklearn.dummy.DummyClassifier
+    """
+    return DummyClassifier(strategy="most_frequent")

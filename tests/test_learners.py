@@ -1,0 +1,131 @@
+import importlib
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import RidgeClassifier
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.estimator_checks import check_estimator
+from threadpoolctl import threadpool_limits
+
+import kbench_learners
+from kbench_learners import PathRidgeClassifier
+from kbench_learners._ridge import ridge_path
+
+RECORDS = {record.name: record for record in kbench_learners.kbench_learners()}
+
+
+def resolved(make):
+    module, name = make.split(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return MinMaxScaler().fit_transform(X), y
+
+
+def test_names_of_the_design_are_there():
+    wanted = {"linear-svm", "logistic", "ridge", "knn", "gradient-boosting", "majority"}
+    assert wanted <= RECORDS.keys()
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_records_resolve_and_learn(name, wine):
+    record = RECORDS[name]
+    make = resolved(record.make)
+    parameters = inspect.signature(make).parameters
+    assert set(record.grid) <= set(parameters)
+    assert all(p.default is not p.empty for p in parameters.values())
+    learner = clone(make())
+    X, y = wine
+    with threadpool_limits(1):
+        fitted = learner.fit(X, y)
+    floor = 0.35 if name == "majority" else 0.9
+    assert fitted.score(X, y) > floor
+    with threadpool_limits(1):
+        again = clone(learner).fit(X, y)
+    np.testing.assert_array_equal(fitted.predict(X), again.predict(X))
+    if record.measures is not None:
+        measures = resolved(record.measures)(fitted, X, y)
+        assert all(0.0 <= value <= 1.0 for value in measures.values())
+
+
+@pytest.mark.parametrize("name", [name for name in RECORDS if RECORDS[name].path])
+def test_paths_follow_the_grid(name, wine):
+    record = RECORDS[name]
+    X, y = wine
+    values = list(record.grid[record.path])
+    path = resolved(record.make)().fit_path(X, y, values)
+    assert [getattr(fitted, record.path) for fitted in path] == values
+    assert all(fitted.converged_ for fitted in path)
+
+
+def test_import_is_light():
+    code = (
+        "import sys, kbench_learners as k; k.kbench_learners(); "
+        "sys.exit(bool({'sklearn', 'scipy', 'pandas'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_exports_are_lazy_and_complete():
+    for name in kbench_learners.__all__:
+        assert inspect.isclass(getattr(kbench_learners, name))
+        assert name in dir(kbench_learners)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = kbench_learners.nothing
+
+
+@pytest.mark.parametrize("shape", [(300, 30), (60, 64), (40, 200)])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_ridge_equals_scikit_learn(shape, n_classes):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=shape) + 3.0
+    y = np.arange(shape[0]) % n_classes
+    for alpha, fitted in zip(
+        [0.1, 10.0], PathRidgeClassifier().fit_path(X, y, [0.1, 10.0]), strict=True
+    ):
+        reference = RidgeClassifier(alpha=alpha).fit(X, y)
+        np.testing.assert_allclose(fitted.coef_, np.atleast_2d(reference.coef_), atol=1e-8)
+        np.testing.assert_allclose(fitted.intercept_, reference.intercept_, atol=1e-7)
+        sparse = PathRidgeClassifier(alpha=alpha).fit(sp.csr_array(X), y)
+        np.testing.assert_allclose(sparse.coef_, fitted.coef_, atol=1e-6)
+
+
+def test_iterated_ridge_agrees_and_reports(monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:500] / 16.0, y[:500]
+    direct = PathRidgeClassifier(alpha=0.5).fit(X, y)
+    monkeypatch.setattr("kbench_learners._ridge.MAX_FACTOR_COLUMNS", 5)
+    monkeypatch.setattr("kbench_learners._ridge.MAX_FACTOR_ROWS", 5)
+    iterated = PathRidgeClassifier(alpha=0.5, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(iterated.coef_, direct.coef_, atol=1e-5)
+    with pytest.warns(ConvergenceWarning, match="alpha=0.5"):
+        assert not PathRidgeClassifier(alpha=0.5, max_iter=2).fit(X, y).converged_
+
+
+def test_ridge_of_dependent_columns_is_finite():
+    X = np.outer(np.arange(20.0), np.ones(5)) * 1e8
+    Y = np.where(np.arange(20)[:, None] < 10, 1.0, -1.0)
+    ((W, b, converged),) = ridge_path(X, Y, [1e-6])
+    assert converged and np.isfinite(W).all()
+    assert np.mean(np.sign(X @ W + b) == Y) > 0.9
+
+
+def test_ridge_names_what_is_wrong():
+    with pytest.raises(ValueError, match="alpha=0"):
+        PathRidgeClassifier(alpha=0).fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="one class"):
+        PathRidgeClassifier().fit([[0.0], [1.0]], [1, 1])
+
+
+def test_ridge_sklearn_contract():
+    check_estimator(PathRidgeClassifier())

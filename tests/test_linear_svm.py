@@ -1,0 +1,268 @@
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.estimator_checks import check_estimator
+
+from kbench_learners import LinearSVM
+from kbench_learners._design import Design
+from kbench_learners._linear_svm import margin_error
+
+LOSSES = {
+    "squared_hinge": lambda m: np.maximum(0.0, 1.0 - m) ** 2,
+    "hinge": lambda m: np.maximum(0.0, 1.0 - m),
+    "logistic": lambda m: np.logaddexp(0.0, -m),
+}
+
+
+def objectives(coef, intercept, X, y, C, loss):
+    """Objective of each one-vs-rest problem, straight from the definition."""
+    classes = np.unique(y)
+    positive = classes[1:] if len(classes) == 2 else classes
+    out = []
+    for w, b, k in zip(coef, np.atleast_1d(intercept), positive, strict=True):
+        m = np.where(y == k, 1.0, -1.0) * (X @ w + b)
+        out.append(0.5 * (w @ w + b * b) + C * LOSSES[loss](m).sum())
+    return np.array(out)
+
+
+def data(name):
+    if name == "wine":
+        X, y = load_wine(return_X_y=True)
+    elif name == "wdbc":
+        X, y = load_breast_cancer(return_X_y=True)
+    else:
+        X, y = load_digits(return_X_y=True)
+        X, y = X[::8], y[::8]
+    X = MinMaxScaler().fit_transform(X)
+    return (PolynomialFeatures(2).fit_transform(X), y) if name == "polynomial" else (X, y)
+
+
+@pytest.mark.parametrize("name", ["wine", "wdbc", "digits", "polynomial"])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_objective_equals_liblinear(name, C):
+    X, y = data(name)
+    ours = LinearSVM(C=C).fit(X, y)
+    theirs = LinearSVC(C=C, dual=False, tol=1e-8, max_iter=5000).fit(X, y)
+    reached = objectives(ours.coef_, ours.intercept_, X, y, C, "squared_hinge")
+    reference = objectives(theirs.coef_, theirs.intercept_, X, y, C, "squared_hinge")
+    np.testing.assert_array_less(reached, reference * (1 + 1e-5))
+    np.testing.assert_allclose(reached, ours.objective_, rtol=1e-7)
+    assert ours.converged_
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", ["wdbc", "polynomial"])
+def test_gap_bounds_the_error(loss, name):
+    X, y = data(name)
+    y = y == y[0]
+    coarse = LinearSVM(C=5.0, loss=loss, tol=1e-2).fit(X, y)
+    fine = LinearSVM(C=5.0, loss=loss, tol=1e-10).fit(X, y)
+    assert fine.converged_ and fine.gap_ <= 1e-10
+    excess = (coarse.objective_[0] - fine.objective_[0]) / coarse.objective_[0]
+    assert -1e-9 <= excess <= coarse.gap_ + 1e-9 <= 1e-2 + 1e-8
+
+
+def test_hinge_equals_libsvm_without_intercept():
+    X, y = data("wdbc")
+    # libsvm's intercept is not penalised, so compare through the origin.
+    X = X - X.mean(axis=0)
+    ours = LinearSVM(C=3.0, loss="hinge", fit_intercept=False, tol=1e-8).fit(X, y)
+    t = np.where(y == 1, 1.0, -1.0)
+    doubled, labels = np.vstack([X, -X]), np.concatenate([t, -t])
+    # The mirrored rows force libsvm's intercept to 0.
+    svc = SVC(kernel="linear", C=1.5, tol=1e-8).fit(doubled, labels)
+    np.testing.assert_allclose(ours.coef_, svc.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
+def test_path_equals_single_fits(loss, multiclass):
+    X, y = data("wine")
+    values = [10.0, 0.01, 1.0]
+    path = LinearSVM(loss=loss, multiclass=multiclass).fit_path(X, y, values)
+    assert [fitted.C for fitted in path] == values
+    for fitted, C in zip(path, values, strict=True):
+        alone = LinearSVM(C=C, loss=loss, multiclass=multiclass).fit(X, y)
+        np.testing.assert_allclose(fitted.objective_, alone.objective_, rtol=3e-6)
+        assert fitted.coef_.shape == (3, X.shape[1])
+
+
+@pytest.mark.parametrize("shape", [(300, 20), (60, 200)])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sparse_equals_dense(shape, loss):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=shape) * (rng.random(shape) < 0.2)
+    y = np.sign(X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=shape[0])) > 0
+    dense = LinearSVM(loss=loss, tol=1e-9).fit(X, y)
+    sparse = LinearSVM(loss=loss, tol=1e-9).fit(sp.csr_array(X), y)
+    np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-4)
+    np.testing.assert_array_equal(sparse.predict(sp.csr_array(X)), dense.predict(X))
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_conjugate_gradients_reach_the_same_solution(loss, monkeypatch):
+    X, y = make_classification(400, 30, random_state=0)
+    direct = LinearSVM(loss=loss, C=2.0, tol=1e-8).fit(X, y)
+    for name in ("MAX_FACTOR_COLUMNS", "MAX_FACTOR_ROWS"):
+        monkeypatch.setattr(f"kbench_learners._design.{name}", 5)
+    monkeypatch.setattr("kbench_learners._directions._MAX_ROWS", 5)
+    iterated = LinearSVM(loss=loss, C=2.0, tol=1e-8).fit(X, y)
+    assert iterated.converged_
+    np.testing.assert_allclose(iterated.objective_, direct.objective_, rtol=1e-7)
+
+
+def test_ovo_is_a_fit_of_each_pair():
+    X, y = data("wine")
+    ovo = LinearSVM(multiclass="ovo", tol=1e-9).fit(X, y)
+    for number, (first, second) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        rows = (y == first) | (y == second)
+        pair = LinearSVM(tol=1e-9).fit(X[rows], y[rows] == first)
+        np.testing.assert_allclose(ovo.coef_[number], pair.coef_[0], atol=1e-5)
+    decisions = ovo.pair_decisions(X)
+    np.testing.assert_allclose(decisions, -np.swapaxes(decisions, 1, 2))
+    winners = (decisions > 0).sum(axis=2)
+    scores = ovo.decision_function(X)
+    np.testing.assert_array_equal(np.rint(scores), winners)
+
+
+def test_crammer_singer_reports_its_state():
+    X, y = data("wine")
+    fitted = LinearSVM(multiclass="crammer_singer", random_state=0).fit(X, y)
+    assert fitted.converged_ and fitted.score(X, y) > 0.9
+    with pytest.warns(ConvergenceWarning, match="C=1000"):
+        short = LinearSVM(C=1000.0, multiclass="crammer_singer", max_iter=2, random_state=0)
+        assert not short.fit(X, y).converged_
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(4, 40),
+    p=st.integers(1, 40),
+    C=st.floats(1e-3, 1e3),
+    loss=st.sampled_from(sorted(LOSSES)),
+)
+def test_no_perturbation_is_better(seed, n, p, C, loss):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    X[n // 2] = X[0]  # duplicates with any labels
+    y = np.arange(n) % 2
+    fitted = LinearSVM(C=C, loss=loss, tol=1e-9).fit(X, y)
+    best = objectives(fitted.coef_, fitted.intercept_, X, y, C, loss)[0]
+    for scale in (1e-3, 1e-1):
+        w = fitted.coef_ + scale * rng.normal(size=(1, p))
+        b = fitted.intercept_ + scale * rng.normal()
+        assert objectives(w, b, X, y, C, loss)[0] >= best * (1 - 1e-8)
+
+
+def test_bad_inputs_converge_or_say_so():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 6))
+    y = (X[:, 0] > 0).astype(int)
+    constant = np.hstack([X, np.ones((80, 2)), np.zeros((80, 1))])
+    contradictory = np.vstack([X, X]), np.concatenate([y, 1 - y])
+    zero_rows = X * (np.arange(80) % 3 > 0)[:, None]
+    cases = [(constant, y), contradictory, (zero_rows, y), (np.zeros((80, 3)), y)]
+    for inputs, labels in cases:
+        assert LinearSVM(C=1e4).fit(inputs, labels).converged_
+    for scale in (1e6, 1e9, 1e-9):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fitted = LinearSVM(C=1e3).fit(X * scale, y)
+        complained = any(issubclass(w.category, ConvergenceWarning) for w in caught)
+        assert fitted.converged_ is not complained
+        assert np.isfinite(fitted.coef_).all()
+
+
+def test_too_few_steps_are_reported():
+    X, y = data("digits")
+    with pytest.warns(ConvergenceWarning, match="relative duality gap"):
+        fitted = LinearSVM(C=100.0, max_iter=1).fit(X, y)
+    assert not fitted.converged_ and fitted.gap_ > fitted.tol
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"C": 0.0}, "C=0.0"),
+        ({"C": -1.0}, "C=-1.0"),
+        ({"loss": "huber"}, "squared_hinge"),
+        ({"multiclass": "ecoc"}, "crammer_singer"),
+        ({"tol": 0.0}, "tol=0.0"),
+        ({"max_iter": 0}, "max_iter=0"),
+    ],
+)
+def test_wrong_parameters_are_named(params, message):
+    with pytest.raises(ValueError, match=message):
+        LinearSVM(**params).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_one_class_is_named():
+    with pytest.raises(ValueError, match="one class"):
+        LinearSVM().fit([[0.0], [1.0]], ["a", "a"])
+
+
+def test_intercept_scaling_frees_the_intercept():
+    X, y = data("wdbc")
+    shifted = X + 5.0
+    tight = LinearSVM(intercept_scaling=1.0).fit(shifted, y)
+    free = LinearSVM(intercept_scaling=1e3).fit(shifted, y)
+    penalty = 0.5 * (tight.intercept_[0] ** 2) * (1 - 1e-6)
+    assert free.objective_[0] < tight.objective_[0] - 0.01 * penalty
+    assert LinearSVM(fit_intercept=False).fit(X, y).intercept_[0] == 0.0
+
+
+def test_margin_error_counts_the_rows_inside_the_margin():
+    X, y = data("wdbc")
+    fitted = LinearSVM().fit(X, y)
+    m = np.where(y == 1, 1, -1) * fitted.decision_function(X)
+    assert margin_error(fitted, X, y)["margin_error"] == np.mean(m < 1)
+    X, y = data("wine")
+    for multiclass in ("ovr", "ovo"):
+        fitted = LinearSVM(C=100.0, multiclass=multiclass).fit(X, y)
+        share = margin_error(fitted, X, y)["margin_error"]
+        assert 1 - fitted.score(X, y) <= share < 1.0
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 1000), n=st.integers(1, 12), p=st.integers(1, 30))
+def test_reduced_designs_keep_inner_products(seed, n, p):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)).round(1)
+    X[-1] = X[0]
+    full = Design(X, bias=2.0)
+    reduced = full.reduced()
+    assert reduced.shape[1] <= max(n, p + 1)
+    if reduced is not full:
+        np.testing.assert_allclose(reduced.X @ reduced.X.T, X @ X.T + 4.0, atol=1e-10)
+        w = rng.normal(size=(reduced.shape[1], 2))
+        expanded = reduced.expand(w, full)
+        np.testing.assert_allclose(full.margins(expanded), reduced.margins(w), atol=1e-8)
+
+
+def test_gram_of_rows_and_weights():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 7)) * (rng.random((50, 7)) < 0.5)
+    rows, weights = np.arange(0, 50, 3), rng.random(17)
+    A = np.hstack([X, np.full((50, 1), 0.5)])[rows]
+    for inputs in (X, sp.csr_array(X)):
+        design = Design(inputs, bias=0.5)
+        np.testing.assert_allclose(
+            design.gram(rows, weights), A.T @ (weights[:, None] * A), atol=1e-12
+        )
+        np.testing.assert_allclose(design.row_gram(rows), A @ A.T, atol=1e-12)
+        np.testing.assert_allclose(
+            design.part(rows).squared_columns(weights), (A**2).T @ weights, atol=1e-12
+        )
+
+
+def test_sklearn_contract():
+    check_estimator(LinearSVM())
