@@ -1,0 +1,255 @@
+"""A user's own data: CSV, parquet, ARFF and svmlight (libsvm) files.
+
+The path is relative to the current folder. All give the same canonical form as
+OpenML's data: missing values stay NaN, columns of text become indicators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kbench import Dataset, DatasetError
+from kbench_openml._arff import read_arff
+from kbench_openml._table import Column, Table, to_dataset
+from kbench_openml._transport import max_bytes
+
+TEXT_ABOVE = 50
+"""A column of strings with more different values than this, most of which occur
+once, is taken for text."""
+
+
+def load_csv(
+    path: str,
+    target: str,
+    ignore: Sequence[str] = (),
+    nominal: Sequence[str] = (),
+    delimiter: str = ",",
+    group: str = "",
+) -> Dataset:
+    """Read a CSV file with a line of column names.
+
+    Parameters
+    ----------
+    path : str
+        The file, in UTF-8; also compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``).
+    target : str
+        Name of the column with the labels.
+    ignore : sequence of str, optional
+        Columns to leave out.
+    nominal : sequence of str, optional
+        Columns of numbers that stand for categories. Columns of text always do,
+        in alphabetical order.
+    delimiter : str, default ","
+        What stands between two values.
+    group : str, optional
+        Group of the dataset; its name (the file's stem) by default.
+
+    Returns
+    -------
+    Dataset
+        Empty cells and the usual marks (NA, NaN, null, ?) are missing values.
+
+    Raises
+    ------
+    DatasetError
+        The file cannot be read, a column is not there, or is text.
+    """
+    import pandas
+
+    file, what = _existing(path)
+    try:
+        frame = pandas.read_csv(
+            file,
+            sep=delimiter,
+            na_values=["?"],
+            skipinitialspace=True,
+            low_memory=False,
+        )
+    except Exception as error:  # pandas' errors have no common base
+        raise DatasetError(f"{what}: it cannot be read as CSV: {_first_line(error)}") from None
+    return _from_frame(frame, file, what, target, ignore, nominal, group)
+
+
+def load_parquet(
+    path: str,
+    target: str,
+    ignore: Sequence[str] = (),
+    nominal: Sequence[str] = (),
+    group: str = "",
+) -> Dataset:
+    """Read a parquet file.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    target : str
+        Name of the column with the labels.
+    ignore : sequence of str, optional
+        Columns to leave out.
+    nominal : sequence of str, optional
+        Columns of numbers that stand for categories. Columns of text and
+        dictionaries always do.
+    group : str, optional
+        Group of the dataset; its name (the file's stem) by default.
+
+    Returns
+    -------
+    Dataset
+        Categories of a dictionary column keep their order.
+
+    Raises
+    ------
+    DatasetError
+        The file cannot be read, a column is not there, or is text.
+    """
+    import pandas
+
+    file, what = _existing(path)
+    try:
+        frame = pandas.read_parquet(file)
+    except Exception as error:  # pyarrow raises what it likes on a damaged file
+        raise DatasetError(f"{what}: it cannot be read as parquet: {_first_line(error)}") from None
+    return _from_frame(frame, file, what, target, ignore, nominal, group)
+
+
+def load_arff(path: str, target: str, ignore: Sequence[str] = (), group: str = "") -> Dataset:
+    """Read an ARFF file, dense or sparse.
+
+    Parameters
+    ----------
+    path : str
+        The file, in UTF-8.
+    target : str
+        Name of the attribute with the labels.
+    ignore : sequence of str, optional
+        Attributes to leave out.
+    group : str, optional
+        Group of the dataset; its name (the file's stem) by default.
+
+    Returns
+    -------
+    Dataset
+        Nominal attributes become indicators in the declared order.
+
+    Raises
+    ------
+    DatasetError
+        The file is not ARFF (with the line), or a column is not there, or is
+        text.
+    """
+    file, what = _existing(path)
+    table = read_arff(file, what)
+    return to_dataset(
+        table, what, target, tuple(ignore), name=file.stem, source=f"file {file.name}", group=group
+    )
+
+
+def load_svmlight(path: str, n_features: int | None = None, group: str = "") -> Dataset:
+    """Read a file in the format of SVMlight and LIBSVM.
+
+    Parameters
+    ----------
+    path : str
+        The file; also compressed (``.gz``, ``.bz2``).
+    n_features : int, optional
+        Number of columns; by default the largest that occurs.
+    group : str, optional
+        Group of the dataset; its name (the file's stem) by default.
+
+    Returns
+    -------
+    Dataset
+        `X` is a CSR matrix.
+
+    Raises
+    ------
+    DatasetError
+        The file cannot be read, or its labels are no whole numbers.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    file, what = _existing(path)
+    try:
+        X, labels = load_svmlight_file(str(file), n_features=n_features)
+    except Exception as error:  # whatever the reader stumbles over
+        raise DatasetError(f"{what}: it cannot be read as svmlight: {_first_line(error)}") from None
+    columns = [Column(f"x{j}", "numeric") for j in range(X.shape[1])]
+    columns.append(Column("label", "numeric"))
+    import scipy.sparse
+
+    both = scipy.sparse.hstack([X, scipy.sparse.csr_matrix(labels[:, None])], format="csc")
+    return to_dataset(
+        Table(columns, len(labels), both),
+        what,
+        "label",
+        name=file.stem,
+        source=f"file {file.name}",
+        group=group,
+    )
+
+
+def _existing(path: Any) -> tuple[Path, str]:
+    file = Path(str(path)).expanduser()
+    what = f"file {str(path)!r}"
+    try:
+        size = file.stat().st_size
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DatasetError(f"{what}: {reason} (looked for {file.absolute()})") from None
+    if not file.is_file():
+        raise DatasetError(f"{what} is not a file")
+    if size > max_bytes():
+        raise DatasetError(
+            f"{what}: {size / 2**20:,.0f} MB are more than the {max_bytes() / 2**20:,.0f} MB "
+            "allowed. Raise KBENCH_MAX_DATASET_MB."
+        )
+    return file, what
+
+
+def _from_frame(frame, file, what, target, ignore, nominal, group) -> Dataset:
+    frame.columns = [str(name) for name in frame.columns]
+    unknown = [name for name in nominal if name not in frame.columns]
+    if unknown:
+        raise DatasetError(f"{what}: nominal names {unknown[0]!r}, which is no column")
+    left_out = {target, *ignore}
+    columns = [
+        _column(frame.iloc[:, j], name, name in nominal, name in left_out)
+        for j, name in enumerate(frame.columns)
+    ]
+    return to_dataset(
+        Table(columns, len(frame)),
+        what,
+        target,
+        tuple(ignore),
+        name=file.name.partition(".")[0] or file.name,
+        source=f"file {file.name}",
+        group=group,
+    )
+
+
+def _column(series: Any, name: str, nominal: bool, any_text: bool) -> Column:
+    import pandas
+
+    if isinstance(series.dtype, pandas.CategoricalDtype):
+        categories = [str(value) for value in series.cat.categories]
+        return Column(name, "nominal", categories, np.asarray(series.cat.codes, dtype=np.int32))
+    is_bool = pandas.api.types.is_bool_dtype(series.dtype)
+    if pandas.api.types.is_numeric_dtype(series.dtype) and not nominal and not is_bool:
+        return Column(name, "numeric", (), series.to_numpy(dtype=np.float64, na_value=np.nan))
+    codes, found = pandas.factorize(series, sort=True)
+    if not (nominal or is_bool or pandas.api.types.is_numeric_dtype(series.dtype)):
+        mixed = {type(value) for value in found} - {str}
+        wordy = len(found) > TEXT_ABOVE and len(found) > len(series) / 2
+        if (mixed or wordy) and not any_text:
+            return Column(name, "string", (), None)
+    return Column(name, "nominal", [str(value) for value in found], codes.astype(np.int32))
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__

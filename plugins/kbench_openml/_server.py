@@ -1,0 +1,138 @@
+"""Which OpenML server is meant, and whether it can be reached.
+
+Answered without importing the openml client, which takes 3 to 4 seconds: a
+machine without a network must learn at once that there is none.
+"""
+
+from __future__ import annotations
+
+import configparser
+import contextlib
+import json
+import os
+import platform
+import socket
+import sys
+import threading
+import time
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from kbench_openml._transport import CONNECT_S
+
+REMEMBER_S = 30.0
+"""Seconds for which a server that could not be reached is not tried again."""
+
+DEFAULT = "https://www.openml.org/api/v1/xml"
+
+
+@dataclass(frozen=True)
+class Server:
+    """The server and the cache that the openml client is configured for.
+
+    Parameters
+    ----------
+    url : str
+        Address of the API.
+    cache : Path
+        Folder in which the client keeps what this server sent.
+    """
+
+    url: str
+    cache: Path
+
+
+def is_offline() -> bool:
+    """Tell whether ``KBENCH_OFFLINE`` is set to anything but 0 or nothing."""
+    return os.environ.get("KBENCH_OFFLINE", "").strip().lower() not in ("", "0", "false", "no")
+
+
+def configured() -> Server:
+    """Read the client's configuration the way the client does.
+
+    Returns
+    -------
+    Server
+        From ``$XDG_CONFIG_HOME/openml/config`` (``~/.config`` by default, and
+        ``~/.openml`` outside Linux) and ``$OPENML_CACHE_DIR``.
+    """
+    loaded = sys.modules.get("openml.config")
+    if loaded is not None:  # a program may have set another server
+        return Server(loaded.server, Path(loaded.get_cache_directory()))
+    linux = platform.system().lower() == "linux"
+    if linux:
+        home = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+        file = home / "openml" / "config"
+        root = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "openml"
+    else:
+        file = Path("~/.openml/config").expanduser()
+        root = Path("~/.openml")
+    parser = configparser.RawConfigParser()
+    with contextlib.suppress(OSError, configparser.Error, UnicodeDecodeError):
+        parser.read_string("[openml]\n" + file.read_text("utf-8"))
+    url = parser.get("openml", "server", fallback=DEFAULT)
+    folder = os.environ.get("OPENML_CACHE_DIR") or parser.get(
+        "openml", "cachedir", fallback=str(root)
+    )
+    below = urllib.parse.urlsplit(url).netloc.split(".")[::-1]
+    return Server(url, Path(folder).expanduser().joinpath(*below))
+
+
+def is_reachable(server: Server, notes: Path) -> bool:
+    """Try to connect to the server, or to the proxy on the way to it.
+
+    Parameters
+    ----------
+    server : Server
+        Whom to connect to.
+    notes : Path
+        Folder of a small file that remembers a failure for `REMEMBER_S`, for
+        all processes: in a suite with a dozen datasets, one waits and the
+        others are told.
+
+    Returns
+    -------
+    bool
+        False where there is no answer within `CONNECT_S`; at once where the
+        connection is refused or the name is unknown.
+    """
+    parts = urllib.parse.urlsplit(server.url)
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    if not host:
+        return False
+    proxy = urllib.request.getproxies().get(parts.scheme)
+    if proxy and not urllib.request.proxy_bypass(host):
+        via = urllib.parse.urlsplit(proxy if "//" in proxy else f"//{proxy}")
+        host, port = via.hostname or host, via.port or 80
+    note = notes / "unreachable.json"
+    try:
+        last = json.loads(note.read_text("utf-8"))
+        if last["server"] == [host, port] and 0 <= time.time() - last["time"] < REMEMBER_S:
+            return False
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    if _connects(host, port):
+        return True
+    with contextlib.suppress(OSError):
+        notes.mkdir(parents=True, exist_ok=True)
+        partial = note.with_suffix(f".{os.getpid()}")
+        partial.write_text(json.dumps({"server": [host, port], "time": time.time()}), "utf-8")
+        partial.replace(note)
+    return False
+
+
+def _connects(host: str, port: int) -> bool:
+    # in a thread, because looking up a name has no time-out of its own
+    found = []
+
+    def connect() -> None:
+        with contextlib.suppress(OSError):
+            socket.create_connection((host, port), timeout=CONNECT_S).close()
+            found.append(True)
+
+    thread = threading.Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(CONNECT_S)
+    return bool(found)

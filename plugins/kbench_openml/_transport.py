@@ -1,0 +1,278 @@
+"""How kbench asks a server: with time-outs, retries and limits, one request at a time.
+
+The openml client has no time-outs, retries what is not transient, and reads
+whatever it is sent. Inside `polite`, each request of the `requests` library goes
+through `_ask` instead: it connects within 5 seconds, gives up after 15 seconds
+without a byte and 10 minutes in all, unpacks at most so many bytes, repeats what
+may pass (a reset connection, a busy server), and turns everything else into one
+`DatasetError`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kbench import DatasetError
+
+CONNECT_S = 5.0
+"""Seconds to connect."""
+
+SILENCE_S = 15.0
+"""Seconds without a byte."""
+
+TOTAL_S = 600.0
+"""Seconds for everything that one dataset needs."""
+
+N_TRIES = 4
+"""How often a request is made that fails in a way that may pass."""
+
+BACKOFF_S = 0.5
+"""Seconds before the second try; doubled before each further one."""
+
+PATIENCE_S = 30.0
+"""Longest wait that a server may ask for (``Retry-After``)."""
+
+ANSWER_BYTES = 64 * 2**20
+"""Largest answer of the API, unpacked."""
+
+_TRANSIENT = {429, 500, 502, 503, 504}
+_BUSY = re.compile(rb"<oml:code>\s*107\s*</oml:code>")
+_alone = threading.RLock()
+
+Progress = Callable[[str, int, "int | None"], None]
+"""``progress(address, bytes so far, bytes in all or None)``."""
+
+
+class UnreachableError(DatasetError):
+    """There is no way to the server, or it must not be asked."""
+
+
+def max_bytes() -> int:
+    """Return the largest size of a dataset, as a file and in memory.
+
+    Returns
+    -------
+    int
+        ``$KBENCH_MAX_DATASET_MB`` (4096 by default) in bytes.
+
+    Raises
+    ------
+    DatasetError
+        The variable is no positive number.
+    """
+    text = os.environ.get("KBENCH_MAX_DATASET_MB", "4096")
+    try:
+        megabytes = float(text)
+    except ValueError:
+        megabytes = 0.0
+    if not 0 < megabytes < 2**33:
+        raise DatasetError(f"KBENCH_MAX_DATASET_MB={text!r} must be a positive number")
+    return int(megabytes * 2**20)
+
+
+@contextlib.contextmanager
+def polite(
+    what: str, offline: bool = False, total_s: float | None = None, progress: Progress | None = None
+) -> Iterator[None]:
+    """Make every request of the `requests` library within the block a polite one.
+
+    Parameters
+    ----------
+    what : str
+        The dataset, for messages.
+    offline : bool, default False
+        Refuse every request.
+    total_s : float, optional
+        Seconds for all requests of the block together; `TOTAL_S` by default.
+    progress : callable, optional
+        ``progress(address, bytes so far, bytes in all or None)``, called as
+        bytes arrive.
+
+    Raises
+    ------
+    DatasetError
+        From within the block: a request failed.
+    """
+    import requests
+
+    deadline = time.monotonic() + (TOTAL_S if total_s is None else total_s)
+
+    with _alone:  # one connection at a time
+        original = requests.Session.request
+
+        def request(session: Any, method: str, url: str, **options: Any) -> Any:
+            if offline:
+                raise UnreachableError(
+                    f"{what}: it is not in the cache, and kbench is offline "
+                    "(--offline or KBENCH_OFFLINE). Run again with a network."
+                )
+            return _ask(original, what, deadline, progress, session, method, url, options)
+
+        requests.Session.request = request
+        try:
+            yield
+        finally:
+            requests.Session.request = original
+
+
+def _ask(original, what, deadline, progress, session, method, url, options) -> Any:
+    """Make one request, repeated while there is hope."""
+    wait = BACKOFF_S
+    for trial in range(1, N_TRIES + 1):
+        asked = None
+        try:
+            response = _once(original, what, deadline, progress, session, method, url, options)
+        except _TransientError as error:
+            trouble, lasting = str(error), error.lasting
+        else:
+            if response.status_code in _TRANSIENT:
+                trouble, lasting = f"the server answered {response.status_code}", False
+                asked = response.headers.get("Retry-After")
+            elif response.status_code == 412 and _BUSY.search(response.content):
+                trouble, lasting = "the server is busy (its code 107)", False
+            else:
+                return _checked(response, what, url)
+        seconds = wait if asked is None or not asked.isdigit() else max(wait, float(asked))
+        if trial == N_TRIES or lasting or time.monotonic() + seconds > deadline:
+            break
+        if seconds > PATIENCE_S:
+            trouble += f" and asks to wait for {seconds:.0f} s"
+            break
+        time.sleep(seconds)
+        wait *= 2
+    tries = "once" if trial == 1 else f"{trial} times"
+    raise DatasetError(f"{what}: {trouble} ({url}, tried {tries}). Run again later.")
+
+
+class _TransientError(Exception):
+    """A failure that may pass."""
+
+    def __init__(self, message: str, lasting: bool = False):
+        super().__init__(message)
+        self.lasting = lasting
+
+
+def _once(original, what, deadline, progress, session, method, url, options) -> Any:
+    import requests
+    import urllib3
+
+    headers = {**(options.pop("headers", None) or {}), "Accept-Encoding": "gzip"}
+    options = {**options, "headers": headers, "timeout": (CONNECT_S, SILENCE_S), "stream": True}
+    options.setdefault("allow_redirects", True)
+    try:
+        response = original(session, method, url, **options)
+        try:
+            body = _read(response.raw, response.headers, what, url, deadline, progress)
+        finally:
+            response.close()
+    except (
+        requests.exceptions.ConnectTimeout,
+        requests.exceptions.ProxyError,
+        requests.exceptions.SSLError,
+    ) as error:
+        raise UnreachableError(f"{what}: {_host(url)} cannot be reached: {_short(error)}") from None
+    except requests.exceptions.ReadTimeout:
+        raise _TransientError(
+            f"the server sent nothing for {SILENCE_S:g} s", lasting=True
+        ) from None
+    except requests.exceptions.ConnectionError as error:
+        if _is_refused(error):
+            raise UnreachableError(
+                f"{what}: {_host(url)} cannot be reached: {_short(error)}"
+            ) from None
+        raise _TransientError("the connection broke off") from None
+    except urllib3.exceptions.ReadTimeoutError:
+        raise _TransientError(
+            f"the server sent nothing for {SILENCE_S:g} s", lasting=True
+        ) from None
+    except (urllib3.exceptions.HTTPError, requests.exceptions.ChunkedEncodingError):
+        raise _TransientError("the connection broke off in the middle of the answer") from None
+    except requests.exceptions.RequestException as error:
+        raise DatasetError(f"{what}: {url} cannot be asked for: {_short(error)}") from None
+    response._content, response._content_consumed = body, True
+    if "charset" not in response.headers.get("Content-Type", ""):
+        response.encoding = "utf-8"  # else text would be taken for Latin-1
+    return response
+
+
+def _read(raw, headers, what, url, deadline, progress) -> bytes:
+    """Read a body as it comes, within the limits of size and time."""
+    limit = ANSWER_BYTES if "/api/" in url else max_bytes()
+    coding = headers.get("Content-Encoding", "identity").strip().lower()
+    if coding not in ("gzip", "identity", ""):
+        raise DatasetError(f"{what}: {url} comes in the coding {coding!r}, which was not asked for")
+    unpack = zlib.decompressobj(wbits=31) if coding == "gzip" else None
+    length = headers.get("Content-Length", "")
+    body, received = bytearray(), 0
+    while True:
+        if time.monotonic() > deadline:
+            raise DatasetError(
+                f"{what}: {url} was not complete after the time allowed for a dataset "
+                f"({received:,} bytes so far). Run again with a faster connection."
+            )
+        # read1 returns what is there: one slow byte must not hold up the clock
+        packed = raw.read1(1 << 16, decode_content=False)
+        if not packed:
+            break
+        received += len(packed)
+        if unpack is None:
+            body += packed
+        else:
+            try:
+                body += unpack.decompress(packed, limit + 1 - len(body))
+            except zlib.error:
+                raise _TransientError("the compressed answer is damaged") from None
+        if len(body) > limit:
+            raise DatasetError(
+                f"{what}: {url} is larger than {limit / 2**20:.0f} MB when unpacked, which "
+                "kbench refuses. Set KBENCH_MAX_DATASET_MB where you trust it."
+            )
+        if progress is not None:
+            progress(url, received, int(length) if length.isdigit() else None)
+    if unpack is not None and received and not unpack.eof:
+        raise _TransientError("the compressed answer is incomplete")
+    return bytes(body)
+
+
+def _checked(response: Any, what: str, url: str) -> Any:
+    """Refuse what no client of OpenML could make sense of."""
+    # what OpenML has to complain about comes as 412 with a code
+    if response.status_code not in (200, 412):
+        raise DatasetError(
+            f"{what}: the server answered {response.status_code} ({url}). Look whether it is "
+            "still there, or whether another server is set in the configuration of openml."
+        )
+    start = response.content[:1024].lstrip().lower()
+    if not start:
+        raise DatasetError(f"{what}: the server sent an empty answer ({url}). Run again later.")
+    if start.startswith((b"<!doctype html", b"<html")):
+        raise DatasetError(
+            f"{what}: {_host(url)} answered with a web page instead of data ({url}). Log in to "
+            "your network if it asks for it, or run again later."
+        )
+    return response
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Tell a server that is not there from one that hung up."""
+    import urllib3
+
+    reason = error.args[0] if error.args else error
+    reason = getattr(reason, "reason", reason)
+    return isinstance(reason, urllib3.exceptions.NewConnectionError)
+
+
+def _host(url: str) -> str:
+    return url.split("/")[2] if url.count("/") >= 2 else url
+
+
+def _short(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= 160 else text[:157] + "..."
