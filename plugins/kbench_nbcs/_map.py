@@ -1,0 +1,423 @@
+"""`NestedBarycentricMap`, a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.sparsefuncs import min_max_axis
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kbench_nbcs._forest import Forest, chunks, grow_uniform, split_points
+from kbench_nbcs._roots import (
+    Root,
+    clip_to_root,
+    corner_root,
+    fitted_root,
+    random_rotation,
+)
+
+# With this share of the rows on faces of the root, a uniform subdivision is a
+# linear model for most of the data.
+ON_FACES = 0.5
+
+
+class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Barycentric coordinates in a nested system of simplices.
+
+    A simplex around the data is split by a point inside it into d + 1 smaller
+    ones, these are split in turn, and a row is described by its barycentric
+    coordinates with respect to the smallest simplex that contains it: d + 1
+    non-zeros, non-negative with sum 1, one column per vertex. A linear model on
+    them is continuous and piecewise linear in the inputs.
+
+    Parameters
+    ----------
+    depth : int, default 3
+        Number of split stages (the paper's q); 0 is the root alone, a linear
+        map.
+    split : {"barycentre", "adaptive"}, default "barycentre"
+        Split every simplex that contains training points at its barycentre, or
+        those where a linear classifier on the coordinates so far errs (needs
+        ``y``).
+    split_point : {"nearest", "mean"}, default "nearest"
+        Where an adaptive split is made: at the data point nearest to the
+        barycentre of the misclassified points in the simplex (the paper's text;
+        its compression bound covers nothing else), or at that barycentre.
+    root : {"regular", "corner"}, default "regular"
+        The regular simplex, as small as the data allow, or {0, d e_1, ..., d
+        e_d} over the data scaled to [0, 1] (without `rotate`; with it, its
+        smallest rotated copy around the data). Rows with a value at the
+        smallest of its column lie on faces of the corner simplex, where uniform
+        splits change nothing.
+    n_roots : int, default 1
+        Number of roots, whose coordinates are put side by side. Those of each
+        root sum to 1, so a row has 1-norm `n_roots` and at most the 2-norm
+        ``sqrt(n_roots)``; nothing is divided by it.
+    rotate : bool, default True
+        Rotate each root at random. Needed for several roots.
+    min_samples_split : int, default 1
+        Training points (misclassified ones where adaptive) that a simplex must
+        contain to be split.
+    outside : {"clip", "error"}, default "clip"
+        What to do with rows outside a root: set negative coordinates to zero
+        and divide by the sum, or raise an error.
+    C : float, default 1000.0
+        Inverse regularisation of the linear SVM (squared hinge, one against
+        rest) that finds misclassified points in adaptive splits.
+    dtype : {"float64", "float32"}, default "float64"
+        Of the output; computations are in double precision.
+    random_state : int, RandomState or None, default None
+        Of the rotations.
+
+    Attributes
+    ----------
+    n_splits_ : int
+        Number of split points.
+    n_vertices_ : int
+        Number of columns: ``n_roots * (d + 1) + n_splits_``. First the vertices
+        of the roots, then the split points stage by stage, so that the map of
+        a smaller `depth` has the first of these columns.
+    split_rows_ : ndarray of int, shape (n_splits_,)
+        Training row that each split point is, -1 where it is none.
+    converged_ : bool
+        False if a classifier of an adaptive split did not converge.
+
+    Raises
+    ------
+    ValueError
+        A parameter has a value that is not allowed; ``split="adaptive"``
+        without ``y``; rows outside with ``outside="error"``.
+
+    Notes
+    -----
+    A row costs O(d) per stage, beside one product with a (d, d + 1) matrix per
+    root (O(d) for the corner simplex without rotation). numba is used where it
+    is installed; results are the same without it.
+
+    Coordinates are of order 1/d, so a linear model on them needs a small
+    penalty: C of 2**9 to 2**15 for a linear SVM.
+
+    Where a split point has no share of some vertex (a data point on a face
+    between two simplices), the neighbour is not split, and the map jumps across
+    that face.
+
+    References
+    ----------
+    L.-A. Gottlieb, E. Kaufman, A. Kontorovich, G. Nivasch, O. Pele, "Nested
+    barycentric coordinate system as an explicit feature map", sections 2 to 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kbench_nbcs import NestedBarycentricMap
+    >>> X = np.array([[0.0, 0.0], [2.0, 1.0], [1.0, 3.0], [1.0, 1.0]])
+    >>> nbcs = NestedBarycentricMap(depth=2, random_state=0).fit(X)
+    >>> Z = nbcs.transform(X)
+    >>> Z.shape[1] == nbcs.n_vertices_, Z.nnz == 4 * 3
+    (True, True)
+    >>> np.allclose(Z.sum(axis=1), 1), np.allclose(nbcs.inverse_transform(Z), X)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        depth=3,
+        *,
+        split="barycentre",
+        split_point="nearest",
+        root="regular",
+        n_roots=1,
+        rotate=True,
+        min_samples_split=1,
+        outside="clip",
+        C=1000.0,
+        dtype="float64",
+        random_state=None,
+    ):
+        self.depth = depth
+        self.split = split
+        self.split_point = split_point
+        self.root = root
+        self.n_roots = n_roots
+        self.rotate = rotate
+        self.min_samples_split = min_samples_split
+        self.outside = outside
+        self.C = C
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Place the roots around X and split them.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Sparse input is made dense a few rows at a time.
+        y : array-like of shape (n_samples,), optional
+            Labels; used by adaptive splits only.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        if self.split == "adaptive":
+            if y is None:
+                raise ValueError(
+                    f"This {type(self).__name__} estimator requires y to be passed, but the "
+                    "target y is None: split='adaptive' splits where a classifier errs."
+                )
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+            check_classification_targets(y)
+        else:
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        self._roots = self._place_roots(X)
+        self.converged_ = True
+        if self.split == "adaptive":
+            self._grow_adaptive(X, y)
+        else:
+            self._warn_of_faces(X)
+            self._forest = grow_uniform(X, self._roots, self.depth, self.min_samples_split)
+            self.split_rows_ = np.full(self._forest.n_splits, -1)
+        self.n_splits_ = self._forest.n_splits
+        self.n_vertices_ = self._n_features_out = self._forest.n_vertices
+        return self
+
+    def transform(self, X):
+        """Compute nested barycentric coordinates.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        CSR matrix of shape (n_samples, n_vertices_)
+            ``n_roots * (n_features + 1)`` stored values a row (some may be
+            zero), columns in no order within a row; indices are int32 below
+            2**31 stored values.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return self._embed(X)[0]
+
+    def inverse_transform(self, Z):
+        """Return the inputs that have these coordinates (equation 2 of the paper).
+
+        Parameters
+        ----------
+        Z : array-like or sparse matrix of shape (n_samples, n_vertices_)
+            As `transform` returns them; with several roots, the mean over the
+            roots is returned.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        if not sparse.issparse(Z):
+            Z = np.asarray(Z)
+        if Z.ndim != 2 or Z.shape[1] != self.n_vertices_:
+            raise ValueError(f"Z has shape {Z.shape}; {self.n_vertices_} columns are expected.")
+        return np.asarray(Z @ self.vertices_) / len(self._roots)
+
+    @property
+    def vertices_(self):
+        """Positions of the vertices in the input space, (n_vertices_, n_features)."""
+        return self._forest.vertices(np.vstack([root.vertices for root in self._roots]))
+
+    @property
+    def simplices_(self):
+        """Vertices of the simplices that are not split, (n_simplices, n_features + 1)."""
+        return self._forest.leaves()
+
+    @property
+    def split_simplices_(self):
+        """Vertices of the simplex that each split divides, (n_splits_, n_features + 1)."""
+        return self._forest.split_simplices()
+
+    @property
+    def split_coordinates_(self):
+        """Coordinates of the split points in these simplices, the paper's beta."""
+        return self._forest.split_coordinates()
+
+    def _check_parameters(self):
+        allowed = {
+            "split": ("barycentre", "adaptive"),
+            "split_point": ("nearest", "mean"),
+            "root": ("regular", "corner"),
+            "outside": ("clip", "error"),
+        }
+        for name, values in allowed.items():
+            value = getattr(self, name)
+            if value not in values:
+                raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, values))}.")
+        for name, least in (("depth", 0), ("n_roots", 1), ("min_samples_split", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(f"{name}={value!r} is not an integer of at least {least}.")
+        if not self.C > 0:
+            raise ValueError(f"C={self.C!r} is not positive.")
+        if np.dtype(self.dtype) not in (np.float64, np.float32):
+            raise ValueError(f"dtype={self.dtype!r} is not 'float64' or 'float32'.")
+        if self.n_roots > 1 and not self.rotate:
+            raise ValueError(
+                f"n_roots={self.n_roots} with rotate=False would be copies of one root; "
+                "set rotate=True."
+            )
+
+    def _place_roots(self, X) -> list[Root]:
+        random_state = check_random_state(self.random_state)
+        d = X.shape[1]
+        if sparse.issparse(X):
+            low, high = (ends.astype(np.float64) for ends in min_max_axis(X, axis=0))
+        else:
+            low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        extent = high - low
+        extent[extent == 0.0] = 1.0  # a constant column
+        if self.root == "corner" and not self.rotate:
+            return [corner_root(low, extent)]
+        return [
+            fitted_root(
+                self.root,
+                low,
+                extent,
+                (part for _, part in chunks(X)),
+                random_rotation(d, random_state) if self.rotate else None,
+            )
+            for _ in range(self.n_roots)
+        ]
+
+    def _warn_of_faces(self, X):
+        on_faces = 0
+        for _, part in chunks(X):
+            alpha = self._roots[0].coordinates(part)
+            on_faces += np.count_nonzero(alpha.min(axis=1) < 1e-12)
+        share = on_faces / X.shape[0]
+        if share >= ON_FACES and self.depth > 0 and self.root == "corner" and not self.rotate:
+            warnings.warn(
+                f"{share:.0%} of the rows lie on faces of the corner simplex (a value at the "
+                "smallest of its column), where a uniform subdivision is a linear map at any "
+                "depth; use root='regular' or rotate=True.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _embed(self, X, leaf=None):
+        """Return the embedding of validated rows and the number of rows outside."""
+        n, width, n_roots = X.shape[0], self._forest.width, len(self._roots)
+        per_row = n_roots * width
+        # one integer type for both index arrays, or scipy would copy them
+        integer = np.int32 if n * per_row <= np.iinfo(np.int32).max else np.int64
+        data = np.empty((n, per_row), dtype=self.dtype)
+        indices = np.empty((n, per_row), dtype=np.int32)
+        n_outside = 0
+        for rows, part in chunks(X):
+            for root in range(n_roots):
+                alpha = self._roots[root].coordinates(part)
+                outside = clip_to_root(alpha)
+                if outside and self.outside == "error":
+                    raise ValueError(
+                        f"{outside} of rows {rows.start} to {rows.stop - 1} lie outside the root "
+                        "simplex, which was placed around the training data; scale and clip the "
+                        "inputs, or set outside='clip'."
+                    )
+                n_outside += outside
+                self._forest.embed(
+                    root,
+                    alpha,
+                    data[rows],
+                    indices[rows],
+                    None if leaf is None else leaf[root, rows],
+                )
+        indptr = np.arange(0, n * per_row + 1, per_row, dtype=integer)
+        arrays = data.ravel(), indices.ravel().astype(integer, copy=False), indptr
+        return sparse.csr_matrix(arrays, shape=(n, self._forest.n_vertices), copy=False), n_outside
+
+    def _grow_adaptive(self, X, y):
+        """Section 4 of the paper: split where a linear classifier errs, stage by stage."""
+        n, width, n_roots = X.shape[0], X.shape[1] + 1, len(self._roots)
+        self._forest = Forest.unsplit(width, n_roots, barycentric=False)
+        dense = X.toarray() if sparse.issparse(X) else X
+        scaled = (dense - dense.min(axis=0)) / np.maximum(np.ptp(dense, axis=0), 1e-300)
+        leaf = np.empty((n_roots, n), dtype=np.int64)
+        split_rows = []
+        for _ in range(self.depth):
+            Z, _outside = self._embed(X, leaf)
+            wrong = self._misclassified(Z, y)
+            alpha = Z.data.reshape(n, n_roots, width)
+            parents, slots, betas = [], [], []
+            for root in range(n_roots):
+                keys, beta, rows = split_points(
+                    scaled,
+                    alpha[:, root],
+                    leaf[root],
+                    wrong,
+                    nearest=self.split_point == "nearest",
+                    min_samples_split=self.min_samples_split,
+                )
+                parents.append(np.where(keys < 0, -1, keys // width))
+                slots.append(np.where(keys < 0, root, keys % width))
+                betas.append(beta)
+                split_rows.append(rows)
+            if not sum(map(len, parents)):
+                break
+            self._forest.split(np.concatenate(parents), np.concatenate(slots), np.vstack(betas))
+        self.split_rows_ = np.concatenate([np.empty(0, dtype=np.intp), *split_rows])
+
+    def _misclassified(self, Z, y):
+        if np.all(y == y[0]):
+            return np.zeros(len(y), dtype=bool)
+        classifier = LinearSVC(C=self.C, dual=False, tol=1e-3, random_state=0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            classifier.fit(Z, y)
+        if any(issubclass(each.category, ConvergenceWarning) for each in caught):
+            self.converged_ = False
+            warnings.warn(
+                "A linear SVM of an adaptive split did not converge; a smaller C helps.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return classifier.predict(Z) != y
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = self.split == "adaptive"
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+adaptive_map = partial(NestedBarycentricMap, split="adaptive")
+
+
+def measures(fitted, X, y):
+    """Measure a fitted map on a test part: its splits, and rows outside its roots.
+
+    Parameters
+    ----------
+    fitted : NestedBarycentricMap
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    y : ignored
+
+    Returns
+    -------
+    dict
+        ``n_splits``, and ``outside``, the share of (row, root) pairs that were
+        clipped.
+    """
+    n_outside = 0
+    for _, part in chunks(X):
+        for root in fitted._roots:
+            n_outside += clip_to_root(root.coordinates(part))
+    pairs = max(1, X.shape[0] * len(fitted._roots))
+    return {"n_splits": float(fitted.n_splits_), "outside": n_outside / pairs}

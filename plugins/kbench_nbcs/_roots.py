@@ -1,0 +1,176 @@
+"""Root simplices: the affine maps from inputs to barycentric coordinates.
+
+Everything that depends on the shape of the root is here; what happens inside
+it, split by split, depends on barycentric coordinates only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+try:
+    from kbench_nbcs import _compiled as kernels
+except (ImportError, RuntimeError):  # no numba, or no folder it may cache in
+    from kbench_nbcs import _descent as kernels
+
+# A coordinate this far below zero is rounding, not a point outside the root.
+OUTSIDE = 1e-9
+
+
+@dataclass(frozen=True)
+class Root:
+    """A simplex over min-max scaled inputs.
+
+    Parameters
+    ----------
+    low, scale : ndarray of shape (n_features,)
+        Inputs are moved by `low` and multiplied by `scale`.
+    vertices : ndarray of shape (n_features + 1, n_features)
+        In the units of the inputs.
+    matrix : ndarray of shape (n_features, n_features + 1) or None
+        Barycentric coordinates of scaled inputs ``u`` are ``u @ matrix +
+        offset``. None for the corner simplex, whose coordinates are
+        ``(1 - sum(u), u)``.
+    offset : ndarray of shape (n_features + 1,) or None
+    """
+
+    low: np.ndarray
+    scale: np.ndarray
+    vertices: np.ndarray
+    matrix: np.ndarray | None = None
+    offset: np.ndarray | None = None
+
+    def coordinates(self, X: np.ndarray) -> np.ndarray:
+        """Barycentric coordinates, negative outside, shape (n_samples, n_features + 1)."""
+        if self.matrix is None:
+            alpha = np.empty((X.shape[0], X.shape[1] + 1))
+            kernels.corner_coordinates(X, self.low, self.scale, alpha)
+            return alpha
+        scaled = X - self.low
+        scaled *= self.scale
+        alpha = scaled @ self.matrix
+        alpha += self.offset
+        return alpha
+
+
+def corner_root(low: np.ndarray, extent: np.ndarray) -> Root:
+    """Build the simplex {0, d e_1, ..., d e_d} over the unit box.
+
+    It contains the box; the box's corner (1, ..., 1) is the middle of its
+    slanted face, and points with a zero lie on its other faces.
+
+    Parameters
+    ----------
+    low, extent : ndarray of shape (n_features,)
+        Smallest value of each column, and largest minus smallest (positive).
+    """
+    d = len(low)
+    vertices = np.vstack([low, low + np.diag(d * extent)])
+    return Root(low, 1.0 / (d * extent), vertices)
+
+
+def regular_simplex(d: int) -> np.ndarray:
+    """Vertices of the regular simplex of unit edges around the origin, (d + 1, d)."""
+    # the d + 1 unit vectors span a regular simplex with edges sqrt(2); the
+    # rows of an orthonormal basis of their hyperplane flatten it (Helmert)
+    k = np.arange(1, d + 1)
+    basis = np.tril(np.ones((d, d + 1)))
+    basis[k - 1, k] = -k
+    basis /= np.sqrt(k * (k + 1.0))[:, None]
+    return basis.T / np.sqrt(2.0)
+
+
+def base_simplex(kind: str, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return matrix, offset and vertices of a simplex around the origin.
+
+    The barycentric coordinates of a point ``u`` are ``u @ matrix + offset``.
+    Its size and place do not matter: `fitted_root` sets both.
+    """
+    if kind == "regular":
+        vertices = regular_simplex(d)
+        return 2.0 * vertices.T, np.full(d + 1, 1.0 / (d + 1)), vertices
+    matrix = np.hstack([-np.ones((d, 1)), np.eye(d)]) / d
+    centre = np.full(d, 0.5)
+    offset = centre @ matrix
+    offset[0] += 1.0
+    return matrix, offset, np.vstack([np.zeros(d), d * np.eye(d)]) - centre
+
+
+def random_rotation(d: int, random_state: np.random.RandomState) -> np.ndarray:
+    """Draw an orthogonal matrix from the uniform (Haar) distribution."""
+    q, r = np.linalg.qr(random_state.standard_normal((d, d)))
+    return q * np.where(np.diag(r) < 0, -1.0, 1.0)
+
+
+def fitted_root(
+    kind: str,
+    low: np.ndarray,
+    extent: np.ndarray,
+    chunks,
+    rotation: np.ndarray | None = None,
+    padding: float = 0.0,
+) -> Root:
+    """Fit the smallest copy of a simplex that contains the data.
+
+    "Copy" means moved and scaled, with all faces parallel to the original's:
+    if ``m`` is the smallest value that each barycentric coordinate takes on
+    the data, then ``(alpha - m) / (1 - sum(m))`` are barycentric coordinates
+    in that copy.
+
+    Parameters
+    ----------
+    kind : {"corner", "regular"}
+        Shape.
+    low, extent : ndarray of shape (n_features,)
+        Smallest value of each column, and largest minus smallest (positive).
+    chunks : iterable of ndarray of shape (m, n_features)
+        The data.
+    rotation : ndarray of shape (n_features, n_features), optional
+        Orthogonal matrix applied to the simplex.
+    padding : float, default 0
+        How much farther out the faces are moved, as a share of the copy's mean
+        coordinate 1 / (n_features + 1).
+    """
+    d = len(low)
+    matrix, offset, vertices = base_simplex(kind, d)
+    if rotation is not None:
+        matrix, vertices = rotation @ matrix, vertices @ rotation.T
+    # the base is around the origin, the scaled data around (1/2, ..., 1/2)
+    offset = offset - np.full(d, 0.5) @ matrix
+    vertices = vertices + 0.5
+    scale = 1.0 / extent
+    smallest = np.full(d + 1, np.inf)
+    for X in chunks:
+        alpha = ((X - low) * scale) @ matrix + offset
+        np.minimum(smallest, alpha.min(axis=0), out=smallest)
+    size = 1.0 - smallest.sum()
+    if size < 1e-9:  # a single point: any simplex around it will do
+        smallest -= 1.0 / (d + 1)
+        size = 1.0 - smallest.sum()
+    smallest -= padding * size / (d + 1)
+    size *= 1.0 + padding
+    vertices = (smallest + size * np.eye(d + 1)) @ vertices
+    return Root(low, scale, low + vertices * extent, matrix / size, (offset - smallest) / size)
+
+
+def clip_to_root(alpha: np.ndarray) -> int:
+    """Move points outside into the simplex, in place, and count them.
+
+    Negative coordinates become zero and the rest is divided by its sum: the
+    map stays continuous. Without it the coordinates of a point outside grow
+    without bound from split to split.
+
+    Returns
+    -------
+    int
+        Number of rows that were outside by more than rounding.
+    """
+    if alpha.size == 0 or alpha.min() >= 0.0:
+        return 0
+    smallest = alpha.min(axis=1)
+    rows = np.flatnonzero(smallest < 0.0)
+    inside = np.maximum(alpha[rows], 0.0)
+    alpha[rows] = inside / inside.sum(axis=1, keepdims=True)
+    return int(np.count_nonzero(smallest < -OUTSIDE))
