@@ -1,1 +1,106 @@
-"""baselines."""
+"""Feature maps to compare with: scikit-learn's, and the ones people ask for.
+
+Maps with a bandwidth share three parameters: `gamma`, a number or "median";
+`gamma_factor`, which multiplies the median heuristic and is what the default
+grids search over; and `random_state`.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from kbench import FeatureMap, hookimpl
+
+_HOMES = {
+    "ArcCosineFeatures": "_arc_cosine",
+    "Identity": "_identity",
+    "KMeansNystroem": "_nystroem",
+    "LaplaceFourierFeatures": "_fourier",
+    "LeverageNystroem": "_nystroem",
+    "MaternFourierFeatures": "_fourier",
+    "OrthogonalFourierFeatures": "_fourier",
+    "PolynomialMap": "_polynomial",
+    "PolynomialSketch": "_polynomial",
+    "QMCFourierFeatures": "_fourier",
+    "RPCholeskyNystroem": "_nystroem",
+    "RandomBinningFeatures": "_binning",
+    "RandomFourierFeatures": "_fourier",
+    "RandomMaclaurinFeatures": "_maclaurin",
+    "SkewedChi2Map": "_chi2",
+    "UniformNystroem": "_nystroem",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name):
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return __all__
+
+
+SQUARED = (0.25, 1.0, 4.0, 16.0)
+"""gamma_factor of kernels of the squared distance: bandwidths 2 to 1/4 medians."""
+
+PLAIN = (0.25, 1.0, 4.0)
+"""gamma_factor of kernels of the distance itself."""
+
+
+def _map(name, module, make, kernel, grid=None, requires=None):
+    here = f"{__name__}.{module}"
+    return FeatureMap(
+        name,
+        make=f"{here}:{make}" if ":" not in make else make,
+        grid=grid or {},
+        kernel=f"{here}:{kernel}",
+        requires=requires,
+    )
+
+
+@hookimpl
+def kbench_feature_maps():
+    """List the maps."""
+    squared, plain = {"gamma_factor": SQUARED}, {"gamma_factor": PLAIN}
+    additive = "sklearn.kernel_approximation:AdditiveChi2Sampler"
+    return [
+        _map("identity", "_identity", "Identity", "linear_gram"),
+        _map("polynomial", "_polynomial", "PolynomialMap", "polynomial_gram"),
+        _map("polynomial-sketch", "_polynomial", "PolynomialSketch", "polynomial_gram"),
+        _map("additive-chi2", "_chi2", additive, "additive_chi2_gram", requires="nonnegative"),
+        _map(
+            "skewed-chi2",
+            "_chi2",
+            "SkewedChi2Map",
+            "skewed_chi2_gram",
+            {"skewedness": (0.03, 0.3, 1.0, 10.0)},
+            requires="nonnegative",
+        ),
+        _map("rff", "_fourier", "RandomFourierFeatures", "gaussian_gram", squared),
+        _map("orthogonal-rff", "_fourier", "OrthogonalFourierFeatures", "gaussian_gram", squared),
+        _map("qmc-rff", "_fourier", "QMCFourierFeatures", "gaussian_gram", squared),
+        _map("laplace-rff", "_fourier", "LaplaceFourierFeatures", "laplace_gram", plain),
+        _map("matern-rff", "_fourier", "MaternFourierFeatures", "matern_gram", plain),
+        _map("random-binning", "_binning", "RandomBinningFeatures", "binning_gram", plain),
+        _map(
+            "arc-cosine",
+            "_arc_cosine",
+            "ArcCosineFeatures",
+            "arc_cosine_gram",
+            {"bias": (0.5, 1.0, 2.0)},
+        ),
+        _map(
+            "random-maclaurin",
+            "_maclaurin",
+            "RandomMaclaurinFeatures",
+            "maclaurin_gram",
+            {"gamma_factor": (0.25, 1.0, 4.0)},
+        ),
+        _map("nystroem", "_nystroem", "UniformNystroem", "nystroem_gram", squared),
+        _map("nystroem-kmeans", "_nystroem", "KMeansNystroem", "nystroem_gram", squared),
+        _map("nystroem-rpcholesky", "_nystroem", "RPCholeskyNystroem", "nystroem_gram", squared),
+        _map("nystroem-leverage", "_nystroem", "LeverageNystroem", "nystroem_gram", squared),
+    ]

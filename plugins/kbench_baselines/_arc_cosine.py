@@ -1,0 +1,162 @@
+"""Random neurons: the features of arc-cosine kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kbench_baselines._checks import FLOATS, check_choice, check_count, check_nonnegative
+
+
+def arc_cosine_kernel(X, Y, order):
+    """Arc-cosine kernel of order 0 or 1: Cho and Saul (2009), eq. (3) to (6).
+
+    With t the angle between x and z: ``1 - t / pi`` for order 0 and
+    ``||x|| ||z|| (sin t + (pi - t) cos t) / pi`` for order 1.
+
+    Parameters
+    ----------
+    X, Y : ndarray, shape (n_x, n_features), (n_y, n_features)
+    order : {0, 1}
+
+    Returns
+    -------
+    ndarray, shape (n_x, n_y)
+
+    Examples
+    --------
+    >>> arc_cosine_kernel(np.array([[2.0, 0.0]]), np.array([[2.0, 0.0], [0.0, 1.0]]), order=0)
+    array([[1. , 0.5]])
+    """
+    lengths = np.outer(np.linalg.norm(X, axis=1), np.linalg.norm(Y, axis=1))
+    cosine = np.divide(X @ Y.T, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    angle = np.arccos(np.clip(cosine, -1.0, 1.0))
+    if order == 0:
+        return 1 - angle / np.pi
+    return lengths * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi
+
+
+class ArcCosineFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Random step or ReLU units: the features of the arc-cosine kernels.
+
+    Parameters
+    ----------
+    n_components : int, default 300
+        Number of units.
+    order : {0, 1}, default 1
+        0: ``1[w.x > 0]``; 1: ``max(0, w.x)``.
+    bias : float, default 1.0
+        A further constant input: relative to the root mean square length of
+        the others where `standardize` is set.
+    standardize : bool, default True
+        Shift the inputs by the training mean and divide them by the root mean
+        square of their length, then by ``sqrt(1 + bias^2)``: the kernel of a
+        point with itself is 1 on average. Kernels of this kind see angles from
+        the origin only, which on inputs in [0, 1] are all small.
+    random_state : int, RandomState or None, default None
+        Seed of the units.
+
+    Attributes
+    ----------
+    weights_ : ndarray, shape (n_features, n_components)
+        Weights on the inputs as they are given.
+    intercept_ : ndarray, shape (n_components,)
+        What bias and shift add.
+    mean_ : ndarray, shape (n_features,)
+        The shift.
+    scale_ : float
+        The factor.
+    bias_ : float
+        The further input, after scaling.
+
+    References
+    ----------
+    Y. Cho and L. K. Saul, Kernel methods for deep learning, NIPS 2009, eq. (1).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> ArcCosineFeatures(n_components=50, random_state=0).fit_transform(X).shape
+    (150, 50)
+    """
+
+    def __init__(self, n_components=300, *, order=1, bias=1.0, standardize=True, random_state=None):
+        self.n_components = n_components
+        self.order = order
+        self.bias = bias
+        self.standardize = standardize
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Find shift and scale of `X`, and draw the units.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, shape (n_samples, n_features)
+            Training data.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        check_count(self, "n_components")
+        check_choice(self, "order", (0, 1))
+        check_nonnegative(self, "bias")
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        rng = check_random_state(self.random_state)
+        self.mean_, self.scale_, self.bias_ = np.zeros(X.shape[1]), 1.0, float(self.bias)
+        if self.standardize:
+            self.mean_ = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+            squares = X.multiply(X).sum() if hasattr(X, "multiply") else np.vdot(X, X)
+            spread = max(float(squares) / X.shape[0] - self.mean_ @ self.mean_, 0.0)
+            self.scale_ = 1 / np.sqrt((spread or 1.0) * (1 + self.bias**2))
+            self.bias_ = self.bias / np.sqrt(1 + self.bias**2)
+        normal = rng.normal(size=(X.shape[1] + 1, self.n_components))
+        weights = normal[:-1] * self.scale_
+        self.intercept_ = (normal[-1] * self.bias_ - self.mean_ @ weights).astype(X.dtype)
+        self.weights_ = weights.astype(X.dtype, copy=False)
+        self._n_features_out = self.n_components
+        return self
+
+    def transform(self, X):
+        """Map `X` to the activations, scaled by ``sqrt(2 / n_components)``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        features = safe_sparse_dot(X, self.weights_.astype(X.dtype, copy=False))
+        features += self.intercept_.astype(X.dtype, copy=False)
+        if self.order == 0:
+            features = (features > 0).astype(X.dtype)
+        else:
+            np.maximum(features, 0, out=features)
+        features *= np.sqrt(2.0 / self.n_components)
+        return features
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def arc_cosine_gram(fitted, X, Y):
+    """Gram matrix of the arc-cosine kernel of a fitted `ArcCosineFeatures`."""
+    X, Y = (
+        np.hstack([(Z - fitted.mean_) * fitted.scale_, np.full((Z.shape[0], 1), fitted.bias_)])
+        for Z in (Z.toarray() if hasattr(Z, "toarray") else Z for Z in (X, Y))
+    )
+    return arc_cosine_kernel(X, Y, fitted.order)

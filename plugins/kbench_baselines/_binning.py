@@ -1,0 +1,189 @@
+"""Random binning: which cell of each of many random grids a point is in."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import laplacian_kernel
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kbench_baselines._bandwidth import resolve_gamma
+from kbench_baselines._checks import FLOATS, check_choice, check_count
+
+
+def bin_keys(X, pitch, shift, multipliers):
+    """A 64-bit key for the cell of each row in one grid.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n_samples, n_features)
+    pitch, shift : ndarray, shape (n_features,)
+        Width of the cells, and where they begin.
+    multipliers : ndarray of uint64, shape (n_features,)
+        Random odd numbers: different cells get different keys up to a chance
+        of about 2^-64.
+
+    Returns
+    -------
+    ndarray of uint64, shape (n_samples,)
+    """
+    cells = np.floor((X - shift) / pitch)
+    # beyond this a float is no integer any more
+    np.clip(cells, -(2.0**53), 2.0**53, out=cells)
+    keys = cells.astype(np.int64).view(np.uint64) @ multipliers
+    # low bits of such a sum depend on low bits of the cells only: mix them
+    keys ^= keys >> np.uint64(33)
+    keys *= np.uint64(0xFF51AFD7ED558CCD)
+    keys ^= keys >> np.uint64(33)
+    return keys
+
+
+class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Random binning features of the Laplace kernel; sparse.
+
+    Each of `n_grids` random grids contributes one non-zero per row: the cell
+    that the row falls in. With pitches from the right distribution, the chance
+    that two points share a cell is ``exp(-gamma ||x-z||_1)``.
+
+    Parameters
+    ----------
+    n_grids : int, default 100
+        Number of grids, hence of non-zeros per row.
+    columns : {"trained", "hashed"}, default "trained"
+        "trained": one column per cell that a training row falls in; a row in
+        another cell has no entry for that grid. "hashed": cells are hashed to
+        `n_components` columns, with random signs that keep inner products
+        unbiased.
+    n_components : int, default 16384
+        Number of columns where they are hashed.
+    gamma : float or "median", default "median"
+        Of the kernel. "median" is ``gamma_factor / m`` with m the median
+        Manhattan distance between training rows (of at most 500 of them).
+    gamma_factor : float, default 1.0
+        Multiplies the median heuristic; without effect where `gamma` is a number.
+    random_state : int, RandomState or None, default None
+        Seed of grids and hashes.
+
+    Attributes
+    ----------
+    gamma_ : float
+        The resolved parameter of the kernel.
+    pitches_, shifts_ : ndarray, shape (n_grids, n_features)
+        Width of the cells, and where they begin.
+    cells_ : list of ndarray of uint64
+        Sorted keys of the cells seen in training, one array a grid ("trained").
+
+    References
+    ----------
+    A. Rahimi and B. Recht, Random features for large-scale kernel machines,
+    NIPS 2007, algorithm 2; L. Wu, I. E. H. Yen, J. Chen and R. Yan, Revisiting
+    random binning features, KDD 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> phi = RandomBinningFeatures(n_grids=50, random_state=0).fit_transform(X)
+    >>> phi.format, phi.nnz / len(X)
+    ('csr', 50.0)
+    """
+
+    def __init__(
+        self,
+        n_grids=100,
+        *,
+        columns="trained",
+        n_components=16_384,
+        gamma="median",
+        gamma_factor=1.0,
+        random_state=None,
+    ):
+        self.n_grids = n_grids
+        self.columns = columns
+        self.n_components = n_components
+        self.gamma = gamma
+        self.gamma_factor = gamma_factor
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Resolve the bandwidth on `X`, draw the grids, and list their cells.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Training data.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        check_count(self, "n_grids", "n_components")
+        check_choice(self, "columns", ("trained", "hashed"))
+        X = validate_data(self, X, dtype=FLOATS)
+        rng = check_random_state(self.random_state)
+        self.gamma_ = resolve_gamma(self, X, "l1")
+        shape = (self.n_grids, X.shape[1])
+        # the density of pitches is d k''(d) with k(d) = exp(-gamma d)
+        self.pitches_ = rng.gamma(2.0, 1 / self.gamma_, size=shape)
+        self.shifts_ = self.pitches_ * rng.uniform(size=shape)
+        self.multipliers_ = rng.randint(2**63, size=shape, dtype=np.uint64) * np.uint64(
+            2
+        ) + np.uint64(1)
+        if self.columns == "trained":
+            self.cells_ = [np.unique(self._keys(X, grid)) for grid in range(self.n_grids)]
+            self._n_features_out = sum(map(len, self.cells_))
+        else:
+            self._n_features_out = self.n_components
+        return self
+
+    def _keys(self, X, grid):
+        return bin_keys(X, self.pitches_[grid], self.shifts_[grid], self.multipliers_[grid])
+
+    def transform(self, X):
+        """Map `X` to indicators of cells, scaled by ``1 / sqrt(n_grids)``.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        CSR matrix, shape (n_samples, n_columns)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=FLOATS, reset=False)
+        place = np.empty((X.shape[0], self.n_grids), dtype=np.int64)
+        value = np.full(place.shape, 1 / np.sqrt(self.n_grids), dtype=X.dtype)
+        first = 0
+        for grid in range(self.n_grids):
+            keys = self._keys(X, grid)
+            if self.columns == "trained":
+                cells = self.cells_[grid]
+                position = np.minimum(np.searchsorted(cells, keys), len(cells) - 1)
+                place[:, grid] = first + position
+                value[cells[position] != keys, grid] = 0.0
+                first += len(cells)
+            else:
+                place[:, grid] = keys % np.uint64(self.n_components)
+                value[keys >> np.uint64(63) == 1, grid] *= -1
+        indptr = np.arange(X.shape[0] + 1) * self.n_grids
+        features = sp.csr_matrix(
+            (value.ravel(), place.ravel(), indptr), shape=(X.shape[0], self._n_features_out)
+        )
+        features.sum_duplicates()
+        features.eliminate_zeros()
+        return features
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def binning_gram(fitted, X, Y):
+    """Gram matrix exp(-gamma ||x-z||_1) of a fitted `RandomBinningFeatures`."""
+    return laplacian_kernel(X, Y, gamma=fitted.gamma_)

@@ -1,0 +1,119 @@
+"""Frequencies of stationary kernels, and the features made of them.
+
+By Bochner's theorem a stationary kernel is ``k(x - z) = E cos(w.(x - z))`` with
+w drawn from its spectral measure. Every function here draws such w, one per
+column, for the kernel at unit scale.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import qmc
+from sklearn.utils.extmath import safe_sparse_dot
+
+
+def gaussian_orthogonal(n_features, n_frequencies, rng):
+    """Normal frequencies that are orthogonal within blocks of `n_features`.
+
+    Each block is S Q of Yu et al. (2016), eq. (3): Q is a uniformly random
+    orthogonal matrix, S holds chi-distributed lengths, so that each column on
+    its own is N(0, I), as for independent frequencies.
+
+    Returns
+    -------
+    ndarray, shape (n_features, n_frequencies)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> W = gaussian_orthogonal(5, 3, np.random.RandomState(0))
+    >>> bool(np.allclose(W.T @ W, np.diag(np.diag(W.T @ W))))
+    True
+    """
+    W = np.empty((n_features, n_frequencies))
+    for start in range(0, n_frequencies, n_features):
+        width = min(n_features, n_frequencies - start)
+        Q, R = np.linalg.qr(rng.normal(size=(n_features, width)))
+        # without the signs of R, Q is not uniformly distributed
+        W[:, start : start + width] = Q * np.where(np.diag(R) < 0, -1.0, 1.0)
+    return W * np.sqrt(rng.chisquare(n_features, size=n_frequencies))
+
+
+def gaussian_qmc(n_features, n_frequencies, rng, sequence="sobol"):
+    """Normal frequencies at the points of a low-discrepancy sequence.
+
+    The inverse normal distribution function of a randomly scrambled Sobol' or
+    Halton sequence: Yang, Sindhwani, Avron and Mahoney (2014), eq. (9). The
+    scrambling makes each point uniform, hence the features unbiased.
+
+    Returns
+    -------
+    ndarray, shape (n_features, n_frequencies)
+    """
+    seed = np.random.default_rng(rng.randint(2**31 - 1))
+    if sequence == "sobol":
+        # powers of two only, without a warning; a prefix is the same sequence
+        power = max(0, int(n_frequencies - 1).bit_length())
+        points = qmc.Sobol(n_features, scramble=True, rng=seed).random_base2(power)
+    else:
+        points = qmc.Halton(n_features, scramble=True, rng=seed).random(n_frequencies)
+    # a point may be exactly 0, where the inverse is infinite
+    return ndtri(0.5 + (1 - 1e-10) * (points[:n_frequencies] - 0.5)).T
+
+
+def cauchy(n_features, n_frequencies, rng):
+    """Independent Cauchy frequencies: the kernel exp(-||x - z||_1).
+
+    Rahimi and Recht (2007), figure 1.
+
+    Returns
+    -------
+    ndarray, shape (n_features, n_frequencies)
+    """
+    return rng.standard_cauchy(size=(n_features, n_frequencies))
+
+
+def multivariate_t(n_features, n_frequencies, rng, nu):
+    """Multivariate t frequencies, 2 nu degrees of freedom: the Matern kernel.
+
+    Rasmussen and Williams (2006), eq. (4.15): the spectral density of the
+    Matern kernel of order nu and length scale 1. nu = 1/2 is exp(-||x - z||_2).
+
+    Returns
+    -------
+    ndarray, shape (n_features, n_frequencies)
+    """
+    normal = rng.normal(size=(n_features, n_frequencies))
+    return normal * np.sqrt(2 * nu / rng.chisquare(2 * nu, size=n_frequencies))
+
+
+def fourier_features(X, W, n_components, offset):
+    """Cosines and sines of ``X @ W``, scaled so that inner products are kernel values.
+
+    A cosine and a sine of one frequency give ``cos(w.(x - z))`` without the
+    noise of a random offset: half of the variance or less at equal columns for
+    the Gaussian kernel (Sutherland and Schneider 2015, section 3). Where
+    `n_components` is odd, the last frequency has one column, with an offset.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+    W : ndarray, shape (n_features, ceil(n_components / 2))
+    n_components : int
+    offset : float
+        Uniform on [0, 2 pi].
+
+    Returns
+    -------
+    ndarray, shape (n_samples, n_components)
+    """
+    half = n_components // 2
+    projection = safe_sparse_dot(X, W)
+    features = np.empty((X.shape[0], n_components), dtype=projection.dtype)
+    np.cos(projection[:, :half], out=features[:, :half])
+    np.sin(projection[:, :half], out=features[:, half : 2 * half])
+    if n_components % 2:
+        np.cos(projection[:, half] + projection.dtype.type(offset), out=features[:, -1])
+    features *= np.sqrt(2.0 / n_components)
+    return features

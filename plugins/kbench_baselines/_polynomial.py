@@ -1,0 +1,237 @@
+"""Polynomial features: all monomials, or a sketch of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import gammaln
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.kernel_approximation import PolynomialCountSketch
+from sklearn.metrics.pairwise import polynomial_kernel
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kbench_baselines._checks import FLOATS, check_count, check_nonnegative, check_positive
+
+
+def monomial_weights(powers, degree, gamma, coef0):
+    """Weights that make monomials the exact features of a polynomial kernel.
+
+    By the multinomial theorem (gamma x.z + coef0)^degree is the sum over
+    exponents a of ``w_a^2 x^a z^a`` with
+    ``w_a^2 = degree! / (prod_j a_j! r!) gamma^|a| coef0^r``, r = degree - |a|.
+
+    Parameters
+    ----------
+    powers : ndarray of int, shape (n_monomials, n_features)
+        The exponents a.
+    degree : int
+    gamma, coef0 : float
+
+    Returns
+    -------
+    ndarray, shape (n_monomials,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> monomial_weights(np.array([[0, 0], [1, 0], [1, 1], [0, 2]]), 2, 1.0, 1.0) ** 2
+    array([1., 2., 2., 1.])
+    """
+    total = powers.sum(axis=1)
+    log_multinomial = (
+        gammaln(degree + 1) - gammaln(powers + 1).sum(axis=1) - gammaln(degree - total + 1)
+    )
+    return np.sqrt(
+        np.round(np.exp(log_multinomial)) * gamma**total * np.power(coef0, degree - total)
+    )
+
+
+class PolynomialMap(TransformerMixin, BaseEstimator):
+    """All monomials up to a degree, weighted as in the polynomial kernel.
+
+    scikit-learn's ``PolynomialFeatures``; the weights make inner products equal
+    ``(gamma x.z + coef0)^degree``, so that a linear learner on these features is
+    the learner with that kernel.
+
+    Parameters
+    ----------
+    degree : int, default 2
+        Highest total degree.
+    gamma : float, default 1.0
+        Factor of the inner product, > 0.
+    coef0 : float, default 1.0
+        Constant in the kernel, >= 0; without it only monomials of full degree
+        have weight.
+
+    Attributes
+    ----------
+    monomials_ : PolynomialFeatures
+        The fitted map of scikit-learn.
+    weights_ : ndarray, shape (n_monomials,)
+        Weight of each monomial.
+
+    Notes
+    -----
+    There are ``C(n_features + degree, degree)`` columns.
+
+    References
+    ----------
+    Y.-W. Chang, C.-J. Hsieh, K.-W. Chang, M. Ringgaard and C.-J. Lin, Training
+    and testing low-degree polynomial data mappings via linear SVM, JMLR 11
+    (2010), eq. (4).
+
+    Examples
+    --------
+    >>> phi = PolynomialMap(degree=2).fit_transform([[1.0, 2.0], [3.0, 4.0]])
+    >>> phi @ phi.T
+    array([[ 36., 144.],
+           [144., 676.]])
+    """
+
+    def __init__(self, degree=2, *, gamma=1.0, coef0=1.0):
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def fit(self, X, y=None):
+        """List the monomials.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, shape (n_samples, n_features)
+            Training data.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        check_count(self, "degree")
+        check_positive(self, "gamma")
+        check_nonnegative(self, "coef0")
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        lowest = 0 if self.coef0 > 0 else self.degree
+        self.monomials_ = PolynomialFeatures(
+            (lowest, self.degree), include_bias=self.coef0 > 0
+        ).fit(X)
+        self.weights_ = monomial_weights(
+            self.monomials_.powers_, self.degree, float(self.gamma), float(self.coef0)
+        )
+        return self
+
+    def transform(self, X):
+        """Map `X` to weighted monomials.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        {ndarray, CSR matrix}, shape (n_samples, n_monomials)
+            Sparse where `X` is.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        features = self.monomials_.transform(X)
+        weights = self.weights_.astype(X.dtype)
+        if sp.issparse(features):
+            features = features.tocsr()
+            features.data *= weights[features.indices]
+        else:
+            features *= weights
+        return features
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the monomials, such as ``x0^2`` and ``x0 x1``.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the inputs; those seen in ``fit`` by default.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        if input_features is None:
+            input_features = getattr(self, "feature_names_in_", None)
+        elif hasattr(self, "feature_names_in_") and list(input_features) != list(
+            self.feature_names_in_
+        ):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        return self.monomials_.get_feature_names_out(input_features)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class PolynomialSketch(PolynomialCountSketch):
+    """Tensor sketch of the polynomial kernel: scikit-learn's PolynomialCountSketch.
+
+    Differs in its defaults (scikit-learn: 100 features and ``coef0=0``, the
+    homogeneous kernel), and keeps float32.
+
+    Parameters
+    ----------
+    n_components : int, default 300
+        Number of features.
+    degree : int, default 2
+        Degree of the kernel ``(gamma x.z + coef0)^degree``.
+    gamma : float, default 1.0
+        Factor of the inner product.
+    coef0 : float, default 1.0
+        Constant in the kernel.
+    random_state : int, RandomState or None, default None
+        Seed of the hash functions.
+
+    References
+    ----------
+    N. Pham and R. Pagh, Fast and scalable polynomial kernels via explicit
+    feature maps, KDD 2013, algorithm 1.
+
+    Examples
+    --------
+    >>> PolynomialSketch(n_components=4, random_state=0).fit_transform([[0.0, 1.0]]).shape
+    (1, 4)
+    """
+
+    def __init__(self, n_components=300, *, degree=2, gamma=1.0, coef0=1.0, random_state=None):
+        super().__init__(
+            n_components=n_components,
+            degree=degree,
+            gamma=gamma,
+            coef0=coef0,
+            random_state=random_state,
+        )
+
+    def transform(self, X):
+        """Map `X` to features whose inner products approximate the kernel.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_components)
+        """
+        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        return np.asarray(super().transform(X), dtype=dtype)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def polynomial_gram(fitted, X, Y):
+    """Gram matrix (gamma x.z + coef0)^degree of a fitted polynomial map."""
+    return polynomial_kernel(X, Y, degree=fitted.degree, gamma=fitted.gamma, coef0=fitted.coef0)
