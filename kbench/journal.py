@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 from kbench.machine import machine_id
 
-_CHECKSUM = ',"crc":"%08x"}\n'
+_CHECKSUM = ',"crc":"%08x"}'
 _CHECKSUM_LENGTH = len(_CHECKSUM % 0)
 _POLL_S = 0.1
 
@@ -114,7 +114,7 @@ class Journal:
         if "crc" in fields:
             raise ValueError("a field of a journal line cannot be called 'crc': it is reserved")
         body = json.dumps({"kind": kind, **fields}, separators=(",", ":")).encode("ascii")[:-1]
-        line = body + (_CHECKSUM % zlib.crc32(body)).encode("ascii")
+        line = body + (_CHECKSUM % zlib.crc32(body)).encode("ascii") + b"\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # opened anew each time: a file that was removed must not get lines
         fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
@@ -263,6 +263,7 @@ class Journal:
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
+    line = line.removesuffix(b"\n")  # a kill may have torn off just that
     body, end = line[:-_CHECKSUM_LENGTH], line[-_CHECKSUM_LENGTH:]
     if end != (_CHECKSUM % zlib.crc32(body)).encode("ascii"):
         return None

@@ -574,9 +574,9 @@ def test_a_supervisor_that_cannot_start_says_why(monkeypatch, tmp_path):
 def test_wrong_arguments_are_named(sandbox, arguments, error, says):
     with pytest.raises(error, match=says):
         sandbox.run(*arguments)
-    with pytest.raises(ValueError, match="time_s.*-1"):
+    with pytest.raises(ValueError, match=r"time_s.*-1"):
         sandbox.run("math:factorial", 1, time_s=-1)
-    with pytest.raises(ValueError, match="threads.*0"):
+    with pytest.raises(ValueError, match=r"threads.*0"):
         Sandbox(threads=0)
 
 

@@ -1,0 +1,330 @@
+"""No line is lost, doubled or believed when it is damaged."""
+
+import json
+import math
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbench import journal as module
+from kbench.journal import Journal
+from kbench.machine import machine_id
+
+N_WRITERS, N_LINES = 4, 100
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return Journal(tmp_path / "deep" / "journal.jsonl")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(value=json_values)
+def test_every_value_comes_back(tmp_path_factory, value):
+    journal = Journal(tmp_path_factory.mktemp("any") / "journal.jsonl")
+    journal.append("any", value=value)
+    journal.append("next")
+    assert list(journal.read()) == [{"kind": "any", "value": value}, {"kind": "next"}]
+    assert journal.damaged == 0
+
+
+def test_a_line_is_json_and_on_the_disk(journal, monkeypatch):
+    synced = []
+    monkeypatch.setattr(module.os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino))
+    journal.append("result", task_key="k", seconds=math.nan)
+    assert journal.path.stat().st_ino in synced
+    assert journal.path.parent.stat().st_ino in synced  # the name of a new file too
+    (line,) = journal.path.read_text().splitlines()
+    assert json.loads(line)["task_key"] == "k"
+    assert math.isnan(next(journal.read())["seconds"])
+
+
+def test_an_absent_journal_is_empty(journal):
+    assert list(journal.read()) == []
+    assert journal.results() == {}
+
+
+def test_the_latest_result_of_a_task_counts(journal):
+    journal.append("result", task_key="a/0", status="timeout")
+    journal.append("result", task_key="b/0", status="ok")
+    journal.append("delivered", task_key="a/0")
+    Journal(journal.path).append("result", task_key="a/0", status="ok")
+    assert {key: line["status"] for key, line in journal.results().items()} == {
+        "a/0": "ok",
+        "b/0": "ok",
+    }
+
+
+def test_a_line_torn_anywhere_costs_that_line_only(journal):
+    journal.append("first")
+    journal.append("second", text="long enough")
+    whole = journal.path.read_bytes()
+    start = whole.index(b"\n") + 1
+    for cut in range(start + 1, len(whole) - 1):
+        journal.path.write_bytes(whole[:cut])
+        assert [line["kind"] for line in journal.read()] == ["first"]
+        assert journal.damaged == 1
+        journal.append("third")
+        journal.append("fourth")
+        assert [line["kind"] for line in journal.read()] == ["first", "third", "fourth"]
+        assert journal.damaged == 1
+
+
+def test_a_line_that_lacks_its_end_of_line_only_is_whole(journal):
+    journal.append("first")
+    whole = journal.path.read_bytes()
+    journal.path.write_bytes(whole.removesuffix(b"\n"))
+    assert [line["kind"] for line in journal.read()] == ["first"]
+    journal.append("second")
+    assert [line["kind"] for line in journal.read()] == ["first", "second"]
+    assert journal.damaged == 0
+
+
+def test_a_changed_byte_anywhere_costs_that_line_only(journal):
+    for kind in ("first", "second", "third"):
+        journal.append(kind, n=1)
+    whole = journal.path.read_bytes()
+    start = whole.index(b"\n") + 1
+    end = whole.index(b"\n", start)
+    for place in range(start, end):
+        changed = bytearray(whole)
+        changed[place] ^= 1
+        journal.path.write_bytes(changed)
+        assert [line["kind"] for line in journal.read()] == ["first", "third"]
+        assert journal.damaged >= 1
+
+
+def test_a_full_disk_is_an_error_and_does_no_harm(journal, monkeypatch):
+    journal.append("first")
+    write = os.write
+    with monkeypatch.context() as patch:
+        patch.setattr(module.os, "write", lambda fd, line: write(fd, line[: len(line) // 2]))
+        with pytest.raises(OSError, match="bytes could be written"):
+            journal.append("second")
+    journal.append("third")
+    assert [line["kind"] for line in journal.read()] == ["first", "third"]
+    assert journal.damaged == 1
+
+
+def test_the_name_of_the_checksum_is_reserved(journal):
+    with pytest.raises(ValueError, match="crc"):
+        journal.append("result", crc=1)
+    with pytest.raises(TypeError, match="JSON"):
+        journal.append("result", value={1, 2})
+    assert not journal.path.exists()
+
+
+def test_a_removed_file_is_made_anew(journal):
+    journal.append("first")
+    journal.path.unlink()
+    journal.append("second")
+    assert [line["kind"] for line in journal.read()] == ["second"]
+
+
+def _write(path, writer):
+    journal = Journal(path)
+    for number in range(N_LINES):
+        journal.append("line", writer=writer, number=number, padding="x" * (number * 50))
+
+
+def test_several_writers_lose_and_double_nothing(journal):
+    context = multiprocessing.get_context("fork")
+    writers = [
+        context.Process(target=_write, args=(journal.path, name)) for name in range(N_WRITERS)
+    ]
+    threads = [
+        threading.Thread(target=_write, args=(journal.path, N_WRITERS + name)) for name in range(2)
+    ]
+    for each in (*writers, *threads):
+        each.start()
+    while any(each.is_alive() for each in writers):
+        list(journal.read())
+        assert journal.damaged == 0  # never sees a line half written
+    for each in (*writers, *threads):
+        each.join()
+    lines = [(line["writer"], line["number"]) for line in journal.read()]
+    assert journal.damaged == 0
+    assert sorted(lines) == [(w, n) for w in range(N_WRITERS + 2) for n in range(N_LINES)]
+    for writer in range(N_WRITERS + 2):
+        assert [number for name, number in lines if name == writer] == list(range(N_LINES))
+
+
+def test_killed_writers_lose_nothing_that_was_acknowledged(journal, tmp_path):
+    script = (
+        "import sys; from pathlib import Path; from kbench.journal import Journal\n"
+        "journal = Journal(Path(sys.argv[1])); number = 0\n"
+        "while True:\n"
+        "    journal.append('line', writer=sys.argv[2], number=number, x='x' * 5000)\n"
+        "    print(number, flush=True); number += 1\n"
+    )
+    acknowledged = {}
+    for round_ in range(3):
+        writers = {
+            f"{round_}.{k}": subprocess.Popen(
+                [sys.executable, "-c", script, str(journal.path), f"{round_}.{k}"],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for k in range(2)
+        }
+        for writer in writers.values():
+            writer.stdout.readline()
+        time.sleep(0.02 * round_)
+        for name, writer in writers.items():
+            writer.kill()
+            said = writer.communicate()[0].split("\n")
+            acknowledged[name] = max([0, *(int(number) for number in said if number)])
+    journal.append("after")
+    found = [(line["writer"], line["number"]) for line in journal.read() if line["kind"] == "line"]
+    assert len(found) == len(set(found))
+    for name, last in acknowledged.items():
+        numbers = [number for writer, number in found if writer == name]
+        assert numbers == list(range(len(numbers)))
+        assert len(numbers) > last
+
+
+def test_reading_takes_memory_for_one_line_at_a_time(journal):
+    journal.append("line", padding="x" * 1000)
+    line = journal.path.read_bytes()
+    with journal.path.open("ab") as file:
+        for _ in range(5000):
+            file.write(line)
+    tracemalloc.start()
+    assert sum(1 for _ in journal.read()) == 5001
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < journal.path.stat().st_size / 10
+
+
+# -- where it is ------------------------------------------------------------------
+
+
+def test_default_place(monkeypatch, tmp_path):
+    for name in ("KBENCH_STATE_DIR", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    end = f"{machine_id()}/journal.jsonl"
+    assert Journal().path == tmp_path / "home/.local/state/kbench" / end
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
+    assert Journal().path == tmp_path / "xdg/kbench" / end
+    monkeypatch.setenv("KBENCH_STATE_DIR", str(tmp_path / "own"))
+    assert Journal().path == tmp_path / "own" / end
+    Journal().append("line")
+    assert [line["kind"] for line in Journal().read()] == ["line"]
+
+
+# -- blobs ------------------------------------------------------------------------
+
+
+@given(key=st.text(min_size=1, max_size=10), name=st.text(min_size=1, max_size=5), data=st.binary())
+def test_blobs_come_back_whatever_they_are_called(tmp_path_factory, key, name, data):
+    folder = tmp_path_factory.mktemp("blobs")
+    journal = Journal(folder / "state" / "journal.jsonl")
+    journal.save_blob(key, name, data)
+    assert journal.load_blob(key, name) == data
+    assert journal.load_blob(key, name + "x") is None
+    assert [each.name for each in folder.iterdir()] == ["state"]
+
+
+def test_a_blob_is_replaced_at_once_or_not_at_all(journal, monkeypatch):
+    journal.save_blob("key", "predictions", b"old")
+
+    def fail(fd):
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module.os, "fsync", fail)
+        with pytest.raises(OSError, match="disk full"):
+            journal.save_blob("key", "predictions", b"new")
+    assert journal.load_blob("key", "predictions") == b"old"
+    assert len([file for file in journal.path.parent.rglob("*") if file.is_file()]) == 1
+    journal.save_blob("key", "predictions", b"new")
+    assert journal.load_blob("key", "predictions") == b"new"
+
+
+# -- locks ------------------------------------------------------------------------
+
+HOLD = (
+    "import sys, time; from pathlib import Path; from kbench.journal import Journal\n"
+    "with Journal(Path(sys.argv[1])).lock('suite on sqlite:///x.db'):\n"
+    "    print('held', flush=True); time.sleep(60)\n"
+)
+
+
+def test_a_lock_is_held_by_one_and_released_when_its_holder_dies(journal):
+    name = "suite on sqlite:///x.db"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(journal.path)], stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout.readline() == "held\n"
+    told = []
+
+    def waiting(who):
+        told.append(who)
+        holder.send_signal(signal.SIGKILL)
+
+    with journal.lock("another suite"):  # does not wait
+        pass
+    with journal.lock(name, waiting):
+        assert [who.pid for who in told] == [holder.pid]
+        assert told[0].command.startswith("-c")
+        assert 0 <= time.time() - told[0].since < 60
+    holder.communicate()
+    with journal.lock(name, told.append):
+        pass
+    assert len(told) == 1
+
+
+def test_a_lock_excludes_threads_and_is_released_by_an_error(journal):
+    inside, worst = 0, 0
+
+    def work():
+        nonlocal inside, worst
+        with journal.lock("name"):
+            inside += 1
+            worst = max(worst, inside)
+            time.sleep(0.01)
+            inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert worst == 1
+    with pytest.raises(KeyError), journal.lock("name"):
+        raise KeyError
+    with journal.lock("name", lambda who: pytest.fail(f"still held by {who}")):
+        pass
+
+
+def test_a_holder_that_has_not_said_who_it_is(journal):
+    with journal.lock("name"):
+        pass
+    (file,) = (journal.path.parent / "locks").iterdir()
+    file.write_text("{")
+    told = []
+    with file.open() as held:
+        module.fcntl.flock(held, module.fcntl.LOCK_EX)
+
+        def waiting(who):
+            told.append(who)
+            module.fcntl.flock(held, module.fcntl.LOCK_UN)
+
+        with journal.lock("name", waiting):
+            assert told == [None]
