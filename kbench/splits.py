@@ -33,13 +33,6 @@ def derive_seed(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
 
-def default_n_splits(protocol: Protocol, dataset: Dataset | None = None) -> int:
-    """Return how many splits are computed where the suite does not say."""
-    if protocol.splits == "official":
-        return len(dataset.splits) if dataset is not None else 1
-    return 10 if protocol.splits == "holdout" else protocol.n_folds
-
-
 def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
     """Return one split of a dataset.
 

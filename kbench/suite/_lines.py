@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kbench.errors import PluginError
+from kbench.errors import PluginError, SuiteError
 from kbench.records import Ref, Search
 from kbench.registry import Kind, Registry, did_you_mean, resolve
 
@@ -179,6 +179,20 @@ def parameter_problems(
             if needed and key not in ref.params and not searched:
                 problems.append(f"{at}: {ref.name!r} needs the parameter {key!r}")
     return problems
+
+
+def nested_record(name: str, registry: Registry) -> Any:
+    """Return the record of a component inside a parameter: a kernel, else a map or learner.
+
+    Raises
+    ------
+    SuiteError
+        There is none of that name.
+    """
+    for kind in _NESTED:
+        if name in registry.all(kind):
+            return registry.get(kind, name)
+    raise SuiteError(f"no kernel, feature map or learner is called {name!r}")
 
 
 def parameters_of(make: Any) -> Mapping[str, inspect.Parameter] | None:

@@ -1,1 +1,14 @@
-"""Suite files that come with kbench."""
+"""The suites that come with kbench, as ``.toml`` files beside this one."""
+
+from importlib.resources import files
+
+from kbench import hookimpl
+
+
+@hookimpl
+def kbench_suites():
+    """List the suite files."""
+    return sorted(
+        (each for each in files(__name__).iterdir() if each.name.endswith(".toml")),
+        key=lambda each: each.name,
+    )

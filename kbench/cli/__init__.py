@@ -1,0 +1,28 @@
+"""The command line. Every heavy import is inside a command.
+
+Exit codes: 0 all planned cells are ok (data that cannot be had are allowed),
+1 some cell failed, 2 wrong usage or suite file, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from kbench.cli.app import app
+from kbench.errors import KbenchError
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    try:
+        app()
+    except KbenchError as error:
+        print("\n".join(f"kbench: {line}" for line in str(error).splitlines()), file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("kbench: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # the reader of a pipe (head, less) has seen enough
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,45 @@
+"""The commands, in the order in which help lists them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import kbench
+from kbench.cli import listing, results, suite, ui
+
+app = typer.Typer(
+    name="kbench",
+    help="Which explicit feature map, with which learner, gives how much accuracy at what "
+    "cost on which data?",
+    epilog="Exit codes: 0 all planned cells are ok (data that cannot be had are allowed), "
+    "1 some cell failed, 2 wrong usage or suite file, 130 interrupted.",
+    no_args_is_help=True,
+    # errors of kbench's own are one line; others keep Python's plain traceback
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kbench {kbench.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Hold the options that stand before a command."""
+
+
+app.command("suite")(suite.suite)
+app.command("results")(results.results)
+app.command("ui")(ui.ui)
+app.command("list")(listing.list_)
+app.command("show")(listing.show)

@@ -1,0 +1,149 @@
+"""`kbench list` and `kbench show`: what there is, and what it takes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from kbench.registry import Kind, Registry
+
+
+class What(StrEnum):
+    """What `kbench list` lists."""
+
+    datasets = "datasets"
+    kernels = "kernels"
+    feature_maps = "feature-maps"
+    learners = "learners"
+    suites = "suites"
+    plugins = "plugins"
+
+
+_KINDS: dict[What, Kind] = {
+    What.datasets: "dataset",
+    What.kernels: "kernel",
+    What.feature_maps: "feature map",
+    What.learners: "learner",
+    What.suites: "suite",
+}
+
+
+def list_(
+    what: Annotated[
+        What | None, typer.Argument(help="What to list; everything by default.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """List datasets, kernels, feature maps, learners, suites and plugins."""
+    from kbench.registry import build, installed
+
+    registry = build(installed())
+    tables = {each.value: _names(each, registry) for each in ([what] if what else What)}
+    if as_json:
+        typer.echo(json.dumps(tables, indent=1))
+        return
+    for title, rows in tables.items():
+        typer.echo(typer.style(title, bold=True))
+        if not rows:
+            typer.echo("  none")
+        width = max((len(row["name"]) for row in rows), default=0)
+        for row in rows:
+            note = row.get("reason") and f"LEFT OUT: {row['reason']}"
+            typer.echo(f"  {row['name']:{width}}  {note or row['plugin']}".rstrip())
+    broken = [plugin for plugin in registry.plugins if plugin.reason]
+    if broken and what not in (None, What.plugins):
+        names = ", ".join(plugin.name for plugin in broken)
+        typer.echo(f"left out: {names} (why: `kbench list plugins`)", err=True)
+
+
+def _names(what: What, registry: Registry) -> list[dict[str, str]]:
+    if what is What.plugins:
+        return [
+            {
+                "name": plugin.name,
+                "plugin": f"{plugin.distribution} {plugin.version}".strip(),
+                "module": plugin.module,
+                "status": "left out" if plugin.reason else "ok",
+                "reason": plugin.reason,
+            }
+            for plugin in registry.plugins
+        ]
+    kind = _KINDS[what]
+    return [
+        {"name": name, "plugin": registry.owner(kind, name).name}
+        for name in sorted(registry.all(kind))
+    ]
+
+
+def show(
+    name: Annotated[str, typer.Argument(help="Name of anything that `kbench list` lists.")],
+) -> None:
+    """Show what a component is: parameters with defaults and meaning, source, plugin."""
+    from kbench.errors import SuiteError
+    from kbench.registry import build, did_you_mean, installed
+
+    registry = build(installed())
+    kinds = [kind for kind in registry.kinds_of(name) if kind not in ("figure", "dashboard")]
+    if not kinds:
+        known = [
+            each
+            for kind in ("dataset", "kernel", "feature map", "learner", "suite")
+            for each in registry.all(kind)
+        ]
+        raise SuiteError(f"nothing is called {name!r}{did_you_mean(name, known)}")
+    for kind in kinds:
+        plugin = registry.owner(kind, name)
+        typer.echo(typer.style(f"{name}", bold=True) + f"  ({kind})")
+        typer.echo(f"plugin: {plugin.name} of {plugin.distribution} {plugin.version}")
+        record = registry.get(kind, name)
+        if kind == "suite":
+            typer.echo("")
+            typer.echo(record.read_text(encoding="utf-8").rstrip())
+        else:
+            _show_component(record)
+        typer.echo("")
+
+
+def _show_component(record: Any) -> None:
+    from docstring_parser import parse
+
+    from kbench.registry import resolve
+
+    make = getattr(record, "make", None) or record.load
+    target = resolve(make)
+    doc = parse(inspect.getdoc(target) or "")
+    typer.echo(f"source: {target.__module__}.{target.__qualname__}")
+    if doc.short_description:
+        typer.echo("\n" + doc.short_description)
+    meanings = {name: p for p in doc.params for name in p.arg_name.replace("*", "").split(", ")}
+    grid = getattr(record, "grid", {})
+    parameters = [
+        each
+        for each in inspect.signature(target).parameters.values()
+        if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+    ]
+    typer.echo("\nparameters:" if parameters else "\nno parameters")
+    for each in parameters:
+        default = "required" if each.default is each.empty else f"default {each.default!r}"
+        if each.name in grid:
+            default += f", searched over {_values(grid[each.name])}"
+        typer.echo("  " + typer.style(each.name, bold=True) + f" ({default})")
+        meaning = meanings.get(each.name)
+        if meaning and meaning.description:
+            for line in meaning.description.splitlines():
+                typer.echo(f"      {line}".rstrip())
+    references = [m.description for m in doc.meta if m.args and m.args[0].startswith("reference")]
+    for reference in references:
+        if reference:
+            typer.echo(
+                "\nreferences:\n" + "\n".join(f"  {line}" for line in reference.splitlines())
+            )
+
+
+def _values(values: Any) -> str:
+    return "[" + ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in values) + "]"

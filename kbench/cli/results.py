@@ -1,0 +1,84 @@
+"""`kbench results`: what an experiment holds, in the form that is wanted."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Form(StrEnum):
+    """Forms of a results table."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+    latex = "latex"
+    markdown = "markdown"
+
+
+def results(
+    suite: Annotated[str, typer.Argument(help="Name of a suite, or of its MLflow experiment.")],
+    form: Annotated[Form, typer.Option("--format", help="How to print.")] = Form.table,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URI",
+            help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
+        ),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose runs, where several machines wrote: an id, or `all`; this "
+            "machine's by default."
+        ),
+    ] = None,
+) -> None:
+    """Print the results of a suite, read back from MLflow: one row per cell."""
+    from pathlib import Path
+
+    from kbench import report
+    from kbench.errors import StoreError, SuiteError
+    from kbench.machine import machine_id
+    from kbench.results import of_run
+    from kbench.tracking import Store, default_uri
+
+    uri = store or default_uri()
+    path = Path(uri.removeprefix("sqlite:///"))
+    if uri.startswith("sqlite:///") and not path.exists():
+        raise StoreError(f"there are no runs here: {path} does not exist; run `kbench suite` first")
+    # a path is allowed too: the experiment of a suite file is named after it
+    name = Path(suite).stem if suite.endswith(".toml") else suite
+    runs = Store(uri).read(name)
+    if not runs:
+        raise SuiteError(
+            f"the store {uri} has no runs of {name!r}; `kbench suite {name}` makes them"
+        )
+    owners = {run["machine"] for run in runs}
+    if machine != "all":
+        wanted = machine or machine_id()
+        if wanted not in owners and machine:
+            raise SuiteError(
+                f"no runs of machine {machine!r}; there are: {', '.join(sorted(owners))}"
+            )
+        if wanted not in owners:
+            wanted = runs[-1]["machine"]
+        if len(owners) > 1 or wanted not in (machine, machine_id()):
+            typer.echo(f"runs of machine {wanted}; --machine all shows all", err=True)
+        runs = [run for run in runs if run["machine"] == wanted]
+    rows = [of_run(run) for run in runs]
+    order = {dataset: i for i, dataset in enumerate(dict.fromkeys(row["dataset"] for row in rows))}
+    rows.sort(key=lambda row: order[row["dataset"]])
+    if form is Form.table:
+        from kbench.cli import show
+
+        show.table(rows)
+        partial = [row for row in rows if row["n_splits_done"] < row["n_splits"]]
+        typer.echo(
+            f"\n{len(rows)} cells"
+            + (f", {len(partial)} of them over fewer splits than planned" if partial else "")
+        )
+        return
+    typer.echo(report.write(rows, form.value))

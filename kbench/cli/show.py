@@ -1,0 +1,246 @@
+"""What stands on the screen at the end: the plan, or the results and where they are."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from kbench import results
+from kbench.report import shown
+from kbench.results import COLUMNS, Row
+from kbench.runner import Report
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        # a pipe or a file has no width; do not cut names there
+        console = Console(highlight=False, width=200)
+    return console
+
+
+def table(rows: Sequence[Row], columns: Sequence[str] = COLUMNS, ranked: bool = False) -> None:
+    """Print rows as a table, one line per cell.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+    columns : sequence of str
+    ranked : bool
+        Add the rank of each complete row within its dataset.
+    """
+    numeric = COLUMNS[4:]
+    drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for name in columns:
+        right = name in numeric
+        drawn.add_column(name, justify="right" if right else "left", overflow="fold")
+    if ranked:
+        drawn.add_column("rank", justify="right")
+    places = results.ranks(rows) if ranked else [None] * len(rows)
+    before = None
+    for row, place in zip(rows, places, strict=True):
+        if before not in (None, row["dataset"]):
+            drawn.add_section()
+        before = row["dataset"]
+        values = [escape(shown(name, row[name])) for name in columns]
+        if ranked:
+            values.append("" if place is None else f"{place:g}")
+        style = "" if row["status"] == "ok" else "dim" if row["status"] == "unavailable" else "red"
+        drawn.add_row(*values, style="bold" if place == 1 else style)
+    _console().print(drawn)
+
+
+def report(found: Report, name: str, as_json: bool) -> None:
+    """Show the results of a run, where they are, and what to type next.
+
+    Parameters
+    ----------
+    found : Report
+    name : str
+        What the user called the suite.
+    as_json : bool
+        Print one JSON line instead.
+    """
+    rows = [results.of_cell(each) for each in found.cells]
+    delivered = found.delivered
+    assert delivered is not None
+    if as_json:
+        end = {
+            "event": "interrupted" if found.interrupted else "done",
+            "rows": rows,
+            "store": delivered.uri,
+            "experiment": delivered.experiment,
+            "runs": delivered.stored,
+            "problem": delivered.problem,
+            "seconds": found.seconds,
+        }
+        print(json.dumps(end), flush=True)
+        return
+    console = _console()
+    with_data = [row for row in rows if row["status"] != "unavailable"]
+    if with_data:
+        console.print(f"\n[bold]{escape(found.suite.name)}[/bold]: results")
+        columns = (*COLUMNS[:4], *COLUMNS[6:11], "n_components", "converged")
+        table(with_data, columns, ranked=True)
+    _unavailable(console, found)
+    _summary(console, rows)
+    _counts(console, found, rows)
+    _failures(console, found)
+
+    console.print(f"\nMLflow store:  {escape(delivered.uri)}", soft_wrap=True)
+    console.print(
+        f"experiment:    {escape(delivered.experiment)}, {delivered.stored} runs "
+        f"({delivered.written} written now)"
+    )
+    if delivered.problem:
+        console.print(
+            f"[red]not all runs are in the store: {escape(delivered.problem)}[/red]\n"
+            "Nothing is lost: the journal has them, and the next run delivers them.",
+            soft_wrap=True,
+        )
+    label, file = shlex.quote(found.suite.name), shlex.quote(name)
+    console.print("\nnext:")
+    if found.interrupted:
+        console.print(f"  kbench suite {escape(file)}    goes on where this stopped")
+    if any(row["status"] == "unavailable" for row in rows):
+        console.print(f"  kbench suite {escape(file)}    again, once the missing data can be had")
+    if found.failed and not found.interrupted:
+        console.print(f"  kbench suite {escape(file)} --retry-failed")
+    console.print(f"  kbench results {escape(label)} --format csv|json|latex|markdown")
+    console.print(f"  kbench ui {escape(label)}    opens MLflow's pages on these runs")
+
+
+def _unavailable(console: Console, found: Report) -> None:
+    """Say which data could not be had, and why; one line per dataset."""
+    reasons: dict[str, list[str]] = {}
+    for each in found.cells:
+        if each.problem and each.problem[0] == "unavailable":
+            reasons.setdefault(each.cell.dataset.label, []).append(each.problem[1])
+    if not reasons:
+        return
+    console.print("\n[bold]unavailable[/bold]")
+    drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, show_header=False)
+    for dataset, why in reasons.items():
+        drawn.add_row(escape(dataset), f"{len(why)} cells", escape(why[0]), style="dim")
+    console.print(drawn)
+
+
+def _summary(console: Console, rows: Sequence[Row]) -> None:
+    """Compare the methods over the datasets that all of them finished."""
+    with_data = [row for row in rows if row["status"] != "unavailable"]
+    summary, datasets = results.method_summary(with_data)
+    if len(summary) < 2 or not datasets:
+        return
+    console.print(
+        f"\n[bold]methods[/bold], means over the {len(datasets)} datasets that all of them "
+        f"finished: {escape(', '.join(datasets))}"
+    )
+    drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for name in ("feature_map", "learner"):
+        drawn.add_column(name)
+    for name in ("rank", "accuracy", "fit_time_s", "predict_time_s"):
+        drawn.add_column(name, justify="right")
+    for row in summary:
+        drawn.add_row(
+            escape(row["feature_map"]),
+            escape(row["learner"]),
+            f"{row['rank']:.2f}",
+            *(shown(name, row[name]) for name in ("accuracy", "fit_time_s", "predict_time_s")),
+        )
+    console.print(drawn)
+
+
+def _counts(console: Console, found: Report, rows: Sequence[Row]) -> None:
+    by_status: dict[str, int] = {}
+    for row in rows:
+        by_status[row["status"]] = by_status.get(row["status"], 0) + 1
+    counted = ", ".join(f"{count} {status}" for status, count in by_status.items())
+    text = f"\n{len(rows)} cells planned: {counted or 'none'}; {found.seconds:.0f} s"
+    partial = sum(0 < row["n_splits_done"] < row["n_splits"] for row in rows)
+    if partial:
+        text += f"; {partial} cells have fewer splits than planned and no rank"
+    loose = [row for row in rows if row["converged"] is False]
+    if loose:
+        text += f"; in {len(loose)} cells a fit did not converge"
+    busy = [
+        each for each in found.cells if any(line["details"].get("contention") for line in each.done)
+    ]
+    if busy:
+        text += f"; the machine was busy during {len(busy)} cells: their times are less certain"
+    console.print(text, soft_wrap=True)
+    if found.interrupted:
+        console.print("interrupted: what is done is kept")
+
+
+def _failures(console: Console, found: Report) -> None:
+    """Say in a line each what failed."""
+    for each in found.cells:
+        if each.status in ("ok", "unavailable", "skipped"):
+            continue
+        failed = [line["error"] for line in each.lines.values() if line["status"] != "ok"]
+        error = failed[0] if failed else (each.problem or ("", ""))[1]
+        last = [line for line in error.strip().splitlines() if line.strip()]
+        reason = last[-1].strip() if last else ""
+        console.print(f"[red]{each.status}[/red]: {escape(each.cell.name)}: {escape(reason)}")
+
+
+def plan(found: Report, as_json: bool) -> None:
+    """Show what a run would compute, what is known, and how long it may take."""
+    rows: list[dict[str, Any]] = []
+    seconds_of: dict[tuple[str, str], list[float]] = {}
+    for each in found.cells:
+        method = (each.cell.feature_map.name, each.cell.learner.name)
+        seconds_of.setdefault(method, []).extend(line["seconds"] for line in each.lines.values())
+        rows.append(
+            {
+                "dataset": each.cell.dataset.label,
+                "feature_map": each.cell.feature_map.label,
+                "learner": each.cell.learner.label,
+                "tasks": len(each.missing),
+                "known": len(each.lines),
+                "note": each.problem[1]
+                if each.problem
+                else ""
+                if each.dataset
+                else "to be fetched",
+            }
+        )
+    estimate = _estimate(found, seconds_of)
+    if as_json:
+        print(json.dumps({"cells": rows, "estimated_s": estimate}))
+        return
+    drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for name in ("dataset", "feature_map", "learner", "tasks", "known", "note"):
+        drawn.add_column(name, justify="right" if name in ("tasks", "known") else "left")
+    for row in rows:
+        drawn.add_row(*(escape(str(value)) for value in row.values()))
+    console = _console()
+    console.print(drawn)
+    tasks, known = (sum(row[key] for row in rows) for key in ("tasks", "known"))
+    text = f"\n{len(rows)} cells, {tasks} tasks to compute, {known} known already"
+    if tasks:
+        text += (
+            "; no time is known yet to estimate from"
+            if estimate is None
+            else f"; about {estimate:.0f} s of work for one slot"
+        )
+    console.print(text)
+
+
+def _estimate(found: Report, seconds_of: dict[tuple[str, str], list[float]]) -> float | None:
+    """Guess the work from the median time of the same method, else of all tasks."""
+    everything = [value for values in seconds_of.values() for value in values]
+    if not everything:
+        return None
+    total = 0.0
+    for each in found.cells:
+        method = (each.cell.feature_map.name, each.cell.learner.name)
+        total += len(each.missing) * median(seconds_of[method] or everything)
+    return total

@@ -1,0 +1,165 @@
+"""`kbench suite`: read, filter, run, show."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from kbench.records import Suite
+    from kbench.registry import Registry
+    from kbench.runner import Report
+
+
+def _complete_suite(incomplete: str) -> list[str]:
+    from kbench.registry import build, installed
+
+    return [name for name in build(installed()).all("suite") if name.startswith(incomplete)]
+
+
+def suite(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="Name of an installed suite, or path of a suite file.",
+            autocompletion=_complete_suite,
+        ),
+    ] = None,
+    list_suites: Annotated[bool, typer.Option("--list", help="List the installed suites.")] = False,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only these datasets (label, name or glob); repeatable. An installed "
+            "name that the suite does not have is added."
+        ),
+    ] = None,
+    feature_map: Annotated[
+        list[str] | None, typer.Option(help="Only these feature maps; as --dataset.")
+    ] = None,
+    learner: Annotated[
+        list[str] | None, typer.Option(help="Only these learners; as --dataset.")
+    ] = None,
+    splits: Annotated[
+        int | None, typer.Option(min=1, help="Number of splits, instead of the suite's.")
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Wall-clock limit of one task.")
+    ] = None,
+    memory_limit: Annotated[
+        float | None, typer.Option(metavar="MB", help="Memory limit of one task.")
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Tasks at a time; default: physical cores."),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URI",
+            help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute everything again.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Compute again what failed.")
+    ] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Ask no server for data.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the plan and compute nothing.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON line per event, and nothing else.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress, only the end.")
+    ] = False,
+) -> None:
+    """Run a suite: every cell is measured, journalled and logged to MLflow.
+
+    What is done already is not done again.
+    """
+    from kbench.errors import SuiteError
+    from kbench.registry import build, installed
+
+    registry = build(installed())
+    if list_suites:
+        for each in sorted(registry.all("suite")):
+            typer.echo(each)
+        return
+    if name is None:
+        raise SuiteError(f"which suite? There are: {', '.join(sorted(registry.all('suite')))}")
+    for option, value in (("--time-limit", time_limit), ("--memory-limit", memory_limit)):
+        if value is not None and not value > 0:
+            raise SuiteError(f"{option} must be positive; found {value:g}")
+
+    chosen = _chosen(name, registry, dataset or [], feature_map or [], learner or [])
+    chosen = _limited(chosen, splits, time_limit, memory_limit)
+
+    from kbench.cli import show, watch
+    from kbench.machine import physical_cores
+    from kbench.runner import Options, Run
+    from kbench.tracking import default_uri, old_store_notice
+
+    if offline:
+        os.environ["KBENCH_OFFLINE"] = "1"
+    options = Options(
+        store=store or default_uri(),
+        jobs=jobs or physical_cores(),
+        fresh=fresh,
+        retry_failed=retry_failed,
+        offline=offline,
+    )
+    watcher = watch.choose(as_json=as_json, quiet=quiet, jobs=options.jobs)
+    if store is None and (notice := old_store_notice()):
+        watcher.notice(notice)
+    for plugin in registry.plugins:
+        if plugin.reason:
+            watcher.notice(f"plugin {plugin.name!r} is left out: {plugin.reason}")
+    run = Run(chosen, registry, options, watcher)
+    if dry_run:
+        show.plan(run.plan(), as_json=as_json)
+        return
+    with watcher:
+        report = run.run()
+    show.report(report, name=name, as_json=as_json)
+    raise typer.Exit(_exit_code(report))
+
+
+def _chosen(
+    name: str,
+    registry: Registry,
+    datasets: list[str],
+    feature_maps: list[str],
+    learners: list[str],
+) -> Suite:
+    """Read the suite and apply the filters."""
+    from kbench import suite as suites
+
+    text, stem = suites.find(name, registry)
+    chosen = suites.read(text, stem, registry)
+    return suites.select(chosen, registry, datasets, feature_maps, learners)
+
+
+def _limited(
+    suite: Suite, splits: int | None, time_s: float | None, memory_mb: float | None
+) -> Suite:
+    from dataclasses import replace
+
+    limits = suite.limits
+    if splits is not None:
+        limits = replace(limits, n_splits=splits)
+    if time_s is not None:
+        limits = replace(limits, time_s=time_s)
+    if memory_mb is not None:
+        limits = replace(limits, memory_mb=memory_mb)
+    return replace(suite, limits=limits)
+
+
+def _exit_code(report: Report) -> int:
+    if report.interrupted:
+        return 130
+    sys.stdout.flush()
+    return 1 if report.failed else 0

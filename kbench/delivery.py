@@ -1,0 +1,295 @@
+"""Finished cells become MLflow runs: what the store lacks is written, no more.
+
+The journal has everything already; a store that is down, or was deleted, gets
+it later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import threading
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kbench import results
+from kbench.canonical import dumps, to_json
+from kbench.errors import StoreError
+from kbench.journal import Journal
+from kbench.plan import PlannedCell, line_key
+from kbench.records import Ref
+from kbench.tracking import DatasetInput, Experiment, Run, Store, delivered_without_mlflow
+
+BY_SPLIT = ("accuracy", "fit_time_s", "predict_time_s", "search_time_s")
+ERROR_TAIL = 4000
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """What a delivery came to.
+
+    Parameters
+    ----------
+    uri, experiment : str
+        Where the runs are.
+    experiment_id : str
+        MLflow's number of the experiment; empty where the store did not answer.
+    written : int
+        Runs that were written this time.
+    stored : int
+        Runs of the planned cells that the store has now.
+    problem : str
+        Why some are not there yet; empty where all are.
+    """
+
+    uri: str
+    experiment: str
+    experiment_id: str = ""
+    written: int = 0
+    stored: int = 0
+    problem: str = ""
+
+
+def as_run(planned: PlannedCell, suite: str, machine: str) -> Run:
+    """Return what the MLflow run of a finished cell should look like.
+
+    Parameters
+    ----------
+    planned : PlannedCell
+    suite : str
+        Name of the suite.
+    machine : str
+        Identity of the machine that computed it.
+    """
+    cell, lines = planned.cell, [planned.lines[i] for i in sorted(planned.lines)]
+    done = planned.done
+    failed = next((line for line in lines if line["status"] != "ok"), None)
+    error = failed["error"] if failed else (planned.problem or ("", ""))[1]
+    doubts = {why for line in done for why in line["details"].get("contention", ())}
+    tags = {
+        "suite": suite,
+        "version": ", ".join(sorted({line["version"] for line in lines})),
+        "n_splits": str(planned.n_splits),
+        "split_hash": dumps({line["split"]: line["details"]["split_hash"] for line in done}),
+        "at_edge": ", ".join(sorted({e for line in done for e in line["details"]["at_edge"]})),
+        "notes": "; ".join(sorted({n for line in done for n in line["details"]["notes"]})),
+        "contention": "; ".join(sorted(doubts)),
+        "calibration_s": ", ".join(sorted({f"{line['calibration_s']:.4g}" for line in lines})),
+        "error": error[-ERROR_TAIL:],
+    }
+    artifacts = {}
+    if done:
+        artifacts["search.json"] = dumps(
+            {line["split"]: line["details"]["search"] for line in done}
+        )
+    if failed:
+        printed = failed.get("printed", "")
+        artifacts["error.txt"] = error + (f"\n\nPrinted last:\n{printed}" if printed else "")
+    since = int(planned.dataset.get("since_ms", 0))
+    return Run(
+        key=planned.key,
+        machine=machine,
+        name=cell.name,
+        status=planned.status,
+        start_ms=min((line["started_ms"] for line in lines), default=since),
+        end_ms=max((line["ended_ms"] for line in lines), default=since),
+        params=_params(planned),
+        tags={name: value for name, value in tags.items() if value},
+        metrics=results.means(done),
+        n_splits_done=len(done),
+        by_split=_by_split(done),
+        dataset=_dataset_input(planned),
+        artifacts=artifacts,
+    )
+
+
+def _params(planned: PlannedCell) -> dict[str, str]:
+    cell = planned.cell
+    params = {
+        "dataset": cell.dataset.label,
+        "feature_map": cell.feature_map.label,
+        "learner": cell.learner.label,
+    }
+    for kind, ref in (("feature_map", cell.feature_map), ("learner", cell.learner)):
+        params[f"{kind}.name"] = ref.name
+        params |= {
+            f"{kind}.{name}": Ref("", {name: v}).label[1:-1].partition("=")[2]
+            for name, v in ref.params.items()
+        }
+    for name, value in to_json(cell.protocol).items():
+        params[f"protocol.{name}"] = value if isinstance(value, str) else dumps(value)
+    return params
+
+
+def _by_split(done: list[Mapping[str, Any]]) -> dict[str, dict[int, float]]:
+    found: dict[str, dict[int, float]] = {}
+    for line in done:
+        numbers = {name: line["measures"][name] for name in BY_SPLIT}
+        for name, value in line["details"]["chosen"].items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                numbers[f"chosen.{name}"] = value
+        for name, value in numbers.items():
+            found.setdefault(name, {})[line["split"]] = float(value)
+    return found
+
+
+def _dataset_input(planned: PlannedCell) -> DatasetInput | None:
+    known = planned.dataset
+    if "checksum" not in known:
+        return None
+    return DatasetInput(
+        name=planned.cell.dataset.label,
+        digest=known["checksum"],
+        source=known["source"],
+        n_rows=known["n_samples"],
+        n_features=known["n_features"],
+    )
+
+
+class Delivery:
+    """Brings finished cells to a store from a thread of low priority.
+
+    Parameters
+    ----------
+    uri : str
+        The MLflow store.
+    suite : str
+        Name of the suite, and of the experiment.
+    journal : Journal
+        Remembers what was delivered where.
+    machine : str
+        Identity of this machine.
+    """
+
+    def __init__(self, uri: str, suite: str, journal: Journal, machine: str) -> None:
+        self._uri, self._suite, self._journal, self._machine = uri, suite, journal, machine
+        self._store = Store(uri)
+        self._queue: queue.SimpleQueue[PlannedCell | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._experiment: Experiment | None = None
+        self._written = 0
+        self._problem = ""
+
+    def start(self) -> None:
+        """Open the store and begin to write what `offer` brings."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="delivery", daemon=True)
+            self._thread.start()
+
+    def offer(self, planned: PlannedCell) -> None:
+        """Hand over a finished cell."""
+        self._queue.put(planned)
+
+    def has_delivered(self) -> bool:
+        """Tell whether this suite was ever delivered to this store."""
+        return self._last_delivery() is not None
+
+    def lacking(self, planned: Iterable[PlannedCell]) -> list[PlannedCell]:
+        """Return the finished cells that the store does not have as they are now.
+
+        Answers without importing MLflow where the store is a local database;
+        otherwise every cell is lacking until MLflow has been asked.
+        """
+        cells = [each for each in planned if is_finished(each)]
+        known = self._last_delivery()
+        if known is None:
+            return cells
+        stored = delivered_without_mlflow(self._uri, known["experiment_id"])
+        if stored is None:
+            return cells
+        return [each for each in cells if (each.key, self._run(each).digest) not in stored]
+
+    def finish(self, planned: Collection[PlannedCell]) -> Delivered:
+        """Write what is still lacking and say what the store has now."""
+        finished = [each for each in planned if is_finished(each)]
+        if self._thread is None:
+            lacking = self.lacking(finished)
+            if not lacking:
+                known = self._last_delivery() or {}
+                return Delivered(
+                    self._uri,
+                    self._suite,
+                    known.get("experiment_id", ""),
+                    stored=len(finished),
+                )
+            for each in lacking:
+                self.offer(each)
+            self.start()
+        assert self._thread is not None
+        self._queue.put(None)
+        self._thread.join()
+        if not self._problem:
+            self._tidy(planned)
+        return Delivered(
+            self._uri,
+            self._suite,
+            self._experiment.id if self._experiment else "",
+            written=self._written,
+            stored=len(finished) if not self._problem else self._written,
+            problem=self._problem,
+        )
+
+    def _run(self, planned: PlannedCell) -> Run:
+        return as_run(planned, self._suite, self._machine)
+
+    def _last_delivery(self) -> Mapping[str, Any] | None:
+        """Return the newest line that says where this suite was delivered."""
+        found = None
+        for line in self._journal.read():
+            if (
+                line["kind"] == "delivered"
+                and line["store"] == self._uri
+                and line["suite"] == self._suite
+            ):
+                found = line
+        return found
+
+    def _work(self) -> None:
+        # Writing must not take the CPU from what is being timed.
+        with contextlib.suppress(AttributeError, OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+        try:
+            self._experiment = self._store.experiment(self._suite)
+            self._store.sweep(self._experiment)
+        except StoreError as error:
+            self._problem = str(error)
+        while (planned := self._queue.get()) is not None:
+            if not self._problem:
+                try:
+                    self._write(planned)
+                except StoreError as error:
+                    self._problem = str(error)
+
+    def _write(self, planned: PlannedCell) -> None:
+        assert self._experiment is not None
+        run = self._run(planned)
+        run_id = self._store.log(self._experiment, run)
+        self._written += 1
+        self._journal.append(
+            "delivered",
+            store=self._uri,
+            suite=self._suite,
+            experiment_id=self._experiment.id,
+            created=self._experiment.created,
+            cell_key=run.key,
+            digest=run.digest,
+            run_id=run_id,
+        )
+
+    def _tidy(self, planned: Collection[PlannedCell]) -> None:
+        """Mark runs of cells whose key has changed; drop those that waited for data."""
+        assert self._experiment is not None
+        keys = {each.cell.name: {each.key} for each in planned if is_finished(each)}
+        lines = {line_key(each.cell) for each in planned if not each.problem}
+        try:
+            self._store.withdraw(self._experiment, self._machine, lines)
+            self._store.supersede(self._experiment, self._machine, keys)
+        except StoreError as error:
+            self._problem = str(error)
+
+
+def is_finished(planned: PlannedCell) -> bool:
+    """Tell whether nothing more is to be computed for a cell."""
+    return not planned.missing

@@ -1,0 +1,283 @@
+"""What is to be computed: cells with their keys, and what is known of them already.
+
+Planning loads no data: the cache's manifest knows the checksums.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kbench.canonical import dumps, to_json
+from kbench.datacache import DataCache
+from kbench.fingerprint import Fingerprinter
+from kbench.records import (
+    WORST_FIRST,
+    Cell,
+    Limits,
+    Protocol,
+    Ref,
+    Search,
+    Status,
+    Suite,
+)
+from kbench.registry import Registry, module_of
+from kbench.suite import cells, nested_record
+
+STOPPING = ("timeout", "memory", "crash")
+"""What a split may end with so that the cell's other splits are not tried."""
+
+
+@dataclass
+class PlannedCell:
+    """A cell with its key and what the journal knows of its splits.
+
+    Parameters
+    ----------
+    cell : Cell
+    key : str
+        `cell_key`, or the key of the suite line where there are no data.
+    dataset : mapping
+        What the data cache tells of the dataset; empty where it cannot be had.
+    n_splits : int
+        Splits that are planned.
+    problem : (status, reason), optional
+        Why the cell cannot be computed at all.
+    lines : dict of int to mapping
+        The journal's line of each split that is done.
+    """
+
+    cell: Cell
+    key: str
+    dataset: Mapping[str, Any]
+    n_splits: int
+    problem: tuple[Status, str] | None = None
+    lines: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a split ended so that the others are skipped."""
+        return any(line["status"] in STOPPING for line in self.lines.values())
+
+    @property
+    def missing(self) -> list[int]:
+        """Splits still to be computed."""
+        if self.problem or self.stopped:
+            return []
+        return [i for i in range(self.n_splits) if i not in self.lines]
+
+    @property
+    def status(self) -> Status:
+        """The worst status of its splits; "skipped" while some are to come."""
+        if self.problem:
+            return self.problem[0]
+        found = {str(line["status"]) for line in self.lines.values()}
+        if self.missing:
+            found.add("skipped")
+        return next(status for status in WORST_FIRST if status in found)
+
+    @property
+    def done(self) -> list[Mapping[str, Any]]:
+        """Lines of the splits that are ok, in order."""
+        return [self.lines[i] for i in sorted(self.lines) if self.lines[i]["status"] == "ok"]
+
+
+def task_key(cell_key: str, split_index: int) -> str:
+    """Return the key of one unit of work."""
+    return hashlib.sha256(f"{cell_key}/{split_index}".encode()).hexdigest()
+
+
+def line_key(cell: Cell) -> str:
+    """Return the key of a cell without data: of the lines of the suite file."""
+    return _hash(["line", to_json(cell.dataset), *_method_of(cell)])
+
+
+class Planner:
+    """Turns the cells of a suite into planned cells.
+
+    Parameters
+    ----------
+    registry : Registry
+    data_cache : DataCache
+    """
+
+    def __init__(self, registry: Registry, data_cache: DataCache) -> None:
+        self._registry = registry
+        self._cache = data_cache
+        packages = {plugin.module.partition(".")[0] for plugin in registry.plugins}
+        self._fingerprint = Fingerprinter({"kbench", *packages} - {""})
+        self._codes: dict[tuple[str, ...], str] = {}
+
+    def source_code(self, dataset: Ref) -> str:
+        """Return the fingerprint of the code that makes a dataset."""
+        source = self._registry.get("dataset", dataset.name)
+        return self._code((module_of(source.load), *source.depends))
+
+    def dataset(self, ref: Ref) -> Mapping[str, Any] | None:
+        """Return what the cache tells of a dataset; None where it must be loaded."""
+        return self._cache.recall(ref.name, to_json(ref)["params"], self.source_code(ref))
+
+    def plan(
+        self,
+        suite: Suite,
+        datasets: Mapping[str, Mapping[str, Any]],
+        problems: Mapping[str, tuple[Status, str]],
+        results: Mapping[str, Mapping[str, Any]],
+        retry_failed: bool = False,
+    ) -> list[PlannedCell]:
+        """Plan all cells of a suite.
+
+        Parameters
+        ----------
+        suite : Suite
+        datasets : mapping
+            What the cache tells of each dataset, by label.
+        problems : mapping of str to (status, reason)
+            Why a dataset cannot be had, by label. A dataset in neither is
+            still to be fetched.
+        results : mapping
+            The journal's result lines by task key; empty to start anew.
+        retry_failed : bool, default False
+            Leave out what failed, so that it is computed again.
+        """
+        planned = []
+        for cell in cells(suite, self._registry):
+            label = cell.dataset.label
+            if label not in datasets:
+                n_splits = _n_splits(cell.protocol, suite.limits, {})
+                problem = problems.get(label)
+                planned.append(PlannedCell(cell, line_key(cell), {}, n_splits, problem))
+                continue
+            known = datasets[label]
+            one = PlannedCell(
+                cell,
+                self.cell_key(cell, known["checksum"]),
+                known,
+                _n_splits(cell.protocol, suite.limits, known),
+                _refused(cell, known),
+            )
+            if one.problem is None:
+                one.lines = dict(_reusable(one, results, suite.limits, retry_failed))
+            planned.append(one)
+        return planned
+
+    def cell_key(self, cell: Cell, checksum: str) -> str:
+        """Return the SHA-256 of all that decides a cell's numbers.
+
+        Of data the checksum; of map and learner what is given and what is
+        searched; the protocol; the code. Not the suite, labels, limits, jobs
+        or the machine.
+        """
+        map_record = self._registry.get("feature map", cell.feature_map.name)
+        learner_record = self._registry.get("learner", cell.learner.name)
+        modules = ["kbench.evaluation"]
+        for record in (map_record, learner_record):
+            modules += [module_of(make) for make in _makes(record)] + list(record.depends)
+        for ref in (cell.feature_map, cell.learner):
+            modules += self._nested_modules(ref.params.values())
+        return _hash(
+            [
+                "cell",
+                checksum,
+                *_method_of(cell),
+                _space(cell.feature_map, map_record.grid),
+                _space(cell.learner, learner_record.grid),
+                [map_record.supervised, map_record.requires, learner_record.path],
+                self._code(tuple(modules)),
+            ]
+        )
+
+    def _nested_modules(self, values: Any) -> list[str]:
+        found: list[str] = []
+        for value in values:
+            if isinstance(value, Ref):
+                found.append(module_of(nested_record(value.name, self._registry).make))
+                found += self._nested_modules(value.params.values())
+            elif isinstance(value, Search):
+                found += self._nested_modules(value.values)
+            elif isinstance(value, tuple):
+                found += self._nested_modules(value)
+        return found
+
+    def _code(self, modules: tuple[str, ...]) -> str:
+        if modules not in self._codes:
+            self._codes[modules] = self._fingerprint(modules)
+        return self._codes[modules]
+
+
+def _makes(record: Any) -> Iterator[Any]:
+    for name in ("make", "kernel", "measures"):
+        make = getattr(record, name, None)
+        if make is not None:
+            yield make
+
+
+def _method_of(cell: Cell) -> list[Any]:
+    return [to_json(cell.feature_map), to_json(cell.learner), to_json(cell.protocol)]
+
+
+def _space(ref: Ref, grid: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    return {name: to_json(tuple(values)) for name, values in grid.items() if name not in ref.params}
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(dumps(value).encode()).hexdigest()
+
+
+def _n_splits(protocol: Protocol, limits: Limits, dataset: Mapping[str, Any]) -> int:
+    """Return how many splits are planned: the suite's number, or all there are."""
+    if protocol.splits == "official":
+        own = int(dataset.get("n_splits", 1))
+        return own if limits.n_splits is None else min(own, limits.n_splits)
+    default = 10 if protocol.splits == "holdout" else protocol.n_folds
+    return default if limits.n_splits is None else limits.n_splits
+
+
+def _refused(cell: Cell, dataset: Mapping[str, Any]) -> tuple[Status, str] | None:
+    """Say why a dataset cannot be used under a protocol, before anything runs."""
+    if cell.protocol.missing == "error" and dataset["n_missing"]:
+        columns = list(dataset["missing"].items())
+        shown = ", ".join(f"{name} ({count})" for name, count in columns[:5])
+        more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
+        return "error", (
+            f"{cell.dataset.label} has {dataset['n_missing']} missing values in {shown}{more}; "
+            'set missing = "impute" or missing = "drop_rows" in [protocol]'
+        )
+    if cell.protocol.splits == "official" and not dataset["n_splits"]:
+        return "error", f'{cell.dataset.label} has no splits of its own (splits = "official")'
+    return None
+
+
+def _reusable(
+    planned: PlannedCell,
+    results: Mapping[str, Mapping[str, Any]],
+    limits: Limits,
+    retry_failed: bool,
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the splits whose journal line still holds."""
+    for index in range(planned.n_splits):
+        line = results.get(task_key(planned.key, index))
+        if line is None or (line["status"] != "ok" and retry_failed):
+            continue
+        raised = {
+            "timeout": limits.time_s > line["limits"]["time_s"],
+            "memory": limits.memory_mb > line["limits"]["memory_mb"],
+        }
+        if not raised.get(line["status"], False):
+            yield index, line
+
+
+def with_expanded(suite: Suite, expanded: Mapping[str, Sequence[Ref]]) -> Suite:
+    """Return the suite with each dataset line replaced by the datasets it means."""
+    blocks = tuple(
+        replace(
+            block,
+            datasets=tuple(
+                each for ref in block.datasets for each in expanded.get(ref.label, (ref,))
+            ),
+        )
+        for block in suite.blocks
+    )
+    return replace(suite, blocks=blocks)

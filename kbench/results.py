@@ -1,0 +1,174 @@
+"""One row per cell: from the journal's lines, or from MLflow's runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kbench.plan import PlannedCell
+
+COLUMNS = (
+    "dataset",
+    "feature_map",
+    "learner",
+    "status",
+    "n_splits_done",
+    "n_splits",
+    "accuracy",
+    "accuracy_sd",
+    "fit_time_s",
+    "predict_time_s",
+    "search_time_s",
+    "n_components",
+    "peak_memory_mb",
+    "converged",
+)
+"""Columns of a results table, in order."""
+
+_MEANS = COLUMNS[6:]
+Row = dict[str, Any]
+
+
+def means(lines: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Average the measures of a cell's splits.
+
+    Parameters
+    ----------
+    lines : sequence of mapping
+        Journal lines with status "ok".
+
+    Returns
+    -------
+    dict of str to float
+        The mean of each measure over the splits that have it, and
+        ``accuracy_sd``, the standard deviation of one split (ddof 1; absent
+        for a single split).
+    """
+    collected: dict[str, list[float]] = {}
+    for line in lines:
+        for name, value in line["measures"].items():
+            if value is not None and math.isfinite(value):
+                collected.setdefault(name, []).append(value)
+    found = {name: float(np.mean(values)) for name, values in collected.items()}
+    if len(collected.get("accuracy", ())) > 1:
+        found["accuracy_sd"] = float(np.std(collected["accuracy"], ddof=1))
+    return found
+
+
+def of_cell(planned: PlannedCell) -> Row:
+    """Return the row of a planned cell, whatever became of it."""
+    done = planned.done
+    return _row(
+        dataset=planned.cell.dataset.label,
+        feature_map=planned.cell.feature_map.label,
+        learner=planned.cell.learner.label,
+        status=planned.status,
+        n_splits_done=len(done),
+        n_splits=planned.n_splits,
+        measures=means(done),
+    )
+
+
+def of_run(run: Mapping[str, Any]) -> Row:
+    """Return the row of an MLflow run, as `kbench.tracking` reads it."""
+    return _row(
+        dataset=run["params"].get("dataset", ""),
+        feature_map=run["params"].get("feature_map", ""),
+        learner=run["params"].get("learner", ""),
+        status=run["status"],
+        n_splits_done=run["n_splits_done"],
+        n_splits=int(run["tags"].get("kbench.n_splits", run["n_splits_done"])),
+        measures=run["metrics"],
+    )
+
+
+def _row(measures: Mapping[str, float], **fields: Any) -> Row:
+    row: Row = {**fields, **{name: measures.get(name) for name in _MEANS}}
+    if row["converged"] is not None:
+        # a share over the splits; one split that did not converge is enough
+        row["converged"] = row["converged"] == 1.0
+    if row["n_components"] is not None and float(row["n_components"]).is_integer():
+        row["n_components"] = int(row["n_components"])
+    return {name: row[name] for name in COLUMNS}
+
+
+def is_complete(row: Row) -> bool:
+    """Tell whether a row may be ranked: all planned splits are done."""
+    return bool(row["status"] == "ok" and row["n_splits_done"] == row["n_splits"])
+
+
+def ranks(rows: Sequence[Row]) -> list[float | None]:
+    """Rank each complete row among its dataset's, 1 for the best accuracy.
+
+    Ties share the mean of their ranks; rows that are not complete have none.
+    """
+    from scipy.stats import rankdata
+
+    found: list[float | None] = [None] * len(rows)
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        places = [i for i, r in enumerate(rows) if r["dataset"] == dataset and is_complete(r)]
+        # rounding first: sums in another order must not break ties
+        values = [-round(rows[i]["accuracy"], 12) for i in places]
+        for i, rank in zip(places, rankdata(values) if places else (), strict=True):
+            found[i] = float(rank)
+    return found
+
+
+def method_summary(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
+    """Compare methods over the datasets that all of them finished.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Rows of `COLUMNS`.
+
+    Returns
+    -------
+    summary : list of dict
+        ``feature_map, learner, accuracy, rank, fit_time_s, predict_time_s``:
+        means over those datasets, best rank first.
+    datasets : list of str
+        The datasets. Methods that were planned on none of the datasets of the
+        others make it empty.
+    """
+    methods = list(dict.fromkeys((row["feature_map"], row["learner"]) for row in rows))
+    complete = {
+        (row["dataset"], row["feature_map"], row["learner"]): row
+        for row in rows
+        if is_complete(row)
+    }
+    datasets = [
+        dataset
+        for dataset in dict.fromkeys(row["dataset"] for row in rows)
+        if all((dataset, *method) in complete for method in methods)
+    ]
+    if not datasets:
+        return [], []
+    chosen = [complete[dataset, *method] for dataset in datasets for method in methods]
+    ranked = ranks(chosen)
+    summary = []
+    for method in methods:
+        mine = [i for i, row in enumerate(chosen) if (row["feature_map"], row["learner"]) == method]
+        summary.append(
+            {
+                "feature_map": method[0],
+                "learner": method[1],
+                "rank": float(np.mean([ranked[i] for i in mine if ranked[i] is not None])),
+                **{
+                    name: float(np.mean([chosen[i][name] for i in mine]))
+                    for name in ("accuracy", "fit_time_s", "predict_time_s")
+                },
+            }
+        )
+    return sorted(summary, key=lambda row: row["rank"]), datasets
+
+
+def newest(rows: Iterable[tuple[tuple[str, str, str], Row]]) -> list[Row]:
+    """Keep the last row of each cell, in the order of first sight."""
+    found: dict[tuple[str, str, str], Row] = {}
+    for labels, row in rows:
+        found[labels] = row
+    return list(found.values())

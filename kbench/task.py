@@ -1,0 +1,183 @@
+"""What runs inside a sandboxed process: the functions that the runner names.
+
+Each takes and returns plain JSON values.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import zlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kbench import evaluation, suite
+from kbench.canonical import from_json, to_json
+from kbench.datacache import DataCache
+from kbench.errors import DatasetError, SourceUnreachable
+from kbench.records import Protocol, Ref, Search
+from kbench.registry import Registry, build, installed, resolve
+from kbench.search import Component, Nested
+
+OFFLINE = "KBENCH_OFFLINE"
+
+
+@cache
+def _registry() -> Registry:
+    return build(installed())
+
+
+def warm() -> None:
+    """Do once what every task would do: load the plugins and scikit-learn."""
+    import sklearn.base
+    import sklearn.metrics
+    import sklearn.model_selection
+    import sklearn.preprocessing
+    import sklearn.utils.extmath  # noqa: F401
+
+    _registry()
+
+
+def load(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Load a dataset and store it in the data cache.
+
+    Parameters
+    ----------
+    payload : mapping
+        ``dataset`` (a ref as JSON), ``code`` (fingerprint of its source),
+        ``cache`` (folder), ``offline``.
+
+    Returns
+    -------
+    dict
+        Empty, or ``unavailable`` with the reason and, where its server does
+        not answer, ``unreachable``.
+    """
+    if payload["offline"]:
+        os.environ[OFFLINE] = "1"
+    ref = from_json(payload["dataset"])
+    source = _registry().get("dataset", ref.name)
+    try:
+        dataset = resolve(source.load)(**ref.params)
+        data_cache = DataCache(Path(payload["cache"]))
+        checksum = data_cache.store(dataset)
+        data_cache.remember(
+            ref.name,
+            to_json(ref)["params"],
+            payload["code"],
+            checksum,
+            name=dataset.name,
+            group=dataset.group,
+            role=dataset.role,
+        )
+    except DatasetError as error:
+        return {"unavailable": str(error), "unreachable": isinstance(error, SourceUnreachable)}
+    return {}
+
+
+def expand(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the refs that one line of a suite file means, or why it cannot be told."""
+    if payload["offline"]:
+        os.environ[OFFLINE] = "1"
+    ref = from_json(payload["dataset"])
+    source = _registry().get("dataset", ref.name)
+    try:
+        refs = resolve(source.expand)(**ref.params)
+    except DatasetError as error:
+        return {"unavailable": str(error)}
+    return {"refs": [{**to_json(each), "label": each.label} for each in refs]}
+
+
+def check(payload: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with the parameters of the components of a suite."""
+    problems = []
+    for kind, refs in payload["components"].items():
+        placed = [(place, from_json(ref)) for place, ref in refs]
+        problems += suite.parameter_problems(placed, kind, _registry())
+    return problems
+
+
+def evaluate(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure one split of one cell.
+
+    Parameters
+    ----------
+    payload : mapping
+        ``checksum`` and ``cache`` of the dataset, ``feature_map`` and
+        ``learner`` (refs as JSON), ``protocol``, ``split``.
+
+    Returns
+    -------
+    dict
+        ``measures``, ``details``, and ``predictions``: the predicted labels
+        of the test rows, compressed.
+    """
+    from threadpoolctl import threadpool_limits
+
+    protocol = Protocol(**{k: from_json(v) for k, v in payload["protocol"].items()})
+    dataset = DataCache(Path(payload["cache"])).load(payload["checksum"])
+    method = _method(from_json(payload["feature_map"]), from_json(payload["learner"]))
+    with threadpool_limits(limits=protocol.threads):
+        found = evaluation.evaluate(dataset, payload["split"], method, protocol)
+    return {
+        "measures": found.measures,
+        "details": found.details,
+        "predictions": packed(found.predictions),
+    }
+
+
+def packed(labels: np.ndarray) -> str:
+    """Write labels 0..k-1 as compressed text.
+
+    >>> unpacked(packed(np.array([0, 2, 1]))).tolist()
+    [0, 2, 1]
+    """
+    small = labels.astype("<i4")
+    return base64.b64encode(zlib.compress(small.tobytes(), 9)).decode("ascii")
+
+
+def unpacked(text: str) -> np.ndarray:
+    """Read what `packed` wrote."""
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<i4")
+
+
+def _method(feature_map: Ref, learner: Ref) -> evaluation.Method:
+    map_record = _registry().get("feature map", feature_map.name)
+    learner_record = _registry().get("learner", learner.name)
+    return evaluation.Method(
+        feature_map=_component(
+            feature_map,
+            map_record,
+            supervised=map_record.supervised,
+            requires=map_record.requires,
+        ),
+        learner=_component(learner, learner_record, path=learner_record.path),
+        kernel=resolve(map_record.kernel) if map_record.kernel else None,
+        map_measures=resolve(map_record.measures) if map_record.measures else None,
+        learner_measures=resolve(learner_record.measures) if learner_record.measures else None,
+    )
+
+
+def _component(ref: Ref, record: Any, **options: Any) -> Component:
+    space = {name: tuple(values) for name, values in record.grid.items() if name not in ref.params}
+    given = {}
+    for name, value in ref.params.items():
+        if isinstance(value, Search):
+            space[name] = tuple(_nested(each) for each in value.values)
+        else:
+            given[name] = _nested(value)
+    return Component(resolve(record.make), given, space, **options)
+
+
+def _nested(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_nested(each) for each in value)
+    if not isinstance(value, Ref):
+        return value
+    record = suite.nested_record(value.name, _registry())
+    params = {name: _nested(each) for name, each in value.params.items()}
+    return Nested(resolve(record.make), params, value.label)
