@@ -158,7 +158,7 @@ def test_importing_the_plugin_loads_neither_scikit_learn_nor_scipy():
 def test_inner_products_average_to_the_kernel(case):
     estimator, kernel = UNBIASED[case]
     X = WINE[:12, :5]
-    n_seeds = 400
+    n_seeds = 200
     grams = np.stack(
         [
             dense(Z @ Z.T)
@@ -314,6 +314,18 @@ def test_median_distance_against_all_pairs(X):
         assert median_distance(X, norm) == pytest.approx(median)
         # squares are expanded for sparse rows, which costs half of the digits
         assert median_distance(sp.csr_matrix(X), norm) == pytest.approx(median, abs=1e-6)
+
+
+@pytest.mark.parametrize("n_features", [3, 17, 64])
+def test_median_distance_sees_through_repeated_rows_and_far_origins(n_features):
+    """Expanded squares leave rounding errors between equal rows, and cancel far away."""
+    rows = np.random.RandomState(0).rand(3, n_features)
+    X = rows[np.random.RandomState(1).permutation(np.repeat([0, 1, 2], [240, 30, 30]))]
+    pairs = cdist(X, X)[np.triu_indices(300, 1)]
+    assert np.median(pairs) == 0
+    exact = np.median(pairs[pairs > 0])
+    for same in (X, X + 1e6, sp.csr_matrix(X)):
+        assert median_distance(same) == pytest.approx(exact, rel=1e-6)
 
 
 def test_median_distance_of_a_sample_is_near_that_of_all_rows():

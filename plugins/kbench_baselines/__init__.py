@@ -76,7 +76,7 @@ def kbench_feature_maps():
             "_chi2",
             "SkewedChi2Map",
             "skewed_chi2_gram",
-            {"skewedness": (0.03, 0.3, 1.0, 10.0)},
+            {"skewedness": (0.1, 0.3, 1.0, 3.0)},
             requires="nonnegative",
         ),
         _map("rff", "_fourier", "RandomFourierFeatures", "gaussian_gram", squared),
@@ -90,7 +90,7 @@ def kbench_feature_maps():
             "_arc_cosine",
             "ArcCosineFeatures",
             "arc_cosine_gram",
-            {"bias": (0.5, 1.0, 2.0)},
+            {"bias": (0.25, 0.5, 1.0)},
         ),
         _map(
             "random-maclaurin",

@@ -48,7 +48,7 @@ class ArcCosineFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Number of units.
     order : {0, 1}, default 1
         0: ``1[w.x > 0]``; 1: ``max(0, w.x)``.
-    bias : float, default 1.0
+    bias : float, default 0.5
         A further constant input: relative to the root mean square length of
         the others where `standardize` is set.
     standardize : bool, default True
@@ -84,7 +84,7 @@ class ArcCosineFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     (150, 50)
     """
 
-    def __init__(self, n_components=300, *, order=1, bias=1.0, standardize=True, random_state=None):
+    def __init__(self, n_components=300, *, order=1, bias=0.5, standardize=True, random_state=None):
         self.n_components = n_components
         self.order = order
         self.bias = bias

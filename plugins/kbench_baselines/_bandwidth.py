@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import pdist
+from sklearn.metrics import pairwise_distances
 
 from kbench_baselines._checks import check_positive
 
@@ -38,20 +38,19 @@ def median_distance(X, norm="l2", max_rows=500):
     if X.shape[0] > max_rows:
         X = X[np.sort(np.random.RandomState(0).permutation(X.shape[0])[:max_rows])]
     if sp.issparse(X):
-        from sklearn.metrics import pairwise_distances
-
         # Manhattan distances want short indices, which a sample of rows always has room for
         short = (X.indices.astype(np.int32), X.indptr.astype(np.int32))
         X = sp.csr_matrix((X.data.astype(np.float64), *short), shape=X.shape)
-        square = pairwise_distances(X, metric="manhattan" if norm == "l1" else "euclidean")
-        distances = square[np.triu_indices(X.shape[0], k=1)]
     else:
-        distances = pdist(X, "cityblock" if norm == "l1" else "euclidean")
-    median = float(np.median(distances)) if distances.size else 0.0
-    if median == 0.0:
-        positive = distances[distances > 0]
-        median = float(np.median(positive)) if positive.size else 1.0
-    return median
+        # far from the origin, expanded squares would cancel
+        X = X - X.mean(axis=0, dtype=np.float64)
+    square = pairwise_distances(X, metric="manhattan" if norm == "l1" else "euclidean")
+    distances = square[np.triu_indices(X.shape[0], k=1)]
+    # equal rows are at a distance of rounding errors, not at 0
+    positive = distances > 1e-7 * distances.max(initial=0.0)
+    if 2 * np.count_nonzero(positive) < positive.size:
+        distances = distances[positive]
+    return float(np.median(distances)) if distances.size else 1.0
 
 
 def resolve_gamma(estimator, X, kind):
