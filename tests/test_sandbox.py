@@ -6,6 +6,7 @@ name from this folder.
 
 import ctypes
 import math
+import multiprocessing
 import os
 import re
 import signal
@@ -484,6 +485,66 @@ def test_nothing_is_left_within_a_second_of_the_parents_death():
 
 
 @linux
+@pytest.mark.parametrize(
+    ("end", "module", "n_processes"),
+    # the parent, the supervisor; the trial of a module that needs one
+    [("kill", "sklearn", 2), ("close", "sklearn", 2), ("kill", "slow", 3), ("close", "slow", 3)],
+)
+def test_a_parent_that_ends_during_the_imports_leaves_nothing(tmp_path, end, module, n_processes):
+    (tmp_path / f"{module}.py").write_text("import time\nfor _ in range(600): time.sleep(0.1)")
+    mark = f"KBENCH_TEST={uuid.uuid4().hex}"
+    code = (
+        f"import sys, time; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from kbench.sandbox import Sandbox, supervisor\n"
+        f"with Sandbox(preload=[{module!r}]): time.sleep(0.5)\n"
+        "print('closed', flush=True)\n"
+        "time.sleep(60)"
+    )
+    name, _, value = mark.partition("=")
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code], env=os.environ | {name: value}, stdout=subprocess.PIPE
+    )
+    assert wait_until(lambda: len(processes.marked(mark)) == n_processes, 20)
+    if end == "kill":
+        parent.kill()
+    else:
+        assert parent.stdout.readline() == b"closed\n"
+        assert processes.marked(mark) == [parent.pid]
+        parent.kill()
+    parent.communicate()
+    assert wait_until(lambda: not processes.marked(mark), 1), processes.marked(mark)
+
+
+def _use_in_daemon(results):
+    with Sandbox() as sandbox:
+        results.put(sandbox.run("math:factorial", 4).value)
+
+
+def test_it_works_in_a_daemonic_process():
+    context = multiprocessing.get_context("fork")
+    results = context.SimpleQueue()
+    process = context.Process(target=_use_in_daemon, args=(results,), daemon=True)
+    process.start()
+    assert results.get() == 24
+    process.join()
+
+
+@linux
+def test_a_fork_of_the_client_leaves_the_tasks_alone(sandbox):
+    assert sandbox.run(f"{ME}:echo", 1).value == 1
+    if (pid := os.fork()) == 0:
+        try:
+            sandbox.close()
+            sandbox.run(f"{ME}:echo", 1)
+        except RuntimeError:
+            os._exit(3)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+    assert sandbox.run(f"{ME}:echo", 2).value == 2
+
+
+@linux
 def test_a_killed_supervisor_is_replaced(sandbox):
     before = sandbox.run(f"{ME}:where", None).value["supervisor"]
     with ThreadPoolExecutor(2) as pool:
@@ -554,6 +615,15 @@ def test_a_bad_module_does_not_take_down_the_supervisor(tmp_path, monkeypatch):
         # the task itself meets what is wrong
         assert sandbox.run("crashes:f", None).status == "crash"
         assert sandbox.run("hangs:f", None, time_s=0.2).status == "timeout"
+
+
+@linux
+def test_the_supervisor_has_one_thread(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    with Sandbox(preload=["sklearn.linear_model"]) as sandbox:
+        task = sandbox.run(f"{ME}:where", None).value
+        assert "sklearn.linear_model" in task["modules"]
+        assert len(list(Path(f"/proc/{task['supervisor']}/task").iterdir())) == 1
 
 
 def test_a_supervisor_that_cannot_start_says_why(monkeypatch, tmp_path):

@@ -92,7 +92,8 @@ def _shut_in(supervisor: int, output: int) -> None:
     # What our descendants leave behind comes to us while we live, and to the
     # supervisor after that: it always knows whose it is.
     processes.adopt_orphans()
-    for number in (signal.SIGCHLD, signal.SIGTERM):
+    processes.die_first()
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -101,6 +101,7 @@ class Sandbox:
         self._lock = threading.Lock()
         self._supervisor: _Supervisor | None = None
         self._closed = False
+        self._owner = os.getpid()
 
     def __enter__(self) -> Sandbox:
         self._warm()  # imports go on while the caller does something else
@@ -173,12 +174,16 @@ class Sandbox:
 
     def close(self) -> None:
         """End every process of this sandbox; calls in flight return "crash"."""
+        if os.getpid() != self._owner:
+            return  # a copy made by a fork must not end the tasks of the original
         with self._lock:
             self._closed = True
             if self._supervisor is not None:
                 self._supervisor.close()
 
     def _warm(self) -> _Supervisor:
+        if os.getpid() != self._owner:
+            raise RuntimeError("a Sandbox cannot be used in a fork of the process that made it")
         with self._lock:
             if self._closed:
                 raise RuntimeError("this Sandbox is closed")
@@ -207,8 +212,8 @@ class Sandbox:
         if self._closed:
             return Outcome("crash", error="the sandbox was closed while the task ran")
         supervisor.check_started()
-        end = supervisor.close()
-        return Outcome("crash", error=f"the sandbox's supervisor ended ({end}) while the task ran")
+        why = f"the sandbox's supervisor ended while the task ran: {supervisor.close()}"
+        return Outcome("crash", error=why)
 
 
 class _Supervisor:
@@ -218,7 +223,6 @@ class _Supervisor:
         self._lock = threading.Lock()
         self._end = ""
         self._ready = False
-        self._said = ""
         self._mark = uuid.uuid4().hex
         self._control, theirs = socket.socketpair()
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process)
@@ -231,6 +235,8 @@ class _Supervisor:
         environment = dict(os.environ)
         environment |= dict.fromkeys(_THREAD_VARIABLES, str(threads))
         environment[MARK] = self._mark
+        # pyarrow comes with scikit-learn (through pandas); its allocator would start a thread
+        environment.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
         # the order of a set of strings is the same in every task
         environment.setdefault("PYTHONHASHSEED", "0")
         with theirs:
@@ -263,10 +269,10 @@ class _Supervisor:
         """Raise if the process, which has ended, never got ready for a task."""
         end = self.close()
         if not self._ready:
-            raise RuntimeError(f"the sandbox's supervisor could not start ({end}): {self._said}")
+            raise RuntimeError(f"the sandbox's supervisor could not start: {end}")
 
     def close(self) -> str:
-        """End the process and all of its tasks; returns how it ended."""
+        """End the process and all of its tasks; returns how it ended and what it said."""
         with self._lock:
             if self._end:
                 return self._end
@@ -285,8 +291,9 @@ class _Supervisor:
                 self._ready = self._control.recv(1, socket.MSG_DONTWAIT) == b"R"
             with self._messages as messages:
                 messages.seek(0)
-                self._said = messages.read().decode(errors="replace")[-4000:]
-            self._end = processes.signal_name(-code) if code < 0 else f"exit code {code}"
+                said = messages.read().decode(errors="replace")[-4000:]
+            how = processes.signal_name(-code) if code < 0 else f"exit code {code}"
+            self._end = f"{how}\n{said}".strip()
             return self._end
 
 

@@ -45,6 +45,12 @@ def adopt_orphans() -> None:
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def die_first() -> None:
+    """Have the kernel choose this process first when the machine is out of memory."""
+    with contextlib.suppress(OSError):
+        (_PROC / "self/oom_score_adj").write_text("1000")
+
+
 def flush_c_streams() -> None:
     """Write out what C code has printed: ``os._exit`` would drop it."""
     _libc.fflush(None)

@@ -146,11 +146,17 @@ class Supervisor:
 
     def warm_up(self, names: list[str], probe_s: float) -> None:
         """Import what tasks will need, each third-party module after a trial."""
+        # An import takes seconds, in which the loop does not turn.
+        signal.signal(signal.SIGALRM, lambda *_: self._exit_if_abandoned())
+        signal.siginterrupt(signal.SIGALRM, False)
+        signal.setitimer(signal.ITIMER_REAL, IDLE_S / 2, IDLE_S / 2)
         for name in sorted(dict.fromkeys(names), key=lambda name: not _is_trusted(name)):
             if _is_trusted(name) or self._probe(name, probe_s):
                 # whatever is wrong with it, the task that needs it will say so
                 with contextlib.suppress(BaseException):
                     child.warm_up(name)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         gc.collect()
         gc.freeze()  # the collector must not write to pages shared with the tasks
 
@@ -180,6 +186,14 @@ class Supervisor:
 
     def _stop(self) -> None:
         self._open = False
+
+    def _exit_if_abandoned(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            if not self._control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+                self._stop()
+        if not self._alive():
+            self.end()
+            os._exit(0)
 
     def _step(self) -> None:
         busy = self._running or self._ended
