@@ -1,1 +1,132 @@
-"""zero_one."""
+"""Learning with the 0-1 loss: the kernel, its learner, its feature map and its theory.
+
+After Shalev-Shwartz, Shamir and Sridharan, "Learning linear and kernel predictors
+with the 0-1 loss function" (IJCAI 2011). The classes are loaded on first use.
+"""
+
+from kbench import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, hookimpl
+
+# Powers of 4 while B decides, then far apart: from about 4^8 on the ball holds
+# nearly every labelling, and only noise-free data want it.
+_B = [4.0**k for k in range(7)] + [4.0**8, 4.0**10]
+
+_EXPORTS = {
+    "SigmoidHalfspace": "_sigmoid",
+    "ZeroOneFeatures": "_features",
+    "ZeroOneHingeClassifier": "_classifier",
+    "ZeroOneKernel": "_kernel",
+    "ZeroOneKernelClassifier": "_classifier",
+    "halfspace": "_data",
+    "learn_sigmoid": "_theory",
+    "sample_size_ball": "_theory",
+    "sample_size_erm": "_theory",
+    "sigmoid": "_theory",
+    "sigmoid_polynomial": "_theory",
+    "worst_case_B": "_theory",
+}
+__all__ = [
+    "SigmoidHalfspace",
+    "ZeroOneFeatures",
+    "ZeroOneHingeClassifier",
+    "ZeroOneKernel",
+    "ZeroOneKernelClassifier",
+    "halfspace",
+    "learn_sigmoid",
+    "sample_size_ball",
+    "sample_size_erm",
+    "sigmoid",
+    "sigmoid_polynomial",
+    "worst_case_B",
+]
+
+
+@hookimpl
+def kbench_kernels():
+    """List the 0-1 loss kernel, equation 6."""
+    return [KernelSpec("zero-one", make="kbench_zero_one._kernel:ZeroOneKernel")]
+
+
+@hookimpl
+def kbench_feature_maps():
+    """List the feature map of Lemma 1."""
+    return [
+        FeatureMap(
+            "zero-one-features",
+            make="kbench_zero_one._features:ZeroOneFeatures",
+            grid={"nu": [0.25, 0.5, 0.75]},
+            kernel="kbench_zero_one._features:approximated_kernel",
+            requires="unit_ball",
+        )
+    ]
+
+
+@hookimpl
+def kbench_learners():
+    """List the 0-1 learner, the hinge loss over the same ball, and sigmoids of halfspaces."""
+    return [
+        Learner(
+            "zero-one",
+            make="kbench_zero_one._classifier:ZeroOneKernelClassifier",
+            grid={"B": _B},
+            kernelized=True,
+            path="B",
+            measures="kbench_zero_one._classifier:certificates",
+        ),
+        Learner(
+            "zero-one-hinge",
+            make="kbench_zero_one._classifier:ZeroOneHingeClassifier",
+            grid={"B": _B},
+            kernelized=True,
+            path="B",
+            measures="kbench_zero_one._classifier:certificates",
+        ),
+        Learner(
+            "sigmoid-halfspace",
+            make="kbench_zero_one._sigmoid:SigmoidHalfspace",
+            measures="kbench_zero_one._classifier:expected_zero_one_error",
+        ),
+    ]
+
+
+@hookimpl
+def kbench_datasets():
+    """List the synthetic halfspaces."""
+    return [DatasetSource("halfspace", load="kbench_zero_one._data:halfspace")]
+
+
+@hookimpl
+def kbench_figures():
+    """List the pictures of suite zero-one."""
+    suites = ("zero-one",)
+    return [
+        Figure(
+            "zero-one-transfer",
+            "Transfer functions: the step and the sigmoid (Figure 1 of the paper)",
+            draw="kbench_zero_one._figures:draw_transfer",
+            suites=suites,
+        ),
+        Figure(
+            "zero-one-norm",
+            "How large B must be: a polynomial's own norm against the bound of Lemma 2",
+            draw="kbench_zero_one._figures:draw_norm",
+            suites=suites,
+        ),
+        Figure(
+            "zero-one-noise",
+            "Test error on halfspaces with label noise, and with outliers in training",
+            draw="kbench_zero_one._figures:draw_noise",
+            suites=suites,
+        ),
+    ]
+
+
+def __getattr__(name):
+    if name in _EXPORTS:
+        from importlib import import_module
+
+        return getattr(import_module(f"{__name__}.{_EXPORTS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,516 @@
+"""The 0-1 learner and the hinge learner over the same ball, as estimators."""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kbench.kernels import resolve_kernel
+from kbench_zero_one._ball import UnitBall
+from kbench_zero_one._kernel import ZeroOneKernel
+from kbench_zero_one._solver import (
+    dual_values_at_full_rank,
+    minimise_over_ball,
+    pivoted_cholesky,
+)
+
+RULES = ("randomised", "threshold")
+
+
+class _BallClassifier(ClassifierMixin, BaseEstimator):
+    """A loss, minimised over the ball ||v||^2 <= B of a kernel's feature space.
+
+    A subclass says what the loss is (`_problem`) and how a value <v, psi(x)> becomes
+    the probability of the positive class, before clipping (`_transfer`).
+    """
+
+    def __init__(
+        self,
+        B=100.0,
+        nu=0.5,
+        base_kernel=None,
+        *,
+        kernel="zero-one",
+        rank=500,
+        tol=1e-6,
+        rule="randomised",
+        scale=True,
+        certify=True,
+        max_iter=100,
+        random_state=None,
+    ):
+        self.B = B
+        self.nu = nu
+        self.base_kernel = base_kernel
+        self.kernel = kernel
+        self.rank = rank
+        self.tol = tol
+        self.rule = rule
+        self.scale = scale
+        self.certify = certify
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Solve equation 9, once for two classes and once per class for more.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+        y : array-like, shape (n_samples,)
+            Labels, of two classes at least.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, the inputs leave the unit ball and
+            `scale` is False, the base kernel exceeds 1, there is one class only, or
+            something is not finite.
+        """
+        (solution,) = self._solve(X, y, [self.B])
+        return self._keep(solution)
+
+    def fit_path(self, X, y, values):
+        """Fit once per value of B, factoring the Gram matrix once.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+        y : array-like, shape (n_samples,)
+            Labels.
+        values : sequence of float
+            Values of B.
+
+        Returns
+        -------
+        list of fitted classifiers
+            In the order of `values`; each is what ``fit`` with that B returns.
+        """
+        shared = clone(self)
+        fitted = []
+        for B, solution in zip(values, shared._solve(X, y, values), strict=True):
+            model = copy(shared)
+            model.B = B
+            fitted.append(model._keep(solution))
+        return fitted
+
+    def _solve(self, X, y, values):
+        """Set all that does not depend on B; return, per B, one solution per problem."""
+        for B in values:
+            _check_positive("B", B)
+        self._check_parameters()
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class only, {self.classes_[0]!r}; it must have at least 2")
+        kernel = self._full_kernel()
+        self.ball_ = UnitBall.fit(X, kernel, self.scale)
+        X = self.ball_.inside(X)
+        self.kernel_ = kernel.resolve(X)
+        factor = pivoted_cholesky(self.kernel_, X, self.rank)
+        self.landmarks_ = X[factor.pivots]
+        self.rank_ = len(factor.pivots)
+
+        positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        problems = [self._problem(codes == k) for k in positives]
+        solved = [
+            minimise_over_ball(factor, *problem, B, self.tol, self.max_iter)
+            for B in values
+            for problem in problems
+        ]
+        V = np.stack([s.v for s in solved], axis=1)
+        coef = solve_triangular(factor.G[factor.pivots], V, lower=True, trans=1).T
+        full_rank_duals = np.full(len(solved), np.nan)
+        if self.certify:
+            full_rank_duals = dual_values_at_full_rank(
+                self.kernel_,
+                X,
+                factor,
+                duals=np.array([s.dual for s in solved]),
+                b=np.stack([s.b for s in solved], axis=1),
+                B=np.repeat(values, len(problems)),
+            )
+        rows = list(zip(solved, coef, full_rank_duals, strict=True))
+        return [rows[i : i + len(problems)] for i in range(0, len(rows), len(problems))]
+
+    def _keep(self, solution):
+        """Set the fitted attributes from the solutions of all problems with one B."""
+        solved, coef, full_rank_duals = zip(*solution, strict=True)
+
+        def per_problem(values):
+            return float(values[0]) if len(values) == 1 else np.array(values, dtype=float)
+
+        self.dual_coef_ = np.array(coef)
+        self.objective_ = per_problem([s.objective for s in solved])
+        self.duality_gap_ = per_problem([s.objective - s.dual for s in solved])
+        self.kernel_gap_ = per_problem(
+            [s.objective - dual for s, dual in zip(solved, full_rank_duals, strict=True)]
+        )
+        self.norm_ = per_problem([np.linalg.norm(s.v) for s in solved])
+        self.n_iter_ = max(s.n_iter for s in solved)
+        self.converged_ = all(s.converged for s in solved)
+        if not self.converged_:
+            warnings.warn(
+                f"duality gap {np.max(self.duality_gap_):.1e} above tol={self.tol:.1e} after "
+                f"{self.n_iter_} iterations (B={self.B:g}, rank {self.rank_})",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _check_parameters(self):
+        if self.rule not in RULES:
+            raise ValueError(f"rule={self.rule!r}: it must be one of {', '.join(map(repr, RULES))}")
+        _check_positive("tol", self.tol)
+        for name in ("rank", "max_iter"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"{name}={value!r}: it must be an integer of at least 1")
+
+    def _full_kernel(self):
+        zero_one = ZeroOneKernel(self.nu, self.base_kernel)
+        if isinstance(self.kernel, str) and self.kernel == "zero-one":
+            return zero_one
+        return resolve_kernel(self.kernel)
+
+    def _values(self, X):
+        """h(x) before clipping, shape (n_samples, n_problems)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self.ball_.inside(X, clip=True)
+        rows = max(1, 2**24 // max(1, len(self.landmarks_)))
+        return np.concatenate(
+            [
+                self._transfer(self.kernel_(X[i : i + rows], self.landmarks_) @ self.dual_coef_.T)
+                for i in range(0, len(X), rows)
+            ]
+        )
+
+    def decision_function(self, X):
+        """How far the predictor is from the threshold.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,) or (n_samples, n_classes)
+            h(x) - 1/2, unclipped; one column per class for more than two.
+        """
+        values = self._values(X) - 0.5
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict_proba(self, X):
+        """Probabilities of the randomised rule.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_classes)
+            ``[<v, psi(x)>]`` clipped to [0, 1], and one minus that (section 3). For
+            more than two classes the clipped values are divided by their sum; where
+            all are 0, every class is as likely.
+        """
+        h = np.clip(self._values(X), 0.0, 1.0)
+        if len(self.classes_) == 2:
+            return np.hstack([1.0 - h, h])
+        total = h.sum(axis=1, keepdims=True)
+        uniform = np.full_like(h, 1.0 / h.shape[1])
+        return np.divide(h, total, out=uniform, where=total > 0)
+
+    def predict(self, X):
+        """Predict labels by the rule.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,)
+            For ``rule="randomised"`` one draw per row from `predict_proba`, the same
+            in each call if `random_state` is a number; for ``rule="threshold"`` the
+            positive class where h(x) >= 1/2, or the class with the largest h(x).
+        """
+        if self.rule == "threshold":
+            h = self._values(X)
+            codes = (h[:, 0] >= 0.5).astype(int) if h.shape[1] == 1 else np.argmax(h, axis=1)
+            return self.classes_[codes]
+        probability = self.predict_proba(X)
+        drawn = check_random_state(self.random_state).uniform(size=(len(probability), 1))
+        # the first class whose cumulative probability passes the draw
+        codes = np.sum(np.cumsum(probability[:, :-1], axis=1) <= drawn, axis=1)
+        return self.classes_[codes]
+
+    def expected_error(self, X, y):
+        """Expected 0-1 error of the randomised rule, exactly.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+        y : array-like, shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        float
+            The mean of |h(x) - y| (equation 1) with h clipped to [0, 1]: no draw
+            is made. A label that was not in the training part is always missed.
+        """
+        probability = self.predict_proba(X)
+        hit = np.asarray(y)[:, None] == self.classes_
+        return float(np.mean(1.0 - np.sum(probability * hit, axis=1)))
+
+    def score(self, X, y, sample_weight=None):
+        """Accuracy of the rule in use; expected accuracy of the randomised rule.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+        y : array-like, shape (n_samples,)
+            Labels.
+        sample_weight : array-like, shape (n_samples,), optional
+            Weights.
+
+        Returns
+        -------
+        float
+            So that cross-validation chooses B for each rule by that rule's own error.
+        """
+        if self.rule == "threshold":
+            return super().score(X, y, sample_weight)
+        probability = self.predict_proba(X)
+        hit = np.asarray(y)[:, None] == self.classes_
+        return float(np.average(np.sum(probability * hit, axis=1), weights=sample_weight))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.rule == "randomised"
+        return tags
+
+
+class ZeroOneKernelClassifier(_BallClassifier):
+    """Learner of kernel predictors with respect to the 0-1 loss.
+
+    The algorithm of Shalev-Shwartz, Shamir and Sridharan (IJCAI 2011): among the
+    predictors h(x) = <v, psi(x)> with ||v||^2 <= B it finds the one with the smallest
+    mean absolute error |h(x_i) - y_i|, y_i in {0, 1} (equations 8 and 9), psi being the
+    feature map of the kernel 1 / (1 - nu <x, x'>) (equation 6), and predicts 1 with
+    probability h(x) clipped to [0, 1]. With B large enough the result is nearly as good
+    as the best sigmoid of a halfspace (Theorem 2), and for any B as the best predictor
+    p(<w, x>), p in P_B (Lemma 1 and Theorem 3).
+
+    Parameters
+    ----------
+    B : float, default 100.0
+        Squared radius of the ball, positive. The bound of Lemma 2 is astronomic; B is
+        meant to be chosen by cross-validation.
+    nu : float, default 0.5
+        Parameter of the kernel, strictly between 0 and 1.
+    base_kernel : Kernel, str or callable, optional
+        The kernel whose predictors are to be learned, at most 1 in absolute value; the
+        inner product by default.
+    kernel : {"zero-one"} or Kernel, str, callable, default "zero-one"
+        The kernel of the ball. "zero-one" is ``ZeroOneKernel(nu, base_kernel)``;
+        anything else is used instead and ignores both, say a plain Gaussian (the
+        question of section 6).
+    rank : int, default 500
+        Largest rank of the pivoted Cholesky factor of the Gram matrix.
+    tol : float, default 1e-6
+        Largest accepted duality gap of the mean absolute error.
+    rule : {"randomised", "threshold"}, default "randomised"
+        Draw from the clipped probability, or predict 1 where h(x) >= 1/2.
+    scale : bool, default True
+        Divide the inputs by the largest training norm where the base kernel would
+        exceed 1 without (for the inner product: only if that norm exceeds 1). Later
+        inputs outside the unit ball are projected on it.
+    certify : bool, default True
+        Measure what the low rank costs: O(n_samples^2) values of the kernel, in blocks.
+    max_iter : int, default 100
+        Largest number of interior point iterations.
+    random_state : int, RandomState instance or None, default None
+        Draws of the randomised rule.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (n_classes,)
+        Labels; with two, the second is the positive class, y = 1.
+    kernel_ : Kernel
+        The kernel with every number set.
+    landmarks_ : ndarray, shape (rank_, n_features)
+        Scaled training inputs in which the predictor is written.
+    dual_coef_ : ndarray, shape (1 or n_classes, rank_)
+        h(x) = sum_j dual_coef_[j] k(landmarks_[j], x).
+    objective_ : float or ndarray, shape (n_classes,)
+        Mean absolute training error at the solution, a scalar for two classes.
+    duality_gap_ : float or ndarray, shape (n_classes,)
+        `objective_` is at most this far above the optimum over the span of the landmarks.
+    kernel_gap_ : float or ndarray, shape (n_classes,)
+        `objective_` is at most this far above the optimum with the kernel itself, the
+        cost of the low rank included; NaN unless `certify`.
+    norm_ : float or ndarray, shape (n_classes,)
+        ||v||, at most sqrt(B); less where the ball is inactive.
+    rank_, n_iter_ : int
+        Rank used, Newton steps made (the most of all classes).
+    converged_ : bool
+        Every duality gap is at most `tol`.
+    n_features_in_ : int
+        Number of features.
+
+    Notes
+    -----
+    v lies in the span of the landmarks' images, on which every psi(x_i) is projected;
+    its values on the training inputs are those of the kernel itself, hence
+    `objective_` is an upper bound of the optimum at full rank. The dual point b of the
+    low-rank problem gives the lower bound (1/m)(b'y - sqrt(B) sqrt(b'Kb)); `kernel_gap_`
+    is the difference. More than two classes are fitted one against the rest, on one
+    factor. See `_solver` for the method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-0.7, 0.7, (200, 2))
+    >>> y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    >>> model = ZeroOneKernelClassifier(B=1000.0, random_state=0).fit(X, y)
+    >>> bool(model.duality_gap_ <= 1e-6), bool(model.norm_**2 <= 1000.1)
+    (True, True)
+    >>> model.expected_error(X, y) < 0.2
+    True
+    """
+
+    @staticmethod
+    def _problem(positive):
+        """|y - h| = max of b (y - h) over b in [-1, 1]."""
+        target = positive.astype(float)
+        return target, -np.ones_like(target), np.ones_like(target)
+
+    @staticmethod
+    def _transfer(values):
+        return values
+
+
+class ZeroOneHingeClassifier(_BallClassifier):
+    """The hinge loss over the same ball of the same kernel, to compare with.
+
+    Section 6 of Shalev-Shwartz, Shamir and Sridharan (IJCAI 2011) says that a support
+    vector machine with their kernel can give similar guarantees. The reason is short.
+    Let f = 2h - 1, h the clipped probability of label 1 and s = 2y - 1; then
+
+        |clip(h) - y|  <=  max(0, 1 - s f) / 2  <=  |h - y|,
+
+    so half the hinge loss also bounds the error of the randomised rule, and never from
+    further above than the absolute error does.
+
+    Parameters
+    ----------
+    B, nu, base_kernel, kernel, rank, tol, rule, scale, certify, max_iter, random_state
+        As for `ZeroOneKernelClassifier`; the ball ||v||^2 <= B is that of f. The
+        probability of the randomised rule is (1 + f)/2 clipped to [0, 1], the
+        threshold is f >= 0.
+
+    Attributes
+    ----------
+    objective_, duality_gap_, kernel_gap_, norm_ : float or ndarray, shape (n_classes,)
+        As for `ZeroOneKernelClassifier`, of the mean hinge loss.
+    classes_, kernel_, landmarks_, dual_coef_, rank_, n_iter_, converged_, n_features_in_
+        As for `ZeroOneKernelClassifier`, of f.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[-0.5], [-0.3], [0.3], [0.5]])
+    >>> ZeroOneHingeClassifier(B=100.0, rule="threshold").fit(X, [0, 0, 1, 1]).predict(X)
+    array([0, 0, 1, 1])
+    """
+
+    @staticmethod
+    def _problem(positive):
+        """max(0, 1 - s f) = max of b (s - f) over b between 0 and s."""
+        target = np.where(positive, 1.0, -1.0)
+        return target, np.minimum(target, 0.0), np.maximum(target, 0.0)
+
+    @staticmethod
+    def _transfer(values):
+        return (1.0 + values) / 2
+
+
+def expected_zero_one_error(fitted, X, y):
+    """Measure of the learners: the exact expected error of the randomised rule.
+
+    Parameters
+    ----------
+    fitted : ZeroOneKernelClassifier, ZeroOneHingeClassifier or SigmoidHalfspace
+        Fitted learner.
+    X : array, shape (n_samples, n_features)
+        Test inputs.
+    y : ndarray, shape (n_samples,)
+        Test labels.
+
+    Returns
+    -------
+    dict of str to float
+        ``expected_zero_one_error``: the mean of |h(x) - y|; ``rule_error``: the error of
+        the rule that the learner uses, expected where that rule draws.
+    """
+    return {
+        "expected_zero_one_error": fitted.expected_error(X, y),
+        "rule_error": 1.0 - fitted.score(X, y),
+    }
+
+
+def certificates(fitted, X, y):
+    """Measures of a learner over the ball: errors, gaps, rank and norm.
+
+    Parameters
+    ----------
+    fitted : ZeroOneKernelClassifier or ZeroOneHingeClassifier
+        Fitted learner.
+    X : array, shape (n_samples, n_features)
+        Test inputs.
+    y : ndarray, shape (n_samples,)
+        Test labels.
+
+    Returns
+    -------
+    dict of str to float
+        Those of `expected_zero_one_error`, and the largest ``duality_gap``,
+        ``kernel_gap``, ``squared_norm`` and the ``rank`` of the fit.
+    """
+    return {
+        **expected_zero_one_error(fitted, X, y),
+        "duality_gap": float(np.max(fitted.duality_gap_)),
+        "kernel_gap": float(np.max(fitted.kernel_gap_)),
+        "squared_norm": float(np.max(fitted.norm_) ** 2),
+        "rank": float(fitted.rank_),
+    }
+
+
+def _check_positive(name, value):
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not 0.0 < float(value) < np.inf:
+        raise ValueError(f"{name}={value!r}: it must be a positive finite number")

@@ -1,0 +1,136 @@
+"""Synthetic halfspaces: margin, label noise, and outliers in the training part only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kbench import Dataset, Split
+
+
+def uniform_ball(random, n, n_features, radius, margin):
+    """Draw points uniformly in a ball, none of them nearer than `margin` to x_0 = 0.
+
+    Parameters
+    ----------
+    random : numpy.random.Generator
+        Source of randomness.
+    n : int
+        Number of points.
+    n_features : int
+        Dimension.
+    radius, margin : float
+        Radius of the ball, distance kept from the hyperplane.
+
+    Returns
+    -------
+    ndarray, shape (n, n_features)
+    """
+    kept = np.empty((0, n_features))
+    while len(kept) < n:
+        X = random.standard_normal((2 * n, n_features))
+        X /= np.linalg.norm(X, axis=1)[:, None]
+        X *= radius * random.uniform(size=(2 * n, 1)) ** (1 / n_features)
+        kept = np.concatenate([kept, X[np.abs(X[:, 0]) >= margin]])
+    return kept[:n]
+
+
+def halfspace(
+    n_features=5,
+    margin=0.1,
+    noise=0.0,
+    outliers=0.0,
+    radius=1.0,
+    n_train=400,
+    n_test=2000,
+    n_splits=5,
+    seed=0,
+):
+    """Make a halfspace in the unit ball, with w* = (1, 0, ..., 0).
+
+    Inputs are uniform in a ball, at a distance of at least `margin` from the hyperplane
+    x_0 = 0. Labels are flipped with probability `noise` in both parts: this is the
+    distribution. A share `outliers` of each training part is then replaced by mistakes far
+    from the hyperplane, inputs near (+-1, 0, ..., 0) with the wrong label; the test parts
+    have none. Each split has rows of its own: use ``splits = "official"``.
+
+    Parameters
+    ----------
+    n_features : int, default 5
+        Dimension, at least 2.
+    margin : float, default 0.1
+        Distance from the hyperplane, in [0, 0.9 * radius].
+    noise : float, default 0.0
+        Share of labels flipped at random, in [0, 0.5).
+    outliers : float, default 0.0
+        Share of far outliers in the training parts, in [0, 1).
+    radius : float, default 1.0
+        Radius of the ball of ordinary inputs, in (0, 1]; outliers lie at norm 1, so that
+        a small radius puts them far away.
+    n_train, n_test : int, default 400 and 2000
+        Rows of the parts of each split.
+    n_splits : int, default 5
+        Independent splits.
+    seed : int, default 0
+        Seed.
+
+    Returns
+    -------
+    Dataset
+        With `n_splits` splits, labels 0 (x_0 < 0) and 1.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> data = halfspace(n_train=100, n_test=50, outliers=0.1, n_splits=2)
+    >>> first = data.splits[0]
+    >>> wrong = (data.X[:, 0] > 0) != data.y
+    >>> int(wrong[first.train].sum()), int(wrong[first.test].sum())
+    (10, 0)
+    """
+    for name, value, low, high in (
+        ("radius", radius, 0.0, 1.0),
+        ("margin", margin, 0.0, 0.9 * radius),
+        ("noise", noise, 0.0, 0.5),
+        ("outliers", outliers, 0.0, 1.0),
+    ):
+        if not low <= value <= high:
+            raise ValueError(f"{name}={value!r}: it must be a number from {low:g} to {high:g}")
+    for name, value, low in (
+        ("n_features", n_features, 2),
+        ("n_train", n_train, 2),
+        ("n_test", n_test, 1),
+        ("n_splits", n_splits, 1),
+    ):
+        if value < low:
+            raise ValueError(f"{name}={value!r}: it must be an integer of at least {low}")
+
+    inputs, labels, splits = [], [], []
+    size = n_train + n_test
+    for i in range(n_splits):
+        random = np.random.default_rng([seed, i])
+        X = uniform_ball(random, size, n_features, radius, margin)
+        y = (X[:, 0] > 0) ^ (random.uniform(size=size) < noise)
+        n_outliers = round(outliers * n_train)
+        if n_outliers:
+            far = 0.1 * random.standard_normal((n_outliers, n_features))
+            far[:, 0] = 1.0
+            far /= np.linalg.norm(far, axis=1)[:, None]
+            far *= random.choice([-1.0, 1.0], size=(n_outliers, 1))
+            X[:n_outliers], y[:n_outliers] = far, far[:, 0] < 0
+        inputs.append(X)
+        labels.append(y.astype(np.int64))
+        rows = np.arange(size) + i * size
+        splits.append(Split(i, train=rows[:n_train], test=rows[n_train:]))
+    return Dataset(
+        "halfspace",
+        X=np.concatenate(inputs),
+        y=np.concatenate(labels),
+        target_names=("x0 < 0", "x0 > 0"),
+        source="synthetic, w* = (1, 0, ..., 0)",
+        role="development",
+        splits=splits,
+    )

@@ -1,0 +1,144 @@
+"""The pictures of suite zero-one."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from kbench_zero_one._theory import sigmoid, sigmoid_polynomial, worst_case_B
+
+
+def draw_transfer(results=None):
+    """Draw the 0-1 and the sigmoid transfer function, Figure 1 of the paper.
+
+    Parameters
+    ----------
+    results : ignored
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        L = 10 above, L = 3 below; the polynomial within 0.1 of the sigmoid as well.
+    """
+    a = np.linspace(-1, 1, 401)
+    figure = Figure(figsize=(6, 5), layout="constrained")
+    for axes, L in zip(figure.subplots(2, 1, sharex=True), (10.0, 3.0), strict=True):
+        polynomial = sigmoid_polynomial(L, 0.1)
+        axes.plot(a, a >= 0, "b--", label="0-1")
+        axes.plot(a, sigmoid(a, L), "k", label="sigmoid")
+        axes.plot(a, polynomial(a), "C1", lw=1, label=f"polynomial, degree {polynomial.degree}")
+        axes.set(title=f"L = {L:g}", ylabel="probability of label 1", ylim=(-0.15, 1.15))
+        axes.legend(loc="upper left", fontsize="small")
+    axes.set_xlabel("<w, x>")
+    return figure
+
+
+def draw_norm(results=None):
+    """Draw the B of Lemma 2 and the P_B norm of Chebyshev polynomials against L.
+
+    Parameters
+    ----------
+    results : ignored
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        log10 B, epsilon = 0.1 and 0.01.
+    """
+    widths = np.array([3.0, 4, 5, 6, 8, 10, 13, 16, 20])
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    for colour, epsilon in zip(("C0", "C1"), (0.1, 0.01), strict=True):
+        bound = [worst_case_B(L, epsilon).log / math.log(10) for L in widths]
+        axes.plot(widths, bound, colour, ls="--", label=f"Lemma 2, epsilon = {epsilon:g}")
+        for nu, marker in ((0.5, "o"), (0.9, "s")):
+            norms = [sigmoid_polynomial(L, epsilon, nu).log_norm / math.log(10) for L in widths]
+            label = f"polynomial, epsilon = {epsilon:g}, nu = {nu:g}"
+            axes.plot(widths, norms, colour, marker=marker, ms=4, label=label)
+    axes.set(xlabel="Lipschitz constant L", ylabel="log10 of B", yscale="log")
+    axes.legend(fontsize="small")
+    return figure
+
+
+def draw_noise(results):
+    """Draw test errors on halfspaces against label noise and against outliers.
+
+    Parameters
+    ----------
+    results : DataFrame or sequence of mappings
+        One row per cell, with ``dataset``, ``feature_map``, ``learner`` (labels) and
+        ``accuracy``. Where there is a ``rule_error``, the exact expected error of a
+        randomised rule, it is drawn instead of the sampled one.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One panel per series of datasets that differ in ``noise`` or ``outliers`` only.
+    """
+    rows = results.to_dict("records") if hasattr(results, "to_dict") else list(results)
+    panels: dict[str, dict[str, list[tuple[float, float]]]] = {"noise": {}, "outliers": {}}
+    for row in rows:
+        place = _place(row["dataset"])
+        error = _error(row)
+        if place is None or error is None:
+            continue
+        name = row["learner"]
+        if row["feature_map"] != "identity":
+            name = f"{row['feature_map']} + {name}"
+        for panel, x in place.items():
+            panels[panel].setdefault(name, []).append((x, error))
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    figure = Figure(figsize=(10, 5), layout="constrained")
+    for axes, (panel, lines) in zip(figure.subplots(1, 2), panels.items(), strict=True):
+        for name, points in lines.items():
+            i = names.index(name)
+            xs, ys = zip(*sorted(points), strict=True)
+            style = (":", "-", "--")[0 if name.startswith("h_sig") else 1 + i // 10 % 2]
+            axes.plot(xs, ys, style, marker=".", color=f"C{i % 10}", label=name)
+        axes.set(xlabel=f"share of {_WORDS[panel]}", ylabel="test error")
+        axes.set_yscale("symlog", linthresh=0.01)
+        axes.set_ylim(bottom=0.0)
+    handles = {
+        label: handle
+        for axes in figure.axes
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    if handles:
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside right center", fontsize="x-small"
+        )
+    return figure
+
+
+_WORDS = {"noise": "flipped labels", "outliers": "far outliers in the training part"}
+_PARAMETER = re.compile(r"(\w+)=([0-9.e+-]+)")
+
+
+def _place(dataset):
+    """Tell in which panels, and where, a dataset belongs; None if it is no halfspace.
+
+    Datasets that differ in anything else than noise or outliers stay out.
+    """
+    if not dataset.startswith("halfspace"):
+        return None
+    given = {name: float(value) for name, value in _PARAMETER.findall(dataset)}
+    noise, outliers = given.pop("noise", 0.0), given.pop("outliers", 0.0)
+    if set(given) - {"n_splits"}:
+        return None
+    place = {}
+    if not outliers:
+        place["noise"] = noise
+    if not noise:
+        place["outliers"] = outliers
+    return place or None
+
+
+def _error(row):
+    for name, sign in (("rule_error", 1.0), ("accuracy", -1.0)):
+        value = row.get(name)
+        if value is not None and np.isfinite(value):
+            return value if sign > 0 else 1.0 - value
+    return None

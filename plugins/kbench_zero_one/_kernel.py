@@ -1,0 +1,102 @@
+"""The kernel of Shalev-Shwartz, Shamir and Sridharan (2011), equation 6."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kbench.kernels import Kernel, Linear, Precomputed, resolve_kernel
+
+
+def check_nu(nu):
+    """Return `nu` as a float; ValueError unless 0 < nu < 1."""
+    number = isinstance(nu, int | float | np.number) and not isinstance(nu, bool)
+    if not number or not 0.0 < float(nu) < 1.0:
+        raise ValueError(f"nu={nu!r}: it must be a number with 0 < nu < 1")
+    return float(nu)
+
+
+@dataclass(frozen=True)
+class ZeroOneKernel(Kernel):
+    """``k(x, z) = 1 / (1 - nu base(x, z))``, the 0-1 loss kernel.
+
+    Equation 6 of Shalev-Shwartz, Shamir and Sridharan, "Learning linear and kernel
+    predictors with the 0-1 loss function" (IJCAI 2011). Its ball of squared radius B
+    holds every predictor p(<w, x>) with ||w|| <= 1 and sum_j beta_j^2 nu^-j <= B, beta
+    being the coefficients of p (Lemma 1): polynomials close to a step among them.
+
+    Parameters
+    ----------
+    nu : float, default 0.5
+        Strictly between 0 and 1; near 1 high powers weigh more.
+    base : Kernel, str or callable, optional
+        A kernel with ``|base(x, z)| <= 1``; the inner product, for inputs in the unit
+        ball, by default. The paper's Gaussian, ``exp(-||x - z||^2 / sigma^2)``, is
+        ``Gaussian(bandwidth=sigma / sqrt(2))``.
+
+    Raises
+    ------
+    ValueError
+        If nu is out of its range; on call, if the base kernel leaves [-1, 1].
+
+    Examples
+    --------
+    >>> ZeroOneKernel(nu=0.5)([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]).round(3)
+    array([[2.   , 1.   , 0.667]])
+    >>> ZeroOneKernel(base="gaussian").base
+    Gaussian(bandwidth='median')
+    """
+
+    nu: float = 0.5
+    base: Kernel | None = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "nu", check_nu(self.nu))
+        base = Linear() if self.base is None else resolve_kernel(self.base)
+        if isinstance(base, Precomputed):
+            raise ValueError(
+                f"base={base!r}: it must be a kernel on inputs; apply 1 / (1 - nu K) to the "
+                "Gram matrix and use it as a precomputed kernel"
+            )
+        object.__setattr__(self, "base", base)
+
+    @property
+    def psd(self):
+        """The base kernel is: a power series with nonnegative coefficients keeps it."""
+        return self.base.psd
+
+    def resolve(self, X):
+        """Resolve the base kernel.
+
+        Parameters
+        ----------
+        X : ndarray, shape (n_samples, n_features)
+            Training inputs.
+
+        Returns
+        -------
+        ZeroOneKernel
+            With every number set.
+        """
+        return ZeroOneKernel(self.nu, self.base.resolve(X))
+
+    def _gram(self, X, Y):
+        return self._of(self.base(X, Y))
+
+    def diag(self, X):
+        """``1 / (1 - nu base(x, x))``."""
+        return self._of(self.base.diag(X))
+
+    def _of(self, K):
+        # the base may hand out its own array: never write into it
+        K = np.array(K, copy=True)
+        largest = max(K.max(initial=0.0), -K.min(initial=0.0))
+        if largest > 1.0 + 64 * np.finfo(K.dtype).eps:
+            raise ValueError(
+                f"base={self.base!r} reaches |base(x, z)| = {largest:.6g}; it must be at most 1: "
+                "scale the inputs into the unit ball, or use a bounded base kernel"
+            )
+        K *= K.dtype.type(-self.nu)
+        K += K.dtype.type(1.0)
+        return np.reciprocal(K, out=K)

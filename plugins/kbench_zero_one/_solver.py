@@ -1,0 +1,345 @@
+"""Convex losses over a ball of a kernel's feature space, solved to a certificate.
+
+The learner of Shalev-Shwartz, Shamir and Sridharan (2011) minimises the mean
+absolute error over the ball ||v||^2 <= B (equations 8 and 9). Written as
+
+    min over ||v||^2 <= B of  (1/m) sum_i  max over b_i in [low_i, high_i] of b_i (t_i - <v, psi_i>)
+
+it covers the absolute error (b_i in [-1, 1], t_i the label 0 or 1) and the hinge loss
+(b_i between 0 and t_i, t_i the label -1 or 1) with one solver. Its dual is
+
+    max over b in the box of  (1/m) (b't - sqrt(B) ||sum_i b_i psi_i||),
+
+so any v in the ball and any b in the box bound the optimum from both sides: the
+difference is the certificate, whatever the solver did to find them.
+
+A search for the penalty that makes ||v||^2 = B would solve ten or so penalised
+problems. Here the multiplier of the ball is one more unknown of a single
+primal-dual interior point run; the Newton systems stay r x r, bordered by one row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+
+ROWS = 4096  # rows per block: bounds memory, and a block stays in cache
+
+
+class Factor(NamedTuple):
+    """A pivoted Cholesky factor of a Gram matrix.
+
+    Parameters
+    ----------
+    G : ndarray, shape (m, r)
+        K is nearly G G'; row i is psi(x_i) projected on the span of the pivots.
+    pivots : ndarray of int, shape (r,)
+        Rows that span the projection; ``G[pivots]`` is lower triangular.
+    residual : ndarray, shape (m,)
+        Diagonal of K - G G': squared distance of psi(x_i) to that span.
+    """
+
+    G: np.ndarray
+    pivots: np.ndarray
+    residual: np.ndarray
+
+
+def pivoted_cholesky(kernel, X, rank, tol=1e-12):
+    """Factor the Gram matrix of `X`, pivot by pivot, without ever forming it.
+
+    Parameters
+    ----------
+    kernel : callable
+        ``kernel(X, Y)`` is the Gram matrix, ``kernel.diag(X)`` its diagonal.
+    X : ndarray, shape (m, d)
+        Inputs.
+    rank : int
+        Largest number of pivots.
+    tol : float, default 1e-12
+        Stop when no residual exceeds this share of the largest diagonal entry.
+
+    Returns
+    -------
+    Factor
+        O(m r) numbers, in O(m r^2) operations.
+    """
+    residual = np.array(kernel.diag(X), dtype=float)
+    m = len(residual)
+    rank = min(rank, m)
+    G = np.zeros((m, rank), order="F")
+    pivots = np.empty(rank, dtype=np.intp)
+    floor = tol * residual.max()
+    # calling the kernel for single columns costs more than all of a small Gram matrix
+    gram = np.asarray(kernel(X), dtype=float) if m <= 2 * rank else None
+    for j in range(rank):
+        p = int(np.argmax(residual))
+        if residual[p] <= floor:
+            return Factor(G[:, :j].copy(order="F"), pivots[:j], residual)
+        pivots[j] = p
+        column = np.ravel(kernel(X, X[p : p + 1])) if gram is None else gram[:, p]
+        column = (column - G[:, :j] @ G[p, :j]) / np.sqrt(residual[p])
+        # exact zeros, so that G[pivots] is lower triangular to the last bit
+        column[pivots[:j]] = 0.0
+        G[:, j] = column
+        residual -= column**2
+        np.maximum(residual, 0.0, out=residual)
+        residual[pivots[: j + 1]] = 0.0
+    return Factor(G, pivots, residual)
+
+
+class Solution(NamedTuple):
+    """A point of the ball, a point of the box, and what they prove.
+
+    Parameters
+    ----------
+    v : ndarray, shape (r,)
+        The minimiser, in the coordinates of the factor.
+    b : ndarray, shape (m,)
+        The dual point.
+    objective : float
+        Mean loss at v.
+    dual : float
+        Lower bound of the smallest mean loss.
+    n_iter : int
+        Newton steps.
+    converged : bool
+        ``objective - dual <= tol``.
+    """
+
+    v: np.ndarray
+    b: np.ndarray
+    objective: float
+    dual: float
+    n_iter: int
+    converged: bool
+
+
+def mean_loss(residual, low, high):
+    """Mean of max over b in [low, high] of b * residual."""
+    return float(np.mean(np.maximum(low * residual, high * residual)))
+
+
+def minimise_over_ball(factor, target, low, high, B, tol=1e-6, max_iter=100):
+    """Minimise a piecewise linear loss over ||v||^2 <= B.
+
+    A primal-dual interior point method in the unknowns v, b, the two parts of the
+    residual t - G v = p - q, and the multiplier of the ball, with Mehrotra's
+    predictor and corrector.
+
+    Parameters
+    ----------
+    factor : Factor
+        Factor of the Gram matrix, r columns.
+    target : ndarray, shape (m,)
+        t.
+    low, high : ndarray, shape (m,)
+        The box of b; ``low < high``.
+    B : float
+        Squared radius of the ball.
+    tol : float, default 1e-6
+        Largest accepted duality gap of the mean loss.
+    max_iter : int, default 100
+        Largest number of Newton steps.
+
+    Returns
+    -------
+    Solution
+        Always a feasible pair; `converged` says whether its gap is at most `tol`.
+    """
+    interpolant = _interpolant(factor, target, B, tol)
+    if interpolant is not None:
+        loss = mean_loss(target - factor.G @ interpolant, low, high)
+        zero = np.clip(0.0, low, high)
+        return Solution(interpolant, zero, loss, 0.0, 0, True)
+
+    point = _Interior(factor.G, target, low, high, np.sqrt(B))
+    best = Solution(point.u, point.b, np.inf, -np.inf, 0, False)
+    for n_iter in range(max_iter + 1):
+        best = _better(best, point, n_iter, tol)
+        if best.converged or n_iter == max_iter:
+            break
+        try:
+            point.advance()
+        except LinAlgError:  # too close to the boundary for floats: best says how good it is
+            break
+    return best._replace(v=np.sqrt(B) * best.v)
+
+
+class _Step(NamedTuple):
+    u: np.ndarray
+    Gu: np.ndarray
+    b: np.ndarray
+    p: np.ndarray
+    q: np.ndarray
+    lam: float
+    slack: float
+
+
+class _Interior:
+    """A strictly interior point of primal and dual, and how to move it.
+
+    With u = v / sqrt(B) in the unit ball and G scaled by sqrt(B) the conditions are
+
+        G u + p - q = t            p (high - b) = 0
+        G'b = lam u                q (b - low) = 0
+        slack = (1 - ||u||^2) / 2  lam slack = 0
+
+    with p, q, lam, slack >= 0 and b in the box; the products go to 0 together.
+    """
+
+    def __init__(self, G, target, low, high, radius):
+        self.G, self.target, self.low, self.high, self.radius = G, target, low, high, radius
+        m, r = G.shape
+        self.u, self.Gu = np.zeros(r), np.zeros(m)
+        self.b = 0.5 * (low + high)
+        self.Gb = radius * (G.T @ self.b)
+        spread = max(float(np.mean(np.abs(target))), 0.1)
+        self.p = np.maximum(target, 0.0) + spread
+        self.q = np.maximum(-target, 0.0) + spread
+        self.slack = 0.5
+        mean_product = 0.5 * float(np.mean(self.p * (high - self.b) + self.q * (self.b - low)))
+        self.lam = max(mean_product / self.slack, float(np.linalg.norm(self.Gb)))
+
+    def advance(self):
+        """Make one predictor-corrector step; LinAlgError if the system is singular."""
+        above, below = self.high - self.b, self.b - self.low
+        if not (above.min() > 0 and below.min() > 0):
+            raise LinAlgError("the dual point is on the boundary")
+        system = _NewtonSystem(self, above, below)
+        products = self.p @ above + self.q @ below + self.lam * self.slack
+        affine = system.step(-self.p * above, -self.q * below, -self.lam * self.slack)
+        length = self._longest(affine, above, below)
+        predicted = (
+            (self.p + length * affine.p) @ (above - length * affine.b)
+            + (self.q + length * affine.q) @ (below + length * affine.b)
+            + (self.lam + length * affine.lam) * (self.slack + length * affine.slack)
+        )
+        centre = products / (2 * len(above) + 1) * min(1.0, predicted / products) ** 3
+        step = system.step(
+            centre - self.p * above + affine.p * affine.b,
+            centre - self.q * below - affine.q * affine.b,
+            centre - self.lam * self.slack - affine.lam * affine.slack,
+        )
+        self._move(step, min(1.0, 0.995 * self._longest(step, above, below)))
+
+    def _longest(self, step, above, below):
+        """Length of the step at which the first positive quantity reaches 0."""
+        fastest = max(
+            np.max(-step.p / self.p),
+            np.max(-step.q / self.q),
+            np.max(step.b / above),
+            np.max(-step.b / below),
+            -step.lam / self.lam,
+            -step.slack / self.slack,
+        )
+        return 1.0 / fastest if fastest > 0 else np.inf
+
+    def _move(self, step, length):
+        for name in _Step._fields:
+            setattr(self, name, getattr(self, name) + length * getattr(step, name))
+        self.Gb = self.radius * (self.G.T @ self.b)
+
+
+class _NewtonSystem:
+    """The linearised conditions at a point, eliminated down to r unknowns and lam."""
+
+    def __init__(self, point, above, below):
+        self.at, self.above, self.below = point, above, below
+        self.D = point.p / above + point.q / below
+        H = _normal_matrix(point.G, point.radius**2 / self.D, point.lam)
+        self.H = cho_factor(H, lower=True, overwrite_a=True)
+        self.Hu = cho_solve(self.H, point.u)
+        self.border = point.u @ self.Hu + point.slack / point.lam
+        self.r_dual = point.Gb - point.lam * point.u
+        self.r_primal = point.target - point.Gu - point.p + point.q
+        self.r_ball = (1.0 - point.u @ point.u) / 2 - point.slack
+
+    def step(self, c_above, c_below, c_ball):
+        """Solve, given what the three kinds of products are to change by."""
+        at = self.at
+        rest = self.r_primal - c_above / self.above + c_below / self.below
+        Hg = cho_solve(self.H, self.r_dual + at.radius * (at.G.T @ (rest / self.D)))
+        lam = (at.u @ Hg - self.r_ball + c_ball / at.lam) / self.border
+        u = Hg - lam * self.Hu
+        Gu = at.radius * (at.G @ u)
+        b = (rest - Gu) / self.D
+        return _Step(
+            u=u,
+            Gu=Gu,
+            b=b,
+            p=(c_above + at.p * b) / self.above,
+            q=(c_below - at.q * b) / self.below,
+            lam=lam,
+            slack=(c_ball - at.slack * lam) / at.lam,
+        )
+
+
+def _interpolant(factor, target, B, tol):
+    """Return the v with G v = t if it exists in the ball: the constraint is inactive."""
+    v = solve_triangular(factor.G[factor.pivots], target[factor.pivots], lower=True)
+    if v @ v <= B and np.max(np.abs(factor.G @ v - target)) <= 0.1 * tol:
+        return v
+    return None
+
+
+def _normal_matrix(G, weights, lam):
+    """Add up lam I + G' diag(weights) G over blocks of rows."""
+    H = lam * np.eye(G.shape[1])
+    root = np.sqrt(weights)
+    for start in range(0, len(G), ROWS):
+        block = G[start : start + ROWS] * root[start : start + ROWS, None]
+        H += block.T @ block
+    return H
+
+
+def _better(best, point, n_iter, tol):
+    """Keep the better primal and the better dual point, each made feasible."""
+    shrink = 1.0 / max(1.0, float(np.linalg.norm(point.u)))
+    objective = mean_loss(point.target - shrink * point.Gu, point.low, point.high)
+    dual = float(point.b @ point.target - np.linalg.norm(point.Gb)) / len(point.b)
+    if objective < best.objective:
+        best = best._replace(v=shrink * point.u, objective=objective)
+    if dual > best.dual:
+        best = best._replace(b=point.b, dual=dual)
+    return best._replace(n_iter=n_iter, converged=best.objective - best.dual <= tol)
+
+
+def dual_values_at_full_rank(kernel, X, factor, duals, b, B):
+    """Lower bounds of the smallest mean losses with the kernel itself.
+
+    A dual point of the low-rank problem is one of the full problem too, only the norm
+    of sum_i b_i psi_i is larger there: (1/m)(b't - sqrt(B) sqrt(b'Kb)). K is never
+    stored: its rows pass by in blocks.
+
+    Parameters
+    ----------
+    kernel : callable
+        The kernel that was factored.
+    X : ndarray, shape (m, d)
+        The inputs it was factored on.
+    factor : Factor
+        The factor.
+    duals : ndarray, shape (n,)
+        Dual values of the low-rank problems.
+    b : ndarray, shape (m, n)
+        Dual points that attain them.
+    B : ndarray, shape (n,)
+        Squared radii.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        At most `duals`; equal to them where the factor is exact.
+    """
+    if not factor.residual.any():
+        return duals
+    kept = np.sum((factor.G.T @ b) ** 2, axis=0)
+    full = np.zeros_like(kept)
+    rows = max(1, 2**22 // len(X))
+    for start in range(0, len(X), rows):
+        block = slice(start, start + rows)
+        full += np.sum(b[block] * (kernel(X[block], X) @ b), axis=0)
+    growth = np.sqrt(np.maximum(full, kept)) - np.sqrt(kept)
+    return duals - np.sqrt(B) * growth / len(X)

@@ -1,0 +1,335 @@
+"""The bounds of Shalev-Shwartz, Shamir and Sridharan (IJCAI 2011), as functions.
+
+Their numbers soon leave the range of floats, hence everything that depends on B
+is given as a logarithm too.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from scipy.fft import dct
+
+from kbench_zero_one._kernel import check_nu
+
+
+class Bound(NamedTuple):
+    """A positive number that may be too large for a float.
+
+    Parameters
+    ----------
+    value : float
+        The number; infinite where it overflows.
+    log : float
+        Its natural logarithm.
+    """
+
+    value: float
+    log: float
+
+
+def _bound(log):
+    return Bound(math.exp(log) if log < 709.0 else math.inf, log)
+
+
+def sigmoid(a, L):
+    """Sigmoid transfer function, 1 / (1 + exp(-4 L a)), equation 4.
+
+    Parameters
+    ----------
+    a : array-like
+        Values <w, x>.
+    L : float
+        Lipschitz constant, positive.
+
+    Returns
+    -------
+    ndarray
+        Probabilities of label 1, of the shape of `a`.
+
+    Examples
+    --------
+    >>> sigmoid([-0.5, 0.0, 0.5], L=3.0).round(3)
+    array([0.002, 0.5  , 0.998])
+    """
+    # tanh does not overflow
+    return 0.5 + 0.5 * np.tanh(2.0 * L * np.asarray(a, dtype=float))
+
+
+def sample_size_erm(L, epsilon, delta):
+    """Sample size with which ERM learns an L-Lipschitz transfer function, Theorem 1.
+
+    Parameters
+    ----------
+    L : float
+        Lipschitz constant, positive.
+    epsilon, delta : float
+        Excess error and probability of failure, in (0, 1).
+
+    Returns
+    -------
+    int
+        The least m with m >= ((2 L + 3 sqrt(2 ln(8/delta))) / epsilon)^2.
+
+    Examples
+    --------
+    >>> sample_size_erm(L=3.0, epsilon=0.1, delta=0.05)
+    24205
+    """
+    _check_L(L, above=0.0)
+    _check_share("epsilon", epsilon)
+    _check_share("delta", delta)
+    return math.ceil(((2 * L + 3 * math.sqrt(2 * math.log(8 / delta))) / epsilon) ** 2)
+
+
+def sample_size_ball(epsilon, delta, nu=0.5, *, B=None, log_B=None):
+    """Sample size with which ERM learns the ball H_B, Theorem 3.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Excess error and probability of failure, in (0, 1).
+    nu : float, default 0.5
+        Parameter of the kernel, in (0, 1).
+    B : float, optional
+        Squared radius, at least 1.
+    log_B : float, optional
+        Its logarithm, instead of `B`.
+
+    Returns
+    -------
+    Bound
+        (B / ((1 - nu) epsilon^2)) (2 + 9 sqrt(ln(8/delta)))^2. The paper's leading 2B
+        is B times the largest K(x, x) at nu = 1/2, which is 1 / (1 - nu) in general.
+
+    Examples
+    --------
+    >>> sample_size_ball(epsilon=0.1, delta=0.05, B=100.0).value.__round__()
+    9923808
+    """
+    _check_share("epsilon", epsilon)
+    _check_share("delta", delta)
+    nu = check_nu(nu)
+    if (B is None) == (log_B is None):
+        raise ValueError(f"B={B!r} and log_B={log_B!r}: exactly one of them must be given")
+    if log_B is None:
+        if not 1.0 <= B < math.inf:
+            raise ValueError(f"B={B!r}: it must be a finite number of at least 1")
+        log_B = math.log(B)
+    elif not 0.0 <= log_B < math.inf:
+        raise ValueError(f"log_B={log_B!r}: it must be a finite number of at least 0")
+    factor = 2 + 9 * math.sqrt(math.log(8 / delta))
+    return _bound(log_B - math.log1p(-nu) + 2 * math.log(factor / epsilon))
+
+
+def worst_case_B(L, epsilon):
+    """Squared radius that always holds the sigmoid up to epsilon, Lemma 2.
+
+    Parameters
+    ----------
+    L : float
+        Lipschitz constant, at least 3.
+    epsilon : float
+        Largest distance of the polynomial to the sigmoid, in (0, 1).
+
+    Returns
+    -------
+    Bound
+        2 L^4 + exp(7 L log(2 L / epsilon) + 3), for nu = 1/2.
+
+    Examples
+    --------
+    >>> worst_case_B(L=3.0, epsilon=0.1).log.__round__(2)
+    88.98
+    """
+    _check_L(L, above=None)
+    _check_share("epsilon", epsilon)
+    return _bound(float(np.logaddexp(math.log(2 * L**4), 7 * L * math.log(2 * L / epsilon) + 3)))
+
+
+class Theorem2(NamedTuple):
+    """What Theorem 2 asks for.
+
+    Parameters
+    ----------
+    B : Bound
+        As the theorem states it, Lemma 2 at epsilon.
+    B_proof : Bound
+        As its proof uses it: Lemma 2 at epsilon / 2.
+    m, m_proof : Bound
+        Sample sizes for either: Theorem 3 at epsilon / 2.
+    """
+
+    B: Bound
+    B_proof: Bound
+    m: Bound
+    m_proof: Bound
+
+
+def learn_sigmoid(L, epsilon, delta):
+    """B and sample size with which the algorithm learns H_sig, Theorem 2.
+
+    Parameters
+    ----------
+    L : float
+        Lipschitz constant, at least 3.
+    epsilon, delta : float
+        Excess error and probability of failure, in (0, 1).
+
+    Returns
+    -------
+    Theorem2
+        B of Lemma 2 and m = (8 B / epsilon^2)(2 + 9 sqrt(ln(8/delta)))^2. The theorem
+        states Lemma 2's B at epsilon; its proof spends epsilon / 2 on the approximation
+        and needs B at epsilon / 2: both are given.
+
+    Examples
+    --------
+    >>> found = learn_sigmoid(L=3.0, epsilon=0.1, delta=0.05)
+    >>> found.B.log < found.B_proof.log, found.m.log > found.B.log
+    (True, True)
+    """
+    stated, proof = worst_case_B(L, epsilon), worst_case_B(L, epsilon / 2)
+    m, m_proof = (sample_size_ball(epsilon / 2, delta, log_B=B.log) for B in (stated, proof))
+    return Theorem2(stated, proof, m, m_proof)
+
+
+class SigmoidPolynomial(NamedTuple):
+    """A polynomial close to the sigmoid on [-1, 1].
+
+    Parameters
+    ----------
+    chebyshev : ndarray, shape (degree + 1,)
+        Coefficients in the Chebyshev basis: evaluate these.
+    monomial : tuple of float
+        beta_0 ... beta_degree, as in equation 10.
+    error_bound : float
+        Bound of its largest distance to the sigmoid on [-1, 1].
+    log_norm : float
+        Logarithm of sum_j beta_j^2 nu^-j: the polynomial is in P_B if log B is as large.
+    """
+
+    chebyshev: np.ndarray
+    monomial: tuple[float, ...]
+    error_bound: float
+    log_norm: float
+
+    @property
+    def degree(self):
+        """Degree of the polynomial."""
+        return len(self.chebyshev) - 1
+
+    def __call__(self, a):
+        """Evaluate at values in [-1, 1].
+
+        Parameters
+        ----------
+        a : array-like
+            Values <w, x>.
+
+        Returns
+        -------
+        ndarray
+            Of the shape of `a`.
+        """
+        return np.polynomial.chebyshev.chebval(np.asarray(a, dtype=float), self.chebyshev)
+
+
+def sigmoid_polynomial(L, epsilon, nu=0.5):
+    """Approximate the sigmoid by its Chebyshev series, and take its P_B norm.
+
+    Lemma 2 bounds the B that holds some polynomial within epsilon of the sigmoid; this
+    one shows how far below that bound such a B really lies.
+
+    Parameters
+    ----------
+    L : float
+        Lipschitz constant of the sigmoid, positive.
+    epsilon : float
+        Largest distance on [-1, 1], in (0, 1).
+    nu : float, default 0.5
+        Parameter of the kernel, in (0, 1); the norm is sum_j beta_j^2 nu^-j (2^j in
+        equation 10).
+
+    Returns
+    -------
+    SigmoidPolynomial
+        Of the least degree at which the absolute values of all later coefficients sum
+        up to at most `epsilon`, which bounds the error everywhere on [-1, 1].
+
+    Examples
+    --------
+    >>> p = sigmoid_polynomial(L=3.0, epsilon=0.1)
+    >>> p.error_bound <= 0.1
+    True
+    >>> p.log_norm < worst_case_B(L=3.0, epsilon=0.1).log
+    True
+    """
+    _check_L(L, above=0.0)
+    _check_share("epsilon", epsilon)
+    nu = check_nu(nu)
+    coefficients = _chebyshev_series(L)
+    # tails[n]: what the terms after degree n can add up to
+    tails = np.append(np.cumsum(np.abs(coefficients[::-1]))[::-1][1:], 0.0)
+    degree = int(np.argmax(tails <= epsilon))
+    chebyshev = coefficients[: degree + 1]
+    beta = _monomials(chebyshev)
+    logs = [2 * _log_abs(value) - j * math.log(nu) for j, value in enumerate(beta) if value != 0]
+    return SigmoidPolynomial(
+        chebyshev,
+        tuple(map(float, beta)),
+        float(tails[degree]),
+        float(np.logaddexp.reduce(logs)),
+    )
+
+
+def _chebyshev_series(L):
+    """Chebyshev coefficients of the sigmoid down to rounding errors."""
+    # the nearest poles, +- i pi / (4 L), set the rate: |c_n| falls as rho^-n
+    pole = math.pi / (4 * L)
+    rho = pole + math.sqrt(1 + pole**2)
+    n = math.ceil(40 / math.log(rho)) + 16
+    angles = (np.arange(n) + 0.5) * math.pi / n
+    values = sigmoid(np.cos(angles), L)
+    coefficients = dct(values, type=2) / n
+    coefficients[0] /= 2
+    coefficients[2::2] = 0.0  # sigmoid minus 1/2 is odd
+    return coefficients
+
+
+def _monomials(chebyshev):
+    """Monomial coefficients, exactly: in floats, they cancel beyond degree 40."""
+    before, now = [1], [0, 1]
+    total = [Fraction(0)] * len(chebyshev)
+    total[0] = Fraction(float(chebyshev[0]))
+    for c in map(float, chebyshev[1:]):
+        if c != 0.0:
+            for j, t in enumerate(now):
+                if t:
+                    total[j] += t * Fraction(c)
+        following = [0, *(2 * t for t in now)]
+        for j, t in enumerate(before):
+            following[j] -= t
+        before, now = now, following
+    return total
+
+
+def _log_abs(fraction):
+    """Logarithm of |p/q| for integers of any size."""
+    return math.log(abs(fraction.numerator)) - math.log(fraction.denominator)
+
+
+def _check_L(L, above):
+    if above is None:
+        if not 3.0 <= L < math.inf:
+            raise ValueError(f"L={L!r}: it must be a finite number of at least 3 (Lemma 2)")
+    elif not above < L < math.inf:
+        raise ValueError(f"L={L!r}: it must be a positive finite number")
+
+
+def _check_share(name, value):
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"{name}={value!r}: it must be a number with 0 < {name} < 1")
