@@ -297,7 +297,8 @@ class _DenseBody(_Body):
             read = chunk.dictionary.to_pylist()
             codes = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False)
             if column.kind == "string":
-                values.append([None if code < 0 else read[code].strip() for code in codes])
+                texts = [None if text.strip() in ("?", "") else text.strip() for text in read]
+                values.append([None if code < 0 else texts[code] for code in codes])
                 continue
             known = {**self.known[j], "?": -1, "": -1}
             try:

@@ -236,7 +236,8 @@ def _checked_data(openml, data_id, what, offline) -> tuple[Any, Any]:
                 "network, and it is fetched anew."
             )
     with contextlib.suppress(OSError):
-        (folder / "dataset.arff").unlink(missing_ok=True)
+        for name in ("dataset.arff", "description.xml", "qualities.xml"):
+            (folder / name).unlink(missing_ok=True)
     where = "also after fetching it anew" if was_cached else "twice"
     raise DatasetError(f"{what}: {damage} ({where}). Run again later, or tell OpenML.")
 
@@ -247,7 +248,7 @@ class _DamagedError(Exception):
 
 def _parsed(openml, found, data_id, folder, what, offline) -> Any:
     if found.dataset_id != data_id:
-        raise DatasetError(f"{what}: the server described dataset {found.dataset_id} instead")
+        raise _DamagedError(f"the description is that of dataset {found.dataset_id} instead")
     if str(found.format).lower() not in ("arff", "sparse_arff"):
         raise DatasetError(
             f"{what}: it comes in the format {str(found.format)[:40]!r}; kbench reads ARFF, which "

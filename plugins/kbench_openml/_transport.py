@@ -140,10 +140,10 @@ def _ask(original, what, deadline, progress, session, method, url, options) -> A
             else:
                 return _checked(response, what, url)
         seconds = wait if asked is None or not asked.isdigit() else max(wait, float(asked))
-        if trial == N_TRIES or lasting or time.monotonic() + seconds > deadline:
-            break
         if seconds > PATIENCE_S:
             trouble += f" and asks to wait for {seconds:.0f} s"
+            break
+        if trial == N_TRIES or lasting or time.monotonic() + seconds > deadline:
             break
         time.sleep(seconds)
         wait *= 2
