@@ -154,7 +154,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def _fit_path(self, X, y, values, estimators):
         self._check_parameters(values)
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C"
         )
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
