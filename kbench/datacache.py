@@ -326,8 +326,7 @@ class DataCache:
     >>> cache = DataCache(Path(tempfile.mkdtemp()))
     >>> data = Dataset("xor", X=np.array([[0., 0], [0, 1], [1, 0], [1, 1]]),
     ...                y=np.array([0, 1, 1, 0]))
-    >>> checksum = cache.store(data)
-    >>> cache.remember("my-source", {"n": 4}, "code", checksum)
+    >>> checksum = cache.add("my-source", {"n": 4}, "code", data)
     >>> cache.lookup("my-source", {"n": 4}, "code") == checksum
     True
     >>> cache.load(checksum).X.shape, cache.describe(checksum)["n_classes"]
@@ -509,9 +508,9 @@ class DataCache:
         Returns
         -------
         dict or None
-            What `describe` tells, updated with the summary that was given to
-            `remember`: the name, group and role under which *this* source gives
-            data that another may give as well.
+            What `describe` tells, updated with the summary given to `remember`:
+            the name, group and role under which *this* source gives data that
+            another source may give as well.
         """
         try:
             record = json.loads(self._manifest_file(source, params, code).read_text("utf-8"))
@@ -520,8 +519,39 @@ class DataCache:
         except (OSError, ValueError, KeyError, TypeError, DatasetError):
             return None
 
+    def add(self, source: str, params: Mapping[str, Any], code: str, dataset: Dataset) -> str:
+        """Store a dataset and remember what it was made from.
+
+        Parameters
+        ----------
+        source, params, code
+            As in `lookup`.
+        dataset : Dataset
+            What the source returned.
+
+        Returns
+        -------
+        str
+            Checksum of the content.
+
+        Raises
+        ------
+        DatasetError
+            As `store` does.
+        """
+        checksum = self.store(dataset)
+        own = {name: getattr(dataset, name) for name in ("name", "source", "group", "role")}
+        own["version"] = str(dataset.version)
+        self.remember(source, params, code, checksum, own)
+        return checksum
+
     def remember(
-        self, source: str, params: Mapping[str, Any], code: str, checksum: str, **summary: Any
+        self,
+        source: str,
+        params: Mapping[str, Any],
+        code: str,
+        checksum: str,
+        summary: Mapping[str, Any] | None = None,
     ) -> None:
         """Note which dataset a source gives for its parameters.
 
@@ -531,7 +561,7 @@ class DataCache:
             As in `lookup`.
         checksum : str
             What `store` returned.
-        **summary
+        summary : mapping, optional
             JSON values that `recall` gives back, in place of those of
             `describe` where they have the same name.
         """
@@ -540,7 +570,7 @@ class DataCache:
             "params": _plain(params),
             "code": code,
             "checksum": checksum,
-            "summary": summary,
+            "summary": dict(summary or {}),
         }
         _write_text(self._manifest_file(source, params, code), json.dumps(record, indent=1))
 
