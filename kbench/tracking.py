@@ -564,9 +564,9 @@ class Store:
             self._connect()
         for name, value in (_QUIET_DEFAULTS | _HTTP_DEFAULTS).items():
             os.environ.setdefault(name, value)
-        with self._calls("cannot import MLflow"):
+        with self._calls("cannot import MLflow"), _no_warnings():
             import mlflow
-        with self._calls("cannot open"):
+        with self._calls("cannot open"), _no_warnings():
             if self._path is not None:
                 self._prepare(self._path)
             with _few_attempts(self.uri):
@@ -1237,14 +1237,20 @@ def _quiet() -> Iterator[None]:
     try:
         for logger in loggers:
             logger.setLevel(logging.CRITICAL + 1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        yield
     finally:
         # The import of MLflow sets its logger's level; that is not undone.
         for logger, level in zip(loggers, levels, strict=True):
             if logger.level == logging.CRITICAL + 1:
                 logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Ignore warnings; for opening only, since this acts on all threads."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 # ---------------------------------------------------------------------------

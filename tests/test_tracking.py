@@ -1,15 +1,19 @@
 """Cells as MLflow runs: written once whatever happens, read back unchanged."""
 
 import contextlib
+import http.client
+import http.server
 import logging
 import math
 import os
 import resource
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -636,6 +640,52 @@ def test_a_store_that_cannot_be_used_is_refused_in_one_line(path, damage, word):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("lacking", [(tracking.fcntl, "flock"), (os, "link"), None])
+def test_file_systems_without_locks_or_links_do_as_well(template, tmp_path, monkeypatch, lacking):
+    def refuse(*_):
+        raise OSError("not supported")
+
+    migrations = []
+
+    def migrate(path, artifacts):
+        migrations.append(path)
+        shutil.copy(template, path)
+
+    monkeypatch.setattr(tracking, "_migrate", migrate)
+    if lacking is not None:
+        monkeypatch.setattr(*lacking, refuse)
+    path = tmp_path / "mlflow.db"
+    path.touch()  # an empty file is no store yet
+    tracking._create(path)
+    assert path.read_bytes() == template.read_bytes()
+    tracking._create(path)  # as if another process had been faster
+    assert len(migrations) == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["mlflow.db"]
+
+
+def test_a_store_that_another_host_has_made_meanwhile_is_left_alone(tmp_path, monkeypatch):
+    path = tmp_path / "mlflow.db"
+
+    def migrate(new, artifacts):
+        new.write_text("ours")
+        path.write_text("theirs")
+
+    monkeypatch.setattr(tracking, "_migrate", migrate)
+    tracking._create(path)
+    assert path.read_text() == "theirs"
+    assert [each.name for each in tmp_path.iterdir()] == ["mlflow.db"]
+
+
+def test_what_a_killed_creation_left_behind_is_removed(template, tmp_path, monkeypatch):
+    monkeypatch.setattr(tracking, "_migrate", lambda path, artifacts: shutil.copy(template, path))
+    left = tmp_path / f".mlflow.db.{socket.gethostname()}.1-journal"
+    left.touch()
+    elsewhere = tmp_path / ".mlflow.db.another-host.1"
+    elsewhere.touch()
+    tracking._create(tmp_path / "mlflow.db")
+    assert {each.name for each in tmp_path.iterdir()} == {"mlflow.db", elsewhere.name}
+
+
 def sql(path, statement):
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("PRAGMA journal_mode = DELETE")
@@ -730,3 +780,282 @@ def test_the_file_system_of_a_path():
     assert tracking._file_system(Path("/proc/self/stat")) == "proc"
     assert tracking._file_system(Path("/proc")) == "proc"
     assert tracking._file_system(Path("/")) != ""
+
+
+# -- new stores under fire -----------------------------------------------------------------
+
+OPEN = "import sys; from kbench.tracking import Store; Store(sys.argv[1]).experiment('uci')"
+
+
+def in_a_process(uri, code=OPEN, *more):
+    return subprocess.Popen(
+        [sys.executable, "-c", code, uri, *more],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.slow
+def test_two_processes_may_open_a_new_store_at_once(tmp_path):
+    path = tmp_path / "new folder" / "mlflow.db"
+    both = [in_a_process(f"sqlite:///{path}") for _ in range(2)]
+    assert [(process.communicate()[0], process.returncode) for process in both] == [("", 0)] * 2
+    assert [each.name for each in path.parent.iterdir()] == ["mlflow.db"]
+    store = Store(f"sqlite:///{path}")
+    assert store.log(store.experiment("uci"), a_run())
+
+
+WRITE = """
+import sys; from kbench.tracking import Run, Store
+store = Store(sys.argv[1]); experiment = store.experiment("uci")
+for i in range(40):
+    store.log(experiment, Run(f"k{i}", sys.argv[2], "n", "ok", 1, 2, metrics={"a": i}))
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_may_write_at_once(path, store):
+    uri = f"sqlite:///{path}"
+    both = [in_a_process(uri, WRITE, machine) for machine in ("m1", "m2")]
+    assert [(process.communicate()[0], process.returncode) for process in both] == [("", 0)] * 2
+    rows = store.read("uci")
+    assert sorted((row["machine"], row["metrics"]["a"]) for row in rows) == [
+        (machine, i) for machine in ("m1", "m2") for i in range(40)
+    ]
+    assert len({row["experiment_id"] for row in rows}) == 1
+
+
+@pytest.mark.slow
+def test_a_kill_during_the_first_migration_leaves_the_path_usable(tmp_path):
+    path = tmp_path / "mlflow.db"
+    killed = 0
+    for pause in (0.1, 0.6):
+        process = in_a_process(f"sqlite:///{path}")
+        while process.poll() is None and not list(tmp_path.glob(".mlflow.db.*")):
+            time.sleep(0.01)
+        time.sleep(pause)
+        killed += process.poll() is None and not path.exists()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert killed
+    store = Store(f"sqlite:///{path}")
+    assert store.log(store.experiment("uci"), a_run())
+    assert not list(tmp_path.glob(".mlflow.db.*"))
+
+
+# -- a server, and faults on the way to it -------------------------------------------------
+
+
+class Proxy(http.server.ThreadingHTTPServer):
+    """Forwards requests to a server, with one fault at the n-th of them."""
+
+    daemon_threads = True
+
+    def __init__(self, port):
+        super().__init__(("127.0.0.1", 0), Forward)
+        self.upstream = port
+        self.uri = f"http://127.0.0.1:{self.server_address[1]}"
+        self.rules()
+
+    def rules(self, fault=None, nth=0, lasting=False):
+        self.fault, self.nth, self.lasting, self.count, self.struck = fault, nth, lasting, 0, 0
+
+    def strikes(self):
+        self.count += 1
+        hit = self.count >= self.nth if self.lasting else self.count == self.nth
+        self.struck += hit
+        return self.fault if hit else None
+
+    def handle_error(self, *_):
+        """A client that has given up is no news."""
+
+
+class Forward(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def handle_request(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        fault = self.server.strikes()
+        if fault == "away":
+            self.close_connection = True
+            return
+        if fault in ("error 500", "not MLflow"):
+            self.answer(500 if fault == "error 500" else 200, b"<p>hello</p>", "text/html")
+            return
+        if fault == "slow":
+            time.sleep(1.5)
+        upstream = http.client.HTTPConnection("127.0.0.1", self.server.upstream, timeout=30)
+        upstream.request(self.command, self.path, body, dict(self.headers))
+        reply = upstream.getresponse()
+        content = reply.read()
+        upstream.close()
+        if fault == "reply lost":
+            self.close_connection = True
+            return
+        self.answer(reply.status, content, reply.headers.get("Content-Type", ""))
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_request
+
+    def answer(self, status, content, kind):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        """Nothing on the terminal."""
+
+
+@pytest.fixture(scope="module")
+def server(template, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("server")
+    shutil.copy(template, folder / "mlflow.db")
+    port = a_free_port()
+    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--workers", "1"]
+    command += ["--port", str(port), "--backend-store-uri", f"sqlite:///{folder}/mlflow.db"]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        deadline = time.monotonic() + 90
+        while True:
+            try:
+                with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port)) as probe:
+                    probe.request("GET", "/health")
+                    if probe.getresponse().status == 200:
+                        break
+            except OSError:
+                pass
+            assert process.poll() is None, (folder / "log").read_text()
+            assert time.monotonic() < deadline, (folder / "log").read_text()
+            time.sleep(0.2)
+        yield port
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture
+def proxy(server, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with Proxy(server) as proxy:
+        thread = threading.Thread(target=proxy.serve_forever, daemon=True)
+        thread.start()
+        yield proxy
+        proxy.shutdown()
+        thread.join()
+
+
+@pytest.mark.slow
+def test_a_server_holds_what_a_local_store_holds(proxy, store, capfd):
+    remote = Store(proxy.uri)
+    states = []
+    for each in (store, remote):
+        experiment = each.experiment("same")
+        for run in (FAILED, a_run(), a_run(), LONGER, a_run(key="k2", name="other")):
+            each.log(experiment, run)
+        assert {row["key"] for row in each.read("same")} == {"k1", "k2"}
+        assert each.supersede(experiment, "m1", {"other": ["k3"]}) == 1
+        assert each.sweep(experiment) == 0
+        states.append(sorted(state(each, experiment), key=str))
+    assert states[0] == states[1]
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["away", "error 500", "reply lost", "slow"])
+def test_a_fault_on_the_way_to_the_server_is_repaired(proxy, fault, capfd):
+    store = Store(proxy.uri)
+    wanted = store.experiment(f"undisturbed {fault}")
+    for run in (FAILED, a_run()):
+        store.log(wanted, run)
+    positions = {"reply lost": range(1, 9)}.get(fault, (2, 4, 5))
+    struck = 0
+    for nth in positions:
+        experiment = store.experiment(f"{fault} {nth}")
+        for run in (FAILED, a_run()):
+            store._indexes.clear()
+            proxy.rules(fault, nth)
+            with contextlib.suppress(StoreError):
+                store.log(experiment, run)
+            struck += proxy.struck
+            proxy.rules()
+            store.log(experiment, run)
+        assert state(store, experiment, histories=False) == state(store, wanted, histories=False)
+    assert struck >= len(positions)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+def test_a_server_that_stays_away_costs_seconds_and_is_filled_later(proxy):
+    store = Store(proxy.uri)
+    experiment = store.experiment("away")
+    store.log(experiment, a_run(key="first"))
+    for fault, seconds in [("away", 4), ("error 500", 4), ("slow", 8), ("not MLflow", 4)]:
+        proxy.rules(fault, nth=1, lasting=True)
+        started = time.monotonic()
+        with pytest.raises(StoreError, match=r"127\.0\.0\.1") as raised:
+            store.log(experiment, a_run(key=fault))
+        assert time.monotonic() - started < seconds
+        assert "\n" not in str(raised.value)
+        with pytest.raises(StoreError):
+            Store(proxy.uri).open()
+    proxy.rules()
+    keys = ["first", "away", "error 500", "slow", "not MLflow"]
+    for _ in range(2):
+        for key in keys:
+            store.log(experiment, a_run(key=key))
+    assert sorted(row["key"] for row in store.read("away")) == sorted(keys)
+    assert len(live(store, experiment)) == 5
+
+
+@pytest.mark.slow
+def test_a_client_that_repeats_requests_leaves_one_run(proxy, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")  # as a user may have set it
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "0")
+    store = Store(proxy.uri)
+    experiment = store.experiment("repeated")
+    store._index(experiment)
+    proxy.rules("reply lost", nth=1)
+    kept = store.log(experiment, a_run())
+    proxy.rules()
+    assert len(live(store, experiment)) == 2
+    assert Store(proxy.uri).log(experiment, a_run()) == kept
+    assert len(live(store, experiment)) == 1
+
+
+@pytest.mark.slow
+def test_writers_that_bring_the_same_new_dataset_at_once(proxy):
+    stores = [Store(proxy.uri) for _ in range(4)]
+    for nth in range(5):
+        experiment = stores[0].experiment(f"race {nth}")
+        failures = []
+
+        def write(store, key, experiment=experiment, failures=failures):
+            try:
+                store.log(experiment, a_run(key=key))
+            except StoreError as error:
+                failures.append(error)
+
+        threads = [
+            threading.Thread(target=write, args=(each, f"k{i}")) for i, each in enumerate(stores)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        assert [each[5] for each in state(stores[0], experiment)] == [
+            [("iris", IRIS.digest[:36])]
+        ] * 4
