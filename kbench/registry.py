@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from importlib.resources.abc import Traversable
 from pathlib import PurePath
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any, Literal
 
 import pluggy
@@ -168,12 +168,17 @@ def _register(plugin: Plugin, registry: Registry) -> Plugin:
 
 def _collect(plugin: Plugin) -> list[tuple[Kind, str, Any]]:
     """Call the hooks of one plugin and check what they return."""
-    module = plugin.load()
+    loaded = plugin.load()
+    # pluggy asks dir(), which a module with lazy exports may have narrowed
+    holder = SimpleNamespace(**vars(loaded)) if isinstance(loaded, ModuleType) else loaded
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hookspecs)
-    manager.register(module, name=plugin.name)
+    manager.register(holder, name=plugin.name)
+    hooks = manager.get_hookcallers(holder)
+    if not hooks:
+        raise PluginError("has no hook: no function of it is marked with kbench.hookimpl")
     collected: list[tuple[Kind, str, Any]] = []
-    for hook in manager.get_hookcallers(module) or ():
+    for hook in hooks:
         if hook.name not in _HOOKS:
             raise PluginError(f"has no such hook: {hook.name}{did_you_mean(hook.name, _HOOKS)}")
         kind, type_ = _HOOKS[hook.name]

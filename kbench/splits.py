@@ -113,13 +113,13 @@ def stratified_folds(
     >>> [test.tolist() for _, test in stratified_folds(np.array([0, 0, 1, 1]), 2, seed=0)]
     [[0, 2], [1, 3]]
     """
-    from sklearn.model_selection import StratifiedGroupKFold
-
     n_units = len(y) if groups is None else len(np.unique(groups))
     if n_units < n_folds:
         what = "rows" if groups is None else "different rows"
         raise DatasetError(f"{n_folds} folds need at least as many {what}; there are {n_units}")
     if groups is not None:
+        from sklearn.model_selection import StratifiedGroupKFold
+
         splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
         yield from splitter.split(np.zeros(len(y)), y, groups)
         return

@@ -84,9 +84,9 @@ class PublishedTable(_Strict):
 
 
 class BlockTable(_Strict):
-    datasets: Lines
-    feature_maps: Lines
-    learners: Lines
+    datasets: Lines | None = None
+    feature_maps: Lines | None = None
+    learners: Lines | None = None
     protocol: ProtocolTable | None = None
 
 

@@ -13,7 +13,7 @@ from kbench.errors import SuiteError
 from kbench.records import Block, Limits, Published, Suite
 from kbench.registry import Registry, did_you_mean
 from kbench.suite._lines import LISTS, Lines, parameter_problems
-from kbench.suite._model import SuiteFile, explained
+from kbench.suite._model import BlockTable, SuiteFile, explained
 from kbench.suite._plan import indistinct_cells
 
 
@@ -49,8 +49,7 @@ def read(text: str, name: str, registry: Registry) -> Suite:
         file = SuiteFile.model_validate(raw)
     except ValidationError as error:
         problems += explained(error, raw)
-    if not problems or "block" not in raw:
-        problems += _misplaced_lists(raw)
+    problems += _missing_lists(raw)
     lines = {place: Lines(place, given, registry) for place, given in _lists_of(raw)}
     for each in lines.values():
         problems += each.problems
@@ -61,16 +60,12 @@ def read(text: str, name: str, registry: Registry) -> Suite:
             problems += parameter_problems(each.placed, each.kind, registry)
     if problems or file is None:
         raise SuiteError(*problems)
-    places = ("",) if not file.block else tuple(f"block[{i}]." for i in range(len(file.block)))
-    own = [None] if not file.block else [block.protocol for block in file.block]
     blocks = tuple(
         Block(
-            datasets=lines[f"{place}datasets"].refs,
-            feature_maps=lines[f"{place}feature_maps"].refs,
-            learners=lines[f"{place}learners"].refs,
-            protocol=(protocol or file.protocol).record(),
+            **{key: _own_or_shared(lines, f"block[{number}].", key).refs for key in LISTS},
+            protocol=(table.protocol or file.protocol).record(),
         )
-        for place, protocol in zip(places, own, strict=True)
+        for number, table in enumerate(file.block or [BlockTable()])
     )
     suite = Suite(
         name=file.name or name,
@@ -105,19 +100,30 @@ def find(name: str, registry: Registry) -> tuple[str, str]:
     raise SuiteError(f"no suite is called {name!r}{did_you_mean(name, suites)}")
 
 
-def _misplaced_lists(raw: Mapping[str, Any]) -> list[str]:
-    """Say where lists are missing, or stand both at the top and in blocks."""
-    given = [key for key in LISTS if key in raw]
-    if "block" in raw:
-        return [f"{key}: a file with [[block]] tables has its lists in them" for key in given]
-    return [f"{key}: missing; a list of {key} is needed" for key in LISTS if key not in raw]
+def _own_or_shared(lines: Mapping[str, Lines], place: str, key: str) -> Lines:
+    """Return a block's list; a block without one takes that at the top of the file."""
+    return lines.get(f"{place}{key}") or lines[key]
+
+
+def _missing_lists(raw: Mapping[str, Any]) -> list[str]:
+    """Say which lists are neither in a block nor at the top."""
+    wanting = [key for key in LISTS if key not in raw]
+    if "block" not in raw:
+        return [f"{key}: missing; a list of {key} is needed" for key in wanting]
+    blocks = raw["block"] if isinstance(raw["block"], list) else []
+    return [
+        f"block[{number}].{key}: missing, and there is none at the top of the file either"
+        for number, block in enumerate(blocks)
+        for key in wanting
+        if isinstance(block, dict) and key not in block
+    ]
 
 
 def _lists_of(raw: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, list[Any]]]]:
     """Yield (place, (key, lines)) of every list that can be read at all."""
     tables: list[tuple[str, Any]] = [("", raw)]
     if isinstance(raw.get("block"), list):
-        tables = [(f"block[{i}].", block) for i, block in enumerate(raw["block"])]
+        tables += [(f"block[{i}].", block) for i, block in enumerate(raw["block"])]
     for place, table in tables:
         for key in LISTS:
             if isinstance(table, dict) and isinstance(table.get(key), list):

@@ -1,0 +1,124 @@
+"""What several test modules share: a private state folder, stores, plugins made on the fly."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import types
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from kbench import DatasetSource, FeatureMap, KernelSpec, Learner, hookimpl
+from kbench.registry import Plugin, build
+
+# the machines that run the tests are shared: how long an example takes says nothing
+hypothesis.settings.register_profile("kbench", deadline=None)
+hypothesis.settings.load_profile("kbench")
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+
+@pytest.fixture(autouse=True)
+def private_folders(tmp_path_factory, monkeypatch):
+    """No test reads or writes the user's journal, cache or MLflow settings."""
+    folder = tmp_path_factory.mktemp("private")
+    monkeypatch.setenv("KBENCH_STATE_DIR", str(folder / "state"))
+    monkeypatch.setenv("KBENCH_CACHE_DIR", str(folder / "cache"))
+    for name in ("MLFLOW_TRACKING_URI", "KBENCH_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def migrated_store(tmp_path_factory):
+    """A migrated MLflow database to copy: making one takes seconds."""
+    from kbench.tracking import Store
+
+    path = tmp_path_factory.mktemp("migrated") / "mlflow.db"
+    Store(f"sqlite:///{path}").open()
+    return path
+
+
+@pytest.fixture
+def store_uri(migrated_store, tmp_path):
+    """Return the URI of an empty store of this test's own."""
+    return f"sqlite:///{shutil.copy(migrated_store, tmp_path / 'mlflow.db')}"
+
+
+@pytest.fixture
+def plugin_of():
+    """Make a plugin of hook functions, without installing anything."""
+
+    def make(name="mine", distribution="my-dist", **hooks):
+        module = types.ModuleType(name)
+        for hook, records in hooks.items():
+            setattr(module, hook, hookimpl(_giving(records)))
+        return Plugin(name, distribution, "1.0", lambda: module, module=name)
+
+    return make
+
+
+def _giving(records):
+    return lambda: records
+
+
+class Thing:
+    """An estimator that is never fitted."""
+
+    def __init__(self, n_components=10, gamma=1.0, kernel=None, C=1.0):
+        """Keep the parameters."""
+
+
+def _a_dataset(n_rows=10):
+    raise AssertionError("planning must not load data")
+
+
+@pytest.fixture
+def registry(plugin_of):
+    """A small registry whose components cost nothing."""
+    return build(
+        [
+            plugin_of(
+                kbench_datasets=[DatasetSource(n, load=_a_dataset) for n in ("iris", "wine")],
+                kbench_feature_maps=[
+                    FeatureMap(n, make=Thing, grid={"gamma": (0.1, 1.0)})
+                    for n in ("identity", "rff", "nystroem")
+                ],
+                kbench_learners=[
+                    Learner("linear-svm", make=Thing, grid={"C": (1.0, 10.0)}),
+                    Learner("ridge", make=Thing),
+                    Learner("kernel-svm", make=Thing, kernelized=True),
+                ],
+                kbench_kernels=[KernelSpec("gaussian", make=Thing)],
+            )
+        ]
+    )
+
+
+@pytest.fixture
+def install_plugin(tmp_path, monkeypatch):
+    """Write a distribution with a plugin where imports find it, as an installer does."""
+
+    def install(name, source, distribution=None):
+        site = tmp_path / "site"
+        site.mkdir(exist_ok=True)
+        (site / f"{name}.py").write_text(source)
+        distribution = distribution or name.replace("_", "-")
+        info = site / f"{name}-1.0.dist-info"
+        info.mkdir(exist_ok=True)
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n"
+        )
+        (info / "entry_points.txt").write_text(f"[kbench]\n{name.replace('_', '-')} = {name}\n")
+        (info / "RECORD").write_text(f"{name}.py,,\n")
+        (info / "top_level.txt").write_text(name + "\n")
+        if str(site) not in sys.path:
+            monkeypatch.syspath_prepend(str(site))
+        monkeypatch.setenv("PYTHONPATH", str(site))
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        return Path(site / f"{name}.py")
+
+    return install

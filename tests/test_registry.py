@@ -1,0 +1,131 @@
+import pytest
+
+from kbench import DatasetSource, FeatureMap, PluginError, SuiteError, hookimpl
+from kbench.registry import Plugin, build, did_you_mean, installed, module_of, resolve
+
+
+def maps(*names):
+    return [FeatureMap(name, make="collections:Counter") for name in names]
+
+
+def reason(plugin, *before):
+    return build([*before, plugin]).plugins[-1].reason
+
+
+def test_what_a_plugin_gives_is_found_by_kind_and_name(plugin_of):
+    registry = build([plugin_of(kbench_feature_maps=maps("a", "b"))])
+    assert list(registry.all("feature map")) == ["a", "b"]
+    assert registry.owner("feature map", "a").distribution == "my-dist"
+
+
+def test_a_plugin_that_raises_at_import_is_named_and_the_others_work(plugin_of):
+    def load():
+        raise ImportError("no module named 'gone'")
+
+    broken = Plugin("broken", "broken-dist", "2.0", load)
+    registry = build([broken, plugin_of(kbench_feature_maps=maps("a"))])
+    assert registry.plugins[0].reason == "ImportError: no module named 'gone'"
+    assert list(registry.all("feature map")) == ["a"]
+
+
+def test_a_plugin_that_exits_at_import_does_not_end_the_command():
+    def load():
+        raise SystemExit("bye")
+
+    assert "bye" in reason(Plugin("p", "d", "1", load))
+
+
+@pytest.mark.parametrize(
+    ("hooks", "words"),
+    [
+        ({"kbench_feature_maps": None}, "NoneType, not a list of FeatureMap"),
+        ({"kbench_feature_maps": ["rff"]}, "returned a str where FeatureMap goes"),
+        (
+            {"kbench_feature_maps": [DatasetSource("x", load=dict)]},
+            "returned a DatasetSource where FeatureMap goes",
+        ),
+        ({"kbench_feature_maps": maps("My Map")}, "'My Map': names are lower case"),
+        ({"kbench_feature_maps": maps("a", "a")}, "a feature map called 'a' twice"),
+        ({"kbench_feature_map": []}, "did you mean 'kbench_feature_maps'?"),
+        ({}, "no function of it is marked with kbench.hookimpl"),
+    ],
+)
+def test_a_wrong_plugin_is_left_out_with_the_reason(plugin_of, hooks, words):
+    assert words in reason(plugin_of(**hooks))
+
+
+def test_a_plugin_is_taken_whole_or_not_at_all(plugin_of):
+    registry = build([plugin_of(kbench_feature_maps=[*maps("good"), "bad"])])
+    assert not registry.all("feature map")
+
+
+def test_a_name_that_is_taken_names_both_owners(plugin_of):
+    first = plugin_of("first", "first-dist", kbench_feature_maps=maps("a"))
+    second = plugin_of("second", "second-dist", kbench_feature_maps=maps("a", "b"))
+    registry = build([first, second])
+    assert "'first' of first-dist" in registry.plugins[1].reason
+    assert list(registry.all("feature map")) == ["a"]
+
+
+def test_a_hook_that_raises_costs_its_own_plugin_only(plugin_of):
+    def kbench_learners():
+        raise RuntimeError("inside the hook")
+
+    plugin = plugin_of(kbench_feature_maps=maps("a"))
+    plugin.load().kbench_learners = hookimpl(kbench_learners)
+    assert reason(plugin) == "RuntimeError: inside the hook"
+
+
+def test_a_module_that_narrows_dir_is_read_all_the_same(plugin_of):
+    plugin = plugin_of(kbench_feature_maps=maps("a"))
+    plugin.load().__dir__ = list
+    assert not reason(plugin)
+
+
+def test_what_a_plugin_prints_at_import_stays_off_standard_output(plugin_of, capsys):
+    inner = plugin_of(kbench_feature_maps=maps("a"))
+
+    def load():
+        print("hello from the plugin")
+        return inner.load()
+
+    build([Plugin("p", "d", "1", load)])
+    assert capsys.readouterr().out == ""
+
+
+def test_kbench_own_plugins_come_first_so_that_no_other_can_take_their_names():
+    found = installed()
+    own = [plugin.distribution == "kbench-core" for plugin in found]
+    assert any(own)
+    assert own == sorted(own, reverse=True)
+    assert not [plugin for plugin in build(found).plugins if plugin.reason]
+
+
+def test_an_unknown_name_says_what_is_near(registry):
+    with pytest.raises(SuiteError, match="did you mean 'nystroem'"):
+        registry.get("feature map", "nystrom")
+    assert did_you_mean("qqq", ["a", "b"]) == "; there are: a, b"
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        ("no_such_module:X", "no module 'no_such_module'"),
+        ("collections:Nope", "has no 'Nope'"),
+        ("sys:path", "not callable"),
+    ],
+)
+def test_a_make_that_leads_nowhere_is_said_so(make, words):
+    with pytest.raises(PluginError, match=words):
+        resolve(make)
+
+
+def test_a_missing_dependency_of_a_component_is_named(install_plugin):
+    install_plugin("needs_more", "import surely_not_installed\nclass X: pass\n")
+    with pytest.raises(PluginError, match="'surely_not_installed', which is not installed"):
+        resolve("needs_more:X")
+
+
+def test_the_module_of_a_make_is_known_without_importing_it():
+    assert module_of("no_such_module._x:Y") == "no_such_module._x"
+    assert module_of(dict) == "builtins"

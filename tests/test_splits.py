@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kbench import Dataset, DatasetError, Protocol, Split
+from kbench.splits import derive_seed, rare_classes, row_groups, split, stratified_folds
+
+labels = st.lists(st.integers(0, 3), min_size=6, max_size=60).map(np.array)
+
+
+def data(y, X=None, **fields):
+    X = np.arange(len(y), dtype=float)[:, None] if X is None else X
+    return Dataset("d", X, np.asarray(y), **fields)
+
+
+def all_splits(dataset, protocol, n):
+    return [split(dataset, protocol, i) for i in range(n)]
+
+
+@given(labels, st.integers(2, 5), st.integers(0, 3))
+def test_folds_partition_the_rows_and_are_stratified(y, n_folds, seed):
+    protocol = Protocol(n_folds=n_folds, seed=seed)
+    found = all_splits(data(y), protocol, n_folds)
+    assert sorted(np.concatenate([s.test for s in found])) == list(range(len(y)))
+    for each in found:
+        assert sorted([*each.train, *each.test]) == list(range(len(y)))
+    for label in np.unique(y):
+        counts = [int((y[s.test] == label).sum()) for s in found]
+        assert max(counts) - min(counts) <= 1
+    sizes = [len(s.test) for s in found]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@given(labels, st.floats(0.1, 0.6))
+def test_a_holdout_has_the_sizes_asked_for_and_each_class_its_share(y, test_size):
+    n_test = round(test_size * len(y))
+    each = split(data(y), Protocol(splits="holdout", test_size=test_size), 0)
+    assert len(each.test) == n_test
+    assert not set(each.train) & set(each.test)
+    for label in np.unique(y):
+        share = (y == label).sum() * n_test / len(y)
+        assert abs((y[each.test] == label).sum() - share) <= len(np.unique(y))
+
+
+@given(labels)
+def test_a_split_depends_on_protocol_data_and_its_number_only(y):
+    protocol = Protocol(n_folds=2)
+    one, other = split(data(y), protocol, 1), split(data(y), protocol, 1)
+    assert one.digest == other.digest
+    # preprocessing or the search never move a row
+    changed = Protocol(n_folds=2, preprocess=("none",), inner_folds=9)
+    assert split(data(y), changed, 1).digest == one.digest
+
+
+def test_splits_beyond_the_folds_repeat_with_another_shuffle():
+    y = np.arange(40) % 2
+    found = all_splits(data(y), Protocol(n_folds=4), 8)
+    assert len({s.digest for s in found}) == 8
+    assert sorted(np.concatenate([s.test for s in found[4:]])) == list(range(40))
+
+
+def test_the_seed_and_the_data_change_the_splits():
+    y = np.arange(40) % 2
+    first = split(data(y), Protocol(), 0).digest
+    assert split(data(y), Protocol(seed=1), 0).digest != first
+    assert split(data(y, X=np.ones((40, 1))), Protocol(), 0).digest != first
+
+
+def test_a_class_smaller_than_the_folds_still_splits():
+    y = np.array([0] * 20 + [1] * 3 + [2])
+    found = all_splits(data(y), Protocol(n_folds=5), 5)
+    assert sum((y[s.test] == 1).any() for s in found) == 3
+    assert rare_classes(y, 5) == [1, 2]
+
+
+def test_too_few_rows_for_the_folds_are_refused():
+    with pytest.raises(DatasetError, match="5 folds need at least as many rows; there are 3"):
+        split(data([0, 1, 0]), Protocol(), 0)
+
+
+def test_sizes_that_do_not_fit_are_refused():
+    with pytest.raises(DatasetError, match="has 10 rows"):
+        split(data(np.arange(10) % 2), Protocol(splits="holdout", train_size=8, test_size=8), 0)
+
+
+def test_sizes_can_be_numbers_of_rows():
+    protocol = Protocol(splits="holdout", train_size=6, test_size=3, unlabelled_size=2)
+    each = split(data(np.arange(20) % 2), protocol, 0)
+    assert (len(each.train), len(each.test), len(each.unlabelled)) == (4, 3, 2)
+
+
+@given(labels, st.integers(0, 4))
+def test_unlabelled_rows_come_out_of_the_training_part(y, index):
+    labelled = split(data(y), Protocol(n_folds=5), index)
+    each = split(data(y), Protocol(n_folds=5, unlabelled_size=0.4), index)
+    assert list(each.test) == list(labelled.test)
+    assert sorted([*each.train, *each.unlabelled]) == sorted(labelled.train)
+
+
+def test_unlabelled_rows_must_leave_training_rows():
+    with pytest.raises(DatasetError, match="leaves none"):
+        split(data(np.arange(10) % 2), Protocol(unlabelled_size=8), 0)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 1000))
+def test_equal_rows_stay_together(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 12, size=(60, 1)).astype(float)
+    y = rng.integers(0, 2, size=60)
+    protocol = Protocol(splits="group_duplicates", n_folds=3)
+    for each in all_splits(data(y, X), protocol, 3):
+        assert not set(X[each.train, 0]) & set(X[each.test, 0])
+
+
+def test_official_splits_are_the_datasets_own():
+    own = [Split(0, np.array([0, 1]), np.array([2, 3]))]
+    dataset = data([0, 1, 0, 1], splits=own)
+    assert split(dataset, Protocol(splits="official"), 0).digest == own[0].digest
+    with pytest.raises(DatasetError, match="1 splits of its own; split 1"):
+        split(dataset, Protocol(splits="official"), 1)
+
+
+def test_rows_that_are_equal_get_equal_numbers():
+    X = np.array([[0.0, np.nan], [-0.0, np.nan], [1.0, 2.0], [1.0, 2.5]])
+    groups = row_groups(X)
+    assert groups[0] == groups[1]
+    assert len(set(groups)) == 3
+
+
+@given(st.integers(0, 1000))
+def test_sparse_rows_are_grouped_as_dense_ones(seed):
+    X = np.random.default_rng(seed).integers(-1, 2, size=(12, 2)).astype(float)
+    dense, sparse = row_groups(X), row_groups(scipy.sparse.csr_matrix(X))
+    same = lambda g: g[:, None] == g[None, :]  # noqa: E731
+    assert (same(dense) == same(sparse)).all()
+
+
+def test_seeds_of_the_axes_are_apart():
+    assert derive_seed(1, "map") != derive_seed(1, "learner")
+    assert derive_seed("a", "bc") != derive_seed("ab", "c")
+    assert 0 <= derive_seed(0) < 2**32
+
+
+def test_folds_of_the_inner_search_keep_every_row():
+    y = np.array([0] * 7 + [1] * 2)
+    tests = [test for _, test in stratified_folds(y, 3, seed=5)]
+    assert sorted(np.concatenate(tests)) == list(range(9))

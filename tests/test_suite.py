@@ -1,0 +1,254 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbench import Protocol, Ref, Search, SuiteError
+from kbench.canonical import dumps, from_json, to_json
+from kbench.suite import cells, find, read, select
+
+LISTS = 'datasets = ["iris"]\nfeature_maps = ["rff"]\nlearners = ["ridge"]\n'
+
+
+def names(suite, registry):
+    return [cell.name for cell in cells(suite, registry)]
+
+
+def problems(text, registry):
+    with pytest.raises(SuiteError) as caught:
+        read(text, "s", registry)
+    return caught.value.problems
+
+
+def test_a_product_of_three_lists(registry):
+    text = 'datasets = ["iris", "wine"]\nfeature_maps = ["rff", "nystroem"]\nlearners = ["ridge"]'
+    assert names(read(text, "s", registry), registry) == [
+        "rff + ridge on iris",
+        "nystroem + ridge on iris",
+        "rff + ridge on wine",
+        "nystroem + ridge on wine",
+    ]
+
+
+def test_the_name_is_the_stem_unless_the_file_says_otherwise(registry):
+    assert read(LISTS, "stem", registry).name == "stem"
+    assert read('name = "own"\n' + LISTS, "stem", registry).name == "own"
+
+
+def test_six_mistakes_are_six_problems_each_with_its_place(registry):
+    text = """
+datasets = ["iriss"]
+feature_maps = [{ name = "rff", n_componets = 64 }, "nystroem"]
+learners = ["ridge", "ridge"]
+colour = "red"
+[protocol]
+n_folds = 1
+[limits]
+time_s = "long"
+"""
+    found = problems(text, registry)
+    assert len(found) == 6
+    for words in (
+        "datasets[0]: no dataset is called 'iriss'; did you mean 'iris'?",
+        "feature_maps[0].n_componets: 'rff' has no such parameter; did you mean 'n_components'?",
+        "learners[1]: the label 'ridge' is that of learners[0] too",
+        "colour: no such key",
+        "protocol.n_folds: found 1; must be greater than or equal to 2",
+        "limits.time_s: found 'long'; must be a valid number",
+    ):
+        assert any(each.startswith(words) for each in found), (words, found)
+
+
+def test_a_syntax_error_stands_alone(registry):
+    (only,) = problems("datasets = [", registry)
+    assert "not TOML" in only
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("{ n_components = 3 }", "feature_maps[0].name: missing"),
+        ('{ name = "iris" }', "'iris' is a dataset"),
+        ('{ name = "rff", label = 3 }', "feature_maps[0].label: found 3"),
+        ('{ name = "rff", gamma = { serch = [1] } }', "feature_maps[0].gamma: found a table"),
+        ('{ name = "rff", gamma = { search = [] } }', "feature_maps[0].gamma.search: must be"),
+        ('{ name = "rff", gamma = { search = [{ each = [1] }] } }', "`each` has no meaning"),
+        ('{ name = "rff", gamma = 2020-01-01 }', "feature_maps[0].gamma: found 2020-01-01"),
+        ('{ name = "rff", kernel = { name = "gausian" } }', "did you mean 'gaussian'"),
+        (
+            '{ name = "rff", kernel = { name = "gaussian", widt = 1 } }',
+            "feature_maps[0].kernel.widt: 'gaussian' has no such parameter",
+        ),
+        ("3", "feature_maps[0]"),
+    ],
+)
+def test_a_wrong_line_is_named_with_its_place(registry, line, words):
+    text = f'datasets = ["iris"]\nfeature_maps = [{line}]\nlearners = ["ridge", "ridge"]'
+    assert any(words in each for each in problems(text, registry)), problems(text, registry)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "words"),
+    [
+        ('preprocess = "std"', "protocol.preprocess: found 'std'; must be 'minmax'"),
+        ('preprocess = { search = ["nope"] }', "protocol.preprocess.search[0]"),
+        ("train_size = 0.9\ntest_size = 0.9", "more than 1 together"),
+        ("unlabelled_size = -1", "protocol.unlabelled_size"),
+        ('n_folds = "5"', "protocol.n_folds: found '5'; must be a valid integer"),
+        ('splits = "loo"', "protocol.splits: found 'loo'; must be 'stratified'"),
+    ],
+)
+def test_a_wrong_protocol_is_refused(registry, protocol, words):
+    found = problems(f"{LISTS}[protocol]\n{protocol}", registry)
+    assert any(words in each for each in found), found
+
+
+def test_missing_lists_are_named(registry):
+    assert problems('datasets = ["iris"]', registry) == (
+        "feature_maps: missing; a list of feature_maps is needed",
+        "learners: missing; a list of learners is needed",
+    )
+
+
+def test_blocks_share_the_lists_at_the_top_and_may_have_their_own_protocol(registry):
+    text = """
+datasets = ["iris", "wine"]
+[protocol]
+n_folds = 3
+[[block]]
+feature_maps = ["rff"]
+learners = ["ridge"]
+[[block]]
+datasets = ["wine"]
+feature_maps = ["nystroem"]
+learners = ["ridge"]
+protocol = { n_folds = 7 }
+"""
+    suite = read(text, "s", registry)
+    assert [(c.name, c.protocol.n_folds) for c in cells(suite, registry)] == [
+        ("rff + ridge on iris", 3),
+        ("rff + ridge on wine", 3),
+        ("nystroem + ridge on wine", 7),
+    ]
+
+
+def test_a_block_without_a_list_that_is_not_at_the_top_is_refused(registry):
+    text = '[[block]]\ndatasets = ["iris"]\nfeature_maps = ["rff"]'
+    assert any(each.startswith("block[0].learners: missing") for each in problems(text, registry))
+
+
+def test_each_makes_one_line_per_value_and_search_stays_one(registry):
+    text = LISTS.replace(
+        '["rff"]',
+        '[{ name = "rff", n_components = { each = [1, 2] }, gamma = { search = [3, 4] }}]',
+    )
+    maps = read(text, "s", registry).blocks[0].feature_maps
+    assert [ref.params for ref in maps] == [
+        {"n_components": n, "gamma": Search((3, 4))} for n in (1, 2)
+    ]
+
+
+def test_each_with_a_label_keeps_the_lines_apart(registry):
+    line = '[{ name = "rff", label = "mine", gamma = { each = [1, 2] } }]'
+    maps = read(LISTS.replace('["rff"]', line), "s", registry).blocks[0].feature_maps
+    assert [ref.label for ref in maps] == ["mine(gamma=1)", "mine(gamma=2)"]
+
+
+def test_a_kernelized_learner_is_planned_with_identity_only(registry):
+    text = """
+datasets = ["iris"]
+feature_maps = ["rff", "nystroem"]
+learners = ["kernel-svm", "ridge"]
+"""
+    assert names(read(text, "s", registry), registry) == [
+        "identity + kernel-svm on iris",
+        "rff + ridge on iris",
+        "nystroem + ridge on iris",
+    ]
+
+
+def test_two_cells_that_no_table_could_tell_apart_are_refused(registry):
+    block = '[[block]]\nfeature_maps = ["rff"]\nlearners = ["ridge"]\n'
+    text = 'datasets = ["iris"]\n' + block + block + "protocol = { seed = 1 }"
+    assert "plans 'rff + ridge on iris' twice" in problems(text, registry)[0]
+
+
+def test_an_unknown_suite_says_what_is_near(registry):
+    with pytest.raises(SuiteError, match="no suite is called"):
+        find("ucy", registry)
+    with pytest.raises(SuiteError, match="cannot read the suite file"):
+        find("gone.toml", registry)
+
+
+def test_a_suite_file_is_found_by_its_path(registry, tmp_path):
+    (tmp_path / "mine.toml").write_text(LISTS)
+    assert find(str(tmp_path / "mine.toml"), registry) == (LISTS, "mine")
+
+
+TWO = """
+datasets = ["iris", "wine"]
+[[block]]
+feature_maps = ["rff", { name = "rff", label = "rff-wide", n_components = 500 }]
+learners = ["ridge"]
+[[block]]
+feature_maps = ["identity"]
+learners = ["kernel-svm"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"datasets": ["wine"], "feature_maps": ["rff-wide"]}, ["rff-wide + ridge on wine"]),
+        # a name takes all its lines, a glob what it matches
+        (
+            {"datasets": ["iris"], "feature_maps": ["rff"]},
+            ["rff + ridge on iris", "rff-wide + ridge on iris"],
+        ),
+        ({"datasets": ["i*"], "feature_maps": ["*-wide"]}, ["rff-wide + ridge on iris"]),
+        ({"datasets": ["iris"], "learners": ["kernel-svm"]}, ["identity + kernel-svm on iris"]),
+        # what is installed and has no line is added, once
+        ({"datasets": ["iris"], "feature_maps": ["nystroem"]}, ["nystroem + ridge on iris"]),
+        (
+            {"datasets": ["iris"], "feature_maps": ["rff-wide"], "learners": ["linear-svm"]},
+            ["rff-wide + linear-svm on iris"],
+        ),
+    ],
+)
+def test_filters(registry, filters, expected):
+    suite = select(read(TWO, "s", registry), registry, **filters)
+    assert names(suite, registry) == expected
+
+
+def test_filters_that_match_nothing_are_mistakes(registry):
+    suite = read(TWO, "s", registry)
+    with pytest.raises(SuiteError, match="did you mean 'wine'"):
+        select(suite, registry, datasets=["wint"])
+    with pytest.raises(SuiteError, match="leave no cell"):
+        select(suite, registry, feature_maps=["rff"], learners=["kernel-svm"])
+
+
+values = st.recursive(
+    st.integers() | st.booleans() | st.text() | st.floats(allow_nan=False),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text(min_size=1), inner, max_size=2).map(lambda p: Ref("n", p))
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    st.dictionaries(
+        st.text(min_size=1), values | st.lists(values, min_size=1).map(tuple).map(Search)
+    )
+)
+def test_the_canonical_form_comes_back(params):
+    ref = Ref("name", params)
+    assert from_json(to_json(ref)) == ref
+    assert dumps(to_json(ref)) == dumps(to_json(from_json(to_json(ref))))
+
+
+def test_the_canonical_form_of_a_protocol_has_all_of_it():
+    protocol = Protocol(preprocess=("minmax", "none"), train_size=0.5)
+    back = Protocol(**{key: from_json(value) for key, value in to_json(protocol).items()})
+    assert back == protocol
