@@ -2,7 +2,9 @@
 
 Maps with a bandwidth share three parameters: `gamma`, a number or "median";
 `gamma_factor`, which multiplies the median heuristic and is what the default
-grids search over; and `random_state`.
+grids search over; and `random_state`. A suite line that gives numbers for
+`gamma` gives ``gamma_factor = 1`` with them, or equal candidates are fitted
+again.
 """
 
 from __future__ import annotations
@@ -69,8 +71,21 @@ def kbench_feature_maps():
     return [
         _map("identity", "_identity", "Identity", "linear_gram"),
         _map("polynomial", "_polynomial", "PolynomialMap", "polynomial_gram"),
-        _map("polynomial-sketch", "_polynomial", "PolynomialSketch", "polynomial_gram"),
-        _map("additive-chi2", "_chi2", additive, "additive_chi2_gram", requires="nonnegative"),
+        _map(
+            "polynomial-sketch",
+            "_polynomial",
+            "PolynomialSketch",
+            "polynomial_gram",
+            {"degree": (2, 3)},
+        ),
+        _map(
+            "additive-chi2",
+            "_chi2",
+            additive,
+            "additive_chi2_gram",
+            {"sample_steps": (2, 3)},
+            requires="nonnegative",
+        ),
         _map(
             "skewed-chi2",
             "_chi2",
