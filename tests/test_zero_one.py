@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import ks_2samp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
@@ -20,6 +21,7 @@ from kbench_zero_one import (
     halfspace,
 )
 from kbench_zero_one._classifier import certificates, expected_zero_one_error
+from kbench_zero_one._data import uniform_ball
 from kbench_zero_one._sigmoid import minimise_risk, risk
 from kbench_zero_one._solver import mean_loss, minimise_over_ball, pivoted_cholesky
 
@@ -419,6 +421,20 @@ def test_halfspace_keeps_its_promises():
         far = np.abs(data.X[split.train, 0]) > 0.9
         assert np.sum(far & wrong[split.train]) >= 50
         assert np.mean(wrong[split.test]) == pytest.approx(0.1, abs=0.07)
+
+
+@pytest.mark.parametrize("d", [2, 3, 60])
+def test_inputs_are_uniform_beyond_the_margin(d):
+    random = np.random.default_rng(0)
+    X = uniform_ball(random, 4000, d, radius=0.5, margin=0.1)
+    reference = 0.5 * ball(200_000, d, seed=1)[0]
+    reference = reference[np.abs(reference[:, 0]) >= 0.1]
+    for values, others in (
+        (X[:, 0], reference[:, 0]),
+        (X[:, 1], reference[:, 1]),
+        (np.linalg.norm(X, axis=1), np.linalg.norm(reference, axis=1)),
+    ):
+        assert ks_2samp(values, others).pvalue > 1e-3
 
 
 def test_halfspace_is_reproducible_by_split():

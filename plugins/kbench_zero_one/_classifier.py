@@ -100,7 +100,7 @@ class _BallClassifier(ClassifierMixin, BaseEstimator):
         list of fitted classifiers
             In the order of `values`; each is what ``fit`` with that B returns.
         """
-        shared = clone(self)
+        shared, values = clone(self), list(values)
         fitted = []
         for B, solution in zip(values, shared._solve(X, y, values), strict=True):
             model = copy(shared)
@@ -193,7 +193,7 @@ class _BallClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         X = self.ball_.inside(X, clip=True)
-        rows = max(1, 2**24 // max(1, len(self.landmarks_)))
+        rows = max(1, 2**22 // max(1, len(self.landmarks_)))
         return np.concatenate(
             [
                 self._transfer(self.kernel_(X[i : i + rows], self.landmarks_) @ self.dual_coef_.T)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import betaincc, betainccinv
 
 from kbench import Dataset, Split
 
@@ -17,7 +18,7 @@ def uniform_ball(random, n, n_features, radius, margin):
     n : int
         Number of points.
     n_features : int
-        Dimension.
+        Dimension, at least 2.
     radius, margin : float
         Radius of the ball, distance kept from the hyperplane.
 
@@ -25,13 +26,17 @@ def uniform_ball(random, n, n_features, radius, margin):
     -------
     ndarray, shape (n, n_features)
     """
-    kept = np.empty((0, n_features))
-    while len(kept) < n:
-        X = random.standard_normal((2 * n, n_features))
-        X /= np.linalg.norm(X, axis=1)[:, None]
-        X *= radius * random.uniform(size=(2 * n, 1)) ** (1 / n_features)
-        kept = np.concatenate([kept, X[np.abs(X[:, 0]) >= margin]])
-    return kept[:n]
+    # (x_0 / radius)^2 has a beta distribution; its upper tail is inverted, because
+    # rejection would hardly ever accept a margin in high dimension
+    shape = 0.5, (n_features + 1) / 2
+    tail = betaincc(*shape, (margin / radius) ** 2)
+    squared = betainccinv(*shape, tail * random.uniform(size=n))
+    first = np.maximum(radius * np.sqrt(squared), margin) * random.choice([-1.0, 1.0], size=n)
+    rest = random.standard_normal((n, n_features - 1))
+    rest /= np.linalg.norm(rest, axis=1)[:, None]
+    rest *= random.uniform(size=(n, 1)) ** (1 / (n_features - 1))
+    rest *= np.sqrt(np.maximum(radius**2 - first**2, 0.0))[:, None]
+    return np.column_stack([first, rest])
 
 
 def halfspace(
@@ -60,11 +65,11 @@ def halfspace(
     margin : float, default 0.1
         Distance from the hyperplane, in [0, 0.9 * radius].
     noise : float, default 0.0
-        Share of labels flipped at random, in [0, 0.5).
+        Share of labels flipped at random, in [0, 0.5].
     outliers : float, default 0.0
-        Share of far outliers in the training parts, in [0, 1).
+        Share of far outliers in the training parts, in [0, 1].
     radius : float, default 1.0
-        Radius of the ball of ordinary inputs, in (0, 1]; outliers lie at norm 1, so that
+        Radius of the ball of ordinary inputs, in [0.01, 1]; outliers lie at norm 1, so that
         a small radius puts them far away.
     n_train, n_test : int, default 400 and 2000
         Rows of the parts of each split.
@@ -92,7 +97,7 @@ def halfspace(
     (10, 0)
     """
     for name, value, low, high in (
-        ("radius", radius, 0.0, 1.0),
+        ("radius", radius, 0.01, 1.0),
         ("margin", margin, 0.0, 0.9 * radius),
         ("noise", noise, 0.0, 0.5),
         ("outliers", outliers, 0.0, 1.0),
