@@ -60,6 +60,8 @@ def _map(name, module, make, kernel, grid=None, requires=None):
         grid=grid or {},
         kernel=f"{here}:{kernel}",
         requires=requires,
+        # where scikit-learn's class is used as it is, its kernel is still ours
+        depends=(here,),
     )
 
 
