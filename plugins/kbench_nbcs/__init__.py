@@ -8,7 +8,15 @@ from typing import Any
 from kbench import FeatureMap, hookimpl
 
 _HOMES = {
+    "ConvexApproximation": "_theory",
     "NestedBarycentricMap": "_map",
+    "approximate_convex_body": "_theory",
+    "hinge_bound": "_theory",
+    "margin_error_bound": "_theory",
+    "margin_measures": "_theory",
+    "refine_weights": "_theory",
+    "theory_stages": "_theory",
+    "vc_bound": "_theory",
 }
 __all__ = list(_HOMES)
 

@@ -52,11 +52,10 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         barycentre of the misclassified points in the simplex (the paper's text;
         its compression bound covers nothing else), or at that barycentre.
     root : {"regular", "corner"}, default "regular"
-        The regular simplex, as small as the data allow, or {0, d e_1, ..., d
-        e_d} over the data scaled to [0, 1] (without `rotate`; with it, its
-        smallest rotated copy around the data). Rows with a value at the
-        smallest of its column lie on faces of the corner simplex, where uniform
-        splits change nothing.
+        A regular simplex around the data, or {0, d e_1, ..., d e_d} over the
+        data scaled to [0, 1] (without `rotate`; with it, a rotated copy around
+        the data). Rows with a value at the smallest of its column lie on faces
+        of the corner simplex, where uniform splits change nothing.
     n_roots : int, default 1
         Number of roots, whose coordinates are put side by side. Those of each
         root sum to 1, so a row has 1-norm `n_roots` and at most the 2-norm
@@ -248,6 +247,20 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     def split_coordinates_(self):
         """Coordinates of the split points in these simplices, the paper's beta."""
         return self._forest.split_coordinates()
+
+    @property
+    def compression_size_(self):
+        """Number of training rows that determine the map, or None where it takes all.
+
+        Two per column for the scaling, one per face of a fitted root, and the
+        split points of ``split_point="nearest"``.
+        """
+        d = self.n_features_in_
+        if self.split == "adaptive" and self.split_point == "mean":
+            return None
+        corner = self.root == "corner" and not self.rotate
+        faces = 0 if corner else self.n_roots * (d + 1)
+        return 2 * d + faces + int(np.count_nonzero(self.split_rows_ >= 0))
 
     def _check_parameters(self):
         allowed = {

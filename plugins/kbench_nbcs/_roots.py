@@ -18,6 +18,12 @@ except (ImportError, RuntimeError):  # no numba, or no folder it may cache in
 # A coordinate this far below zero is rounding, not a point outside the root.
 OUTSIDE = 1e-9
 
+# How far the faces of a fitted root stay away from the data. On the smallest
+# simplex there is a row on each of its d + 1 faces, where uniform splits change
+# nothing: with few rows a column, that is many. 0, 0.3 and 1 were compared on
+# development sets (mean accuracies 0.837, 0.839 and 0.841).
+PADDING = 1.0
+
 
 @dataclass(frozen=True)
 class Root:
@@ -98,6 +104,13 @@ def base_simplex(kind: str, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     return matrix, offset, np.vstack([np.zeros(d), d * np.eye(d)]) - centre
 
 
+def given_root(vertices: np.ndarray) -> Root:
+    """Make a root of given vertices, (d + 1, d)."""
+    d = vertices.shape[1]
+    affine = np.linalg.inv(np.hstack([vertices, np.ones((d + 1, 1))]))
+    return Root(np.zeros(d), np.ones(d), vertices, affine[:d], affine[d])
+
+
 def random_rotation(d: int, random_state: np.random.RandomState) -> np.ndarray:
     """Draw an orthogonal matrix from the uniform (Haar) distribution."""
     q, r = np.linalg.qr(random_state.standard_normal((d, d)))
@@ -110,14 +123,14 @@ def fitted_root(
     extent: np.ndarray,
     chunks,
     rotation: np.ndarray | None = None,
-    padding: float = 0.0,
+    padding: float = PADDING,
 ) -> Root:
-    """Fit the smallest copy of a simplex that contains the data.
+    """Fit a copy of a simplex around the data.
 
     "Copy" means moved and scaled, with all faces parallel to the original's:
     if ``m`` is the smallest value that each barycentric coordinate takes on
     the data, then ``(alpha - m) / (1 - sum(m))`` are barycentric coordinates
-    in that copy.
+    in the smallest copy that contains them.
 
     Parameters
     ----------
@@ -129,9 +142,9 @@ def fitted_root(
         The data.
     rotation : ndarray of shape (n_features, n_features), optional
         Orthogonal matrix applied to the simplex.
-    padding : float, default 0
-        How much farther out the faces are moved, as a share of the copy's mean
-        coordinate 1 / (n_features + 1).
+    padding : float, default 1
+        How much farther out all faces are moved: each coordinate gets this
+        share of the mean coordinate 1 / (n_features + 1) at least.
     """
     d = len(low)
     matrix, offset, vertices = base_simplex(kind, d)
