@@ -542,16 +542,11 @@ class DataCache:
         checksum = self.store(dataset)
         own = {name: getattr(dataset, name) for name in ("name", "source", "group", "role")}
         own["version"] = str(dataset.version)
-        self.remember(source, params, code, checksum, own)
+        self.remember(source, params, code, checksum, **own)
         return checksum
 
     def remember(
-        self,
-        source: str,
-        params: Mapping[str, Any],
-        code: str,
-        checksum: str,
-        summary: Mapping[str, Any] | None = None,
+        self, source: str, params: Mapping[str, Any], code: str, checksum: str, /, **summary: Any
     ) -> None:
         """Note which dataset a source gives for its parameters.
 
@@ -561,7 +556,7 @@ class DataCache:
             As in `lookup`.
         checksum : str
             What `store` returned.
-        summary : mapping, optional
+        **summary
             JSON values that `recall` gives back, in place of those of
             `describe` where they have the same name.
         """
@@ -570,7 +565,7 @@ class DataCache:
             "params": _plain(params),
             "code": code,
             "checksum": checksum,
-            "summary": dict(summary or {}),
+            "summary": summary,
         }
         _write_text(self._manifest_file(source, params, code), json.dumps(record, indent=1))
 

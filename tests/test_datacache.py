@@ -303,7 +303,7 @@ def test_the_source_keeps_its_own_name_for_shared_content(cache):
     assert (found["name"], found["group"], found["source"]) == ("two", "g2", "there")
     assert (found["checksum"], found["n_samples"]) == (first, 40)
     assert cache.recall("other", {}, "code")["name"] == "one"
-    cache.remember("third", {}, "code", first, {"files": 3})
+    cache.remember("third", {}, "code", first, files=3)
     assert cache.recall("third", {}, "code")["files"] == 3
     assert cache.recall("fourth", {}, "code") is None
 

@@ -364,8 +364,9 @@ def _commas_per_line(block: bytes) -> np.ndarray:
         ends = np.append(ends, len(raw))
     commas = np.searchsorted(np.flatnonzero(raw == ord(",")), ends)
     counts = np.diff(commas, prepend=0)
-    ink = np.searchsorted(np.flatnonzero(raw > ord(" ")), ends)
-    counts[np.diff(ink, prepend=0) == 0] = -1
+    for line in np.flatnonzero(counts == 0):
+        if not block[ends[line - 1] + 1 if line else 0 : ends[line]].strip():
+            counts[line] = -1
     return counts
 
 

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import configparser
 import contextlib
-import json
 import os
 import platform
 import socket
 import sys
 import threading
-import time
 import urllib.parse
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
 from kbench_openml._transport import CONNECT_S
-
-REMEMBER_S = 30.0
-"""Seconds for which a server that could not be reached is not tried again."""
 
 DEFAULT = "https://www.openml.org/api/v1/xml"
 
@@ -80,17 +75,13 @@ def configured() -> Server:
     return Server(url, Path(folder).expanduser().joinpath(*below))
 
 
-def is_reachable(server: Server, notes: Path) -> bool:
+def is_reachable(server: Server) -> bool:
     """Try to connect to the server, or to the proxy on the way to it.
 
     Parameters
     ----------
     server : Server
         Whom to connect to.
-    notes : Path
-        Folder of a small file that remembers a failure for `REMEMBER_S`, for
-        all processes: in a suite with a dozen datasets, one waits and the
-        others are told.
 
     Returns
     -------
@@ -106,21 +97,7 @@ def is_reachable(server: Server, notes: Path) -> bool:
     if proxy and not urllib.request.proxy_bypass(host):
         via = urllib.parse.urlsplit(proxy if "//" in proxy else f"//{proxy}")
         host, port = via.hostname or host, via.port or 80
-    note = notes / "unreachable.json"
-    try:
-        last = json.loads(note.read_text("utf-8"))
-        if last["server"] == [host, port] and 0 <= time.time() - last["time"] < REMEMBER_S:
-            return False
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    if _connects(host, port):
-        return True
-    with contextlib.suppress(OSError):
-        notes.mkdir(parents=True, exist_ok=True)
-        partial = note.with_suffix(f".{os.getpid()}")
-        partial.write_text(json.dumps({"server": [host, port], "time": time.time()}), "utf-8")
-        partial.replace(note)
-    return False
+    return _connects(host, port)
 
 
 def _connects(host: str, port: int) -> bool:

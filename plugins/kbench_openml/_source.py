@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 
 from kbench import Dataset, DatasetError, Ref, Split
+from kbench.errors import SourceUnreachable
 from kbench_openml._arff import read_arff
 from kbench_openml._server import Server, configured, is_offline, is_reachable
 from kbench_openml._table import to_dataset
-from kbench_openml._transport import Progress, UnreachableError, polite
+from kbench_openml._transport import polite
 
 GROUPS = {
     28: "digits",  # optdigits, of which scikit-learn's digits is the test part
@@ -53,8 +54,8 @@ def load(
     version: int | None = None,
     target: str | None = None,
     task_id: int | None = None,
+    openml_suite: int | str | None = None,
     ignore: Sequence[str] = (),
-    progress: Progress | None = None,
 ) -> Dataset:
     """Get a dataset from OpenML, or from the openml client's cache.
 
@@ -71,10 +72,11 @@ def load(
     task_id : int, optional
         OpenML's number of a classification task, instead of a dataset: its
         data, target and splits (``splits = "official"`` in the protocol).
+    openml_suite : int or str, optional
+        OpenML's number or alias of a suite, which stands for all its tasks and
+        is no dataset: see `expand`.
     ignore : sequence of str, optional
         Columns to leave out, beside row numbers and those OpenML ignores.
-    progress : callable, optional
-        ``progress(address, bytes so far, bytes in all or None)``.
 
     Returns
     -------
@@ -89,6 +91,9 @@ def load(
     ValueError
         The parameters do not name one dataset.
     """
+    if openml_suite is not None:
+        tasks = expand(openml_suite)  # raises where the suite cannot be had
+        raise DatasetError(f"OpenML suite {openml_suite} stands for {len(tasks)} datasets")
     _check_params(data_id, dataset, version, target, task_id)
     if isinstance(ignore, str):
         ignore = (ignore,)
@@ -97,25 +102,25 @@ def load(
     notes = server.cache / "kbench"
     offline = is_offline()
     try:
-        if not offline and not is_reachable(server, notes):
+        if not offline and not is_reachable(server):
             if not _may_be_cached(server, data_id, task_id):
-                raise UnreachableError(
+                raise SourceUnreachable(
                     f"{what}: {server.url.split('/')[2]} cannot be reached. Run again with a "
                     "network; what is in the cache needs none."
                 )
             offline = True
         elif offline and not _may_be_cached(server, data_id, task_id):
-            raise UnreachableError(
-                f"{what}: it is not in the cache, and kbench is offline (--offline or "
-                "KBENCH_OFFLINE). Run again with a network."
+            raise SourceUnreachable(
+                f"{what}: it is not in the cache, and no server may be asked (--offline, "
+                "KBENCH_OFFLINE, or none answered). Run again with a network."
             )
-        with _one_process(notes), _client(what, offline, progress) as openml:
+        with _one_process(notes), _client(what, offline) as openml:
             if task_id is not None:
                 return _load_task(openml, int(task_id), tuple(ignore), what, offline)
             if data_id is None:
                 data_id = _find(openml, str(dataset), version, what)
             return _load_data(openml, int(data_id), target, tuple(ignore), what, offline)
-    except UnreachableError:
+    except SourceUnreachable:
         if data_id == WINE and target in (None, "class") and not ignore:
             return _bundled_wine()
         raise
@@ -161,12 +166,12 @@ def expand(openml_suite: int | str | None = None, **params: Any) -> list[Ref]:
     try:
         tasks = [int(task) for task in json.loads(kept.read_text("utf-8"))["tasks"]]
     except (OSError, ValueError, KeyError, TypeError):
-        if is_offline() or not is_reachable(server, notes):
-            raise UnreachableError(
+        if is_offline() or not is_reachable(server):
+            raise SourceUnreachable(
                 f"{what}: {server.url.split('/')[2]} cannot be reached, and its list of tasks is "
                 "not in the cache. Run again with a network."
             ) from None
-        with _one_process(notes), _client(what, False, None) as openml:
+        with _one_process(notes), _client(what, False) as openml:
             with _translated(what):
                 suite = openml.study.get_suite(openml_suite)
             tasks = [int(task) for task in suite.tasks or ()]
@@ -432,7 +437,7 @@ def _splits(file: Path, dataset: Dataset, what: str) -> list[Split]:
 
 
 @contextlib.contextmanager
-def _client(what: str, offline: bool, progress: Progress | None) -> Iterator[Any]:
+def _client(what: str, offline: bool) -> Iterator[Any]:
     """Import the openml client and run a block with it, politely and quietly."""
     root = logging.getLogger()
     silent = logging.NullHandler()
@@ -440,7 +445,7 @@ def _client(what: str, offline: bool, progress: Progress | None) -> Iterator[Any
     before = os.environ.get("OPENML_SKIP_PARQUET")
     os.environ["OPENML_SKIP_PARQUET"] = "true"  # parquet copies have no checksum
     try:
-        with polite(what, offline=offline, progress=progress):
+        with polite(what, offline):
             import openml
 
             retries = openml.config.connection_n_retries

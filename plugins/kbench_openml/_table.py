@@ -15,6 +15,9 @@ from kbench_openml._transport import max_bytes
 MAX_NUMERIC_LABELS = 100
 """Different whole numbers up to which a numeric target is taken for classes."""
 
+ROWS = 4096
+"""Rows of the canonical form that are filled together."""
+
 
 @dataclass
 class Column:
@@ -79,7 +82,7 @@ def to_dataset(
     Parameters
     ----------
     table : Table
-        The columns. Their values are given free on the way.
+        The columns.
     what : str
         The dataset, for messages.
     target : str
@@ -155,22 +158,27 @@ def _dense(table: Table, features: list[int], width: int, kept: Any, what: str) 
     n = table.n_rows if kept is None else len(kept)
     _check_size(n * width * 8, what, n, width)
     X = np.zeros((n, width))
+    # some rows at a time: column by column, every value would be another page
+    for first in range(0, n, ROWS):
+        rows = slice(first, first + ROWS)
+        _fill(X[rows], [table.columns[j] for j in features], rows if kept is None else kept[rows])
+    return X
+
+
+def _fill(X: np.ndarray, columns: list[Column], rows: Any) -> None:
     start = 0
-    for j in features:
-        column = table.columns[j]
-        values = column.values if kept is None else column.values[kept]
-        column.values = None
+    for column in columns:
+        values = column.values[rows]
         if column.kind == "numeric":
             X[:, start] = values
             start += 1
             continue
-        k = len(column.categories)
         present = np.flatnonzero(values >= 0)
         X[present, start + values[present]] = 1.0
-        if len(present) < n:
-            X[values < 0, start : start + k] = np.nan
-        start += k
-    return X
+        stop = start + len(column.categories)
+        if len(present) < len(values):
+            X[values < 0, start:stop] = np.nan
+        start = stop
 
 
 def _sparse(table: Table, features: list[int], width: int, kept: Any, what: str) -> Any:

@@ -17,9 +17,11 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 from kbench import DatasetError
+from kbench.errors import SourceUnreachable
 
 CONNECT_S = 5.0
 """Seconds to connect."""
@@ -49,9 +51,23 @@ _alone = threading.RLock()
 Progress = Callable[[str, int, "int | None"], None]
 """``progress(address, bytes so far, bytes in all or None)``."""
 
+_progress: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
-class UnreachableError(DatasetError):
-    """There is no way to the server, or it must not be asked."""
+
+@contextlib.contextmanager
+def watched(progress: Progress) -> Iterator[None]:
+    """Call a function as bytes arrive, for all requests within the block.
+
+    Parameters
+    ----------
+    progress : callable
+        ``progress(address, bytes so far, bytes in all or None)``.
+    """
+    token = _progress.set(progress)
+    try:
+        yield
+    finally:
+        _progress.reset(token)
 
 
 def max_bytes() -> int:
@@ -78,9 +94,7 @@ def max_bytes() -> int:
 
 
 @contextlib.contextmanager
-def polite(
-    what: str, offline: bool = False, total_s: float | None = None, progress: Progress | None = None
-) -> Iterator[None]:
+def polite(what: str, offline: bool = False) -> Iterator[None]:
     """Make every request of the `requests` library within the block a polite one.
 
     Parameters
@@ -89,11 +103,6 @@ def polite(
         The dataset, for messages.
     offline : bool, default False
         Refuse every request.
-    total_s : float, optional
-        Seconds for all requests of the block together; `TOTAL_S` by default.
-    progress : callable, optional
-        ``progress(address, bytes so far, bytes in all or None)``, called as
-        bytes arrive.
 
     Raises
     ------
@@ -102,18 +111,18 @@ def polite(
     """
     import requests
 
-    deadline = time.monotonic() + (TOTAL_S if total_s is None else total_s)
+    deadline = time.monotonic() + TOTAL_S
 
     with _alone:  # one connection at a time
         original = requests.Session.request
 
         def request(session: Any, method: str, url: str, **options: Any) -> Any:
             if offline:
-                raise UnreachableError(
-                    f"{what}: it is not in the cache, and kbench is offline "
-                    "(--offline or KBENCH_OFFLINE). Run again with a network."
+                raise SourceUnreachable(
+                    f"{what}: it is not in the cache, and no server may be asked "
+                    "(--offline, KBENCH_OFFLINE, or none answered). Run again with a network."
                 )
-            return _ask(original, what, deadline, progress, session, method, url, options)
+            return _ask(original, what, deadline, session, method, url, options)
 
         requests.Session.request = request
         try:
@@ -122,13 +131,13 @@ def polite(
             requests.Session.request = original
 
 
-def _ask(original, what, deadline, progress, session, method, url, options) -> Any:
+def _ask(original, what, deadline, session, method, url, options) -> Any:
     """Make one request, repeated while there is hope."""
     wait = BACKOFF_S
     for trial in range(1, N_TRIES + 1):
         asked = None
         try:
-            response = _once(original, what, deadline, progress, session, method, url, options)
+            response = _once(original, what, deadline, session, method, url, options)
         except _TransientError as error:
             trouble, lasting = str(error), error.lasting
         else:
@@ -159,7 +168,7 @@ class _TransientError(Exception):
         self.lasting = lasting
 
 
-def _once(original, what, deadline, progress, session, method, url, options) -> Any:
+def _once(original, what, deadline, session, method, url, options) -> Any:
     import requests
     import urllib3
 
@@ -169,7 +178,7 @@ def _once(original, what, deadline, progress, session, method, url, options) -> 
     try:
         response = original(session, method, url, **options)
         try:
-            body = _read(response.raw, response.headers, what, url, deadline, progress)
+            body = _read(response.raw, response.headers, what, url, deadline)
         finally:
             response.close()
     except (
@@ -177,14 +186,16 @@ def _once(original, what, deadline, progress, session, method, url, options) -> 
         requests.exceptions.ProxyError,
         requests.exceptions.SSLError,
     ) as error:
-        raise UnreachableError(f"{what}: {_host(url)} cannot be reached: {_short(error)}") from None
+        raise SourceUnreachable(
+            f"{what}: {_host(url)} cannot be reached: {_short(error)}"
+        ) from None
     except requests.exceptions.ReadTimeout:
         raise _TransientError(
             f"the server sent nothing for {SILENCE_S:g} s", lasting=True
         ) from None
     except requests.exceptions.ConnectionError as error:
         if _is_refused(error):
-            raise UnreachableError(
+            raise SourceUnreachable(
                 f"{what}: {_host(url)} cannot be reached: {_short(error)}"
             ) from None
         raise _TransientError("the connection broke off") from None
@@ -202,7 +213,7 @@ def _once(original, what, deadline, progress, session, method, url, options) -> 
     return response
 
 
-def _read(raw, headers, what, url, deadline, progress) -> bytes:
+def _read(raw, headers, what, url, deadline) -> bytes:
     """Read a body as it comes, within the limits of size and time."""
     limit = ANSWER_BYTES if "/api/" in url else max_bytes()
     coding = headers.get("Content-Encoding", "identity").strip().lower()
@@ -234,7 +245,7 @@ def _read(raw, headers, what, url, deadline, progress) -> bytes:
                 f"{what}: {url} is larger than {limit / 2**20:.0f} MB when unpacked, which "
                 "kbench refuses. Set KBENCH_MAX_DATASET_MB where you trust it."
             )
-        if progress is not None:
+        if (progress := _progress.get()) is not None:
             progress(url, received, int(length) if length.isdigit() else None)
     if unpack is not None and received and not unpack.eof:
         raise _TransientError("the compressed answer is incomplete")
