@@ -4,14 +4,79 @@ M.-F. Balcan, A. Blum and S. Vempala, "Kernels as features: On kernels,
 margins, and low-dimensional mappings", Machine Learning 65 (2006).
 """
 
-from kbench import KernelSpec, hookimpl
+from importlib import import_module
+
+from kbench import DatasetSource, FeatureMap, KernelSpec, Ref, hookimpl
 from kbench.kernels import KERNELS
+
+_HOME = {
+    "BalcanF1": "_map",
+    "BalcanF2": "_map",
+    "BalcanF3": "_map",
+    "HiddenSubset": "_hidden",
+    "TensorProductMap": "_closure",
+    "TheorySizes": "_theory",
+    "concatenate": "_closure",
+    "conic": "_conic",
+    "conic_margin": "_conic",
+    "hidden_subset": "_hidden",
+    "tensor": "_closure",
+    "theory_sizes": "_theory",
+}
+__all__ = sorted(_HOME)
+
+# multiples of the median distance, as many as other maps search over
+GRID = {
+    "kernel": tuple(
+        Ref("gaussian", {"bandwidth": each})
+        for each in ("0.25*median", "0.5*median", "median", "2*median")
+    )
+}
+
+
+def approximated(fitted, X, Y):
+    """Return the Gram matrix that F2 and F3 approximate."""
+    return fitted.kernel_(X, Y)
 
 
 @hookimpl
 def kbench_kernels():
-    """List the kernels of `kbench.kernels`."""
+    """List the kernels of `kbench.kernels`, and the lower bound's."""
     return [
-        KernelSpec(name, make=f"kbench.kernels:{kernel.__name__}")
-        for name, kernel in KERNELS.items()
+        *(
+            KernelSpec(name, make=f"kbench.kernels:{kernel.__name__}")
+            for name, kernel in KERNELS.items()
+        ),
+        KernelSpec("hidden-subset", make="kbench_balcan._hidden:HiddenSubset"),
     ]
+
+
+@hookimpl
+def kbench_feature_maps():
+    """List F1, F2 and F3."""
+    return [
+        FeatureMap("balcan-f1", make="kbench_balcan._map:BalcanF1", grid=GRID),
+        FeatureMap("balcan-f2", make="kbench_balcan._map:BalcanF2", grid=GRID, kernel=approximated),
+        FeatureMap("balcan-f3", make="kbench_balcan._map:BalcanF3", grid=GRID, kernel=approximated),
+    ]
+
+
+@hookimpl
+def kbench_datasets():
+    """List the paper's synthetic problems."""
+    return [
+        DatasetSource("conic", load="kbench_balcan._conic:conic"),
+        DatasetSource("hidden-subset", load="kbench_balcan._hidden:hidden_subset"),
+    ]
+
+
+def __getattr__(name):
+    """Import what is public on first use."""
+    if name in _HOME:
+        return getattr(import_module(f"kbench_balcan.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    """List what is public."""
+    return __all__

@@ -3,17 +3,30 @@
 The classes are loaded on first use.
 """
 
-from kbench import Learner, hookimpl
+from kbench import Learner, Ref, hookimpl
 
 # Four values of C span what the maps of the suites need, from unit vectors
 # (large C) to thousands of polynomial columns (small C).
 _C = [2.0**-5, 2.0**-1, 2.0**3, 2.0**8]
 
+# As many bandwidths as the maps have: a kernel is searched as widely as they.
+_KERNELS = [
+    Ref("gaussian", {"bandwidth": each})
+    for each in ("0.25*median", "0.5*median", "median", "2*median")
+]
+
 _EXPORTS = {
+    "BalancedWinnow": "_winnow",
+    "KernelKMeans": "_kernel_kmeans",
+    "KernelPerceptron": "_kernel_perceptron",
+    "KernelRidgeClassifier": "_kernel_ridge",
+    "KernelSVM": "_kernel_svm",
+    "MultipleKernelSVM": "_mkl",
+    "CoreVectorMachine": "_core_vector_machine",
     "LinearSVM": "_linear_svm",
     "PathRidgeClassifier": "_ridge",
 }
-__all__ = ["LinearSVM", "PathRidgeClassifier"]
+__all__ = sorted(_EXPORTS)
 
 
 @hookimpl
@@ -39,6 +52,36 @@ def kbench_learners():
             grid={"alpha": [1e-3, 1e-1, 1e1, 1e3]},
             path="alpha",
             measures="kbench_learners._linear_svm:margin_error",
+        ),
+        Learner(
+            "cvm",
+            make="kbench_learners._core_vector_machine:CoreVectorMachine",
+            grid={"C": [2.0, 2.0**4, 2.0**7, 2.0**10]},
+            kernelized=True,
+        ),
+        Learner("perceptron", make="sklearn.linear_model:Perceptron"),
+        Learner(
+            "winnow",
+            make="kbench_learners._winnow:BalancedWinnow",
+            grid={"learning_rate": [0.03, 0.1, 0.3, 1.0]},
+        ),
+        Learner(
+            "kernel-svm",
+            make="kbench_learners._kernel_svm:KernelSVM",
+            grid={"kernel": _KERNELS, "C": _C},
+            kernelized=True,
+        ),
+        Learner(
+            "kernel-ridge",
+            make="kbench_learners._kernel_ridge:KernelRidgeClassifier",
+            grid={"kernel": _KERNELS, "alpha": [1e-3, 1e-1, 1e1, 1e3]},
+            kernelized=True,
+        ),
+        Learner(
+            "kernel-perceptron",
+            make="kbench_learners._kernel_perceptron:KernelPerceptron",
+            grid={"kernel": _KERNELS},
+            kernelized=True,
         ),
         Learner(
             "knn",

@@ -1,0 +1,114 @@
+"""Which points become landmarks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kbench.kernels import Kernel, Precomputed
+
+SAMPLINGS = ("uniform", "kmeans", "rpcholesky", "greedy")
+
+MAX_CANDIDATES = 20_000
+"""Rows among which the two Cholesky samplings choose, so that memory stays bounded."""
+
+
+def choose_landmarks(X, kernel: Kernel, n_landmarks: int, sampling: str, rng):
+    """Choose landmarks for a kernel.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+        Unlabelled points.
+    kernel : Kernel
+        With all its numbers set.
+    n_landmarks : int
+        How many, at most `n_samples`.
+    sampling : {"uniform", "kmeans", "rpcholesky", "greedy"}
+        See `BalcanF1`.
+    rng : numpy.random.RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    landmarks : array, CSR matrix, or what `kernel.take` keeps of them
+        At most `n_landmarks` rows: the Cholesky samplings stop where the
+        chosen ones already span all candidates.
+    rows : ndarray of int, or None
+        Where they are in `X`; None for centres of k-means.
+    """
+    if sampling == "kmeans":
+        if isinstance(kernel, Precomputed):
+            raise ValueError(
+                "sampling='kmeans' needs the inputs; "
+                "with kernel='precomputed' it must be 'uniform', 'rpcholesky' or 'greedy'"
+            )
+        return _centres(X, n_landmarks, rng), None
+    if sampling == "uniform":
+        rows = rng.choice(X.shape[0], n_landmarks, replace=False)
+    else:
+        candidates = np.arange(X.shape[0])
+        if len(candidates) > MAX_CANDIDATES:
+            candidates = np.sort(rng.choice(X.shape[0], MAX_CANDIDATES, replace=False))
+        rows = pivots(X, candidates, kernel, n_landmarks, rng if sampling == "rpcholesky" else None)
+    return kernel.take(X, rows), rows
+
+
+def _centres(X, n_landmarks: int, rng):
+    from sklearn.cluster import KMeans
+
+    means = KMeans(n_landmarks, n_init=1, random_state=rng).fit(X)
+    return means.cluster_centers_
+
+
+def pivots(X, candidates: np.ndarray, kernel: Kernel, n_pivots: int, rng=None) -> np.ndarray:
+    """Choose pivots of a partial Cholesky decomposition of the Gram matrix.
+
+    Each pivot is drawn with probability proportional to the diagonal of the
+    residual (RPCholesky, Chen, Epperly, Tropp and Webber, "Randomly pivoted
+    Cholesky", 2022, Algorithm 1), or is its largest entry.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+        Points.
+    candidates : ndarray of int, shape (n_candidates,)
+        Rows to choose among.
+    kernel : Kernel
+        Positive semidefinite; negative residuals count as zero.
+    n_pivots : int
+        How many, at most.
+    rng : numpy.random.RandomState, optional
+        Draw at random; largest entry without.
+
+    Returns
+    -------
+    ndarray of int, shape (n_chosen,)
+        Rows of `X`; fewer than `n_pivots` where the residual vanishes.
+    """
+    whole = len(candidates) == X.shape[0]
+    points = X if whole else X[candidates]
+    residual = np.array(kernel.diag(X), dtype=np.float64)[candidates]
+    negligible = len(candidates) * np.finfo(np.float64).eps * residual.max(initial=0.0)
+    factor = np.empty((n_pivots, len(candidates)))
+    chosen: list[int] = []
+    for k in range(n_pivots):
+        residual[residual <= negligible] = 0.0
+        if not residual.any():
+            break
+        if rng is None:
+            pivot = int(np.argmax(residual))
+        else:
+            pivot = int(rng.choice(len(candidates), p=residual / residual.sum()))
+        column = kernel(points, kernel.take(X, candidates[[pivot]]))[:, 0]
+        column = column - factor[:k, pivot] @ factor[:k]
+        if column[pivot] <= negligible:  # the diagonal was wrong: no kernel, or rounding
+            residual[pivot] = 0.0
+            factor[k] = 0.0
+            continue
+        factor[k] = column / np.sqrt(column[pivot])
+        residual -= factor[k] ** 2
+        residual[pivot] = 0.0
+        chosen.append(pivot)
+    if not chosen:
+        raise ValueError(f"kernel={kernel!r} has k(x, x) <= 0 for every x; nothing can be spanned")
+    return candidates[chosen]

@@ -1,0 +1,485 @@
+"""The maps F1, F2 and F3 as scikit-learn transformers."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kbench.kernels import Precomputed, resolve_kernel
+from kbench_balcan._basis import orthonormal_basis
+from kbench_balcan._landmarks import SAMPLINGS, choose_landmarks
+from kbench_balcan._theory import theory_sizes
+
+DEFAULT_LANDMARKS = 100
+CHUNK_ENTRIES = 2**18
+"""Entries of the Gram matrix that exist at one time during a transform (2 MiB)."""
+
+
+class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What the three maps share: landmarks, and a transform in chunks of rows."""
+
+    _mapping: str
+
+    def fit(self, X, y=None):
+        """Draw landmarks and compute what the map needs of them.
+
+        Parameters
+        ----------
+        X : array or CSR matrix, shape (n_samples, n_features)
+            Unlabelled points; with ``kernel="precomputed"`` their Gram matrix,
+            shape (n_samples, n_samples).
+        y : ignored
+            The map is unsupervised.
+
+        Returns
+        -------
+        self
+            The fitted map.
+        """
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        kernel = resolve_kernel(self.kernel)
+        if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"X has shape {X.shape}; with kernel='precomputed' it must be square, "
+                "the Gram matrix of the unlabelled points"
+            )
+        if self.sampling not in SAMPLINGS:
+            raise ValueError(
+                f"sampling={self.sampling!r}: it must be one of {', '.join(map(repr, SAMPLINGS))}"
+            )
+        rng = check_random_state(self.random_state)
+        n_landmarks = self._n_landmarks(X.shape[0])
+        self.kernel_ = kernel.resolve(X)
+        self.landmarks_, self.landmark_rows_ = choose_landmarks(
+            X, self.kernel_, n_landmarks, self.sampling, rng
+        )
+        self.n_landmarks_ = self.landmarks_.shape[0]
+        self._fit_components(X, rng)
+        return self
+
+    def _n_landmarks(self, n_samples: int) -> int:
+        asked = self.n_landmarks
+        if asked is None:
+            return min(DEFAULT_LANDMARKS, n_samples)
+        why = ""
+        if isinstance(asked, str) and asked == "theory":
+            asked = self._theory().n_landmarks
+            why = (
+                f"'theory': margin={self.margin}, epsilon={self.epsilon} and "
+                f"delta={self.delta} ask for "
+            )
+        elif not isinstance(asked, Integral) or isinstance(asked, bool) or asked < 1:
+            raise ValueError(
+                f"n_landmarks={asked!r}: it must be an integer of at least 1, 'theory' or None"
+            )
+        if asked > n_samples:
+            raise ValueError(
+                f"n_landmarks={why}{asked} landmarks, but there are only n_samples = {n_samples} "
+                "points to draw them from"
+            )
+        return int(asked)
+
+    def _theory(self):
+        for name in ("margin", "epsilon", "delta", "alpha", "radius"):
+            value = getattr(self, name)
+            if not isinstance(value, Real):
+                raise ValueError(f"{name}={value!r}: n_landmarks='theory' needs a number")
+        return theory_sizes(
+            self.margin,
+            self.epsilon,
+            self.delta,
+            mapping=self._mapping,
+            alpha=self.alpha,
+            radius=self.radius,
+        )
+
+    def _fit_components(self, X, rng) -> None:
+        self.n_components_ = self.n_landmarks_
+
+    def transform(self, X):
+        """Map points to features.
+
+        The Gram matrix with the landmarks is computed a few rows at a time:
+        beyond the output, memory is bounded.
+
+        Parameters
+        ----------
+        X : array or CSR matrix, shape (n_samples, n_features)
+            Points; with ``kernel="precomputed"`` their similarities to the
+            points of ``fit``, shape (n_samples, n_fitted).
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_components_)
+            Features, float64 (float32 for float32 inputs).
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        features = np.empty((X.shape[0], self.n_components_), dtype=X.dtype)
+        landmarks, components = self._parts(X.dtype)
+        step = max(1, CHUNK_ENTRIES // self.n_landmarks_)
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, start + step)
+            K = self.kernel_(X[rows], landmarks)
+            if components is None:
+                features[rows] = K
+            else:
+                np.matmul(K, components, out=features[rows])
+        return features
+
+    def _parts(self, dtype):
+        """Landmarks that matter, and their coefficients in the output's type."""
+        return self.landmarks_, None
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        precomputed = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
+        tags.input_tags.pairwise = precomputed
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class BalcanF1(_BalcanMap):
+    """Similarities to landmarks, ``F1(x) = (k(x, x_1), ..., k(x, x_d))``.
+
+    If a problem has a separator with margin gamma in the kernel's space, then
+    F1 with ``8/epsilon (1/gamma^2 + ln(1/delta))`` random landmarks makes it
+    linearly separable with error epsilon, with probability 1 - delta; the
+    margin may be lost [1]_. It works with any similarity function, positive
+    semidefinite or not [2]_.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default "gaussian"
+        Name of a kernel, kernel object, or function ``k(X, Y)``;
+        "precomputed" for Gram matrices.
+    n_landmarks : int, "theory" or None, default None
+        How many landmarks, at most the number of points; None for 100, or all
+        points where there are fewer. "theory" computes it from `margin`,
+        `epsilon` and `delta`.
+    sampling : {"uniform", "kmeans", "rpcholesky", "greedy"}, default "uniform"
+        Landmarks are random points (the paper's), centres of k-means, pivots
+        of a randomly pivoted Cholesky decomposition, or of one that always
+        takes the largest residual. The last two choose among at most 20,000
+        random points and may find fewer landmarks that span all.
+    margin : float, optional
+        Margin gamma that is believed to exist, for "theory".
+    epsilon, delta : float, default 0.1
+        Error and failure probability of "theory", in (0, 1).
+    alpha : float, default 0.0
+        Share of the distribution without that margin (section 4.1): changes
+        what "theory" promises, not the sizes.
+    radius : float, default 1.0
+        Bound on ``||phi(x)||`` for separators off the origin (section 4.1).
+    random_state : int, RandomState or None, default None
+        Determines the landmarks.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel, its bandwidth set.
+    landmarks_ : ndarray or CSR matrix, shape (n_landmarks_, n_features_in_)
+        The landmarks (their row numbers with a precomputed kernel).
+    landmark_rows_ : ndarray of int, shape (n_landmarks_,), or None
+        Rows of the fitted `X`; None for centres of k-means.
+    n_landmarks_, n_components_ : int
+        Number of landmarks and of features.
+
+    References
+    ----------
+    .. [1] M.-F. Balcan, A. Blum and S. Vempala, "Kernels as features: On
+       kernels, margins, and low-dimensional mappings", Machine Learning 65
+       (2006), Corollary 1.
+    .. [2] M.-F. Balcan, A. Blum and N. Srebro, "A theory of learning with
+       similarity functions", Machine Learning 72 (2008).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kbench.kernels import Gaussian
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> BalcanF1(Gaussian(bandwidth=1.0), n_landmarks=2, random_state=0).fit_transform(X).round(3)
+    array([[0.135, 0.607],
+           [0.607, 1.   ],
+           [1.   , 0.607]])
+    """
+
+    _mapping = "f1"
+
+    def __init__(
+        self,
+        kernel="gaussian",
+        *,
+        n_landmarks=None,
+        sampling="uniform",
+        margin=None,
+        epsilon=0.1,
+        delta=0.1,
+        alpha=0.0,
+        radius=1.0,
+        random_state=None,
+    ):
+        self.kernel = kernel
+        self.n_landmarks = n_landmarks
+        self.sampling = sampling
+        self.margin = margin
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.radius = radius
+        self.random_state = random_state
+
+
+class BalcanF2(_BalcanMap):
+    """Orthogonal projection onto the span of the landmarks' images.
+
+    ``F2(x) = F1(x) U^-1`` with ``K(S, S) = U^T U`` for the landmarks S: inner
+    products of features are those of the projections of phi(x), and a margin
+    gamma becomes gamma/2 [1]_. Where the Gram matrix of the landmarks is
+    rank deficient, U is that of the landmarks that are linearly independent
+    (Cholesky decomposition with complete pivoting). Of a similarity that is
+    not positive semidefinite the negative eigenvalues are clipped, with a
+    warning. Up to a rotation, F2 with uniform landmarks is the Nystroem map.
+
+    Parameters
+    ----------
+    kernel, n_landmarks, sampling, margin, epsilon, delta, alpha, radius, random_state
+        As in `BalcanF1`.
+    basis : {"triangular", "eigen"}, default "triangular"
+        The paper's U^-1, or principal directions of the landmarks, the
+        largest first. A rotation of one another, which matters to learners
+        that are not rotation invariant, such as Winnow.
+    rank_tolerance : float, optional
+        A pivot (an eigenvalue, for "eigen") up to this share of the largest
+        counts as zero; by default ``n_landmarks * eps`` of the input's type.
+
+    Attributes
+    ----------
+    kernel_, landmarks_, landmark_rows_, n_landmarks_
+        As in `BalcanF1`.
+    components_ : ndarray, shape (n_landmarks_, n_components_)
+        ``F2(x) = F1(x) @ components_``.
+    n_components_ : int
+        Number of features, the numerical rank.
+    clipped_ : float
+        Share of the absolute eigenvalues that was negative.
+
+    References
+    ----------
+    .. [1] M.-F. Balcan, A. Blum and S. Vempala, "Kernels as features: On
+       kernels, margins, and low-dimensional mappings", Machine Learning 65
+       (2006), Theorem 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kbench.kernels import Polynomial
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> Z = BalcanF2(Polynomial(degree=2), n_landmarks=10, random_state=0).fit_transform(X)
+    >>> Z.shape, bool(np.allclose(Z @ Z.T, Polynomial(degree=2)(X)))
+    ((50, 6), True)
+    """
+
+    _mapping = "f2"
+
+    def __init__(
+        self,
+        kernel="gaussian",
+        *,
+        n_landmarks=None,
+        sampling="uniform",
+        basis="triangular",
+        rank_tolerance=None,
+        margin=None,
+        epsilon=0.1,
+        delta=0.1,
+        alpha=0.0,
+        radius=1.0,
+        random_state=None,
+    ):
+        self.kernel = kernel
+        self.n_landmarks = n_landmarks
+        self.sampling = sampling
+        self.basis = basis
+        self.rank_tolerance = rank_tolerance
+        self.margin = margin
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.radius = radius
+        self.random_state = random_state
+
+    def _fit_components(self, X, rng) -> None:
+        if self.basis not in ("triangular", "eigen"):
+            raise ValueError(f"basis={self.basis!r}: it must be 'triangular' or 'eigen'")
+        tolerance = self.rank_tolerance
+        if tolerance is None:
+            tolerance = self.n_landmarks_ * float(np.finfo(X.dtype).eps)
+        elif not isinstance(tolerance, Real) or not 0 <= tolerance < 1:
+            raise ValueError(f"rank_tolerance={tolerance!r}: it must be in [0, 1), or None")
+        K = self._landmark_gram(X)
+        asymmetry = float(np.abs(K - K.T).max())
+        if asymmetry > 1e-6 * np.abs(K).max():
+            warnings.warn(
+                f"kernel={self.kernel_!r} is not symmetric (|k(x, z) - k(z, x)| up to "
+                f"{asymmetry:.3g}); the mean of both is used between landmarks",
+                UserWarning,
+                stacklevel=3,
+            )
+        found = orthonormal_basis((K + K.T) / 2, self.basis, float(tolerance))
+        if not found.components.shape[1]:
+            raise ValueError(
+                f"kernel={self.kernel_!r} has no positive eigenvalue on the landmarks; "
+                "there is nothing to project onto"
+            )
+        if found.clipped:
+            warnings.warn(
+                f"kernel={self.kernel_!r} is not positive semidefinite on the landmarks: "
+                f"negative eigenvalues, {found.clipped:.2%} of the sum of absolute ones, "
+                "were clipped to 0",
+                UserWarning,
+                stacklevel=3,
+            )
+        self.clipped_ = found.clipped
+        self.components_ = found.components
+        self.n_components_ = found.components.shape[1]
+
+    def _landmark_gram(self, X) -> np.ndarray:
+        if isinstance(self.kernel_, Precomputed):
+            K = self.kernel_(X[self.landmarks_], self.landmarks_)
+        else:
+            # in double precision, whatever the inputs are: it is inverted
+            K = self.kernel_(self.landmarks_.astype(np.float64))
+        return K.astype(np.float64)
+
+    def _parts(self, dtype):
+        # landmarks that depend on others have no weight: leave them out
+        used = np.flatnonzero(self.components_.any(axis=1))
+        if len(used) == self.n_landmarks_:
+            return self.landmarks_, self.components_.astype(dtype, copy=False)
+        return self.landmarks_[used], self.components_[used].astype(dtype, copy=False)
+
+
+class BalcanF3(BalcanF2):
+    """F2 followed by a random projection, ``F3(x) = F2(x) A / sqrt(n_components)``.
+
+    A Johnson-Lindenstrauss projection keeps a margin gamma of the kernel's
+    space at gamma/4 in a number of features that grows only with
+    ``ln(1/epsilon)`` [1]_.
+
+    Parameters
+    ----------
+    kernel, n_landmarks, sampling, margin, epsilon, delta, alpha, radius, random_state
+        As in `BalcanF1`.
+    n_components : int, "theory" or None, default None
+        Number of features. "theory" computes it; None for half of the
+        landmarks, or theory's number where `n_landmarks` is "theory". With no
+        fewer than F2 has, there is nothing to gain: F2 is returned, with a
+        warning.
+    projection : {"gaussian", "rademacher"}, default "gaussian"
+        Entries of A: standard normal, or -1 and 1 with equal probability.
+    basis, rank_tolerance
+        As in `BalcanF2`.
+
+    Attributes
+    ----------
+    kernel_, landmarks_, landmark_rows_, n_landmarks_, clipped_
+        As in `BalcanF2`.
+    components_ : ndarray, shape (n_landmarks_, n_components_)
+        ``F3(x) = F1(x) @ components_``.
+    n_components_ : int
+        Number of features.
+
+    References
+    ----------
+    .. [1] M.-F. Balcan, A. Blum and S. Vempala, "Kernels as features: On
+       kernels, margins, and low-dimensional mappings", Machine Learning 65
+       (2006), Theorems 2 and 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> BalcanF3("gaussian", n_landmarks=30, n_components=8, random_state=0).fit_transform(X).shape
+    (50, 8)
+    """
+
+    _mapping = "f3"
+
+    def __init__(
+        self,
+        kernel="gaussian",
+        *,
+        n_landmarks=None,
+        n_components=None,
+        projection="gaussian",
+        sampling="uniform",
+        basis="triangular",
+        rank_tolerance=None,
+        margin=None,
+        epsilon=0.1,
+        delta=0.1,
+        alpha=0.0,
+        radius=1.0,
+        random_state=None,
+    ):
+        self.kernel = kernel
+        self.n_landmarks = n_landmarks
+        self.n_components = n_components
+        self.projection = projection
+        self.sampling = sampling
+        self.basis = basis
+        self.rank_tolerance = rank_tolerance
+        self.margin = margin
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.radius = radius
+        self.random_state = random_state
+
+    def _fit_components(self, X, rng) -> None:
+        if self.projection not in ("gaussian", "rademacher"):
+            raise ValueError(
+                f"projection={self.projection!r}: it must be 'gaussian' or 'rademacher'"
+            )
+        asked = self._n_components()
+        super()._fit_components(X, rng)
+        if asked >= self.n_components_:
+            if self.n_components is not None or self.n_landmarks == "theory":
+                warnings.warn(
+                    f"n_components={asked} is not below the {self.n_components_} features of F2; "
+                    "F2 is returned, without a random projection",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            return
+        shape = (self.n_components_, asked)
+        if self.projection == "gaussian":
+            A = rng.standard_normal(shape)
+        else:
+            A = rng.choice([-1.0, 1.0], shape)
+        self.components_ = self.components_ @ (A / np.sqrt(asked))
+        self.n_components_ = asked
+
+    def _n_components(self) -> int:
+        asked = self.n_components
+        by_theory = isinstance(asked, str) and asked == "theory"
+        if by_theory or (asked is None and self.n_landmarks == "theory"):
+            return self._theory().n_components
+        if asked is None:
+            return max(1, self.n_landmarks_ // 2)
+        if not isinstance(asked, Integral) or isinstance(asked, bool) or asked < 1:
+            raise ValueError(
+                f"n_components={asked!r}: it must be an integer of at least 1, 'theory' or None"
+            )
+        return int(asked)

@@ -1,0 +1,252 @@
+"""Balanced Winnow: multiplicative updates for linear separators."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import normalize
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kbench_learners._reduction import binary_problems, chosen_classes, class_scores, encoded
+
+NORMS = ("l2", "l1", "max")
+_LARGEST_EXPONENT = 300.0  # caps a weight at 1e130, far from overflow
+_BLOCK = 4096
+
+
+def winnow_epochs(X, signs, learning_rate, n_epochs, order_of):
+    """Run Balanced Winnow over the rows.
+
+    The weights are ``u = exp(learning_rate a)`` and
+    ``v = exp(-learning_rate a)``, where `a` is the sum of ``signs[i] X[i]``
+    over the mistakes, so that ``u - v = 2 sinh(learning_rate a)``: only `a`
+    is kept. Rows between two mistakes are predicted together; the result is
+    that of one row after the other.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n_samples, n_features)
+        Rows.
+    signs : ndarray, shape (n_samples,)
+        1.0 or -1.0. A margin of 0 predicts 1.
+    learning_rate : float
+        Positive.
+    n_epochs : int
+        Passes over the rows; fewer where one makes no mistake.
+    order_of : callable
+        ``order_of(epoch)`` is the order of the rows in that pass.
+
+    Returns
+    -------
+    last, average : ndarray, shape (n_features,)
+        ``(u - v) / 2`` in the end, and averaged over all predictions.
+    mistakes : list of int
+        Mistakes of each pass that was run.
+    """
+    a = np.zeros(X.shape[1])
+    w = np.zeros(X.shape[1])
+    total = np.zeros(X.shape[1])
+    mistakes = []
+    window = 64
+    for epoch in range(n_epochs):
+        order = order_of(epoch)
+        count = 0
+        for begin in range(0, len(order), _BLOCK):
+            rows = order[begin : begin + _BLOCK]
+            block_signs = signs[rows]
+            block = X[rows] * block_signs[:, None]
+            # a zero margin is right for positive rows only
+            wrong_at_zero = block_signs < 0
+            start = 0
+            while start < len(block):
+                stop = start + window
+                margins = block[start:stop] @ w
+                wrong = margins < 0
+                wrong |= (margins == 0) & wrong_at_zero[start:stop]
+                first = int(wrong.argmax())
+                if not wrong[first]:
+                    total += len(margins) * w
+                    start = stop
+                    window = min(2 * window, _BLOCK)
+                    continue
+                total += (first + 1) * w
+                start += first + 1
+                window = max(8, 2 * (first + 1))
+                count += 1
+                a += block[start - 1]
+                np.multiply(a, learning_rate, out=w)
+                np.sinh(w.clip(-_LARGEST_EXPONENT, _LARGEST_EXPONENT, out=w), out=w)
+        mistakes.append(count)
+        if not count:
+            break
+    return w, total / (len(X) * len(mistakes)), mistakes
+
+
+class BalancedWinnow(ClassifierMixin, BaseEstimator):
+    """Balanced Winnow: two weight vectors with multiplicative updates.
+
+    Predicts the sign of ``(u - v) . x``. On a mistake with sign s,
+    ``u_j *= exp(learning_rate s x_j)`` and ``v_j *= exp(-learning_rate s x_j)``
+    [1]_ [2]_. Mistakes grow with the logarithm of the number of features where
+    few of them matter. It is not rotation invariant: the basis of the features
+    counts.
+
+    Parameters
+    ----------
+    learning_rate : float, default 0.1
+        Positive.
+    n_epochs : int, default 20
+        Passes over the training rows; it stops after one without mistake.
+    averaged : bool, default True
+        Predict with the average of the weights over all steps, an
+        online-to-batch conversion, instead of the last ones.
+    norm : {"l2", "l1", "max"} or None, default "l2"
+        Norm to which rows are scaled, in ``fit`` and ``predict``; None to
+        leave them.
+    fit_intercept : bool, default True
+        Append a constant feature 1 to the scaled rows.
+    multiclass : {"ovr", "ovo"}, default "ovr"
+        One classifier for each class against the rest, or for each pair of
+        classes, which vote.
+    shuffle : bool, default True
+        Go through the rows in a new random order in each pass.
+    random_state : int, RandomState or None, default None
+        Determines the orders.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (n_classes,)
+        Labels.
+    coef_ : ndarray, shape (n_problems, n_features_in_)
+        ``(u - v) / 2`` for the scaled rows. One problem for two classes; of a
+        pair of classes the first is positive.
+    intercept_ : ndarray, shape (n_problems,)
+        Coefficient of the constant feature; 0 without.
+    n_mistakes_ : ndarray of int, shape (n_problems,)
+        Mistakes during training.
+    n_epochs_ : int
+        Passes that were run, the most of any problem.
+
+    References
+    ----------
+    .. [1] N. Littlestone, "Learning quickly when irrelevant attributes
+       abound: A new linear-threshold algorithm", Machine Learning 2 (1988).
+    .. [2] Z. Nevo and R. El-Yaniv, "On online learning of decision lists",
+       JMLR 3 (2003).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 0.2], [0.9, 0.1], [0.1, 1.0], [0.2, 0.8]])
+    >>> BalancedWinnow(random_state=0).fit(X, ["a", "a", "b", "b"]).predict([[1.0, 0.0]])
+    array(['a'], dtype='<U1')
+    """
+
+    def __init__(
+        self,
+        learning_rate=0.1,
+        n_epochs=20,
+        averaged=True,
+        norm="l2",
+        fit_intercept=True,
+        multiclass="ovr",
+        shuffle=True,
+        random_state=None,
+    ):
+        self.learning_rate = learning_rate
+        self.n_epochs = n_epochs
+        self.averaged = averaged
+        self.norm = norm
+        self.fit_intercept = fit_intercept
+        self.multiclass = multiclass
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Learn from labelled rows.
+
+        Parameters
+        ----------
+        X : array, shape (n_samples, n_features)
+            Inputs.
+        y : array, shape (n_samples,)
+            Labels of at least two classes.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        if not isinstance(self.learning_rate, Real) or not 0 < self.learning_rate < np.inf:
+            raise ValueError(
+                f"learning_rate={self.learning_rate!r}: it must be a positive finite number"
+            )
+        if not isinstance(self.n_epochs, Integral) or self.n_epochs < 1:
+            raise ValueError(f"n_epochs={self.n_epochs!r}: it must be an integer of at least 1")
+        if self.norm is not None and self.norm not in NORMS:
+            raise ValueError(f"norm={self.norm!r}: it must be 'l2', 'l1', 'max' or None")
+        self.classes_, codes = encoded(y, type(self).__name__)
+        rng = check_random_state(self.random_state)
+        X = self._scaled(X)
+        fitted = []
+        for rows, signs in binary_problems(codes, len(self.classes_), self.multiclass):
+            n = len(rows)
+            fitted.append(
+                winnow_epochs(
+                    X if n == len(X) else X[rows],
+                    signs,
+                    float(self.learning_rate),
+                    self.n_epochs,
+                    lambda _, n=n: rng.permutation(n) if self.shuffle else np.arange(n),
+                )
+            )
+        weights = np.array([average if self.averaged else last for last, average, _ in fitted])
+        self.coef_ = weights[:, : self.n_features_in_]
+        self.intercept_ = weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
+        self.n_mistakes_ = np.array([sum(mistakes) for *_, mistakes in fitted])
+        self.n_epochs_ = max(len(mistakes) for *_, mistakes in fitted)
+        return self
+
+    def _scaled(self, X):
+        if self.norm is not None:
+            X = normalize(X, norm=self.norm)
+        return np.hstack([X, np.ones((len(X), 1))]) if self.fit_intercept else X
+
+    def decision_function(self, X):
+        """Score rows; positive for the second of two classes.
+
+        Parameters
+        ----------
+        X : array, shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,), or (n_samples, n_classes) for more than two
+            Scores.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        if self.norm is not None:
+            X = normalize(X, norm=self.norm)
+        margins = X @ self.coef_.T + self.intercept_
+        return class_scores(margins, len(self.classes_), self.multiclass)
+
+    def predict(self, X):
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array, shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,)
+            Labels.
+        """
+        return chosen_classes(self.decision_function(X), self.classes_)
