@@ -1,0 +1,225 @@
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
+from sklearn.svm import SVC, LinearSVC
+
+from kbench import Dataset, DatasetError, Protocol
+from kbench.evaluation import Method, evaluate, gram_error, stored_numbers, timed
+from kbench.search import Component
+from kbench.splits import split
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return Dataset("iris", X, y)
+
+
+PLAIN = Method(Component(FunctionTransformer), Component(LogisticRegression))
+
+
+def test_scores_are_those_of_scikit_learn_on_the_same_rows(iris):
+    found = evaluate(iris, 1, PLAIN, Protocol())
+    rows = split(iris, Protocol(), 1)
+    scaler = MinMaxScaler(clip=True).fit(iris.X[rows.train])
+    peer = LogisticRegression().fit(scaler.transform(iris.X[rows.train]), iris.y[rows.train])
+    X_test, y_test = scaler.transform(iris.X[rows.test]), iris.y[rows.test]
+    predicted = peer.predict(X_test)
+    np.testing.assert_array_equal(found.predictions, predicted)
+    expected = {
+        "accuracy": accuracy_score(y_test, predicted),
+        "balanced_accuracy": balanced_accuracy_score(y_test, predicted),
+        "log_loss": log_loss(y_test, peer.predict_proba(X_test)),
+        "n_train": 120,
+        "n_test": 30,
+    }
+    for name, value in expected.items():
+        assert found.measures[name] == pytest.approx(value, rel=1e-9), name
+    assert found.details["split_hash"] == rows.digest
+
+
+def test_the_same_call_gives_the_same_numbers(iris):
+    method = Method(
+        Component(Nystroem, {"n_components": 20}, {"gamma": (0.1, 1.0)}),
+        Component(LinearSVC, {"dual": True}, {"C": (1.0, 10.0)}),
+    )
+    one, other = (evaluate(iris, 0, method, Protocol()) for _ in range(2))
+    timeless = [
+        {k: v for k, v in each.measures.items() if not k.endswith("_s")} for each in (one, other)
+    ]
+    assert timeless[0] == timeless[1]
+    assert one.details == other.details
+
+
+def test_adding_a_candidate_changes_no_number_of_the_others(iris):
+    def scores(cs):
+        method = Method(
+            Component(Nystroem, {"n_components": 9}), Component(LinearSVC, {}, {"C": cs})
+        )
+        rows = evaluate(iris, 0, method, Protocol()).details["search"]
+        return {row["learner.C"]: row["accuracies"] for row in rows}
+
+    few, many = scores((1.0, 10.0)), scores((0.5, 1.0, 10.0))
+    assert all(many[c] == few[c] for c in few)
+
+
+class Slow(ClassifierMixin, BaseEstimator):
+    """Takes a known time for each step."""
+
+    def __init__(self, fit_s=0.0, predict_s=0.0, candidate=0):
+        self.fit_s = fit_s
+        self.predict_s = predict_s
+        self.candidate = candidate
+
+    def fit(self, X, y):
+        time.sleep(self.fit_s)
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        time.sleep(self.predict_s)
+        return np.zeros(len(X), dtype=int)
+
+
+def test_times_are_apart_and_the_search_is_in_none_of_them(iris):
+    learner = Component(Slow, {"fit_s": 0.06, "predict_s": 0.05}, {"candidate": (0, 1)})
+    found = evaluate(iris, 0, Method(Component(FunctionTransformer), learner), Protocol()).measures
+    # two candidates in three folds
+    assert found["search_time_s"] >= 6 * 0.11
+    assert 0.06 <= found["learner_fit_time_s"] < 6 * 0.06
+    assert 0.05 <= found["predict_time_s"] < 6 * 0.05
+    parts = ("map_fit_time_s", "map_transform_time_s", "learner_fit_time_s")
+    assert found["fit_time_s"] == pytest.approx(sum(found[name] for name in parts))
+    # sleeping is wall clock, not CPU
+    assert found["fit_time_cpu_s"] < 0.06
+
+
+def test_a_short_step_is_repeated_and_a_long_one_is_not():
+    calls = []
+    found = timed(lambda: calls.append(1))
+    assert len(calls) == 5
+    assert found.wall < 0.05
+    calls.clear()
+    timed(lambda: (calls.append(1), time.sleep(0.06)))
+    assert len(calls) == 1
+
+
+def test_a_fit_that_did_not_converge_is_said_so(iris):
+    learner = Component(LogisticRegression, {"max_iter": 1})
+    found = evaluate(iris, 0, Method(Component(FunctionTransformer), learner), Protocol())
+    assert found.measures["converged"] == 0.0
+    assert any("converge" in note for note in found.details["notes"])
+    assert evaluate(iris, 0, PLAIN, Protocol()).measures["converged"] == 1.0
+
+
+def test_missing_values_follow_the_protocol():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    X[::7, 1] = np.nan
+    data = Dataset("holes", X, (X[:, 0] > 0).astype(int))
+    with pytest.raises(DatasetError, match="missing values in x1"):
+        evaluate(data, 0, PLAIN, Protocol())
+    dropped = evaluate(data, 0, PLAIN, Protocol(missing="drop_rows")).measures
+    assert dropped["n_train"] + dropped["n_test"] == 60 - 9
+    imputed = evaluate(data, 0, PLAIN, Protocol(missing="impute")).measures
+    assert imputed["n_train"] + imputed["n_test"] == 60
+    assert imputed["accuracy"] > 0.8
+
+
+def test_rows_seen_in_training_are_counted_and_scored_apart():
+    X = np.repeat(np.arange(10.0), 10)[:, None]
+    data = Dataset("copies", X, np.tile([0, 1], 50))
+    found = evaluate(data, 0, PLAIN, Protocol()).measures
+    assert found["seen_rows"] == 1.0
+    assert "accuracy_unseen" not in found
+    X = np.arange(100.0)[:, None]
+    found = evaluate(Dataset("unique", X, np.tile([0, 1], 50)), 0, PLAIN, Protocol()).measures
+    assert found["seen_rows"] == 0.0
+    assert found["accuracy_unseen"] == found["accuracy"]
+
+
+def test_a_class_absent_from_training_is_noted():
+    y = np.array([0, 1] * 10 + [2])
+    data = Dataset("rare", np.arange(21.0)[:, None], y, target_names=["a", "b", "once"])
+    notes = [evaluate(data, i, PLAIN, Protocol()).details["notes"] for i in range(5)]
+    assert all("fewer than 5 rows of class once" in each for each in notes)
+    assert sum("no training row of class once, which is in the test part" in n for n in notes) == 1
+
+
+def test_a_gram_matrix_is_scored_like_the_data_behind_it(iris):
+    K = rbf_kernel(iris.X, gamma=0.5)
+    gram = Dataset("gram", K, iris.y, checksum=iris.checksum, pairwise=True)
+    identity = Component(FunctionTransformer)
+    ours = evaluate(
+        gram, 0, Method(identity, Component(SVC, {"kernel": "precomputed"})), Protocol()
+    )
+    peer = evaluate(
+        iris, 0, Method(identity, Component(SVC, {"gamma": 0.5})), Protocol(preprocess=("none",))
+    )
+    np.testing.assert_array_equal(ours.predictions, peer.predictions)
+
+
+def test_sparse_data_stay_sparse(iris):
+    X = scipy.sparse.csr_matrix(np.where(iris.X > 2, iris.X, 0))
+    seen = []
+    look = Component(
+        FunctionTransformer, {"func": lambda X: seen.append(X) or X, "accept_sparse": True}
+    )
+    found = evaluate(Dataset("s", X, iris.y), 0, Method(look, Component(LinearSVC)), Protocol())
+    assert all(scipy.sparse.issparse(each) for each in seen)
+    assert 0 < found.measures["nnz_per_row"] < 4
+
+
+def test_measures_of_plugins_are_taken_on_the_test_part(iris):
+    method = Method(
+        Component(FunctionTransformer),
+        Component(LogisticRegression),
+        map_measures=lambda fitted, X, y: {"rows_of_map": len(X)},
+        learner_measures=lambda fitted, X, y: {"hits": float((fitted.predict(X) == y).mean())},
+    )
+    found = evaluate(iris, 0, method, Protocol()).measures
+    assert found["rows_of_map"] == 30
+    assert found["hits"] == found["accuracy"]
+
+
+def test_the_gram_error_of_an_exact_map_is_zero_and_of_a_constant_one(iris):
+    kernel = lambda fitted, X, Y: X @ Y.T  # noqa: E731
+    X = MinMaxScaler().fit_transform(iris.X)
+    exact = gram_error(kernel, FunctionTransformer().fit(X), X)
+    assert exact["gram_error_frobenius"] == pytest.approx(0, abs=1e-12)
+    assert exact["gram_error_spectral"] == pytest.approx(0, abs=1e-12)
+    nothing = gram_error(kernel, FunctionTransformer(lambda X: 0 * X).fit(X), X)
+    assert nothing["gram_error_frobenius"] == pytest.approx(1)
+    assert nothing["gram_error_spectral"] == pytest.approx(1)
+    assert exact["effective_dimension"] < 4
+
+
+def test_stored_numbers_counts_arrays_once_and_sparse_ones_by_their_values():
+    class Model:
+        pass
+
+    model = Model()
+    model.a = np.zeros((3, 4))
+    model.again = model.a
+    model.parts = [np.zeros(5), {"x": scipy.sparse.eye(7, format="csr")}]
+    model.itself = model
+    assert stored_numbers([model]) == 12 + 5 + 7
+
+
+def test_the_majority_class_has_the_accuracy_of_its_share():
+    y = np.array([0] * 70 + [1] * 30)
+    data = Dataset("skewed", np.arange(100.0)[:, None], y)
+    method = Method(Component(FunctionTransformer), Component(DummyClassifier))
+    found = evaluate(data, 0, method, Protocol()).measures
+    assert found["accuracy"] == pytest.approx(0.7)
+    assert found["balanced_accuracy"] == pytest.approx(0.5)

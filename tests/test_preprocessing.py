@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from kbench import Dataset, DatasetError
+from kbench.preprocessing import Imputer, Preprocessing, missing_rows, refuse_missing
+
+matrices = arrays(np.float64, (6, 3), elements=st.floats(-1e6, 1e6))
+
+
+@given(matrices, matrices)
+def test_minmax_puts_training_and_test_rows_into_the_unit_cube(X, X_test):
+    steps = Preprocessing("minmax").fit(X)
+    for each in (X, X_test):
+        inside = steps.transform(each)
+        assert inside.min() >= 0
+        assert inside.max() <= 1
+
+
+@given(matrices, matrices)
+def test_unit_ball_keeps_directions_and_bounds_norms(X, X_test):
+    steps = Preprocessing("unit_ball").fit(X)
+    for each in (X, X_test):
+        norms = np.linalg.norm(steps.transform(each), axis=1)
+        assert norms.max() <= 1 + 1e-12
+    # training rows are scaled by one number, so that their geometry stays
+    Z = steps.transform(X)
+    np.testing.assert_allclose(Z * np.linalg.norm(X, axis=1).max(), X, rtol=1e-9, atol=1e-9)
+
+
+def test_a_map_that_needs_the_unit_ball_gets_it_after_minmax():
+    X = np.array([[0.0, 0.0], [10.0, 10.0]])
+    steps = Preprocessing("minmax", requires="unit_ball").fit(X)
+    np.testing.assert_allclose(np.linalg.norm(steps.transform(X), axis=1), [0, 1])
+
+
+@pytest.mark.parametrize("step", ["standard", "none", "unit_ball"])
+def test_a_map_that_needs_nonnegative_inputs_gets_them(step):
+    X = np.array([[-3.0, 1.0], [2.0, -5.0], [0.0, 0.0]])
+    assert Preprocessing(step, requires="nonnegative").fit(X).transform(X).min() >= 0
+
+
+@pytest.mark.parametrize("step", ["minmax", "standard", "unit_ball", "none"])
+def test_sparse_input_stays_sparse_and_its_zeros_zeros(step):
+    X = scipy.sparse.random_array((20, 5), density=0.3, rng=0, format="csr")
+    Z = Preprocessing(step).fit(X).transform(X)
+    assert scipy.sparse.issparse(Z)
+    assert Z.nnz == X.nnz
+
+
+def test_statistics_come_from_the_fitted_rows_only():
+    X = np.array([[0.0], [1.0]])
+    steps = Preprocessing("standard").fit(X)
+    before = steps.transform(np.array([[0.5]]))
+    steps.transform(np.array([[1e9]]))
+    np.testing.assert_array_equal(steps.transform(np.array([[0.5]])), before)
+
+
+def test_numeric_columns_get_medians_and_nominal_ones_the_commonest_value():
+    X = np.array([[1.0, 1.0], [2.0, 0.0], [9.0, 0.0], [np.nan, np.nan]])
+    fitted = Imputer(("numeric", "nominal")).fit(X)
+    np.testing.assert_array_equal(fitted.transform(X)[3], [2.0, 0.0])
+
+
+def test_a_column_without_any_value_becomes_zero():
+    X = np.full((3, 1), np.nan)
+    assert (Imputer(("numeric",)).fit(X).transform(X) == 0).all()
+
+
+def test_imputing_is_the_first_step():
+    X = np.array([[0.0], [10.0], [np.nan]])
+    steps = Preprocessing("minmax", impute=("numeric",)).fit(X)
+    np.testing.assert_allclose(steps.transform(X).ravel(), [0, 1, 0.5])
+
+
+def test_missing_values_are_refused_with_columns_counts_and_what_to_do():
+    X = np.array([[np.nan, 1.0], [np.nan, 2.0]])
+    data = Dataset("d", X, np.array([0, 1]), feature_names=["age", "height"])
+    with pytest.raises(DatasetError, match=r"2 missing values in age \(2\); set missing"):
+        refuse_missing(data)
+    with pytest.raises(DatasetError, match=r"age \(2\)"):
+        refuse_missing(Dataset("d", scipy.sparse.csr_matrix(X), data.y, feature_names=["age", "h"]))
+
+
+def test_rows_with_missing_values_are_found_in_dense_and_sparse_data():
+    X = np.array([[0.0, 0.0], [np.nan, 1.0], [2.0, 0.0], [0.0, np.nan], [0.0, 0.0]])
+    expected = [False, True, False, True, False]
+    assert missing_rows(X).tolist() == expected
+    assert missing_rows(scipy.sparse.csr_matrix(X)).tolist() == expected
