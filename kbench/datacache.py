@@ -214,6 +214,20 @@ def missing_by_column(X: Any) -> np.ndarray:
     return counts
 
 
+def _missing_by_attribute(dataset: Dataset) -> dict[str, int]:
+    """Count missing values, once for all indicator columns of one attribute."""
+    counts: dict[str, int] = {}
+    columns = zip(
+        dataset.feature_names, dataset.feature_kinds, missing_by_column(dataset.X), strict=True
+    )
+    for name, kind, count in columns:
+        if count:
+            attribute = str(name).rpartition("=")[0] if kind == "nominal" else ""
+            attribute = attribute or str(name)
+            counts[attribute] = max(counts.get(attribute, 0), int(count))
+    return counts
+
+
 def duplicate_fraction(X: Any) -> float:
     """Share of the rows that are equal to at least one other row.
 
@@ -461,7 +475,8 @@ class DataCache:
         mapping
             ``name, version, source, group, role, pairwise, sparse, n_samples,
             n_features, n_classes, class_counts, n_missing, missing`` (counts by
-            column name, of columns with any), ``duplicate_fraction, n_splits,
+            attribute, of those with any; the indicator columns ``colour=red``,
+            ``colour=blue`` are one attribute), ``duplicate_fraction, n_splits,
             n_bytes, feature_names, feature_kinds, target_names, checksum``.
 
         Raises
@@ -649,7 +664,7 @@ class DataCache:
                 file.flush()
                 os.fsync(file.fileno())
             files[path.name] = {"size": path.stat().st_size, "sha256": _digest(path)}
-        missing = missing_by_column(dataset.X)
+        missing = _missing_by_attribute(dataset)
         meta: dict[str, Any] = {
             "format": FORMAT,
             "checksum": dataset.checksum,
@@ -665,14 +680,8 @@ class DataCache:
             "n_features": dataset.X.shape[1],
             "n_classes": len(dataset.target_names),
             "class_counts": np.bincount(dataset.y).tolist(),
-            "n_missing": int(missing.sum()),
-            "missing": {
-                name: count
-                for name, count in zip(
-                    map(str, dataset.feature_names), missing.tolist(), strict=True
-                )
-                if count
-            },
+            "n_missing": sum(missing.values()),
+            "missing": missing,
             "duplicate_fraction": duplicate_fraction(dataset.X),
             "n_splits": len(dataset.splits),
             "n_bytes": sum(each["size"] for each in files.values()),

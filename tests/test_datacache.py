@@ -228,8 +228,17 @@ def test_describe_reads_no_arrays(cache):
         "development",
         "somewhere",
     )
-    assert (facts["sparse"], facts["n_splits"], facts["missing"]) == (False, 2, {"b=1": 1})
+    assert (facts["sparse"], facts["n_splits"], facts["missing"]) == (False, 2, {"b": 1})
     json.dumps(facts)
+
+
+def test_a_missing_value_spread_over_indicators_counts_once(cache):
+    made = data(d=5, feature_names=("a", "c=x", "c=y", "c=z", "d"),
+                feature_kinds=("numeric", "nominal", "nominal", "nominal", "numeric"))  # fmt: skip
+    made.X[[3, 7], 1:4] = np.nan
+    made.X[3, 4] = np.nan
+    facts = cache.describe(cache.store(made))
+    assert (facts["n_missing"], facts["missing"]) == (3, {"c": 2, "d": 1})
 
 
 def test_entries_are_sorted_by_name(cache):
