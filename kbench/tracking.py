@@ -569,7 +569,7 @@ class Store:
         with self._calls("cannot open"), _no_warnings():
             if self._path is not None:
                 self._prepare(self._path)
-            with _few_attempts(self.uri):
+            with _few_attempts(self.uri), _alone_on_server(self.uri):
                 client = mlflow.MlflowClient(tracking_uri=self.uri)
                 client.search_experiments(max_results=1)
         self._client = client
@@ -1227,6 +1227,24 @@ def _few_attempts(uri: str) -> Iterator[None]:
     finally:
         if attempts is not None:
             utils.MAX_RETRY_COUNT = attempts
+
+
+@contextlib.contextmanager
+def _alone_on_server(uri: str) -> Iterator[None]:
+    """Hold a lock of a PostgreSQL server while its store is opened: the first time migrates it.
+
+    Two first migrations at once break each other; here nothing can be renamed.
+    """
+    if not uri.startswith("postgresql"):
+        yield
+        return
+    import sqlalchemy
+
+    engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.NullPool)
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"SET lock_timeout = '{int(_CREATE_S)}s'")
+        connection.exec_driver_sql("SELECT pg_advisory_lock(hashtext('kbench'))")
+        yield
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import replace
@@ -1059,3 +1060,59 @@ def test_writers_that_bring_the_same_new_dataset_at_once(proxy):
         assert [each[5] for each in state(stores[0], experiment)] == [
             [("iris", IRIS.digest[:36])]
         ] * 4
+
+
+# -- another database ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def postgresql():
+    """Address of an empty database of a PostgreSQL server of our own."""
+    pytest.importorskip("psycopg", reason="SQLAlchemy reaches PostgreSQL through psycopg 3")
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb")) or [shutil.which("initdb")]
+    if found[-1] is None:
+        pytest.skip("PostgreSQL is not installed")
+    programs = Path(found[-1]).parent
+    user = None
+    if os.geteuid() == 0:  # PostgreSQL refuses to run as root
+        user = "postgres"
+    with tempfile.TemporaryDirectory() as folder:
+        if user is not None:
+            shutil.chown(folder, user)
+        port = a_free_port()
+
+        def call(program, *arguments):
+            command = [programs / program, "-D", f"{folder}/data", *arguments]
+            done = subprocess.run(
+                command, user=user, cwd=folder, stdout=log, stderr=log, check=False
+            )
+            assert done.returncode == 0, Path(log.name).read_text()
+
+        with (Path(folder) / "log").open("w") as log:
+            call("initdb", "-A", "trust", "-U", "kb", "--no-sync")
+            options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+            call("pg_ctl", "-w", "-o", options, "start")
+            try:
+                yield f"postgresql+psycopg://kb:secret@127.0.0.1:{port}/postgres"
+            finally:
+                call("pg_ctl", "-m", "immediate", "stop")
+
+
+@pytest.mark.slow
+def test_postgresql_holds_what_a_local_store_holds(postgresql, store):
+    both = [in_a_process(postgresql, WRITE, machine) for machine in ("m1", "m2")]  # a new store
+    assert [(process.communicate()[0], process.returncode) for process in both] == [("", 0)] * 2
+    remote = Store(postgresql)
+    assert len(remote.read("uci")) == 80
+    odd = a_run(key="k2", tags={"error": "\x00 ü"}, metrics={"x": 1e308, "y": math.nan})
+    states = []
+    for each in (store, remote):
+        experiment = each.experiment("same")
+        for run in (FAILED, a_run(), LONGER, OTHER_PARAMS, odd):
+            each.log(experiment, replace(run, artifacts={}))
+        states.append(sorted(state(each, experiment), key=str))
+    assert states[0] == states[1]
+    assert tracking.delivered_without_mlflow(postgresql, "1") is None
+    with pytest.raises(StoreError) as raised:
+        Store(f"{postgresql}-none").open()
+    assert "secret" not in str(raised.value)
