@@ -206,7 +206,7 @@ def test_wrong_parameters_are_named(params, message):
 
 
 def test_one_class_is_named():
-    with pytest.raises(ValueError, match="one class"):
+    with pytest.raises(ValueError, match="1 class"):
         LinearSVM().fit([[0.0], [1.0]], ["a", "a"])
 
 

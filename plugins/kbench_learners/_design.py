@@ -119,6 +119,8 @@ class Design:
     def keeps_row_gram(self) -> bool:
         """Whether inner products of all rows are kept."""
         n, p = self.shape
+        if self._row_gram is not None:
+            return True
         return n <= _MAX_ROW_GRAM or (n <= p and n <= MAX_FACTOR_ROWS)
 
     def row_gram(self, index: np.ndarray | None = None) -> np.ndarray:
@@ -170,11 +172,15 @@ class Design:
         n, p = self.shape
         if n >= p or n > MAX_FACTOR_ROWS:
             return self
-        K = self.row_gram()
+        return Design.of_row_gram(self.row_gram())
+
+    @classmethod
+    def of_row_gram(cls, K: np.ndarray) -> Design:
+        """Return a design whose rows have the inner products `K`, which is kept."""
         factor, pivots, rank, _ = lapack.dpstrf(K, lower=1)
-        L = np.empty((n, rank))
+        L = np.empty((len(K), rank))
         L[pivots - 1] = np.tril(factor)[:, :rank]
-        out = Design(L)
+        out = cls(L)
         out._pivots = pivots[:rank] - 1, factor[:rank, :rank]
         out._row_gram = K
         return out

@@ -49,8 +49,7 @@ class ActiveRows:
             elif way == "columns":
                 d = self._by_columns(g, J, members, sigma)
             else:
-                part = self.design.part(J)
-                d, _ = conjugate_gradients(part, g, np.full(len(J), sigma), accuracy)
+                d = self._iterated(g, J, members, sigma, accuracy)
             if d is not None:
                 return d
         return -g
@@ -99,6 +98,11 @@ class ActiveRows:
         H = self._S * sigma
         H.flat[:: len(H) + 1] += 1.0
         return cholesky_solve(H, -g)
+
+    def _iterated(self, g, J, members, sigma, accuracy):
+        if len(J) > len(members) // 2:  # rather some needless rows than a copy of most
+            return conjugate_gradients(self.design, g, sigma * members, accuracy)[0]
+        return conjugate_gradients(self.design.part(J), g, np.full(len(J), sigma), accuracy)[0]
 
     def _by_rows(self, g, J, sigma):
         design = self.design

@@ -9,11 +9,11 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench_learners._design import Design
 from kbench_learners._paths import LOSSES, binary_path, expanded, least_squares
+from kbench_learners._reduction import binary_problems, chosen_classes, class_scores, encoded
 
 MULTICLASS = ("ovr", "ovo", "crammer_singer")
 
@@ -153,15 +153,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     def _fit_path(self, X, y, values, estimators):
         self._check_parameters(values)
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C"
-        )
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has one class only ({classes[0]!r}); a classifier needs at least 2 classes"
-            )
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        classes, codes = encoded(y, "LinearSVM")
         names = getattr(self, "feature_names_in_", None)
         for estimator in estimators:
             estimator.classes_ = classes
@@ -197,29 +190,17 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def _fit_binary_problems(self, X, codes, n_classes, values, estimators) -> None:
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         design = Design(X, bias)
-        columns = [[] for _ in values]
-        if n_classes == 2:
-            targets = [(None, np.where(codes == 1, 1.0, -1.0))]
-        elif self.multiclass == "ovo":
-            targets = self._pairs(codes, n_classes)
-            if design.keeps_row_gram:
-                design.row_gram()
+        problems = list(binary_problems(codes, n_classes, self.multiclass))
+        options = (values, self.loss, self.tol)
+        if len(problems[0][0]) == X.shape[0]:
+            paths = self._fit_shared(design, [signs for _, signs in problems], *options)
         else:
-            targets = [(None, np.where(codes == k, 1.0, -1.0)) for k in range(n_classes)]
-        starts = None
-        shared = design.reduced()
-        if targets[0][0] is None:
-            Y = np.column_stack([target for _, target in targets])
-            starts = least_squares(shared, Y, 2.0 * min(values))
-        for number, (rows, target) in enumerate(targets):
-            own = design if rows is None else design.subproblem(rows)
-            working = shared if rows is None else own.reduced()
-            start = None if starts is None else starts[:, number]
-            path = binary_path(working, target, values, self.loss, self.tol, self.max_iter, start)
-            if working is not own:
-                path = expanded(path, working, own, target, values, self.loss, self.tol)
-            for solution, column in zip(path, columns, strict=True):
-                column.append(solution)
+            paths = []
+            if design.keeps_row_gram:
+                design.row_gram()  # of which each pair takes its part
+            for rows, signs in problems:
+                paths += self._fit_shared(design.subproblem(rows), [signs], *options)
+        columns = zip(*paths, strict=True)
         for estimator, solutions in zip(estimators, columns, strict=True):
             W = np.array([solution.w for solution in solutions])
             estimator.coef_ = W[:, : X.shape[1]].copy()
@@ -229,14 +210,25 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             estimator.converged_ = all(solution.converged for solution in solutions)
             estimator.n_iter_ = max(1, *(solution.n_iter for solution in solutions))
 
-    @staticmethod
-    def _pairs(codes, n_classes):
-        """Return rows and labels of each pair of classes."""
-        pairs = []
-        for first, second in combinations(range(n_classes), 2):
-            rows = np.flatnonzero((codes == first) | (codes == second))
-            pairs.append((rows, np.where(codes[rows] == first, 1.0, -1.0)))
-        return pairs
+    def _fit_shared(self, design, targets, values, loss, tol):
+        """Fit the paths of problems that have all rows in common."""
+        working = design.reduced()
+        starts = least_squares(working, np.column_stack(targets), 2.0 * min(values))
+        paths = [
+            binary_path(
+                working,
+                signs,
+                values,
+                loss,
+                tol,
+                self.max_iter,
+                None if starts is None else starts[:, problem],
+            )
+            for problem, signs in enumerate(targets)
+        ]
+        if working is design:
+            return paths
+        return expanded(paths, working, design, targets, values, loss, tol)
 
     def _fit_crammer_singer(self, X, codes) -> None:
         from sklearn.svm import LinearSVC
@@ -307,13 +299,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             class; with "ovo", votes plus a share below 1/2 that breaks ties by
             the sum of the pair decisions.
         """
-        if len(getattr(self, "classes_", ())) > 2 and self.multiclass == "ovo":
-            pairs = self.pair_decisions(X)
-            votes = np.count_nonzero(pairs > 0.0, axis=2)
-            sums = pairs.sum(axis=2)
-            return votes + sums / (3.0 * (np.abs(sums) + 1.0))
         raw = self._checked_raw(X)
-        return raw.ravel() if raw.shape[1] == 1 else raw
+        scheme = "ovo" if self.multiclass == "ovo" else "ovr"
+        return class_scores(raw, len(self.classes_), scheme)
 
     def _checked_raw(self, X):
         check_is_fitted(self)
@@ -331,9 +319,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         -------
         ndarray, shape (n_samples,)
         """
-        scores = self.decision_function(X)
-        index = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[index]
+        return chosen_classes(self.decision_function(X), self.classes_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -69,9 +69,8 @@ def _hinge(design, y, C, w, multipliers, hessian, tol, max_iter):
         inner = minimise(design, y, psi, w, hessian, 0.1 * tol, max_iter - n_iter)
         n_iter += inner.n_iter
         w, a = inner.w, y * inner.dual
-        slack = np.maximum(0.0, 1.0 - y * design.margins(w)).sum()
         v = design.adjoint(inner.dual)
-        objective = 0.5 * float(w @ w) + C * float(slack)
+        objective = 0.5 * float(w @ w) + _total_loss("hinge", C, y * design.margins(w))
         gap = objective - (float(a.sum()) - 0.5 * float(v @ v))
         if gap <= tol * objective or n_iter >= max_iter or not inner.converged:
             break
@@ -79,37 +78,48 @@ def _hinge(design, y, C, w, multipliers, hessian, tol, max_iter):
     return Solution(w, inner.dual, objective, max(gap, 0.0), n_iter, gap <= tol * objective)
 
 
-def expanded(path, reduced, design, y, values, loss, tol):
+def expanded(paths, reduced, design, targets, values, loss, tol):
     """Return solutions of a reduced design in the columns of the full one.
 
-    Objective and gap are evaluated anew there.
+    Objectives and gaps are evaluated anew there.
 
     Parameters
     ----------
-    path : list of Solution
+    paths : list of list of Solution
+        One path for each problem on the same rows.
     reduced, design : Design
         The reduced one and the full one.
-    y, values, loss, tol
+    targets : list of ndarray
+        The labels of each problem.
+    values, loss, tol
         As `binary_path` had them.
 
     Returns
     -------
-    list of Solution
+    list of list of Solution
     """
-    W = reduced.expand(np.column_stack([solution.w for solution in path]), design)
-    margins = y[:, None] * design.margins(W)
+    W = np.column_stack([solution.w for path in paths for solution in path])
+    W = reduced.expand(W, design)
+    scores = design.margins(W)
     out = []
-    for k, (solution, C) in enumerate(zip(path, values, strict=True)):
-        w, m = W[:, k], margins[:, k]
-        if loss == "logistic":
-            total = C * np.logaddexp(0.0, -m).sum()
-        else:
-            total = C * (np.maximum(0.0, 1.0 - m) ** (2 if loss == "squared_hinge" else 1)).sum()
-        objective = 0.5 * float(w @ w) + float(total)
-        gap = max(objective - (solution.objective - solution.gap), 0.0)
-        converged = gap <= tol * objective
-        out.append(replace(solution, w=w, objective=objective, gap=gap, converged=converged))
+    for problem, (path, y) in enumerate(zip(paths, targets, strict=True)):
+        exact = []
+        for k, (solution, C) in enumerate(zip(path, values, strict=True)):
+            column = problem * len(values) + k
+            w = W[:, column]
+            objective = 0.5 * float(w @ w) + _total_loss(loss, C, y * scores[:, column])
+            gap = max(objective - (solution.objective - solution.gap), 0.0)
+            converged = gap <= tol * objective
+            exact.append(replace(solution, w=w, objective=objective, gap=gap, converged=converged))
+        out.append(exact)
     return out
+
+
+def _total_loss(loss, C, m):
+    if loss == "logistic":
+        return C * float(np.logaddexp(0.0, -m).sum())
+    slack = np.maximum(0.0, 1.0 - m)
+    return C * float((slack**2 if loss == "squared_hinge" else slack).sum())
 
 
 def least_squares(design: Design, Y: np.ndarray, sigma: float) -> np.ndarray | None:

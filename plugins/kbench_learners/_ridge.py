@@ -11,11 +11,11 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench_learners._design import MAX_FACTOR_COLUMNS, MAX_FACTOR_ROWS
 from kbench_learners._directions import cholesky_solve
+from kbench_learners._reduction import chosen_classes, encoded
 
 _CHUNK_ENTRIES = 2_000_000
 
@@ -103,12 +103,7 @@ class PathRidgeClassifier(ClassifierMixin, BaseEstimator):
             if not (isinstance(alpha, Real) and 0.0 < alpha < np.inf):
                 raise ValueError(f"alpha={alpha!r}: must be a finite number > 0")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has one class only ({classes[0]!r}); a classifier needs at least 2 classes"
-            )
+        classes, codes = encoded(y, "PathRidgeClassifier")
         Y = np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
         Y = Y[:, 1:] if len(classes) == 2 else Y
         names = getattr(self, "feature_names_in_", None)
@@ -157,9 +152,7 @@ class PathRidgeClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray, shape (n_samples,)
         """
-        scores = self.decision_function(X)
-        index = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[index]
+        return chosen_classes(self.decision_function(X), self.classes_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
