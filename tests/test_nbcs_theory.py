@@ -32,7 +32,7 @@ def test_refined_weights_describe_the_same_function(d, depth, more, split, seed)
     rng = np.random.default_rng(seed)
     X, y = rng.random((60, d)), rng.integers(0, 2, 60)
     coarse, fine = (
-        NestedBarycentricMap(q, split=split, random_state=seed).fit(X, y)
+        NestedBarycentricMap(q, split=split, n_roots=1, random_state=seed).fit(X, y)
         for q in (depth, depth + more)
     )
     n = coarse.n_splits_
@@ -195,7 +195,7 @@ def test_bounds_count_what_the_map_depends_on():
     y = (np.linalg.norm(X, axis=1) < 0.7).astype(int)
 
     def measured(**params):
-        nbcs = NestedBarycentricMap(2, random_state=0, **params).fit(X, y)
+        nbcs = NestedBarycentricMap(2, n_roots=1, random_state=0, **params).fit(X, y)
         svm = LinearSVC(dual=False).fit(nbcs.transform(X), y)
         return nbcs, margin_measures(nbcs, svm, X, y)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from kbench import FeatureMap, hookimpl
+from kbench import FeatureMap, Figure, hookimpl
 
 _HOMES = {
     "ConvexApproximation": "_theory",
     "NestedBarycentricMap": "_map",
     "approximate_convex_body": "_theory",
+    "draw_decision_boundary": "_figures",
+    "draw_simplices": "_figures",
+    "five_gon": "_figures",
     "hinge_bound": "_theory",
     "margin_error_bound": "_theory",
     "margin_measures": "_theory",
@@ -28,16 +31,42 @@ def kbench_feature_maps() -> list[FeatureMap]:
         FeatureMap(
             "nbcs",
             make="kbench_nbcs._map:NestedBarycentricMap",
-            grid={"depth": (2, 3)},
+            grid={"depth": (1, 2), "n_roots": (4, 16)},
             measures="kbench_nbcs._map:measures",
         ),
         FeatureMap(
             "nbcs-adaptive",
             make="kbench_nbcs._map:adaptive_map",
-            grid={"depth": (2, 3)},
+            grid={"depth": (2, 4)},
             supervised=True,
             measures="kbench_nbcs._map:measures",
         ),
+    ]
+
+
+@hookimpl
+def kbench_figures() -> list[Figure]:
+    """List the paper's figures."""
+    suites = ("nbcs-large", "nbcs-medium")
+    return [
+        Figure(name, title, f"kbench_nbcs._figures:{draw}", suites)
+        for name, title, draw in (
+            (
+                "nbcs-two-polytopes",
+                "One weight vector: an open polytope, two disjoint polytopes (Figure 2)",
+                "figure_two_polytopes",
+            ),
+            (
+                "nbcs-convex-body",
+                "A convex polygon approximated from outside, stage by stage (Figure 3)",
+                "figure_convex_body",
+            ),
+            (
+                "nbcs-learnt-polygon",
+                "A random 5-gon learnt stage by stage (Figure 4)",
+                "figure_learnt_polygon",
+            ),
+        )
     ]
 
 

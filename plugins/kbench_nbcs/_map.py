@@ -40,7 +40,7 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     Parameters
     ----------
-    depth : int, default 3
+    depth : int, default 2
         Number of split stages (the paper's q); 0 is the root alone, a linear
         map.
     split : {"barycentre", "adaptive"}, default "barycentre"
@@ -51,12 +51,13 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Where an adaptive split is made: at the data point nearest to the
         barycentre of the misclassified points in the simplex (the paper's text;
         its compression bound covers nothing else), or at that barycentre.
-    root : {"regular", "corner"}, default "regular"
-        A regular simplex around the data, or {0, d e_1, ..., d e_d} over the
-        data scaled to [0, 1] (without `rotate`; with it, a rotated copy around
-        the data). Rows with a value at the smallest of its column lie on faces
-        of the corner simplex, where uniform splits change nothing.
-    n_roots : int, default 1
+    root : {"corner", "regular"}, default "corner"
+        {0, d e_1, ..., d e_d} over the data scaled to [0, 1] (without `rotate`;
+        with it, a rotated copy around the data), or a regular simplex around
+        the data. Rows with a value at the smallest of its column lie on faces
+        of the corner simplex that is not rotated, where uniform splits change
+        nothing: on one-hot columns it is a linear map.
+    n_roots : int, default 4
         Number of roots, whose coordinates are put side by side. Those of each
         root sum to 1, so a row has 1-norm `n_roots` and at most the 2-norm
         ``sqrt(n_roots)``; nothing is divided by it.
@@ -97,6 +98,11 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     Notes
     -----
+    `depth`, `root` and `n_roots` were chosen on development sets: more roots
+    help most, rotated corner simplices are ahead of regular ones, a third stage
+    gives little. With ``n_roots=16`` accuracy is higher still at four times the
+    cost.
+
     A row costs O(d) per stage, beside one product with a (d, d + 1) matrix per
     root (O(d) for the corner simplex without rotation). numba is used where it
     is installed; results are the same without it.
@@ -120,20 +126,20 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     >>> X = np.array([[0.0, 0.0], [2.0, 1.0], [1.0, 3.0], [1.0, 1.0]])
     >>> nbcs = NestedBarycentricMap(depth=2, random_state=0).fit(X)
     >>> Z = nbcs.transform(X)
-    >>> Z.shape[1] == nbcs.n_vertices_, Z.nnz == 4 * 3
+    >>> Z.shape[1] == nbcs.n_vertices_, Z.nnz == 4 * 4 * 3
     (True, True)
-    >>> np.allclose(Z.sum(axis=1), 1), np.allclose(nbcs.inverse_transform(Z), X)
+    >>> np.allclose(Z.sum(axis=1), 4), np.allclose(nbcs.inverse_transform(Z), X)
     (True, True)
     """
 
     def __init__(
         self,
-        depth=3,
+        depth=2,
         *,
         split="barycentre",
         split_point="nearest",
-        root="regular",
-        n_roots=1,
+        root="corner",
+        n_roots=4,
         rotate=True,
         min_samples_split=1,
         outside="clip",
@@ -284,7 +290,7 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         if self.n_roots > 1 and not self.rotate:
             raise ValueError(
                 f"n_roots={self.n_roots} with rotate=False would be copies of one root; "
-                "set rotate=True."
+                "set rotate=True or n_roots=1."
             )
 
     def _place_roots(self, X) -> list[Root]:

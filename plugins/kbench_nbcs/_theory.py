@@ -434,7 +434,7 @@ def margin_measures(nbcs, learner, X, y, delta=0.05):
     >>> from kbench_nbcs import NestedBarycentricMap
     >>> X = np.random.default_rng(0).uniform(-1, 1, (5000, 2))
     >>> y = np.abs(X[:, 0]) > 0.5
-    >>> nbcs = NestedBarycentricMap(2, random_state=0).fit(X)
+    >>> nbcs = NestedBarycentricMap(2, n_roots=1, random_state=0).fit(X)
     >>> svm = LinearSVC(dual=False).fit(nbcs.transform(X), y)
     >>> found = margin_measures(nbcs, svm, X, y)
     >>> found["compression_size"], found["bound_vc_vacuous"]

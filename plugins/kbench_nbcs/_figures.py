@@ -1,0 +1,268 @@
+"""The paper's Figures 2, 3 and 4, and decision boundaries of any map and learner."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+
+from kbench_nbcs._map import NestedBarycentricMap
+from kbench_nbcs._theory import approximate_convex_body
+
+# Okabe and Ito's colours, told apart with any colour vision; labels also differ
+# by marker.
+_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
+_MARKERS = "osD^vP*X"
+_GRID = "0.55"
+
+
+def five_gon(n_samples=400, n_halfspaces=5, margin=0.05, random_state=None):
+    """Draw points of the unit disc inside (1) and outside (0) a random polygon.
+
+    Section 5 of the paper: points are uniform in the disc; the polygon is the
+    intersection of halfspaces ``w . x <= b`` with w uniform on the circle and b
+    uniform in [0.05, 0.95]; points within `margin` of its boundary are dropped.
+
+    Parameters
+    ----------
+    n_samples : int, default 400
+        Rows that are left after dropping.
+    n_halfspaces : int, default 5
+        Sides.
+    margin : float, default 0.05
+        Half the width of the empty strip.
+    random_state : int, Generator or None, default None
+        Seed.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+    y : ndarray of int, shape (n_samples,)
+    W : ndarray of shape (n_halfspaces, 2)
+        Unit normals.
+    b : ndarray of shape (n_halfspaces,)
+        Offsets.
+
+    Examples
+    --------
+    >>> X, y, W, b = five_gon(random_state=0)
+    >>> X.shape, bool(np.all((X[y == 1] @ W.T <= b - 0.05)))
+    ((400, 2), True)
+    """
+    rng = np.random.default_rng(random_state)
+    W = rng.normal(size=(n_halfspaces, 2))
+    W /= np.linalg.norm(W, axis=1, keepdims=True)
+    b = rng.uniform(0.05, 0.95, n_halfspaces)
+    kept = np.empty((0, 2))
+    while len(kept) < n_samples:
+        X = rng.normal(size=(n_samples, 2))
+        X *= np.sqrt(rng.random((n_samples, 1))) / np.linalg.norm(X, axis=1, keepdims=True)
+        kept = np.vstack([kept, X[np.abs((X @ W.T - b).max(axis=1)) >= margin]])
+    X = kept[:n_samples]
+    return X, ((X @ W.T - b).max(axis=1) < 0).astype(int), W, b
+
+
+def draw_decision_boundary(ax, feature_map, learner, X, y, *, simplices=True, resolution=300):
+    """Draw what a fitted map and learner decide in the plane.
+
+    Two classes: the boundary (value 0) as a bold line and the margins (values
+    -1 and 1) dotted, where the learner has a ``decision_function``. More
+    classes, or no such function: the predicted regions.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    feature_map : transformer
+        Fitted on two columns.
+    learner : classifier
+        Fitted on the map's output.
+    X : array-like of shape (n_samples, 2)
+        Points to draw; they set the limits.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    simplices : bool, default True
+        Draw the simplices too, where the map has them.
+    resolution : int, default 300
+        Grid points per axis.
+
+    Raises
+    ------
+    ValueError
+        X has not two columns.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.preprocessing import PolynomialFeatures
+    >>> from sklearn.svm import LinearSVC
+    >>> X, y, _, _ = five_gon(random_state=0)
+    >>> quadratic = PolynomialFeatures(2).fit(X)
+    >>> svm = LinearSVC().fit(quadratic.transform(X), y)
+    >>> ax = Figure().subplots()
+    >>> draw_decision_boundary(ax, quadratic, svm, X, y)
+    """
+    X, y = np.asarray(X), np.asarray(y)
+    if X.ndim != 2 or X.shape[1] != 2:
+        raise ValueError(f"X has shape {X.shape}; two columns can be drawn.")
+    classes = np.unique(y)
+    low, high = X.min(axis=0), X.max(axis=0)
+    edge = 0.05 * (high - low)
+    axes = [np.linspace(a, b, resolution) for a, b in zip(low - edge, high + edge, strict=True)]
+    grid = np.stack(np.meshgrid(*axes), axis=-1)
+    Z = feature_map.transform(grid.reshape(-1, 2))
+    if len(classes) == 2 and hasattr(learner, "decision_function"):
+        values = learner.decision_function(Z).reshape(grid.shape[:2])
+        with warnings.catch_warnings():
+            # a level that the values do not reach is no news
+            warnings.filterwarnings("ignore", message="No contour levels")
+            ax.contour(
+                *axes,
+                values,
+                levels=[-1.0, 0.0, 1.0],
+                colors="black",
+                linewidths=[1.0, 2.2, 1.0],
+                linestyles=["dotted", "solid", "dotted"],
+            )
+    else:
+        regions = np.searchsorted(classes, learner.predict(Z)).reshape(grid.shape[:2])
+        levels = np.arange(len(classes) + 1) - 0.5
+        colours = [_COLOURS[k % len(_COLOURS)] for k in range(len(classes))]
+        ax.contourf(*axes, regions, levels=levels, colors=colours, alpha=0.3)
+    if simplices and hasattr(feature_map, "simplices_"):
+        draw_simplices(ax, feature_map.vertices_, feature_map.simplices_)
+    for k, label in enumerate(classes):
+        ax.scatter(
+            *X[y == label].T,
+            s=9,
+            c=_COLOURS[k % len(_COLOURS)],
+            marker=_MARKERS[k % len(_MARKERS)],
+            linewidths=0,
+            label=str(label),
+            zorder=2,
+        )
+    ax.set(xlim=axes[0][[0, -1]], ylim=axes[1][[0, -1]])
+
+
+def draw_simplices(ax, vertices, simplices):
+    """Draw triangles as thin lines.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    vertices : ndarray of shape (n_vertices, 2)
+    simplices : ndarray of int, shape (n_simplices, 3)
+    """
+    ax.add_collection(
+        PolyCollection(vertices[simplices], facecolors="none", edgecolors=_GRID, linewidths=0.5)
+    )
+    ax.autoscale_view()
+
+
+def _bare(ax, title):
+    ax.set_title(title, fontsize=10)
+    ax.set_aspect("equal")
+    ax.set_xticks([])
+    ax.set_yticks([])
+
+
+def _shade(ax, decision, vertices, resolution=400):
+    """Fill where ``decision(points) >= 0`` in the root triangle and draw its border."""
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    axes = [np.linspace(a, b, resolution) for a, b in zip(low, high, strict=True)]
+    grid = np.stack(np.meshgrid(*axes), axis=-1)
+    values = np.maximum(decision(grid.reshape(-1, 2)), -1.0).reshape(grid.shape[:2])
+    top = max(values.max(), 0.0) + 1.0
+    ax.contourf(*axes, values, levels=[0.0, top], colors=[_COLOURS[5]], alpha=0.6)
+
+
+def figure_two_polytopes(results=None):
+    """Figure 2: one weight vector, and its region is an open polytope or two polytopes.
+
+    Parameters
+    ----------
+    results : ignored
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.9]])
+    inside = np.random.default_rng(0).dirichlet([1, 1, 1], 500) @ corners
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    panels = figure.subplots(1, 2)
+    for ax, depth, positive, title in (
+        (panels[0], 1, [1, 3], "open polytope"),
+        (panels[1], 2, [4, 5], "two disjoint polytopes"),
+    ):
+        nbcs = NestedBarycentricMap(depth, root="regular", n_roots=1, rotate=False).fit(inside)
+        vertices = nbcs.vertices_
+        weights = np.full(nbcs.n_vertices_, -1.0)
+        weights[positive] = 1.0
+
+        def decision(points, nbcs=nbcs, weights=weights):
+            outside = nbcs._roots[0].coordinates(points).min(axis=1) < 0
+            return np.where(outside, -1.0, nbcs.transform(points) @ weights)
+
+        _shade(ax, decision, vertices[:3])
+        draw_simplices(ax, vertices, nbcs.simplices_)
+        for sign, mark in ((1.0, "+"), (-1.0, "_")):
+            ax.scatter(*vertices[weights == sign].T, marker=mark, c="black", s=50, zorder=3)
+        _bare(ax, title)
+    return figure
+
+
+def figure_convex_body(results=None):
+    """Figure 3: stages of the approximation of a convex polygon (Theorem 2).
+
+    Parameters
+    ----------
+    results : ignored
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    angles = np.deg2rad([10.0, 70.0, 140.0, 200.0, 275.0, 330.0])
+    body = 0.2 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    figure = Figure(figsize=(12, 3.2), layout="constrained")
+    for stage, ax in enumerate(figure.subplots(1, 4), start=1):
+        found = approximate_convex_body(body, stage)
+        _shade(ax, found.decision_function, found.vertices[:3])
+        draw_simplices(ax, found.vertices, found.simplices)
+        ax.add_collection(
+            PolyCollection([body], facecolors="none", edgecolors="black", linewidths=2)
+        )
+        _bare(ax, f"{stage} stage{'s' * (stage > 1)}")
+    return figure
+
+
+def figure_learnt_polygon(results=None):
+    """Figure 4: a random 5-gon learnt stage by stage, with margins.
+
+    Parameters
+    ----------
+    results : ignored
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    from sklearn.svm import LinearSVC
+
+    X, y, _, _ = five_gon(600, random_state=53)
+    figure = Figure(figsize=(12, 6.4), layout="constrained")
+    panels = figure.subplots(2, 4)
+    for row, split in zip(panels, ("barycentre", "adaptive"), strict=True):
+        for stage, ax in enumerate(row, start=1):
+            nbcs = NestedBarycentricMap(
+                stage, split=split, root="regular", n_roots=1, rotate=False
+            ).fit(X, y)
+            svm = LinearSVC(C=2.0**7, dual=False).fit(nbcs.transform(X), y)
+            draw_decision_boundary(ax, nbcs, svm, X, y)
+            error = np.mean(svm.predict(nbcs.transform(X)) != y)
+            name = "uniform" if split == "barycentre" else split
+            _bare(ax, f"{name}, depth {stage}: training error {error:.1%}")
+    return figure
