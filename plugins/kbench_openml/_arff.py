@@ -36,7 +36,7 @@ _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s'\"{{][^\s{{]*)\s*(.*)$",
 _VALUE = re.compile(rf"\s*(?:({_QUOTED})|([^,'\"]*?))\s*(,|$)", re.S)
 _ENTRY = re.compile(rf"\s*(\d+)\s+(?:({_QUOTED})|([^,'\"\s]+))\s*(,|$)", re.S)
 _ESCAPE = re.compile(r"\\(.)", re.S)
-_NEEDS_CARE = re.compile(rb"['\"\\%]")
+_NEEDS_CARE = (b"'", b'"', b"\\", b"%")
 _NUMERIC = {"numeric", "real", "integer"}
 
 
@@ -253,7 +253,7 @@ class _DenseBody(_Body):
         self.parts: list[list[Any]] = [[] for _ in columns]
 
     def block(self, block: bytes, start: int) -> None:
-        if self.plain and not _NEEDS_CARE.search(block) and self._quick(block):
+        if self.plain and not _needs_care(block) and self._quick(block):
             return
         self._careful(block, start)
 
@@ -381,7 +381,7 @@ class _SparseBody(_Body):
         self.values: list[np.ndarray] = []
 
     def block(self, block: bytes, start: int) -> None:
-        if self.plain and not _NEEDS_CARE.search(block) and self._quick(block):
+        if self.plain and not _needs_care(block) and self._quick(block):
             return
         self._careful(block, start)
 
@@ -487,3 +487,8 @@ def _strictly_increasing(indices: np.ndarray, lengths: np.ndarray) -> bool:
     starts = starts[(starts > 0) & (starts < len(indices))]
     rising[starts - 1] = True
     return bool(rising.all())
+
+
+def _needs_care(block: bytes) -> bool:
+    """Tell whether a block has quotes, escapes or comments."""
+    return any(sign in block for sign in _NEEDS_CARE)

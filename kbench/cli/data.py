@@ -1,0 +1,203 @@
+"""`kbench data`: what is in the data cache; fetch, verify and clear it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kbench.datacache import DataCache
+    from kbench.records import Ref
+    from kbench.registry import Registry
+
+app = typer.Typer(
+    name="data",
+    help="Look after the cache of datasets.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_SHOWN = ("name", "n_samples", "n_features", "n_classes", "n_missing", "duplicate_fraction")
+
+
+@app.command("list")
+def list_(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
+) -> None:
+    """List the datasets in the cache."""
+    from kbench.datacache import DataCache
+
+    cache = DataCache()
+    entries = [dict(entry) for entry in cache.entries()]
+    if as_json:
+        typer.echo(json.dumps(entries, indent=1))
+        return
+    if not entries:
+        typer.echo(
+            f"no datasets in {cache.root}; `kbench data fetch SUITE` fetches those of a suite"
+        )
+        return
+    titles = ("dataset", "rows", "columns", "classes", "missing", "equal rows", "MB", "group")
+    rows = [
+        (
+            *(str(entry[key]) for key in _SHOWN[:-1]),
+            f"{entry['duplicate_fraction']:.1%}",
+            f"{entry['n_bytes'] / 2**20:.1f}",
+            entry["group"],
+            entry["source"],
+        )
+        for entry in entries
+    ]
+    _print_table((*titles, "source"), rows)
+    size = sum(entry["n_bytes"] for entry in entries)
+    typer.echo(f"\n{len(entries)} datasets, {size / 2**20:,.1f} MB in {cache.root}")
+
+
+@app.command()
+def fetch(
+    suite: Annotated[str, typer.Argument(help="Name of a suite, or a suite file.")],
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="Only these lines (a label or a glob; repeatable).")
+    ] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Ask no server for data.")] = False,
+) -> None:
+    """Fetch the datasets of a suite that are not in the cache.
+
+    Exit code 1 where some cannot be had. What was fetched stays: run it again
+    to go on.
+    """
+    from kbench import suite as suites
+    from kbench.datacache import DataCache
+    from kbench.registry import build, installed
+
+    if offline:
+        os.environ["KBENCH_OFFLINE"] = "1"
+    registry = build(installed())
+    text, stem = suites.find(suite, registry)
+    chosen = suites.select(suites.read(text, stem, registry), registry, dataset or [], [], [])
+    refs = {ref.label: ref for block in chosen.blocks for ref in block.datasets}
+    lost = 0
+    fetching = _Fetching(registry, DataCache())
+    with contextlib.closing(fetching):
+        lines = [each for ref in refs.values() for each in fetching.expanded(ref)]
+        for number, ref in enumerate(lines, start=1):
+            typer.echo(f"[{number}/{len(lines)}] {ref.label}: ", nl=False)
+            known, problem = fetching.fetch(ref)
+            if known is None:
+                lost += 1
+                typer.echo(f"unavailable\n  {problem}")
+            else:
+                size = f"{known['n_samples']:,} x {known['n_features']:,}"
+                typer.echo(f"{size}, {known['source']}")
+    if lost:
+        raise typer.Exit(1)
+
+
+@app.command()
+def verify() -> None:
+    """Read the whole cache through and compare it with its checksums.
+
+    Exit code 1 where something is damaged. Damaged datasets are moved aside and
+    fetched anew by the next run.
+    """
+    from kbench.datacache import DataCache
+
+    cache = DataCache()
+    n_entries = len(cache.entries())
+    problems = cache.verify()
+    for problem in problems:
+        typer.echo(problem)
+    if problems:
+        typer.echo(f"{len(problems)} damaged, moved to {cache.root / 'damaged'}")
+        raise typer.Exit(1)
+    typer.echo(f"{n_entries} datasets in {cache.root}: all as they were stored")
+
+
+@app.command()
+def path() -> None:
+    """Print the folder of the cache; KBENCH_CACHE_DIR sets it."""
+    from kbench.datacache import default_root
+
+    typer.echo(default_root())
+
+
+@app.command()
+def clear(
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Remove all datasets from the cache; results stay."""
+    from kbench.datacache import DataCache
+
+    cache = DataCache()
+    if not yes:
+        typer.confirm(f"Remove the {len(cache.entries())} datasets in {cache.root}?", abort=True)
+    typer.echo(f"{cache.clear() / 2**20:,.1f} MB set free in {cache.root}")
+
+
+class _Fetching:
+    """Fetches datasets one after the other, each in a process of its own."""
+
+    def __init__(self, registry: Registry, cache: DataCache) -> None:
+        from kbench.plan import Planner
+        from kbench.sandbox import Sandbox
+
+        self._registry, self._cache = registry, cache
+        self._planner = Planner(registry, cache)
+        self._sandbox = Sandbox(preload=("kbench.task:warm",))  # starts with the first call
+        self._unreachable: set[str] = set()
+
+    def close(self) -> None:
+        self._sandbox.close()
+
+    def expanded(self, ref: Ref) -> list[Ref]:
+        """Return the datasets that a line means."""
+        from kbench.canonical import from_json
+
+        source = self._registry.get("dataset", ref.name)
+        if source.expand is None or self._planner.dataset(ref) is not None:
+            return [ref]
+        outcome = self._run("expand", ref)
+        refs = outcome.value.get("refs") if outcome.status == "ok" else None
+        return [from_json(each) for each in refs] if refs else [ref]
+
+    def fetch(self, ref: Ref) -> tuple[Mapping[str, Any] | None, str]:
+        """Return what is known of a dataset that is in the cache now, or why it is not."""
+        known = self._planner.dataset(ref)
+        if known is not None:
+            return known, ""
+        outcome = self._run("load", ref)
+        if outcome.status != "ok":
+            return None, f"loading failed: {outcome.error}"
+        if outcome.value.get("unreachable"):
+            self._unreachable.add(ref.name)
+        return self._planner.dataset(ref), outcome.value.get("unavailable", "")
+
+    def _run(self, what: str, ref: Ref) -> Any:
+        from kbench.canonical import to_json
+        from kbench.runner import LOAD_TIME_S
+
+        payload = {
+            "dataset": to_json(ref),
+            "code": self._planner.source_code(ref),
+            "cache": str(self._cache.root),
+            # one time-out is enough to know that a server does not answer
+            "offline": bool(os.environ.get("KBENCH_OFFLINE")) or ref.name in self._unreachable,
+        }
+        return self._sandbox.run(f"kbench.task:{what}", payload, time_s=LOAD_TIME_S)
+
+
+def _print_table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    for row in (titles, *rows):
+        cells = (
+            # numbers stand right, words left
+            cell.rjust(width) if 0 < j < 7 else cell.ljust(width)
+            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        typer.echo("  ".join(cells).rstrip())
