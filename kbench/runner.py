@@ -16,7 +16,7 @@ from kbench.datacache import DataCache
 from kbench.delivery import Delivered, Delivery, is_finished
 from kbench.errors import SuiteError
 from kbench.journal import Holder, Journal
-from kbench.plan import PlannedCell, Planner, task_key, with_expanded
+from kbench.plan import STOPPING, PlannedCell, Planner, task_key, with_expanded
 from kbench.records import Ref, Status, Suite
 from kbench.registry import Registry, module_of
 from kbench.sandbox import Outcome, Sandbox
@@ -153,6 +153,7 @@ class Run:
         self._sandbox = Sandbox(preload=("kbench.task:warm", *sorted(modules)))
         self._checked = False
         self._calibration_s = 0.0
+        self._stopped: set[str] = set()
 
     def plan(self) -> Report:
         """Say what a run would compute, without fetching or computing anything."""
@@ -334,8 +335,7 @@ class Run:
     def _tasks(self, cells: list[PlannedCell]) -> Iterator[tuple[PlannedCell, int]]:
         for planned in cells:
             for index in list(planned.missing):
-                # a split that hit a limit meanwhile ends the cell
-                if not planned.stopped:
+                if planned.key not in self._stopped:
                     yield planned, index
 
     def _work(self, task: tuple[PlannedCell, int], slot: int) -> dict[str, Any]:
@@ -357,6 +357,9 @@ class Run:
             time_s=limits.time_s,
             memory_mb=limits.memory_mb,
         )
+        if outcome.status in STOPPING:
+            # noted here, before this slot takes its next task
+            self._stopped.add(planned.key)
         busy = machine.contention(before, machine.snapshot(), self._options.jobs)
         return {
             "status": outcome.status,

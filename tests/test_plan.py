@@ -1,0 +1,222 @@
+import dataclasses
+
+import pytest
+
+from kbench import Limits, Protocol, Ref
+from kbench.plan import PlannedCell, Planner, line_key, task_key
+from kbench.suite import cells, read
+
+IRIS = {
+    "checksum": "c" * 64,
+    "n_missing": 0,
+    "missing": {},
+    "n_splits": 0,
+    "n_samples": 150,
+    "n_features": 4,
+    "source": "",
+}
+TEXT = """
+datasets = ["iris"]
+feature_maps = ["rff"]
+learners = ["ridge"]
+"""
+
+
+class NoCache:
+    def recall(self, *args):
+        return None
+
+
+@pytest.fixture
+def planner(registry):
+    return Planner(registry, NoCache())
+
+
+def planned(planner, registry, text=TEXT, known=IRIS, results=None, limits=None, **options):
+    suite = read(text, "s", registry)
+    if limits:
+        suite = dataclasses.replace(suite, limits=limits)
+    return planner.plan(suite, {"iris": known}, {}, results or {}, **options)
+
+
+def line(key, index, status="ok", time_s=300.0, memory_mb=4096.0):
+    limits = {"time_s": time_s, "memory_mb": memory_mb}
+    return {task_key(key, index): {"status": status, "split": index, "limits": limits}}
+
+
+def key_of(planner, registry, text=TEXT, checksum="c" * 64):
+    (cell,) = cells(read(text, "s", registry), registry)
+    return planner.cell_key(cell, checksum)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT.replace('"rff"', '{ name = "rff", label = "renamed" }'),
+        TEXT + "[limits]\ntime_s = 1\nn_splits = 2",
+        'name = "another"\n' + TEXT,
+    ],
+)
+def test_labels_limits_and_the_suite_are_not_in_a_cells_key(planner, registry, text):
+    assert key_of(planner, registry, text) == key_of(planner, registry)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT.replace('"rff"', '{ name = "rff", n_components = 11 }'),
+        TEXT.replace('"rff"', '{ name = "rff", gamma = 0.1 }'),
+        TEXT.replace('"rff"', '{ name = "rff", gamma = { search = [0.1] } }'),
+        TEXT.replace('"rff"', '{ name = "rff", kernel = { name = "gaussian", gamma = 2 } }'),
+        TEXT.replace('"rff"', '"nystroem"'),
+        TEXT.replace('"ridge"', '"linear-svm"'),
+        *(
+            f"{TEXT}[protocol]\n{change}"
+            for change in (
+                "seed = 1",
+                "n_folds = 4",
+                'preprocess = "none"',
+                'missing = "impute"',
+                "inner_folds = 2",
+                "threads = 2",
+                'search = "random"',
+            )
+        ),
+    ],
+)
+def test_whatever_decides_a_number_is_in_a_cells_key(planner, registry, text):
+    assert key_of(planner, registry, text) != key_of(planner, registry)
+
+
+def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
+    (cell,) = cells(read(TEXT, "s", registry), registry)
+    keys = {planner.cell_key(cell, "x")}
+    others = {
+        "splits": "holdout",
+        "n_folds": 9,
+        "train_size": 0.1,
+        "test_size": 0.9,
+        "unlabelled_size": 0.2,
+        "preprocess": ("none",),
+        "missing": "impute",
+        "inner_folds": 9,
+        "search": "random",
+        "n_candidates": 99,
+        "threads": 9,
+        "seed": 9,
+    }
+    assert set(others) == {each.name for each in dataclasses.fields(Protocol)}
+    for name, value in others.items():
+        changed = dataclasses.replace(cell.protocol, **{name: value})
+        keys.add(planner.cell_key(dataclasses.replace(cell, protocol=changed), "x"))
+    assert len(keys) == len(others) + 1
+
+
+def test_the_data_are_in_a_cells_key(planner, registry):
+    assert key_of(planner, registry, checksum="d" * 64) != key_of(planner, registry)
+
+
+def test_the_default_grid_is_in_a_cells_key(plugin_of, planner, registry):
+    before = key_of(planner, registry)
+    registry._records["feature map"]["rff"] = dataclasses.replace(
+        registry.get("feature map", "rff"), grid={"gamma": (7.0,)}
+    )
+    assert key_of(planner, registry) != before
+
+
+def test_splits_that_are_known_are_not_planned_again(planner, registry):
+    key = key_of(planner, registry)
+    (one,) = planned(planner, registry, results={**line(key, 0), **line(key, 3)})
+    assert one.missing == [1, 2, 4]
+    assert one.status == "skipped"
+
+
+def test_more_splits_are_added_to_those_that_are_known(planner, registry):
+    key = key_of(planner, registry)
+    results = {k: v for i in range(5) for k, v in line(key, i).items()}
+    (one,) = planned(planner, registry, results=results)
+    assert (one.missing, one.status) == ([], "ok")
+    (one,) = planned(planner, registry, results=results, limits=Limits(n_splits=7))
+    assert one.missing == [5, 6]
+
+
+@pytest.mark.parametrize("status", ["timeout", "memory", "crash"])
+def test_after_a_limit_or_a_crash_the_other_splits_are_skipped(planner, registry, status):
+    key = key_of(planner, registry)
+    (one,) = planned(planner, registry, results=line(key, 0, status))
+    assert (one.missing, one.status) == ([], status)
+
+
+def test_after_an_error_the_other_splits_are_computed(planner, registry):
+    key = key_of(planner, registry)
+    (one,) = planned(planner, registry, results=line(key, 0, "error"))
+    assert (one.missing, one.status) == ([1, 2, 3, 4], "error")
+
+
+@pytest.mark.parametrize(
+    ("status", "limits", "again"),
+    [
+        ("timeout", Limits(time_s=301.0), True),
+        ("timeout", Limits(memory_mb=9999.0), False),
+        ("memory", Limits(memory_mb=9999.0), True),
+        ("memory", Limits(time_s=301.0), False),
+        ("timeout", Limits(time_s=1.0), False),
+        ("crash", Limits(time_s=301.0, memory_mb=9999.0), False),
+    ],
+)
+def test_a_failure_is_repeated_when_the_limit_it_hit_is_raised(
+    planner, registry, status, limits, again
+):
+    key = key_of(planner, registry)
+    (one,) = planned(planner, registry, results=line(key, 0, status), limits=limits)
+    assert (0 in one.missing) is again
+
+
+def test_failures_are_repeated_when_asked(planner, registry):
+    key = key_of(planner, registry)
+    results = {**line(key, 0), **line(key, 1, "crash")}
+    (one,) = planned(planner, registry, results=results, retry_failed=True)
+    assert one.missing == [1, 2, 3, 4]
+
+
+def test_missing_values_without_a_policy_are_a_problem_before_anything_runs(planner, registry):
+    holes = {**IRIS, "n_missing": 3, "missing": {"age": 3}}
+    (one,) = planned(planner, registry, known=holes)
+    assert one.problem[0] == "error"
+    assert "3 missing values in age (3)" in one.problem[1]
+    assert one.missing == []
+    text = TEXT + '[protocol]\nmissing = "impute"'
+    (one,) = planned(planner, registry, text, known=holes)
+    assert one.problem is None
+
+
+def test_official_splits_are_as_many_as_the_data_have(planner, registry):
+    text = TEXT + '[protocol]\nsplits = "official"'
+    (one,) = planned(planner, registry, text, known={**IRIS, "n_splits": 3})
+    assert one.n_splits == 3
+    (one,) = planned(planner, registry, text)
+    assert "no splits of its own" in one.problem[1]
+
+
+def test_a_cell_without_data_is_planned_all_the_same(planner, registry):
+    suite = read(TEXT, "s", registry)
+    (one,) = planner.plan(suite, {}, {"iris": ("unavailable", "no network")}, {})
+    assert (one.status, one.missing, one.n_splits) == ("unavailable", [], 5)
+    assert one.key == line_key(one.cell)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "worst"),
+    [
+        (["ok", "ok"], "ok"),
+        (["ok", "error"], "error"),
+        (["error", "timeout"], "timeout"),
+        (["timeout", "crash"], "crash"),
+    ],
+)
+def test_a_cells_status_is_its_worst_splits(statuses, worst):
+    lines = {i: {"status": status} for i, status in enumerate(statuses)}
+    from kbench import Cell
+
+    cell = Cell(Ref("iris"), Ref("rff"), Ref("ridge"), Protocol())
+    assert PlannedCell(cell, "k", IRIS, 2, None, lines).status == worst

@@ -1,0 +1,297 @@
+"""Whole runs, in processes of their own, with a plugin written for the purpose."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kbench import SuiteError
+from kbench.journal import Journal
+from kbench.registry import build, installed
+from kbench.results import of_cell, of_run
+from kbench.runner import Options, Run, Watcher
+from kbench.suite import read
+from kbench.tracking import Store
+
+PLUGIN = '''
+"""A dataset, maps that do as they are told, and a learner."""
+import os, time
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from kbench import Dataset, DatasetError, DatasetSource, FeatureMap, Learner, hookimpl
+from trial_helper import SHIFT
+
+
+def blobs(n_samples=60, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_samples) % 2
+    return Dataset("blobs", rng.normal(size=(n_samples, 2)) + 2 * y[:, None], y)
+
+
+def gone():
+    raise DatasetError("the disk with these data is in a drawer; fetch it")
+
+
+class Obedient(TransformerMixin, BaseEstimator):
+    def __init__(self, do="work", factor=1.0, log=""):
+        self.do, self.factor, self.log = do, factor, log
+
+    def fit(self, X, y=None):
+        if self.log:
+            with open(self.log, "a") as file:
+                file.write(f"{self.do}\\n")
+        if self.do == "hang":
+            time.sleep(600)
+        if self.do == "exit":
+            os._exit(3)
+        if self.do == "raise":
+            raise ValueError("as I was told")
+        if self.do == "slow":
+            time.sleep(0.3)
+        return self
+
+    def transform(self, X):
+        return X * self.factor + SHIFT
+
+
+class Centroids(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.centres_ = np.array([X[y == k].mean(axis=0) for k in self.classes_])
+        return self
+
+    def predict(self, X):
+        distances = ((X[:, None, :] - self.centres_[None]) ** 2).sum(axis=2)
+        return self.classes_[distances.argmin(axis=1)]
+
+
+@hookimpl
+def kbench_datasets():
+    return [DatasetSource("blobs", load=blobs), DatasetSource("gone", load=gone)]
+
+
+@hookimpl
+def kbench_feature_maps():
+    return [FeatureMap("obedient", make=Obedient)]
+
+
+@hookimpl
+def kbench_learners():
+    return [Learner("centroids", make=Centroids)]
+'''
+SUITE = """
+datasets = ["blobs", "gone"]
+feature_maps = [{maps}]
+learners = ["centroids"]
+[protocol]
+n_folds = 3
+[limits]
+time_s = 2
+"""
+
+
+class Seen(Watcher):
+    """Counts what it is told."""
+
+    def __init__(self):
+        self.tasks = 0
+        self.done = []
+
+    def planned(self, cells, n_tasks):
+        self.tasks = n_tasks
+
+    def finished(self, cell, line):
+        self.done.append((cell.cell.feature_map.label, line["split"], line["status"]))
+
+
+@pytest.fixture
+def plugin(install_plugin, tmp_path):
+    path = install_plugin("trial_plugin", PLUGIN)
+    helper = path.with_name("trial_helper.py")
+    helper.write_text("SHIFT = 0.0\n")
+    return path
+
+
+@pytest.fixture
+def run_suite(plugin, store_uri):
+    def run(*maps, jobs=2, text=SUITE, **options):
+        registry = build(installed())
+        lines = ", ".join(maps or ('"obedient"',))
+        suite = read(text.replace("{maps}", lines), "trial", registry)
+        seen = Seen()
+        report = Run(suite, registry, Options(store_uri, jobs=jobs, **options), seen).run()
+        return report, seen
+
+    return run
+
+
+def rows_of(store_uri):
+    return sorted((of_run(run) for run in Store(store_uri).read("trial")), key=str)
+
+
+def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
+    """One test, since each run starts processes: measured, reused, redone after an edit."""
+    report, seen = run_suite()
+    assert (seen.tasks, len(seen.done)) == (3, 3)
+    assert [cell.status for cell in report.cells] == ["ok", "unavailable"]
+    assert report.cells[0].done[0]["measures"]["accuracy"] > 0.8
+    assert "in a drawer" in report.cells[1].problem[1]
+    assert not report.failed
+    # rows planned = rows shown = runs in the store, with the same numbers
+    assert (report.delivered.written, report.delivered.problem) == (2, "")
+    assert rows_of(store_uri) == sorted((of_cell(cell) for cell in report.cells), key=str)
+
+    again, seen = run_suite()
+    assert seen.tasks == 0
+    assert again.delivered.written == 0
+    assert [of_cell(c) for c in again.cells] == [of_cell(c) for c in report.cells]
+
+    # editing a helper that the map imports redoes its cells, and nothing stale is shown
+    plugin.with_name("trial_helper.py").write_text("SHIFT = 1.0\n")
+    sys.modules.pop("trial_plugin"), sys.modules.pop("trial_helper")
+    edited, seen = run_suite()
+    assert seen.tasks == 3
+    assert edited.cells[0].key != report.cells[0].key
+    assert rows_of(store_uri) == sorted((of_cell(cell) for cell in edited.cells), key=str)
+
+    _, seen = run_suite(fresh=True)
+    assert seen.tasks == 3
+
+
+def test_each_failure_costs_its_own_cell_only(run_suite, store_uri):
+    maps = [f'{{ name = "obedient", do = "{do}" }}' for do in ("work", "hang", "exit", "raise")]
+    report, seen = run_suite(*maps)
+    found = {
+        cell.cell.feature_map.label: cell.status
+        for cell in report.cells
+        if cell.cell.dataset.label == "blobs"
+    }
+    assert found == {
+        "obedient(do=work)": "ok",
+        "obedient(do=hang)": "timeout",
+        "obedient(do=exit)": "crash",
+        "obedient(do=raise)": "error",
+    }
+    assert report.failed
+    statuses = [status for label, _, status in seen.done if label == "obedient(do=hang)"]
+    assert 1 <= len(statuses) <= 2  # the splits after the first are skipped
+    assert len(rows_of(store_uri)) == len(report.cells) == 8
+    errors = {
+        run["name"]: run["tags"].get("kbench.error", "") for run in Store(store_uri).read("trial")
+    }
+    assert "as I was told" in errors["obedient(do=raise) + centroids on blobs"]
+
+    # nothing is tried again unasked, and a raised limit repeats what had hit it
+    _, seen = run_suite(*maps)
+    assert seen.tasks == 0
+    _, seen = run_suite(*maps[:2], text=SUITE.replace("time_s = 2", "time_s = 2.5"))
+    assert {label for label, _, _ in seen.done} == {"obedient(do=hang)"}
+
+
+def test_a_misspelt_parameter_is_found_before_anything_runs(run_suite, store_uri):
+    with pytest.raises(SuiteError, match=r"feature_maps\[1\]\.facter.*did you mean 'factor'"):
+        run_suite('"obedient"', '{ name = "obedient", label = "x", facter = 2 }')
+    assert not Journal().path.exists()
+    assert rows_of(store_uri) == []
+
+
+def test_a_plan_computes_and_fetches_nothing(plugin, store_uri):
+    registry = build(installed())
+    suite = read(SUITE.replace("{maps}", '"obedient"'), "trial", registry)
+    report = Run(suite, registry, Options(store_uri)).plan()
+    assert [len(cell.missing) for cell in report.cells] == [3, 3]
+    assert report.delivered is None
+    assert not Journal().path.exists()
+
+
+def start(folder, *arguments):
+    command = [sys.executable, "-m", "kbench.cli", "suite", "trial.toml", *arguments]
+    return subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def n_results():
+    return sum(line["kind"] == "result" for line in Journal().read())
+
+
+def wait_for_results(process, count):
+    deadline = time.monotonic() + 60
+    while n_results() < count and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def slow_suite(plugin, tmp_path, store_uri):
+    maps = ", ".join(f'{{ name = "obedient", do = "slow", factor = {i} }}' for i in range(1, 5))
+    (tmp_path / "trial.toml").write_text(SUITE.replace("{maps}", maps))
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_cleanly_and_the_next_run_goes_on(slow_suite, store_uri):
+    process = start(slow_suite, "--store", store_uri)
+    wait_for_results(process, 2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "goes on where this stopped" in out
+    before = n_results()
+    assert 2 <= before < 12
+    process = start(slow_suite, "--store", store_uri)
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert n_results() == 12
+    assert len(rows_of(store_uri)) == 8
+
+
+@pytest.mark.slow
+def test_kill_9_at_random_moments_loses_and_doubles_nothing(slow_suite, store_uri):
+    kills = 0
+    for attempt in range(20):
+        process = start(slow_suite, "--store", store_uri, "--jobs", "2")
+        wait_for_results(process, n_results() + 1 + attempt % 2)
+        time.sleep(0.01 * attempt)
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            kills += 1
+        process.communicate(timeout=60)
+        if n_results() >= 12:
+            break
+    process = start(slow_suite, "--store", store_uri)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert kills >= 3
+    lines = [line for line in Journal().read() if line["kind"] == "result"]
+    assert len({line["task_key"] for line in lines}) == 12
+    rows = rows_of(store_uri)
+    assert [row["status"] for row in rows].count("ok") == 4
+    assert len(rows) == 8
+    assert {row["accuracy"] for row in rows if row["status"] == "ok"} != {None}
+
+
+@pytest.mark.slow
+def test_two_commands_at_once_share_the_work(slow_suite, store_uri):
+    processes = [start(slow_suite, "--store", store_uri) for _ in range(2)]
+    outputs = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    assert n_results() == 12
+    assert any("waiting for" in err for _, err in outputs)
+
+
+def test_the_last_event_of_json_lines_has_every_row(plugin, tmp_path, store_uri):
+    (tmp_path / "trial.toml").write_text(SUITE.replace("{maps}", '"obedient"'))
+    process = start(tmp_path, "--store", store_uri, "--json")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    events = [json.loads(line) for line in out.splitlines()]
+    assert [event["event"] for event in events].count("finished") == 3
+    assert events[-1]["event"] == "done"
+    assert [row["status"] for row in events[-1]["rows"]] == ["ok", "unavailable"]
+    assert not (Path(tmp_path) / "mlflow.db-journal").exists()
