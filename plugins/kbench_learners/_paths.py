@@ -59,23 +59,35 @@ def _hinge(design, y, C, w, multipliers, hessian, tol, max_iter):
     """Augmented Lagrangian: clipped quadratics around improving multipliers.
 
     The multipliers are feasible for the dual problem, so that the duality gap
-    of the hinge itself decides when to stop.
+    of the hinge itself decides when to stop. A large sigma needs few rounds but
+    makes narrow quadratics, in which Newton steps may get stuck: it grows only
+    while the gap falls slowly, and shrinks after a round that got stuck.
     """
     a = np.zeros(len(y)) if multipliers is None else multipliers
     sigma = 4.0 * C
-    n_iter = 0
-    for _ in range(40):
+    n_iter = stuck = 0
+    best: Solution | None = None
+    while n_iter < max_iter and stuck < 5:
         psi = ClippedQuadratic(sigma, cap=C, shift=a)
         inner = minimise(design, y, psi, w, hessian, 0.1 * tol, max_iter - n_iter)
-        n_iter += inner.n_iter
-        w, a = inner.w, y * inner.dual
+        n_iter += max(1, inner.n_iter)
         v = design.adjoint(inner.dual)
-        objective = 0.5 * float(w @ w) + _total_loss("hinge", C, y * design.margins(w))
-        gap = objective - (float(a.sum()) - 0.5 * float(v @ v))
-        if gap <= tol * objective or n_iter >= max_iter or not inner.converged:
-            break
-        sigma *= 5.0
-    return Solution(w, inner.dual, objective, max(gap, 0.0), n_iter, gap <= tol * objective)
+        objective = 0.5 * float(inner.w @ inner.w)
+        objective += _total_loss("hinge", C, y * design.margins(inner.w))
+        gap = objective - (float(y @ inner.dual) - 0.5 * float(v @ v))
+        slow = best is not None and gap > 0.2 * best.gap
+        if best is None or gap < best.gap:
+            converged = gap <= tol * objective
+            best = Solution(inner.w, inner.dual, objective, max(gap, 0.0), n_iter, converged)
+            if converged:
+                break
+        if inner.converged:
+            w, a = inner.w, y * inner.dual
+            sigma *= 5.0 if slow else 1.0
+        else:
+            w, a, sigma = best.w, y * best.dual, sigma / 25.0
+            stuck += 1
+    return replace(best, n_iter=n_iter)
 
 
 def expanded(paths, reduced, design, targets, values, loss, tol):
