@@ -28,6 +28,7 @@ FAULTS = (
     *("truncate", "truncate-lines", "cut", "bad-md5", "no-md5", "empty", "bad-xml", "html"),
     *("http-500", "http-500-twice", "http-503-twice", "busy-twice", "not-found", "reset"),
     *("reset-twice", "slow", "trickle", "plain", "bomb", "no-qualities", "wrong-id"),
+    *("redirect", "redirect-forever", "control-codes"),
 )
 NS = 'xmlns:oml="http://openml.org/openml"'
 
@@ -134,7 +135,7 @@ class OpenMLServer(ThreadingHTTPServer):
         found = self.datasets[number]
         parts = {
             "id": number + 1 if "wrong-id" in faults else number,
-            "name": found["name"],
+            "name": "a\x85b" if "control-codes" in faults else found["name"],
             "version": 1,
             "description": "a test",
             "format": found["format"],
@@ -248,7 +249,10 @@ class _Handler(BaseHTTPRequestHandler):
             early = server.seen[path] <= 2
         faults = {name: value for name, value, part in server.faults if part in path}
         time.sleep(faults.get("slow", 0))
-        if "reset" in faults or ("reset-twice" in faults and early):
+        moved, path = path.startswith("/moved"), path.replace("/moved", "")
+        if "redirect-forever" in faults or ("redirect" in faults and not moved):
+            self.reply(301, b"x" * 100, faults, {"Location": f"/moved{self.path}"})
+        elif "reset" in faults or ("reset-twice" in faults and early):
             self.hang_up()
         elif "not-found" in faults:
             self.reply(404, b"Not Found", faults)

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import multiprocessing
 import os
 import pickle
 import re
@@ -120,6 +121,12 @@ def test_sparse_data_stay_sparse(connect):
     expected = [[3, 0, 0.5], [0, 1, 0], [0, 0, 0], [2, 7, 1.25], [0, 0, 0]]
     np.testing.assert_array_equal(data.X.toarray(), expected)
     assert [data.target_names[code] for code in data.y] == ["news", "sport", "news", "art", "sport"]
+
+
+def test_names_do_not_reach_the_terminal_with_control_codes(connect):
+    with OpenMLServer(faults=["control-codes"]) as server:
+        connect(server)
+        assert load(data_id=61).name == "a\ufffdb"
 
 
 def test_another_target_and_ignored_columns(connect):
@@ -241,6 +248,7 @@ def test_suite_of_tasks(connect, monkeypatch):
 RECOVERS = (
     *("http-500-twice", "http-503-twice", "busy-twice", "reset-twice"),
     *("slow=0.05", "plain", "no-md5", "no-qualities", "trickle=100000"),
+    "redirect",
 )
 FAILS = {
     "truncate": "checksum",
@@ -257,6 +265,7 @@ FAILS = {
     "slow=1.5": "sent nothing",
     "trickle=200": "time allowed",
     "bomb": "larger than",
+    "redirect-forever": "from one address to the next",
 }
 
 
@@ -326,6 +335,43 @@ def test_a_server_that_asks_for_an_hour_is_not_waited_for(connect):
         with pytest.raises(DatasetError, match="asks to wait for 3600 s"):
             load(data_id=61)
         assert time.monotonic() - start < 5
+
+
+def test_an_api_key_is_never_shown(connect, monkeypatch):
+    import openml
+
+    monkeypatch.setattr(openml.config, "apikey", "5ec2e7")
+    monkeypatch.setattr(_source, "is_reachable", lambda _: True)
+    for fault in ("cut", "not-found", "http-500", "html", "redirect-forever", "gone"):
+        with OpenMLServer(faults=[fault] if fault in FAILS else []) as server:
+            connect(server)
+            if fault == "gone":
+                server.shutdown()
+                server.server_close()
+            with pytest.raises(DatasetError) as caught:
+                load(data_id=61)
+        assert "5ec2e7" not in str(caught.value)
+
+
+def _fetch(results):
+    data = load(data_id=61)
+    results.put(data.checksum)
+
+
+def test_several_processes_fetch_a_dataset_once(connect):
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    with OpenMLServer() as server:
+        connect(server)
+        workers = [context.Process(target=_fetch, args=(results,)) for _ in range(3)]
+        for worker in workers:
+            worker.start()
+        checksums = {results.get(timeout=30) for _ in workers}
+        for worker in workers:
+            worker.join()
+        downloads = [path for path in server.requests if "download" in path]
+    assert len(checksums) == 1
+    assert len(downloads) == 1
 
 
 # -- the client's cache
@@ -650,6 +696,41 @@ def test_sparse_files_keep_every_value(tmp_path_factory, rows):
             expected[i, j] = value
     table = _arff(tmp_path_factory.mktemp("arff"), text)
     np.testing.assert_array_equal(table.sparse.toarray(), expected)
+
+
+def test_sparse_files_with_nominal_features(tmp_path):
+    table = _arff(
+        tmp_path,
+        "@attribute a numeric\n@attribute k {x,'y y',z}\n@attribute c {0,1}\n@data\n"
+        "{0 2, 1 'y y', 2 1}\n{}\n{1 ?, 2 1}\n{1 z}\n{0 ?, 2 ?}\n",
+    )
+    data = to_dataset(table, "data", "c", name="data")
+    nan = np.nan
+    assert data.feature_names == ("a", "k=x", "k=y y", "k=z")
+    assert data.feature_kinds == ("numeric", "nominal", "nominal", "nominal")
+    np.testing.assert_array_equal(
+        data.X.toarray(), [[2, 0, 1, 0], [0, 1, 0, 0], [0, nan, nan, nan], [0, 0, 0, 1]]
+    )
+    assert data.y.tolist() == [1, 0, 1, 0]
+    assert data.row_ids.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("body", ["1,a\r\n?,b\r\n", "1,a\r\n% x\r\n?,b\r\n", "1 ,\ta\n\n ? , b"])
+def test_line_ends_and_white_space_do_not_matter(tmp_path, body):
+    file = tmp_path / "data.arff"
+    header = "\ufeff@attribute n numeric\r\n@ATTRIBUTE k { a , b }\r\n@DATA\r\n"
+    file.write_bytes((header + body).encode())
+    table = read_arff(file, "data")
+    np.testing.assert_array_equal(table.columns[0].values, [1, np.nan])
+    assert table.columns[1].values.tolist() == [0, 1]
+
+
+def test_a_target_of_numbers(tmp_path):
+    text = "@attribute a real\n@attribute n real\n@data\n1,3\n2,-1\n3,?\n4,3\n"
+    data = to_dataset(_arff(tmp_path, text), "data", "n", name="data")
+    assert (data.target_names, data.y.tolist()) == (("-1", "3"), [1, 0, 1])
+    with pytest.raises(DatasetError, match="no class label"):
+        to_dataset(_arff(tmp_path, text.replace("-1", "0.5")), "data", "n", name="data")
 
 
 # -- the full mirror

@@ -1,6 +1,31 @@
 """Datasets from OpenML and from files, in one canonical form."""
 
+import importlib
+
 from kbench import DatasetSource, hookimpl
+
+_PUBLIC = {
+    "load": "kbench_openml._source",
+    "expand": "kbench_openml._source",
+    "watched": "kbench_openml._transport",
+    "load_csv": "kbench_openml._files",
+    "load_parquet": "kbench_openml._files",
+    "load_arff": "kbench_openml._files",
+    "load_svmlight": "kbench_openml._files",
+}
+__all__ = list(_PUBLIC)
+
+
+def __getattr__(name):
+    """Import a public function when it is first asked for."""
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    """List the public functions."""
+    return __all__
 
 
 @hookimpl

@@ -29,7 +29,7 @@ from kbench.errors import SourceUnreachable
 from kbench_openml._arff import read_arff
 from kbench_openml._server import Server, configured, is_offline, is_reachable
 from kbench_openml._table import to_dataset
-from kbench_openml._transport import polite
+from kbench_openml._transport import polite, shortened
 
 GROUPS = {
     28: "digits",  # optdigits, of which scikit-learn's digits is the test part
@@ -481,7 +481,7 @@ def _explained(what: str, error: Exception) -> str:
     code = getattr(error, "code", None)
     if code in (111, 151, 372, 482, 601):
         return f"{what}: OpenML has no such thing (its code {code}). Look the number up."
-    text = " ".join(str(error).split())[:200]
+    text = shortened(error)
     if type(error).__name__ in ("ExpatError", "OpenMLServerError"):
         return f"{what}: the server sent an answer that is damaged ({text}). Run again later."
     return f"{what}: {type(error).__name__}: {text}. Run again later."

@@ -15,6 +15,7 @@ import os
 import re
 import threading
 import time
+import urllib.parse
 import zlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -44,6 +45,10 @@ PATIENCE_S = 30.0
 ANSWER_BYTES = 64 * 2**20
 """Largest answer of the API, unpacked."""
 
+MAX_REDIRECTIONS = 5
+"""Redirections that are followed."""
+
+_REDIRECTIONS = {301, 302, 303, 307, 308}
 _TRANSIENT = {429, 500, 502, 503, 504}
 _BUSY = re.compile(rb"<oml:code>\s*107\s*</oml:code>")
 _alone = threading.RLock()
@@ -169,48 +174,57 @@ class _TransientError(Exception):
 
 
 def _once(original, what, deadline, session, method, url, options) -> Any:
+    """Make one request, follow redirections, and read the answer within the limits."""
     import requests
     import urllib3
 
-    headers = {**(options.pop("headers", None) or {}), "Accept-Encoding": "gzip"}
-    options = {**options, "headers": headers, "timeout": (CONNECT_S, SILENCE_S), "stream": True}
-    options.setdefault("allow_redirects", True)
+    options = {
+        **options,
+        "headers": {**(options.get("headers") or {}), "Accept-Encoding": "gzip"},
+        "timeout": (CONNECT_S, SILENCE_S),
+        "stream": True,
+        "allow_redirects": False,  # `requests` would read their bodies without a limit
+    }
+    address = url
+    silence = f"the server sent nothing for {SILENCE_S:g} s"
     try:
-        response = original(session, method, url, **options)
-        try:
-            body = _read(response.raw, response.headers, what, url, deadline)
-        finally:
-            response.close()
+        for _ in range(MAX_REDIRECTIONS + 1):
+            response = original(session, method, address, **options)
+            with contextlib.closing(response):
+                target = response.headers.get("Location")
+                if response.status_code not in _REDIRECTIONS or not target:
+                    body = _read(response.raw, response.headers, what, url, deadline)
+                    break
+            address = urllib.parse.urljoin(address, target)
+            options.pop("params", None)  # the server has them already
+        else:
+            raise DatasetError(f"{what}: the server sends from one address to the next ({url})")
     except (
         requests.exceptions.ConnectTimeout,
         requests.exceptions.ProxyError,
         requests.exceptions.SSLError,
     ) as error:
-        raise SourceUnreachable(
-            f"{what}: {_host(url)} cannot be reached: {_short(error)}"
-        ) from None
-    except requests.exceptions.ReadTimeout:
-        raise _TransientError(
-            f"the server sent nothing for {SILENCE_S:g} s", lasting=True
-        ) from None
+        raise _unreachable(what, url, error) from None
+    except (requests.exceptions.ReadTimeout, urllib3.exceptions.ReadTimeoutError):
+        raise _TransientError(silence, lasting=True) from None
     except requests.exceptions.ConnectionError as error:
         if _is_refused(error):
-            raise SourceUnreachable(
-                f"{what}: {_host(url)} cannot be reached: {_short(error)}"
-            ) from None
+            raise _unreachable(what, url, error) from None
         raise _TransientError("the connection broke off") from None
-    except urllib3.exceptions.ReadTimeoutError:
-        raise _TransientError(
-            f"the server sent nothing for {SILENCE_S:g} s", lasting=True
-        ) from None
     except (urllib3.exceptions.HTTPError, requests.exceptions.ChunkedEncodingError):
         raise _TransientError("the connection broke off in the middle of the answer") from None
     except requests.exceptions.RequestException as error:
-        raise DatasetError(f"{what}: {url} cannot be asked for: {_short(error)}") from None
+        raise DatasetError(f"{what}: {url} cannot be asked for: {shortened(error)}") from None
     response._content, response._content_consumed = body, True
     if "charset" not in response.headers.get("Content-Type", ""):
         response.encoding = "utf-8"  # else text would be taken for Latin-1
     return response
+
+
+def _unreachable(what: str, url: str, error: BaseException) -> DatasetError:
+    # a file may lie elsewhere: that its server is gone says nothing of OpenML
+    kind = SourceUnreachable if "/api/" in url else DatasetError
+    return kind(f"{what}: {_host(url)} cannot be reached: {shortened(error)}")
 
 
 def _read(raw, headers, what, url, deadline) -> bytes:
@@ -284,6 +298,23 @@ def _host(url: str) -> str:
     return url.split("/")[2] if url.count("/") >= 2 else url
 
 
-def _short(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+def shortened(error: BaseException) -> str:
+    r"""Return what an error says: one line, not too long, without a secret.
+
+    Parameters
+    ----------
+    error : exception
+        Any.
+
+    Returns
+    -------
+    str
+        At most 160 characters.
+
+    Examples
+    --------
+    >>> shortened(ValueError("url: /api/v1/data/61?api_key=5ec2e7\n (gone)"))
+    'url: /api/v1/data/61?api_key=*** (gone)'
+    """
+    text = re.sub(r"api_key=[^&\s'\")]+", "api_key=***", " ".join(str(error).split()))
     return text if len(text) <= 160 else text[:157] + "..."
