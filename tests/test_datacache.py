@@ -13,8 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from kbench import Dataset, DatasetError, Ref, Split, datacache
-from kbench.datacache import DataCache, check_dataset, duplicate_fraction, missing_by_column
+from kbench import Dataset, DatasetError, Ref, Split
+from kbench.datacache import (
+    DataCache,
+    _cache,
+    _form,
+    check_dataset,
+    duplicate_fraction,
+    missing_by_column,
+)
 from kbench.records import content_checksum
 
 FIELDS = (
@@ -270,7 +277,7 @@ def test_duplicate_fraction_equals_counting(X):
 
 
 def test_checks_go_through_large_data_in_pieces(monkeypatch):
-    monkeypatch.setattr(datacache, "CHUNK", 7)
+    monkeypatch.setattr(_form, "CHUNK", 7)
     made = data(100, 4)
     made.X[::9, 2] = np.nan
     made.X[50] = made.X[98]
@@ -370,7 +377,7 @@ def test_load_reads_all_bytes_once_a_day(cache, monkeypatch):
     flip(cache.root / checksum / "X.npy", -5)
     cache.load(checksum)  # trusted: it was written a moment ago
     now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + datacache.TRUST_S + 1)
+    monkeypatch.setattr(time, "time", lambda: now + _cache.TRUST_S + 1)
     with pytest.raises(DatasetError, match=r"X\.npy has changed"):
         cache.load(checksum)
 
@@ -448,7 +455,7 @@ def test_a_crash_while_writing_leaves_nothing_to_be_found(cache, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(datacache, "_rename_folder", crash)
+        patch.setattr(_cache, "_rename_folder", crash)
         with pytest.raises(KeyboardInterrupt):
             cache.store(data())
     assert cache.entries() == []

@@ -1,0 +1,264 @@
+"""The canonical form of a dataset, and what can be told of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import DatasetError
+from kbench.records import Dataset, Split
+
+CHUNK = 1 << 20
+"""Values looked at together, to bound the memory of checks (8 MB)."""
+
+
+def check_dataset(dataset: Dataset) -> Dataset:
+    """Check that a dataset is in canonical form, and bring its arrays to it.
+
+    Integers and truth values in `X` become float64; sparse input becomes a CSR
+    matrix with sorted indices and no stored zeros; the checksum is computed
+    from the content. Nothing else is mended.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        What a source returned.
+
+    Returns
+    -------
+    Dataset
+        The same data: `X` float64 or float32, C-contiguous or CSR; `y` int64.
+
+    Raises
+    ------
+    DatasetError
+        The shapes disagree, a value is infinite, the labels are not exactly
+        0..k-1 with k >= 2, or the names, kinds or splits do not fit.
+
+    Examples
+    --------
+    >>> data = Dataset("xor", X=np.array([[0, 0], [0, 1], [1, 0], [1, 1]]),
+    ...                y=np.array([0, 1, 1, 0]))
+    >>> check_dataset(data).X.dtype
+    dtype('float64')
+    """
+
+    def refuse(why: str) -> DatasetError:
+        return DatasetError(f"dataset {dataset.name!r}: {why}")
+
+    X, y = dataset.X, np.asarray(dataset.y)
+    if len(X.shape) != 2:
+        raise refuse(f"X has {len(X.shape)} dimensions; it must have 2")
+    n, d = X.shape
+    if y.shape != (n,):
+        raise refuse(f"X has {n} rows but y has shape {y.shape}; it must be ({n},)")
+    if n == 0 or d == 0:
+        raise refuse(f"X is empty, shape {X.shape}")
+    if X.dtype.kind not in "fbiu" or X.dtype.itemsize > 8:
+        raise refuse(f"X has dtype {X.dtype}; it must be float64 or float32")
+    X = _canonical_matrix(X)
+    _refuse_infinite(X, dataset, refuse)
+
+    if y.dtype.kind not in "biu":
+        raise refuse(f"y has dtype {y.dtype}; labels must be integers 0..k-1")
+    y = np.ascontiguousarray(y, dtype=np.int64)
+    classes = np.unique(y)
+    k = len(classes)
+    if k < 2:
+        raise refuse(f"all rows have the label {classes[0]}; there must be at least 2 classes")
+    if classes[0] != 0 or classes[-1] != k - 1:
+        raise refuse(
+            f"y has {k} different labels from {classes[0]} to {classes[-1]}; "
+            f"they must be 0..{k - 1}, each present"
+        )
+    for what, values, wanted in (
+        ("feature_names", dataset.feature_names, d),
+        ("feature_kinds", dataset.feature_kinds, d),
+        ("target_names", dataset.target_names, k),
+    ):
+        if len(values) != wanted:
+            raise refuse(f"{what} has {len(values)} entries; it must have {wanted}")
+    unknown = set(dataset.feature_kinds) - {"numeric", "nominal"}
+    if unknown:
+        raise refuse(f"feature_kinds has {sorted(unknown)}; allowed are numeric and nominal")
+    if dataset.role not in ("evaluation", "development"):
+        raise refuse(f"role is {dataset.role!r}; allowed are evaluation and development")
+    if dataset.pairwise and n != d:
+        raise refuse(f"pairwise, but X has shape {X.shape}; a Gram matrix is square")
+
+    row_ids = dataset.row_ids
+    if row_ids is not None:
+        row_ids = np.ascontiguousarray(row_ids, dtype=np.int64)
+        if row_ids.shape != (n,):
+            raise refuse(f"row_ids has shape {row_ids.shape}; it must be ({n},)")
+    splits = []
+    for number, split in enumerate(dataset.splits):
+        parts = [np.asarray(p, dtype=np.int64) for p in (split.train, split.test, split.unlabelled)]
+        rows = np.concatenate(parts)
+        if split.index != number:
+            raise refuse(f"split {number} has index {split.index}; splits are numbered from 0")
+        if len(parts[0]) == 0 or len(parts[1]) == 0:
+            raise refuse(f"split {number} has no training or no test rows")
+        if rows.min() < 0 or rows.max() >= n:
+            raise refuse(f"split {number} names rows outside 0..{n - 1}")
+        if np.intersect1d(parts[1], np.concatenate([parts[0], parts[2]])).size:
+            raise refuse(f"split {number} has rows both in its training and its test part")
+        splits.append(Split(number, *parts))
+    return replace(dataset, X=X, y=y, row_ids=row_ids, splits=tuple(splits), checksum="")
+
+
+def _canonical_matrix(X: Any) -> Any:
+    dtype = X.dtype if X.dtype in (np.float64, np.float32) else np.dtype(np.float64)
+    if not hasattr(X, "tocsr"):
+        return np.ascontiguousarray(X, dtype=dtype)
+    import scipy.sparse
+
+    matrix = scipy.sparse.csr_matrix(X, dtype=dtype, copy=True)
+    matrix.sum_duplicates()  # sorts the indices too
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _chunks(X: Any) -> Iterator[np.ndarray]:
+    """Yield dense blocks of rows, or stretches of the stored values of a CSR matrix."""
+    if hasattr(X, "indptr"):
+        for start in range(0, len(X.data), CHUNK):
+            yield X.data[start : start + CHUNK]
+        return
+    step = max(1, CHUNK // X.shape[1])
+    for start in range(0, len(X), step):
+        yield X[start : start + step]
+
+
+def _refuse_infinite(X: Any, dataset: Dataset, refuse: Any) -> None:
+    for chunk in _chunks(X):
+        if np.isinf(chunk).any():
+            if hasattr(X, "indptr"):
+                columns = np.unique(X.indices[np.isinf(X.data)])
+            else:
+                columns = np.flatnonzero(np.isinf(chunk).any(axis=0))
+            names = ", ".join(str(dataset.feature_names[j]) for j in columns[:5])
+            raise refuse(f"infinite values in the column(s) {names}; mark missing ones as NaN")
+        if dataset.pairwise and np.isnan(chunk).any():
+            raise refuse("a Gram matrix must not have missing values")
+
+
+def missing_by_column(X: Any) -> np.ndarray:
+    """Count the missing values of each column.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+        Inputs; missing values are NaN.
+
+    Returns
+    -------
+    ndarray of int, shape (n_features,)
+        The counts.
+
+    Examples
+    --------
+    >>> missing_by_column(np.array([[1.0, np.nan], [np.nan, np.nan]]))
+    array([1, 2])
+    """
+    counts = np.zeros(X.shape[1], dtype=np.int64)
+    if hasattr(X, "indptr"):
+        np.add.at(counts, X.indices[np.isnan(X.data)], 1)
+        return counts
+    for chunk in _chunks(X):
+        counts += np.isnan(chunk).sum(axis=0)
+    return counts
+
+
+def missing_by_attribute(dataset: Dataset) -> dict[str, int]:
+    """Count missing values, once for all indicator columns of one attribute.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        In canonical form.
+
+    Returns
+    -------
+    dict of str to int
+        Attributes that have any.
+    """
+    counts: dict[str, int] = {}
+    columns = zip(
+        dataset.feature_names, dataset.feature_kinds, missing_by_column(dataset.X), strict=True
+    )
+    for name, kind, count in columns:
+        if count:
+            attribute = str(name).rpartition("=")[0] if kind == "nominal" else ""
+            attribute = attribute or str(name)
+            counts[attribute] = max(counts.get(attribute, 0), int(count))
+    return counts
+
+
+def duplicate_fraction(X: Any) -> float:
+    """Share of the rows that are equal to at least one other row.
+
+    Where it is high, a random split has equal rows on both sides, which favours
+    methods that memorise. Missing values count as equal to each other, and 0 as
+    equal to -0.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+        Inputs.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Notes
+    -----
+    Rows are compared by a 64-bit hash of their values. Among a million
+    different rows, one pair falls together with probability 3e-8.
+
+    Examples
+    --------
+    >>> duplicate_fraction(np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    0.5
+    """
+    if X.shape[0] == 0:
+        return 0.0
+    _, group, counts = np.unique(_row_hashes(X), return_inverse=True, return_counts=True)
+    return float(np.mean(counts[group] > 1))
+
+
+def _row_hashes(X: Any) -> np.ndarray:
+    # the sum over columns of a well mixed hash of (value, column): small
+    # integers as floats have 40 low bits of zero, so that a plain linear hash
+    # of the bits would collide
+    n, d = X.shape
+    salts = np.arange(1, d + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    hashes = np.zeros(n, dtype=np.uint64)
+    if hasattr(X, "indptr"):
+        rows = np.repeat(np.arange(n), np.diff(X.indptr))
+        np.add.at(hashes, rows, _mixed(X.data, salts[X.indices]))
+        return hashes
+    step = max(1, CHUNK // d)
+    for start in range(0, n, step):
+        hashes[start : start + step] = _mixed(X[start : start + step], salts).sum(
+            axis=1, dtype=np.uint64
+        )
+    return hashes
+
+
+def _mixed(values: np.ndarray, salts: np.ndarray) -> np.ndarray:
+    """Hash each value with its salt (the finaliser of SplitMix64)."""
+    plain = np.array(values, dtype=np.float64)
+    plain += 0.0  # -0 becomes 0
+    plain[np.isnan(plain)] = np.nan  # one bit pattern for all of them
+    z: np.ndarray = plain.view(np.uint64) + salts
+    z ^= z >> np.uint64(30)
+    z *= np.uint64(0xBF58476D1CE4E5B9)
+    z ^= z >> np.uint64(27)
+    z *= np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return z
