@@ -872,3 +872,40 @@ def test_tasks_and_suites_of_the_mirror(mirror_module, connect):
     assert len(data.splits) == 10
     assert sorted(np.concatenate([split.test for split in data.splits])) == list(range(3196))
     assert len({split.digest for split in data.splits}) == 10
+
+
+@needs_mirror
+@pytest.mark.slow
+def test_all_datasets_of_the_suite_uci_come_once(mirror_module, tmp_path):
+    """From empty caches every set is loaded; the second time nobody is asked."""
+    environment = {
+        **os.environ,
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "OPENML_CACHE_DIR": str(tmp_path / "openml"),
+        "KBENCH_CACHE_DIR": str(tmp_path / "kbench"),
+        "no_proxy": "127.0.0.1",
+    }
+    environment.pop("KBENCH_OFFLINE", None)
+    code = "from kbench.cli.data import app; app()"
+    command = [sys.executable, "-c", code, "fetch", "uci"]
+    (tmp_path / "config" / "openml").mkdir(parents=True)
+
+    def fetch():
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
+
+    with mirror_module.Mirror() as server:
+        config = tmp_path / "config" / "openml" / "config"
+        config.write_text(f"server = {server.url}\n")
+        first = fetch()
+        assert first.returncode == 0, first.stdout + first.stderr
+        assert "unavailable" not in first.stdout
+        asked = len(server.requests)
+        assert asked >= 36  # description, data and qualities of twelve sets
+        second = fetch()
+        assert second.stdout == first.stdout
+        assert len(server.requests) == asked
+    cache = DataCache(tmp_path / "kbench")
+    assert cache.verify() == []
+    assert len(cache.entries()) == len(first.stdout.splitlines())
