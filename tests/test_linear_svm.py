@@ -49,7 +49,7 @@ def data(name):
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_objective_equals_liblinear(name, C):
     X, y = data(name)
-    ours = LinearSVM(C=C).fit(X, y)
+    ours = LinearSVM(C=C, multiclass="ovr").fit(X, y)
     theirs = LinearSVC(C=C, dual=False, tol=1e-8, max_iter=5000).fit(X, y)
     reached = objectives(ours.coef_, ours.intercept_, X, y, C, "squared_hinge")
     reference = objectives(theirs.coef_, theirs.intercept_, X, y, C, "squared_hinge")

@@ -17,7 +17,7 @@ from scipy.linalg import lapack, solve_triangular
 MAX_FACTOR_COLUMNS = 3000
 MAX_FACTOR_ROWS = 4000
 _MAX_ROW_GRAM = 2000  # rows up to which their inner products are kept anyway
-_CHUNK_ENTRIES = 2_000_000
+_CHUNK_ENTRIES = 500_000
 
 
 class Design:

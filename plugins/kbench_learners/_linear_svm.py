@@ -15,7 +15,7 @@ from kbench_learners._design import Design
 from kbench_learners._paths import LOSSES, binary_path, expanded, least_squares
 from kbench_learners._reduction import binary_problems, chosen_classes, class_scores, encoded
 
-MULTICLASS = ("ovr", "ovo", "crammer_singer")
+MULTICLASS = ("ovo", "ovr", "crammer_singer")
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
@@ -38,10 +38,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Weight of the loss.
     loss : {"squared_hinge", "hinge", "logistic"}, default "squared_hinge"
         Loss of the margin.
-    multiclass : {"ovr", "ovo", "crammer_singer"}, default "ovr"
-        One classifier for each class against the rest; one for each pair of
-        classes, which vote; or one joint problem (Crammer and Singer, JMLR 2,
-        2001), which has the multiclass hinge whatever `loss` says.
+    multiclass : {"ovo", "ovr", "crammer_singer"}, default "ovo"
+        One classifier for each pair of classes, which vote; one for each class
+        against the rest; or one joint problem (Crammer and Singer, JMLR 2,
+        2001), which has the multiclass hinge whatever `loss` says. See Notes.
     tol : float, default 1e-6
         Duality gap, relative to the objective, at which a problem counts as
         solved.
@@ -84,6 +84,14 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     (augmented Lagrangian). "crammer_singer" is liblinear's dual coordinate
     descent, since its problem does not separate into binary ones.
 
+    The defaults were chosen by measurement (accuracy, C searched, 690 to 3,000
+    training rows), "ovr" against "ovo" with the squared hinge: on the inputs
+    themselves letter .700 and .820, pendigits .927 and .974, satimage .830 and
+    .863, vowel .663 and .916; on 300 Nystroem features letter .907 and .912,
+    pendigits .986 and .988, satimage .900 and .896, vowel .976 and .987, for 0.8
+    to 1.5 times the time. The hinge is nowhere better by more than .007 and
+    takes 3 to 5 times longer.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -99,7 +107,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self,
         C=1.0,
         loss="squared_hinge",
-        multiclass="ovr",
+        multiclass="ovo",
         tol=1e-6,
         max_iter=300,
         fit_intercept=True,
