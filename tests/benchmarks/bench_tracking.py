@@ -24,7 +24,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import mlflow  # noqa: F401  (its import turns its log messages on)
 
-from kbench import tracking
 from kbench.tracking import DatasetInput, Run, Store
 
 N_RUNS = 60
@@ -51,7 +50,7 @@ def a_run(number: int) -> Run:
 
 def one_call_per_value(store: Store, experiment_id: str, run: Run) -> None:
     """Write a run the way it is written by hand."""
-    client = store._client
+    client = store._connection.client
     run_id = client.create_run(experiment_id, run_name=run.name).info.run_id
     for name, text in [*run.params.items(), *run.tags.items()]:
         (client.log_param if name in run.params else client.set_tag)(run_id, name, text)
@@ -78,8 +77,7 @@ def main() -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as folder:
         template = Path(folder) / "template.db"
-        with tracking._quiet():
-            tracking._create(template)
+        Store(f"sqlite:///{template}").open()
         runs = [a_run(number) for number in range(N_RUNS)]
         rows = {}
         for mode in ("delete", "wal"):

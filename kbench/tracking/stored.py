@@ -1,0 +1,127 @@
+"""Runs as the store has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kbench.tracking.run import Content
+
+BOOKKEEPING = {f"kbench.{name}" for name in ("host", "pid", "pid_start", "writing", "digest")}
+"""Tags that are not content: who writes or wrote, and how far that went."""
+
+_RUNS_A_PAGE = 500
+
+
+@dataclass
+class Stored:
+    """A run as the store has it."""
+
+    run_id: str
+    status: str
+    start_ms: int
+    end_ms: int
+    params: dict[str, str]
+    tags: dict[str, str]
+    metrics: dict[str, float]
+    dataset: tuple[str, str] | None
+
+    @classmethod
+    def of(cls, run: Any) -> Stored:
+        """Take what matters from MLflow's entity."""
+        datasets = [each.dataset for each in run.inputs.dataset_inputs] if run.inputs else []
+        return cls(
+            run_id=run.info.run_id,
+            status=run.info.status,
+            start_ms=run.info.start_time or 0,
+            end_ms=run.info.end_time or 0,
+            params=dict(run.data.params),
+            tags=dict(run.data.tags),
+            metrics=dict(run.data.metrics),
+            dataset=(datasets[0].name, datasets[0].digest) if datasets else None,
+        )
+
+    @property
+    def is_ours(self) -> bool:
+        """Written by kbench, whichever process it was."""
+        return "kbench.cell_key" in self.tags
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Key and machine."""
+        return self.tags["kbench.cell_key"], self.tags.get("kbench.machine", "")
+
+    @property
+    def digest(self) -> str:
+        """The digest of the content; empty from the first write until the last."""
+        return self.tags.get("kbench.digest", "")
+
+    @property
+    def complete(self) -> bool:
+        """Nothing of its content is missing."""
+        return bool(self.digest) and self.status in ("FINISHED", "FAILED")
+
+    @property
+    def superseded(self) -> bool:
+        """Its cell is planned under another key now."""
+        return "kbench.superseded" in self.tags
+
+    @property
+    def n_splits_done(self) -> int:
+        """Number of splits behind the means; 0 where somebody has edited the tag."""
+        text = self.tags.get("kbench.n_splits_done", "")
+        return int(text) if text.isdecimal() else 0
+
+    @property
+    def split_hashes(self) -> dict[str, str]:
+        """`Content.split_hashes`, read back from their tag."""
+        pairs = (each.partition(":") for each in self.tags.get("kbench.splits", "").split())
+        return {index: sha for index, _, sha in pairs}
+
+    @property
+    def preference(self) -> tuple[Any, ...]:
+        """Which of several runs of one identity is kept: the greatest."""
+        return self.complete, not self.superseded, self.end_ms, self.start_ms, self.run_id
+
+    def is_written_as(self, content: Content) -> bool:
+        """Say whether nothing has to be written."""
+        return (
+            self.digest == content.digest and self.status == content.status and not self.superseded
+        )
+
+    def can_become(self, content: Content) -> bool:
+        """Say whether additions turn it into `content`: MLflow changes no param and no point."""
+        if not self.digest:
+            # Begun and not finished: every step of the same can be repeated.
+            return self.tags.get("kbench.writing") == content.digest
+        before, after = self.n_splits_done, content.n_splits_done
+        means = {
+            name: value for name, value in self.metrics.items() if name not in content.by_split
+        }
+        data = content.dataset
+        return (
+            self.params.items() <= content.params.items()
+            and self.split_hashes.items() <= content.split_hashes.items()
+            and self.metrics.keys() <= content.metrics.keys() | content.by_split.keys()
+            and (before < after or means.items() <= content.metrics.items())
+            and (before <= after or not means)
+            and self.dataset in (None, data and (data.name, data.digest))
+        )
+
+
+def live_runs(client: Any, experiment_id: str, where: str = "") -> Iterator[Stored]:
+    """Yield the runs of kbench in an experiment that are not deleted, each once."""
+    seen: set[str] = set()
+    token = None
+    while True:
+        page = client.search_runs(
+            [experiment_id], filter_string=where, max_results=_RUNS_A_PAGE, page_token=token
+        )
+        for run in map(Stored.of, page):
+            if run.is_ours and run.run_id not in seen:
+                seen.add(run.run_id)
+                yield run
+        token = page.token
+        if not token:
+            return

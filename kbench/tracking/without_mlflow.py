@@ -1,0 +1,48 @@
+"""What a local store holds, told in milliseconds: SQLite is read, MLflow not imported."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+
+from kbench.tracking.database import read_only
+from kbench.tracking.location import sqlite_path
+
+
+def delivered_without_mlflow(uri: str, experiment_id: str) -> set[tuple[str, str]] | None:
+    """Say which runs a local store holds, without importing MLflow.
+
+    Parameters
+    ----------
+    uri : str
+        The store.
+    experiment_id : str
+        The experiment.
+
+    Returns
+    -------
+    set of (key, digest) or None
+        The live runs that are complete and not superseded; empty where the
+        store or the experiment is gone; None where it cannot be told: not a
+        local SQLite store, another schema, locked.
+    """
+    path = sqlite_path(uri)
+    if path is None:
+        return None
+    if not path.exists() or not path.stat().st_size:
+        return set()
+    query = """
+        SELECT cell_key.value, digest.value
+        FROM runs JOIN experiments USING (experiment_id)
+        JOIN tags cell_key ON cell_key.run_uuid = runs.run_uuid AND cell_key.key = 'kbench.cell_key'
+        JOIN tags digest ON digest.run_uuid = runs.run_uuid AND digest.key = 'kbench.digest'
+        LEFT JOIN tags gone ON gone.run_uuid = runs.run_uuid AND gone.key = 'kbench.superseded'
+        WHERE runs.experiment_id = ? AND experiments.lifecycle_stage = 'active'
+        AND runs.lifecycle_stage = 'active' AND runs.status IN ('FINISHED', 'FAILED')
+        AND digest.value != '' AND gone.value IS NULL
+    """
+    try:
+        with contextlib.closing(read_only(path, timeout=1.0)) as database:
+            return {(key, digest) for key, digest in database.execute(query, (int(experiment_id),))}
+    except (sqlite3.Error, ValueError):
+        return None
