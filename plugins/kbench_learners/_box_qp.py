@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+_PATIENCE = 30  # steps without a smaller gap: rounding has won
+
 
 @dataclass(frozen=True)
 class BoxSolution:
@@ -67,23 +69,25 @@ def solve_box_qp(Q: np.ndarray, C: float, tol: float, max_iter: int) -> BoxSolut
         a = _snapped(x, s, z, w, upper)
         gap = _relative_gap(Q, a, upper)
         if gap < best.gap:
-            best = BoxSolution(a / scale, gap, step - 1)
-        if gap <= tol:
+            best = BoxSolution(np.minimum(a / scale, C), gap, step - 1)
+        if gap <= tol or step - best.n_iter > _PATIENCE:
             break
         mu = (x @ z + s @ w) / (2 * n)
         residual = margins - 1 - z + w
         diagonal = z / x + w / s
+        system = Q + np.diag(diagonal)
         try:
-            factor = cho_factor(Q + np.diag(diagonal), check_finite=False)
+            factor = cho_factor(system, check_finite=False)
         except LinAlgError:
             break
+        newton = (system, factor)
         # predictor: straight at the solution; corrector: back to the centre
-        dx, dz, dw = _direction(factor, residual, x, s, z, w, x * z, s * w)
+        dx, dz, dw = _direction(newton, residual, x, s, z, w, x * z, s * w)
         t = min(_longest(x, dx), _longest(s, -dx), _longest(z, dz), _longest(w, dw))
         after = ((x + t * dx) @ (z + t * dz) + (s - t * dx) @ (w + t * dw)) / (2 * n)
         target = mu * (after / mu) ** 3
         dx, dz, dw = _direction(
-            factor, residual, x, s, z, w, x * z + dx * dz - target, s * w - dx * dw - target
+            newton, residual, x, s, z, w, x * z + dx * dz - target, s * w - dx * dw - target
         )
         primal = 0.9995 * min(_longest(x, dx), _longest(s, -dx))
         dual = 0.9995 * min(_longest(z, dz), _longest(w, dw))
@@ -94,9 +98,13 @@ def solve_box_qp(Q: np.ndarray, C: float, tol: float, max_iter: int) -> BoxSolut
     return BoxSolution(best.a, best.gap, step)
 
 
-def _direction(factor, residual, x, s, z, w, xz, sw):
+def _direction(newton, residual, x, s, z, w, xz, sw):
     """Solve the Newton system for given complementarity residuals."""
-    dx = cho_solve(factor, -residual - xz / x + sw / s, check_finite=False)
+    system, factor = newton
+    right = -residual - xz / x + sw / s
+    dx = cho_solve(factor, right, check_finite=False)
+    # one step of refinement: near the solution the system is ill-conditioned
+    dx += cho_solve(factor, right - system @ dx, check_finite=False)
     return dx, -(xz + z * dx) / x, -(sw - w * dx) / s
 
 

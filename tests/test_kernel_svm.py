@@ -1,0 +1,215 @@
+"""Kernel machines with and without bias, against scikit-learn and the optimality conditions."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from kbench.kernels import Gaussian, Laplace, Linear, Polynomial
+from kbench_learners import KernelSVM, MultipleKernelSVM
+from kbench_learners._box_qp import solve_box_qp
+from kbench_learners._mkl import alignment_weights, centred
+
+
+@parametrize_with_checks(
+    [KernelSVM(), KernelSVM("linear", fit_intercept=False), MultipleKernelSVM()]
+)
+def test_scikit_learn_interface(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def ring():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    y = (np.sum(X**2, axis=1) > 1.2) ^ (rng.random(150) < 0.05)
+    return X, y
+
+
+def test_with_bias_it_is_svc(ring):
+    X, y = ring
+    ours = KernelSVM(Gaussian(0.8), C=3.0, tol=1e-8).fit(X, y)
+    theirs = SVC(C=3.0, gamma=1 / (2 * 0.8**2), tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-6)
+    np.testing.assert_array_equal(ours.support_, np.sort(theirs.support_))
+    assert ours.converged_
+
+
+def test_without_bias_it_is_liblinear_without_intercept(ring):
+    X, y = ring
+    X = X + 0.5
+    ours = KernelSVM("linear", C=0.7, fit_intercept=False, tol=1e-10).fit(X, y)
+    theirs = LinearSVC(C=0.7, loss="hinge", fit_intercept=False, tol=1e-10, max_iter=1_000_000).fit(
+        X, y
+    )
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-4)
+    assert ours.intercept_ == [0.0]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(2, 40),
+    rank=st.integers(1, 5),
+    C=st.sampled_from([1e-3, 0.1, 1.0, 10.0, 1e4]),
+    scale=st.sampled_from([1e-6, 1.0, 1e6]),
+)
+def test_box_qp_is_optimal(seed, n, rank, C, scale):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, rank)) * np.sqrt(scale)
+    signs = rng.choice([-1.0, 1.0], n)
+    Q = (X * signs[:, None]) @ (X * signs[:, None]).T
+    solution = solve_box_qp(Q, C, 1e-5, 200)
+    assert solution.gap <= 1e-5
+    a = solution.a
+    assert (a >= 0).all() and (a <= C).all()
+    # the gap is measured, not assumed: weak duality with the primal at w = sum a y x
+    w = (X * signs[:, None]).T @ a
+    primal = w @ w / 2 + C * np.maximum(0, 1 - (X * signs[:, None]) @ w).sum()
+    dual = a.sum() - w @ w / 2
+    assert primal - dual <= 1.1e-5 * primal + 1e-12
+    # no other point of the box is better
+    for other in (np.zeros(n), np.full(n, C), rng.uniform(0, C, n)):
+        assert other.sum() - other @ Q @ other / 2 <= primal * (1 + 1e-6)
+
+
+def test_scale_does_not_matter():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:150], y[:150]
+    for kernel in (Linear(), Gaussian(100.0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            svm = KernelSVM(kernel, C=10, fit_intercept=False).fit(X, y)
+        assert svm.converged_
+        # the same problem in other units
+        scaled = KernelSVM(1e-4 * kernel, C=10 * 1e4, fit_intercept=False).fit(X, y)
+        np.testing.assert_allclose(
+            svm.decision_function(X), scaled.decision_function(X), rtol=1e-2, atol=1e-2
+        )
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_no_convergence_is_reported(ring, fit_intercept):
+    svm = KernelSVM("gaussian", C=100.0, fit_intercept=fit_intercept, max_iter=2)
+    with pytest.warns(ConvergenceWarning, match="scale the inputs"):
+        svm.fit(*ring)
+    assert not svm.converged_
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+def test_three_classes(multiclass, fit_intercept):
+    X, y = load_iris(return_X_y=True)
+    svm = KernelSVM(
+        "gaussian", C=10.0, multiclass=multiclass, fit_intercept=fit_intercept, tol=1e-6
+    ).fit(X, y)
+    assert svm.score(X, y) > 0.95
+    assert svm.decision_function(X).shape == (150, 3)
+    if fit_intercept and multiclass == "ovo":
+        gamma = 0.5 / svm.kernel_.bandwidth**2
+        theirs = SVC(C=10.0, gamma=gamma, tol=1e-6).fit(X, y)
+        np.testing.assert_array_equal(svm.predict(X), theirs.predict(X))
+
+
+def test_precomputed_and_sparse(ring):
+    import scipy.sparse as sp
+
+    X, y = ring
+    kernel = Laplace(0.9)
+    for fit_intercept in (True, False):
+        params = {"C": 2.0, "fit_intercept": fit_intercept, "tol": 1e-8}
+        direct = KernelSVM(kernel, **params).fit(X[:100], y[:100]).decision_function(X)
+        gram = KernelSVM("precomputed", **params).fit(kernel(X[:100]), y[:100])
+        np.testing.assert_allclose(gram.decision_function(kernel(X, X[:100])), direct, atol=1e-5)
+        sparse = KernelSVM(kernel, **params).fit(sp.csr_matrix(X[:100]), y[:100])
+        np.testing.assert_allclose(sparse.decision_function(X), direct, atol=1e-5)
+
+
+def test_a_kernel_that_is_zero():
+    svm = KernelSVM("linear", fit_intercept=False).fit(np.zeros((6, 2)), [0, 1] * 3)
+    np.testing.assert_array_equal(svm.decision_function(np.zeros((2, 2))), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"C": 0}, "C=0"),
+        ({"C": "big"}, "C='big'"),
+        ({"tol": -1}, "tol=-1"),
+        ({"max_iter": 0}, "max_iter=0"),
+        ({"kernel": "rbf"}, "kernel='rbf'"),
+        ({"multiclass": "auto"}, "multiclass='auto'"),
+    ],
+)
+def test_mistakes_name_the_parameter(params, message):
+    with pytest.raises(ValueError, match=message):
+        KernelSVM(**params).fit([[0.0], [1.0]], [0, 1])
+
+
+# ---------------------------------------------------------------------------
+# Several kernels
+# ---------------------------------------------------------------------------
+
+
+def alignment(K, T):
+    K = centred(K)
+    return np.vdot(K, T) / np.linalg.norm(K) / np.linalg.norm(centred(T))
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_alignf_has_the_largest_alignment(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 3))
+    y = X[:, 0] * X[:, 1] > 0
+    grams = [Linear()(X), Polynomial(2)(X), Gaussian(0.3)(X), Gaussian(3.0)(X)]
+    targets = (y[:, None] == y).astype(float)
+    weights = alignment_weights(grams, targets, "alignf")
+    assert (weights >= 0).all() and weights.sum() == pytest.approx(1.0)
+    best = alignment(np.tensordot(weights, grams, 1), targets)
+    for other in rng.dirichlet(np.ones(4), 50):
+        assert alignment(np.tensordot(other, grams, 1), targets) <= best + 1e-6
+    for method in ("align", "uniform"):
+        others = alignment_weights(grams, targets, method)
+        assert (others >= 0).all() and others.sum() == pytest.approx(1.0)
+        assert alignment(np.tensordot(others, grams, 1), targets) <= best + 1e-6
+
+
+def test_the_kernel_that_matters_gets_the_weight():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = X[:, 0] * X[:, 1] > 0
+    mkl = MultipleKernelSVM(["linear", Polynomial(2), Gaussian(50.0)], C=10.0).fit(X, y)
+    assert mkl.weights_.argmax() == 1
+    assert mkl.score(X, y) > 0.9
+    # equal kernels share
+    twice = MultipleKernelSVM(["polynomial", "polynomial"]).fit(X, y)
+    assert twice.weights_.sum() == pytest.approx(1.0)
+    # the combination is what the weights say
+    scales = [np.mean(k.diag(X)) for k in (Linear(), Polynomial(2), Gaussian(50.0))]
+    K = sum(
+        w * k(X) / s
+        for w, k, s in zip(
+            mkl.weights_, (Linear(), Polynomial(2), Gaussian(50.0)), scales, strict=True
+        )
+    )
+    np.testing.assert_allclose(mkl.kernel_(X), K)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"method": "simple"}, "method='simple'"),
+        ({"kernels": []}, r"kernels=\[\]"),
+        ({"kernels": ["precomputed"]}, "none precomputed"),
+    ],
+)
+def test_mistakes_of_several_kernels(params, message):
+    with pytest.raises(ValueError, match=message):
+        MultipleKernelSVM(**params).fit([[0.0], [1.0]], [0, 1])
