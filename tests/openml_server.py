@@ -303,7 +303,7 @@ class _Handler(BaseHTTPRequestHandler):
         if "truncate-lines" in faults:
             body = body[: body.rindex(b"\n", 0, len(body) * 3 // 4) + 1]
         if "bomb" in faults:
-            body = b"\n" * (64 * 2**20)
+            body = b"\n" * (4 * 2**20)
         return self.reply(200, body, faults, data=True)
 
     def complain(self, code, text, faults):

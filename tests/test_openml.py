@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -52,9 +53,9 @@ OpenMLServer = _module(Path(__file__).with_name("openml_server.py")).OpenMLServe
 def quick(monkeypatch, tmp_path):
     """Short waits, no proxy, and caches of the test's own."""
     monkeypatch.setattr(_transport, "BACKOFF_S", 0.01)
-    monkeypatch.setattr(_transport, "CONNECT_S", 1.0)
-    monkeypatch.setattr(_server, "CONNECT_S", 1.0)
-    monkeypatch.setattr(_transport, "SILENCE_S", 1.0)
+    monkeypatch.setattr(_transport, "CONNECT_S", 5.0)
+    monkeypatch.setattr(_server, "CONNECT_S", 5.0)
+    monkeypatch.setattr(_transport, "SILENCE_S", 10.0)
     monkeypatch.setenv("KBENCH_CACHE_DIR", str(tmp_path / "kbench"))
     monkeypatch.delenv("KBENCH_OFFLINE", raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -262,7 +263,7 @@ FAILS = {
     "not-found": "404",
     "reset": "broke off",
     "wrong-id": "instead",
-    "slow=1.5": "sent nothing",
+    "slow=1": "sent nothing",
     "trickle=200": "time allowed",
     "bomb": "larger than",
     "redirect-forever": "from one address to the next",
@@ -270,6 +271,8 @@ FAILS = {
 
 
 def _time_limits(monkeypatch, fault):
+    if fault.startswith("slow="):
+        monkeypatch.setattr(_transport, "SILENCE_S", 0.5)
     if fault.startswith("trickle=2"):
         monkeypatch.setattr(_transport, "TOTAL_S", 1.0)
     if fault == "bomb":
@@ -296,10 +299,12 @@ def test_what_does_not_pass_is_one_clear_error(connect, monkeypatch, fault):
         start = time.monotonic()
         with pytest.raises(DatasetError, match=FAILS[fault]) as caught:
             load(data_id=61)
-        assert time.monotonic() - start < 8
+        assert time.monotonic() - start < 30
         assert "OpenML data 61" in str(caught.value)
         # nothing that is wrong stays behind
         server.faults.clear()
+        monkeypatch.setattr(_transport, "SILENCE_S", 10.0)
+        monkeypatch.setattr(_transport, "TOTAL_S", 60.0)
         monkeypatch.setenv("KBENCH_MAX_DATASET_MB", "100")
         assert load(data_id=61).X.shape == (150, 4)
 
@@ -334,7 +339,7 @@ def test_a_server_that_asks_for_an_hour_is_not_waited_for(connect):
         start = time.monotonic()
         with pytest.raises(DatasetError, match="asks to wait for 3600 s"):
             load(data_id=61)
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 30
 
 
 def test_an_api_key_is_never_shown(connect, monkeypatch):
@@ -467,15 +472,22 @@ def test_a_server_that_is_gone_is_noticed_at_once(connect):
     assert load(data_id=61).X.shape == (150, 4)  # from the client's cache
     with pytest.raises(SourceUnreachable, match="cannot be reached"):
         load(data_id=9001)
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - start < 4  # less than one time-out
 
 
 def test_connecting_gives_up_in_time(monkeypatch):
+    over = threading.Event()
+
+    def connect(*_, **__):
+        over.wait(60)
+        raise OSError
+
     monkeypatch.setattr(_server, "CONNECT_S", 0.2)
-    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: time.sleep(30))
+    monkeypatch.setattr(socket, "create_connection", connect)
     start = time.monotonic()
     assert not _server._connects("example.org", 443)
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 10
+    over.set()
 
 
 def test_only_wine_has_a_bundled_equal(connect, monkeypatch):
@@ -845,11 +857,13 @@ MIRROR_FAILS = (
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", MIRROR_RECOVERS + MIRROR_FAILS)
 def test_every_fault_of_the_mirror(fault, mirror_module, connect, monkeypatch):
-    if fault == "trickle=300":
-        monkeypatch.setattr(_transport, "TOTAL_S", 2.0)
     with mirror_module.Mirror() as server:
         connect(server)
         right = load(data_id=61)
+    if fault == "trickle=300":
+        monkeypatch.setattr(_transport, "TOTAL_S", 2.0)
+    if fault == "slow=3":
+        monkeypatch.setattr(_transport, "SILENCE_S", 1.0)
     with mirror_module.Mirror(faults=[fault]) as server:
         connect(server)
         start = time.monotonic()
@@ -858,7 +872,7 @@ def test_every_fault_of_the_mirror(fault, mirror_module, connect, monkeypatch):
                 load(data_id=61)
         else:
             np.testing.assert_array_equal(load(data_id=61).X, right.X)
-        assert time.monotonic() - start < 20
+        assert time.monotonic() - start < 60
 
 
 @needs_mirror

@@ -29,7 +29,7 @@ from kbench.errors import SourceUnreachable
 from kbench_openml._arff import read_arff
 from kbench_openml._server import Server, configured, is_offline, is_reachable
 from kbench_openml._table import to_dataset
-from kbench_openml._transport import polite, shortened
+from kbench_openml._transport import polite, printable, shortened
 
 GROUPS = {
     28: "digits",  # optdigits, of which scikit-learn's digits is the test part
@@ -190,10 +190,10 @@ def expand(openml_suite: int | str | None = None, **params: Any) -> list[Ref]:
 
 def _load_data(openml, data_id, target, ignore, what, offline) -> Dataset:
     found, table = _checked_data(openml, data_id, what, offline)
-    what = f"{what} ({found.name})"
+    what = f"{what} ({printable(str(found.name), 60)})"
     target = target or found.default_target_attribute
     if not target or ("," in target and target not in [c.name for c in table.columns]):
-        names = ", ".join(column.name for column in table.columns[:20])
+        names = ", ".join(printable(column.name, 60) for column in table.columns[:20])
         raise DatasetError(
             f"{what}: OpenML names no single target column. Give one with target = ...: {names}"
         )
@@ -518,7 +518,11 @@ def _get(address: str, allow: Sequence[int] = ()) -> bytes | None:
     if code in allow:
         return None
     message = re.search(rb"<oml:message>([^<]{0,200})", response.content)
-    said = message[1].decode("utf-8", "replace") if message else f"status {response.status_code}"
+    said = (
+        printable(message[1].decode("utf-8", "replace"))
+        if message
+        else f"status {response.status_code}"
+    )
     raise DatasetError(f"OpenML answered: {said} (code {code}, {address})")
 
 

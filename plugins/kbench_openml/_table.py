@@ -10,13 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from kbench import Dataset, DatasetError
-from kbench_openml._transport import max_bytes
+from kbench_openml._transport import max_bytes, printable
 
 MAX_NUMERIC_LABELS = 100
 """Different whole numbers up to which a numeric target is taken for classes."""
-
-MAX_NAME = 1000
-"""Characters of the longest name that is kept."""
 
 ROWS = 4096
 """Rows of the canonical form that are filled together."""
@@ -149,20 +146,15 @@ def to_dataset(
     return Dataset(
         X=X,
         y=y,
-        feature_names=[_printable(name) for name in feature_names],
+        feature_names=[printable(name) for name in feature_names],
         feature_kinds=feature_kinds,
-        target_names=[_printable(name) for name in target_names],
+        target_names=[printable(name) for name in target_names],
         row_ids=kept,
         **{
-            key: _printable(value) if isinstance(value, str) else value
+            key: printable(value) if isinstance(value, str) else value
             for key, value in facts.items()
         },
     )
-
-
-def _printable(text: str) -> str:
-    """Replace what would move the cursor or colour the screen."""
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)[:MAX_NAME]
 
 
 def _dense(table: Table, features: list[int], width: int, kept: Any, what: str) -> np.ndarray:

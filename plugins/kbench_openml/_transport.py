@@ -298,6 +298,29 @@ def _host(url: str) -> str:
     return url.split("/")[2] if url.count("/") >= 2 else url
 
 
+def printable(text: str, most: int = 1000) -> str:
+    """Replace what would move the cursor or colour the screen.
+
+    Parameters
+    ----------
+    text : str
+        Anything that came from outside.
+    most : int, default 1000
+        Characters that are kept.
+
+    Returns
+    -------
+    str
+        The text in one line.
+
+    Examples
+    --------
+    >>> printable("wine" + chr(27) + "[31m")
+    'wine�[31m'
+    """
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text[:most])
+
+
 def shortened(error: BaseException) -> str:
     r"""Return what an error says: one line, not too long, without a secret.
 
@@ -317,4 +340,4 @@ def shortened(error: BaseException) -> str:
     'url: /api/v1/data/61?api_key=*** (gone)'
     """
     text = re.sub(r"api_key=[^&\s'\")]+", "api_key=***", " ".join(str(error).split()))
-    return text if len(text) <= 160 else text[:157] + "..."
+    return printable(text if len(text) <= 160 else text[:157] + "...")
