@@ -10,6 +10,7 @@ from kbench import FeatureMap, Figure, hookimpl
 _HOMES = {
     "ConvexApproximation": "_theory",
     "NestedBarycentricMap": "_map",
+    "SimplicialMeshMap": "_mesh",
     "approximate_convex_body": "_theory",
     "draw_decision_boundary": "_figures",
     "draw_simplices": "_figures",
@@ -17,7 +18,9 @@ _HOMES = {
     "hinge_bound": "_theory",
     "margin_error_bound": "_theory",
     "margin_measures": "_theory",
+    "mesh_kernel": "_mesh_kernel",
     "refine_weights": "_theory",
+    "rotated_mesh_kernel": "_mesh_kernel",
     "theory_stages": "_theory",
     "vc_bound": "_theory",
 }
@@ -40,6 +43,12 @@ def kbench_feature_maps() -> list[FeatureMap]:
             grid={"depth": (2, 4)},
             supervised=True,
             measures="kbench_nbcs._map:measures",
+        ),
+        FeatureMap(
+            "simplicial-mesh",
+            make="kbench_nbcs._mesh:SimplicialMeshMap",
+            kernel="kbench_nbcs._mesh:mesh_gram",
+            measures="kbench_nbcs._mesh:measures",
         ),
     ]
 

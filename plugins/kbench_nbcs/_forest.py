@@ -12,8 +12,9 @@ import numpy as np
 
 from kbench_nbcs._roots import clip_to_root, kernels
 
-# Rows that go through the kernels together: their coordinates stay in cache.
-CHUNK_VALUES = 65_536
+# Values that go through the kernels together. They stay in cache, and below the
+# 128 kB from which malloc may map (and the kernel clear) new pages every time.
+CHUNK_VALUES = 16_000
 
 # A split point nearer to a vertex than this (in barycentric coordinates) splits
 # nothing; a smaller share of a vertex in a split point is rounding.

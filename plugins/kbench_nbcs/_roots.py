@@ -27,26 +27,27 @@ PADDING = 1.0
 
 @dataclass(frozen=True)
 class Root:
-    """A simplex over min-max scaled inputs.
+    """A simplex and the way into its barycentric coordinates.
 
     Parameters
     ----------
-    low, scale : ndarray of shape (n_features,)
-        Inputs are moved by `low` and multiplied by `scale`.
+    low : ndarray of shape (n_features,)
+        Taken from the inputs first, lest large values cancel.
     vertices : ndarray of shape (n_features + 1, n_features)
         In the units of the inputs.
-    matrix : ndarray of shape (n_features, n_features + 1) or None
-        Barycentric coordinates of scaled inputs ``u`` are ``u @ matrix +
-        offset``. None for the corner simplex, whose coordinates are
-        ``(1 - sum(u), u)``.
-    offset : ndarray of shape (n_features + 1,) or None
+    matrix : ndarray of shape (n_features, n_features + 1), optional
+    offset : ndarray of shape (n_features + 1,), optional
+        Barycentric coordinates are ``(X - low) @ matrix + offset``.
+    scale : ndarray of shape (n_features,), optional
+        Instead of both for the corner simplex, where they are
+        ``u = (X - low) * scale`` after ``1 - sum(u)``.
     """
 
     low: np.ndarray
-    scale: np.ndarray
     vertices: np.ndarray
     matrix: np.ndarray | None = None
     offset: np.ndarray | None = None
+    scale: np.ndarray | None = None
 
     def coordinates(self, X: np.ndarray) -> np.ndarray:
         """Barycentric coordinates, negative outside, shape (n_samples, n_features + 1)."""
@@ -54,9 +55,7 @@ class Root:
             alpha = np.empty((X.shape[0], X.shape[1] + 1))
             kernels.corner_coordinates(X, self.low, self.scale, alpha)
             return alpha
-        scaled = X - self.low
-        scaled *= self.scale
-        alpha = scaled @ self.matrix
+        alpha = (X - self.low) @ self.matrix
         alpha += self.offset
         return alpha
 
@@ -74,7 +73,7 @@ def corner_root(low: np.ndarray, extent: np.ndarray) -> Root:
     """
     d = len(low)
     vertices = np.vstack([low, low + np.diag(d * extent)])
-    return Root(low, 1.0 / (d * extent), vertices)
+    return Root(low, vertices, scale=1.0 / (d * extent))
 
 
 def regular_simplex(d: int) -> np.ndarray:
@@ -108,7 +107,7 @@ def given_root(vertices: np.ndarray) -> Root:
     """Make a root of given vertices, (d + 1, d)."""
     d = vertices.shape[1]
     affine = np.linalg.inv(np.hstack([vertices, np.ones((d + 1, 1))]))
-    return Root(np.zeros(d), np.ones(d), vertices, affine[:d], affine[d])
+    return Root(np.zeros(d), vertices, affine[:d], affine[d])
 
 
 def random_rotation(d: int, random_state: np.random.RandomState) -> np.ndarray:
@@ -153,10 +152,10 @@ def fitted_root(
     # the base is around the origin, the scaled data around (1/2, ..., 1/2)
     offset = offset - np.full(d, 0.5) @ matrix
     vertices = vertices + 0.5
-    scale = 1.0 / extent
+    matrix = matrix / extent[:, None]
     smallest = np.full(d + 1, np.inf)
     for X in chunks:
-        alpha = ((X - low) * scale) @ matrix + offset
+        alpha = (X - low) @ matrix + offset
         np.minimum(smallest, alpha.min(axis=0), out=smallest)
     size = 1.0 - smallest.sum()
     if size < 1e-9:  # a single point: any simplex around it will do
@@ -165,7 +164,7 @@ def fitted_root(
     smallest -= padding * size / (d + 1)
     size *= 1.0 + padding
     vertices = (smallest + size * np.eye(d + 1)) @ vertices
-    return Root(low, scale, low + vertices * extent, matrix / size, (offset - smallest) / size)
+    return Root(low, low + vertices * extent, matrix / size, (offset - smallest) / size)
 
 
 def clip_to_root(alpha: np.ndarray) -> int:
@@ -182,8 +181,9 @@ def clip_to_root(alpha: np.ndarray) -> int:
     """
     if alpha.size == 0 or alpha.min() >= 0.0:
         return 0
-    smallest = alpha.min(axis=1)
-    rows = np.flatnonzero(smallest < 0.0)
+    # not alpha.min(axis=1): short rows make it twenty times as slow
+    rows = np.unique(np.flatnonzero(alpha.ravel() < 0.0) // alpha.shape[1])
+    beyond = np.count_nonzero(alpha[rows].min(axis=1) < -OUTSIDE)
     inside = np.maximum(alpha[rows], 0.0)
     alpha[rows] = inside / inside.sum(axis=1, keepdims=True)
-    return int(np.count_nonzero(smallest < -OUTSIDE))
+    return int(beyond)
