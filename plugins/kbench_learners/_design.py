@@ -16,7 +16,6 @@ from scipy.linalg import lapack, solve_triangular
 # its memory is no longer small beside the input.
 MAX_FACTOR_COLUMNS = 3000
 MAX_FACTOR_ROWS = 4000
-_MAX_ROW_GRAM = 2000  # rows up to which their inner products are kept anyway
 _CHUNK_ENTRIES = 500_000
 
 
@@ -121,7 +120,7 @@ class Design:
         n, p = self.shape
         if self._row_gram is not None:
             return True
-        return n <= _MAX_ROW_GRAM or (n <= p and n <= MAX_FACTOR_ROWS)
+        return n <= p and n <= MAX_FACTOR_ROWS
 
     def row_gram(self, index: np.ndarray | None = None) -> np.ndarray:
         """Return ``X_I X_I'``, a new array unless I is all rows."""
