@@ -9,7 +9,14 @@ A plugin author imports everything from here::
         return [FeatureMap("my-map", make="my_plugin._map:MyMap", grid={"gamma": [0.1, 1.0]})]
 """
 
-from kbench.errors import DatasetError, KbenchError, PluginError, StoreError, SuiteError
+from kbench.errors import (
+    DatasetError,
+    KbenchError,
+    PluginError,
+    SourceUnreachable,
+    StoreError,
+    SuiteError,
+)
 from kbench.hookspecs import hookimpl
 from kbench.records import (
     Block,
@@ -49,6 +56,7 @@ __all__ = [
     "Ref",
     "Result",
     "Search",
+    "SourceUnreachable",
     "Split",
     "StoreError",
     "Suite",

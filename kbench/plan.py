@@ -175,15 +175,16 @@ class Planner:
         modules = ["kbench.evaluation"]
         for record in (map_record, learner_record):
             modules += [module_of(make) for make in _makes(record)] + list(record.depends)
-        for ref in (cell.feature_map, cell.learner):
+        for ref, record in ((cell.feature_map, map_record), (cell.learner, learner_record)):
             modules += self._nested_modules(ref.params.values())
+            modules += self._nested_modules(map(tuple, _grid(ref, record).values()))
         return _hash(
             [
                 "cell",
                 checksum,
                 *_method_of(cell),
-                _space(cell.feature_map, map_record.grid),
-                _space(cell.learner, learner_record.grid),
+                _space(cell.feature_map, map_record),
+                _space(cell.learner, learner_record),
                 [map_record.supervised, map_record.requires, learner_record.path],
                 self._code(tuple(modules)),
             ]
@@ -218,8 +219,13 @@ def _method_of(cell: Cell) -> list[Any]:
     return [to_json(cell.feature_map), to_json(cell.learner), to_json(cell.protocol)]
 
 
-def _space(ref: Ref, grid: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    return {name: to_json(tuple(values)) for name, values in grid.items() if name not in ref.params}
+def _grid(ref: Ref, record: Any) -> dict[str, Sequence[Any]]:
+    """Return the part of a record's grid that is searched: what the ref does not give."""
+    return {name: values for name, values in record.grid.items() if name not in ref.params}
+
+
+def _space(ref: Ref, record: Any) -> dict[str, Any]:
+    return {name: to_json(tuple(values)) for name, values in _grid(ref, record).items()}
 
 
 def _hash(value: Any) -> str:

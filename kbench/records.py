@@ -210,7 +210,7 @@ class FeatureMap:
         suite line.
     grid : mapping of str to sequence, optional
         What is searched over for each parameter that a suite line does not
-        give.
+        give; a `Ref` stands for a component, a kernel say.
     kernel : callable, optional
         ``kernel(map, X, Y)`` is the Gram matrix which the fitted map
         approximates.
@@ -248,7 +248,7 @@ class Learner:
         Returns an unfitted classifier.
     grid : mapping of str to sequence, optional
         What is searched over for each parameter that a suite line does not
-        give.
+        give; a `Ref` stands for a component, a kernel say.
     kernelized : bool, default False
         The learner has a parameter ``kernel`` and works on the inputs; it is
         planned with the map ``identity`` only.

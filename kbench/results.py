@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from kbench.plan import PlannedCell
+from kbench.records import Published
 
 COLUMNS = (
     "dataset",
@@ -95,6 +96,12 @@ def _row(measures: Mapping[str, float], **fields: Any) -> Row:
     return {name: row[name] for name in COLUMNS}
 
 
+def by_dataset(rows: Sequence[Row]) -> list[Row]:
+    """Sort rows so that those of a dataset stand together, in the order of first sight."""
+    order = {name: place for place, name in enumerate(dict.fromkeys(r["dataset"] for r in rows))}
+    return sorted(rows, key=lambda row: order[row["dataset"]])
+
+
 def is_complete(row: Row) -> bool:
     """Tell whether a row may be ranked: all planned splits are done."""
     return bool(row["status"] == "ok" and row["n_splits_done"] == row["n_splits"])
@@ -166,9 +173,46 @@ def method_summary(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     return sorted(summary, key=lambda row: row["rank"]), datasets
 
 
-def newest(rows: Iterable[tuple[tuple[str, str, str], Row]]) -> list[Row]:
-    """Keep the last row of each cell, in the order of first sight."""
-    found: dict[tuple[str, str, str], Row] = {}
-    for labels, row in rows:
-        found[labels] = row
-    return list(found.values())
+def beside_published(rows: Sequence[Row], published: Sequence[Published]) -> list[Row]:
+    """Put our accuracies beside the figures that papers print.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Rows of `COLUMNS`.
+    published : sequence of Published
+        Figures of the suite; measures other than accuracy are left out.
+
+    Returns
+    -------
+    list of dict
+        ``dataset, feature_map, learner, ours, standard_error, n, paper, z,
+        source``, one per published figure whose cell is planned, whatever
+        became of it. z is the distance in standard errors,
+        (ours - paper) / sqrt(sd^2 (1/n_ours + 1/n_paper)), where sd is that
+        of one run, ours, ddof 1; None where it is not known.
+    """
+    by_labels = {(row["dataset"], row["feature_map"], row["learner"]): row for row in rows}
+    found: list[Row] = []
+    for figure in published:
+        row = by_labels.get((figure.dataset, figure.feature_map, figure.learner))
+        if row is None or figure.measure != "accuracy":
+            continue
+        n, sd, ours = row["n_splits_done"], row["accuracy_sd"], row["accuracy"]
+        z = None
+        if sd and figure.n_runs:
+            z = (ours - figure.value) / (sd * math.sqrt(1 / n + 1 / figure.n_runs))
+        found.append(
+            {
+                "dataset": figure.dataset,
+                "feature_map": figure.feature_map,
+                "learner": figure.learner,
+                "ours": ours,
+                "standard_error": None if sd is None else sd / math.sqrt(n),
+                "n": n,
+                "paper": figure.value,
+                "z": z,
+                "source": figure.source,
+            }
+        )
+    return found

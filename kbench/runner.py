@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -11,18 +10,17 @@ from typing import Any
 
 import kbench
 from kbench import engine, machine
-from kbench.canonical import from_json, to_json
+from kbench.canonical import to_json
 from kbench.datacache import DataCache
 from kbench.delivery import Delivered, Delivery, is_finished
 from kbench.errors import SuiteError
+from kbench.fetching import Fetching, is_offline
 from kbench.journal import Holder, Journal
 from kbench.plan import STOPPING, PlannedCell, Planner, task_key, with_expanded
 from kbench.records import Ref, Status, Suite
 from kbench.registry import Registry, module_of
 from kbench.sandbox import Outcome, Sandbox
 
-LOAD_TIME_S = 900.0
-"""Wall clock for fetching one dataset; sources have shorter time-outs of their own."""
 CHECK_TIME_S = 120.0
 
 
@@ -140,7 +138,6 @@ class Run:
         self._cache = data_cache or DataCache()
         self._planner = Planner(registry, self._cache)
         self._machine = machine.machine_id()
-        self._offline = options.offline or bool(os.environ.get("KBENCH_OFFLINE"))
         records = [
             *(
                 registry.get("feature map", ref.name)
@@ -151,6 +148,13 @@ class Run:
         ]
         modules = {module_of(record.make) for record in records}
         self._sandbox = Sandbox(preload=("kbench.task:warm", *sorted(modules)))
+        self._fetching = Fetching(
+            registry,
+            self._planner,
+            self._cache,
+            self._sandbox,
+            offline=options.offline or is_offline(),
+        )
         self._checked = False
         self._calibration_s = 0.0
         self._stopped: set[str] = set()
@@ -210,14 +214,7 @@ class Run:
 
     def _expand(self) -> None:
         """Replace lines that mean many datasets by these datasets."""
-        expanded: dict[str, list[Ref]] = {}
-        for ref in self._datasets():
-            if self._registry.get("dataset", ref.name).expand is None:
-                continue
-            payload = {"dataset": to_json(ref), "offline": self._offline}
-            outcome = self._sandbox.run("kbench.task:expand", payload, time_s=LOAD_TIME_S)
-            if outcome.status == "ok" and outcome.value.get("refs"):
-                expanded[ref.label] = [_ref(each) for each in outcome.value["refs"]]
+        expanded = {ref.label: self._fetching.expanded(ref) for ref in self._datasets()}
         self._suite = with_expanded(self._suite, expanded)
 
     def _datasets(self) -> list[Ref]:
@@ -237,26 +234,13 @@ class Run:
 
     def _fetch(self, data: _Data) -> None:
         """Load what the cache lacks, one dataset after the other."""
-        unreachable: set[str] = set()
         for ref in data.to_fetch:
             self._watch.loading(ref.label)
-            payload = {
-                "dataset": to_json(ref),
-                "code": self._planner.source_code(ref),
-                "cache": str(self._cache.root),
-                # one time-out is enough to know that a server does not answer
-                "offline": self._offline or ref.name in unreachable,
-            }
-            outcome = self._sandbox.run("kbench.task:load", payload, time_s=LOAD_TIME_S)
-            known = self._planner.dataset(ref)
-            if outcome.status == "ok" and known is not None:
-                data.known[ref.label] = known
-            elif outcome.status == "ok":
-                data.problems[ref.label] = ("unavailable", outcome.value["unavailable"])
-                if outcome.value["unreachable"]:
-                    unreachable.add(ref.name)
+            known, problem = self._fetching.fetch(ref)
+            if known is None:
+                data.problems[ref.label] = problem
             else:
-                data.problems[ref.label] = (outcome.status, f"loading failed: {outcome.error}")
+                data.known[ref.label] = known
         data.to_fetch = []
 
     # -- the plan
@@ -400,11 +384,6 @@ def _found(outcome: Outcome, busy: machine.Contention) -> dict[str, Any]:
         "details": {**value["details"], "contention": list(busy.reasons)},
         "predictions": value["predictions"],
     }
-
-
-def _ref(value: Mapping[str, Any]) -> Ref:
-    plain = from_json({"name": value["name"], "params": value["params"]})
-    return Ref(plain.name, plain.params, value["label"])
 
 
 def _now_ms() -> int:

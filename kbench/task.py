@@ -23,8 +23,6 @@ from kbench.records import Protocol, Ref, Search
 from kbench.registry import Registry, build, installed, resolve
 from kbench.search import Component, Nested
 
-OFFLINE = "KBENCH_OFFLINE"
-
 
 @cache
 def _registry() -> Registry:
@@ -58,21 +56,13 @@ def load(payload: Mapping[str, Any]) -> dict[str, Any]:
         not answer, ``unreachable``.
     """
     if payload["offline"]:
-        os.environ[OFFLINE] = "1"
+        os.environ["KBENCH_OFFLINE"] = "1"
     ref = from_json(payload["dataset"])
     source = _registry().get("dataset", ref.name)
     try:
         dataset = resolve(source.load)(**ref.params)
-        data_cache = DataCache(Path(payload["cache"]))
-        checksum = data_cache.store(dataset)
-        data_cache.remember(
-            ref.name,
-            to_json(ref)["params"],
-            payload["code"],
-            checksum,
-            name=dataset.name,
-            group=dataset.group,
-            role=dataset.role,
+        DataCache(Path(payload["cache"])).add(
+            ref.name, to_json(ref)["params"], payload["code"], dataset
         )
     except DatasetError as error:
         return {"unavailable": str(error), "unreachable": isinstance(error, SourceUnreachable)}
@@ -82,13 +72,13 @@ def load(payload: Mapping[str, Any]) -> dict[str, Any]:
 def expand(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Return the refs that one line of a suite file means, or why it cannot be told."""
     if payload["offline"]:
-        os.environ[OFFLINE] = "1"
+        os.environ["KBENCH_OFFLINE"] = "1"
     ref = from_json(payload["dataset"])
     source = _registry().get("dataset", ref.name)
     try:
         refs = resolve(source.expand)(**ref.params)
     except DatasetError as error:
-        return {"unavailable": str(error)}
+        return {"unavailable": str(error), "unreachable": isinstance(error, SourceUnreachable)}
     return {"refs": [{**to_json(each), "label": each.label} for each in refs]}
 
 
@@ -163,7 +153,11 @@ def _method(feature_map: Ref, learner: Ref) -> evaluation.Method:
 
 
 def _component(ref: Ref, record: Any, **options: Any) -> Component:
-    space = {name: tuple(values) for name, values in record.grid.items() if name not in ref.params}
+    space = {
+        name: tuple(_nested(value) for value in values)
+        for name, values in record.grid.items()
+        if name not in ref.params
+    }
     given = {}
     for name, value in ref.params.items():
         if isinstance(value, Search):

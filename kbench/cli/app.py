@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import kbench
-from kbench.cli import listing, results, suite, ui
+from kbench.cli import data, listing, results, suite, ui
 
 app = typer.Typer(
     name="kbench",
@@ -41,5 +41,6 @@ def _options(
 app.command("suite")(suite.suite)
 app.command("results")(results.results)
 app.command("ui")(ui.ui)
+app.add_typer(data.app)
 app.command("list")(listing.list_)
 app.command("show")(listing.show)

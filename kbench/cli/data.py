@@ -5,16 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kbench.datacache import DataCache
-    from kbench.records import Ref
-    from kbench.registry import Registry
+    pass
 
 app = typer.Typer(
     name="data",
@@ -74,7 +70,10 @@ def fetch(
     """
     from kbench import suite as suites
     from kbench.datacache import DataCache
+    from kbench.fetching import Fetching, is_offline
+    from kbench.plan import Planner
     from kbench.registry import build, installed
+    from kbench.sandbox import Sandbox
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
@@ -83,15 +82,20 @@ def fetch(
     chosen = suites.select(suites.read(text, stem, registry), registry, dataset or [], [], [])
     refs = {ref.label: ref for block in chosen.blocks for ref in block.datasets}
     lost = 0
-    fetching = _Fetching(registry, DataCache())
-    with contextlib.closing(fetching):
+    cache = DataCache()
+    planner = Planner(registry, cache)
+    sandbox = Sandbox(preload=("kbench.task:warm",))  # starts with the first call
+    fetching = Fetching(registry, planner, cache, sandbox, offline=is_offline())
+    with contextlib.closing(sandbox):
         lines = [each for ref in refs.values() for each in fetching.expanded(ref)]
         for number, ref in enumerate(lines, start=1):
             typer.echo(f"[{number}/{len(lines)}] {ref.label}: ", nl=False)
-            known, problem = fetching.fetch(ref)
+            known, problem = planner.dataset(ref), ("ok", "")
+            if known is None:
+                known, problem = fetching.fetch(ref)
             if known is None:
                 lost += 1
-                typer.echo(f"unavailable\n  {problem}")
+                typer.echo(f"unavailable\n  {problem[1]}")
             else:
                 size = f"{known['n_samples']:,} x {known['n_features']:,}"
                 typer.echo(f"{size}, {known['source']}")
@@ -138,58 +142,6 @@ def clear(
     if not yes:
         typer.confirm(f"Remove the {len(cache.entries())} datasets in {cache.root}?", abort=True)
     typer.echo(f"{cache.clear() / 2**20:,.1f} MB set free in {cache.root}")
-
-
-class _Fetching:
-    """Fetches datasets one after the other, each in a process of its own."""
-
-    def __init__(self, registry: Registry, cache: DataCache) -> None:
-        from kbench.plan import Planner
-        from kbench.sandbox import Sandbox
-
-        self._registry, self._cache = registry, cache
-        self._planner = Planner(registry, cache)
-        self._sandbox = Sandbox(preload=("kbench.task:warm",))  # starts with the first call
-        self._unreachable: set[str] = set()
-
-    def close(self) -> None:
-        self._sandbox.close()
-
-    def expanded(self, ref: Ref) -> list[Ref]:
-        """Return the datasets that a line means."""
-        from kbench.canonical import from_json
-
-        source = self._registry.get("dataset", ref.name)
-        if source.expand is None or self._planner.dataset(ref) is not None:
-            return [ref]
-        outcome = self._run("expand", ref)
-        refs = outcome.value.get("refs") if outcome.status == "ok" else None
-        return [from_json(each) for each in refs] if refs else [ref]
-
-    def fetch(self, ref: Ref) -> tuple[Mapping[str, Any] | None, str]:
-        """Return what is known of a dataset that is in the cache now, or why it is not."""
-        known = self._planner.dataset(ref)
-        if known is not None:
-            return known, ""
-        outcome = self._run("load", ref)
-        if outcome.status != "ok":
-            return None, f"loading failed: {outcome.error}"
-        if outcome.value.get("unreachable"):
-            self._unreachable.add(ref.name)
-        return self._planner.dataset(ref), outcome.value.get("unavailable", "")
-
-    def _run(self, what: str, ref: Ref) -> Any:
-        from kbench.canonical import to_json
-        from kbench.runner import LOAD_TIME_S
-
-        payload = {
-            "dataset": to_json(ref),
-            "code": self._planner.source_code(ref),
-            "cache": str(self._cache.root),
-            # one time-out is enough to know that a server does not answer
-            "offline": bool(os.environ.get("KBENCH_OFFLINE")) or ref.name in self._unreachable,
-        }
-        return self._sandbox.run(f"kbench.task:{what}", payload, time_s=LOAD_TIME_S)
 
 
 def _print_table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from kbench.records import Published
 
 
 class Form(StrEnum):
@@ -42,7 +45,7 @@ def results(
     from kbench import report
     from kbench.errors import StoreError, SuiteError
     from kbench.machine import machine_id
-    from kbench.results import of_run
+    from kbench.results import by_dataset, of_run
     from kbench.tracking import Store, default_uri
 
     uri = store or default_uri()
@@ -68,13 +71,12 @@ def results(
         if len(owners) > 1 or wanted not in (machine, machine_id()):
             typer.echo(f"runs of machine {wanted}; --machine all shows all", err=True)
         runs = [run for run in runs if run["machine"] == wanted]
-    rows = [of_run(run) for run in runs]
-    order = {dataset: i for i, dataset in enumerate(dict.fromkeys(row["dataset"] for row in rows))}
-    rows.sort(key=lambda row: order[row["dataset"]])
+    rows = by_dataset([of_run(run) for run in runs])
     if form is Form.table:
         from kbench.cli import show
 
         show.table(rows)
+        show.published(rows, _published(suite))
         partial = [row for row in rows if row["n_splits_done"] < row["n_splits"]]
         typer.echo(
             f"\n{len(rows)} cells"
@@ -82,3 +84,16 @@ def results(
         )
         return
     typer.echo(report.write(rows, form.value))
+
+
+def _published(name: str) -> tuple[Published, ...]:
+    """Return the figures that a suite file carries; none where there is no such suite."""
+    from kbench import suite as suites
+    from kbench.errors import SuiteError
+    from kbench.registry import build, installed
+
+    registry = build(installed())
+    try:
+        return suites.read(*suites.find(name, registry), registry).published
+    except SuiteError:
+        return ()

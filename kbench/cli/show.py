@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kbench import results
+from kbench.records import Published
 from kbench.report import shown
 from kbench.results import COLUMNS, Row
 from kbench.runner import Report
@@ -68,7 +69,7 @@ def report(found: Report, name: str, as_json: bool) -> None:
     as_json : bool
         Print one JSON line instead.
     """
-    rows = [results.of_cell(each) for each in found.cells]
+    rows = results.by_dataset([results.of_cell(each) for each in found.cells])
     delivered = found.delivered
     assert delivered is not None
     if as_json:
@@ -91,6 +92,7 @@ def report(found: Report, name: str, as_json: bool) -> None:
         table(with_data, columns, ranked=True)
     _unavailable(console, found)
     _summary(console, rows)
+    published(rows, found.suite.published)
     _counts(console, found, rows)
     _failures(console, found)
 
@@ -155,6 +157,34 @@ def _summary(console: Console, rows: Sequence[Row]) -> None:
             *(shown(name, row[name]) for name in ("accuracy", "fit_time_s", "predict_time_s")),
         )
     console.print(drawn)
+
+
+def published(rows: Sequence[Row], figures: Sequence[Published]) -> None:
+    """Print ours beside the published figures, where a suite has any."""
+    compared = results.beside_published(rows, figures)
+    if not compared:
+        return
+    console = _console()
+    console.print("\n[bold]accuracy beside the published figures[/bold]")
+    drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for name in ("dataset", "feature_map", "learner"):
+        drawn.add_column(name)
+    for name in ("ours", "standard error", "n", "paper", "z"):
+        drawn.add_column(name, justify="right")
+    for row in compared:
+        numbers = [row[name] for name in ("ours", "standard_error")]
+        drawn.add_row(
+            *(escape(row[name]) for name in ("dataset", "feature_map", "learner")),
+            *("" if number is None else f"{number:.4f}" for number in numbers),
+            str(row["n"]),
+            f"{row['paper']:.4f}",
+            "" if row["z"] is None else f"{row['z']:+.1f}",
+        )
+    console.print(drawn)
+    sources = dict.fromkeys(row["source"] for row in compared if row["source"])
+    for source in sources:
+        console.print(f"published: {escape(source)}", soft_wrap=True)
+    console.print("z = (ours - paper) / sqrt(sd^2 (1/n_ours + 1/n_paper)), sd of one run, ours")
 
 
 def _counts(console: Console, found: Report, rows: Sequence[Row]) -> None:
