@@ -138,10 +138,10 @@ def method_summary(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
         ``feature_map, learner, accuracy, rank, fit_time_s, predict_time_s``:
         means over those datasets, best rank first.
     datasets : list of str
-        The datasets. Methods that were planned on none of the datasets of the
-        others make it empty.
+        The datasets. Methods that finished none at all are not compared.
     """
-    methods = list(dict.fromkeys((row["feature_map"], row["learner"]) for row in rows))
+    finished = (row for row in rows if is_complete(row))
+    methods = list(dict.fromkeys((row["feature_map"], row["learner"]) for row in finished))
     complete = {
         (row["dataset"], row["feature_map"], row["learner"]): row
         for row in rows

@@ -138,9 +138,10 @@ class SearchResult:
         """Numeric parameters whose best value is the first or last of its grid."""
         edges = []
         for name, value in self.best.params.items():
-            tried = {score.candidate.params[name] for score in self.scores}
-            ordered = all(map(_is_number, tried)) and len(tried) > 2
-            if ordered and value in (min(tried), max(tried)):
+            tried = [score.candidate.params[name] for score in self.scores]
+            if not all(map(_is_number, tried)) or len(set(tried)) < 3:
+                continue
+            if value in (min(tried), max(tried)):
                 edges.append(name)
         return edges
 

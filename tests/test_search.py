@@ -191,6 +191,15 @@ def test_the_edge_of_a_numeric_grid_is_flagged(line):
     assert search(Component(Identity), inside, line, RAW, 0).at_edge == []
 
 
+def test_components_can_be_searched_over_as_numbers_can(line):
+    kernels = tuple(Nested(dict, {"a": a}, f"dict(a={a})") for a in (1, 2, 3))
+    found = search(
+        Component(Identity, space={"width": kernels}), Component(Threshold), line, RAW, seed=0
+    )
+    assert len(found.scores) == 3
+    assert found.at_edge == []
+
+
 def test_a_gram_matrix_is_sliced_in_rows_and_columns():
     gram = np.arange(16.0).reshape(4, 4)
     data = Data(gram, np.array([0, 1, 0, 1]), pairwise=True)
