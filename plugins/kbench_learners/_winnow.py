@@ -14,6 +14,7 @@ from kbench_learners._reduction import binary_problems, chosen_classes, class_sc
 
 NORMS = ("l2", "l1", "max")
 _LARGEST_EXPONENT = 300.0  # caps a weight at 1e130, far from overflow
+_SMALLEST = np.nextafter(0.0, 1.0)
 _BLOCK = 4096
 
 
@@ -46,42 +47,48 @@ def winnow_epochs(X, signs, learning_rate, n_epochs, order_of):
     mistakes : list of int
         Mistakes of each pass that was run.
     """
-    a = np.zeros(X.shape[1])
-    w = np.zeros(X.shape[1])
-    total = np.zeros(X.shape[1])
+    n_features = X.shape[1]
+    a, w, total, weighted = (np.zeros(n_features) for _ in range(4))
+    largest = float(np.abs(X).max(initial=0.0))
+    # a margin below this is a mistake: one of 0 only where the sign is negative
+    thresholds = np.where(signs > 0, 0.0, _SMALLEST)
     mistakes = []
-    window = 64
+    survived = 0
+    gap = 32.0  # rows between two mistakes, a running mean
     for epoch in range(n_epochs):
         order = order_of(epoch)
         count = 0
         for begin in range(0, len(order), _BLOCK):
             rows = order[begin : begin + _BLOCK]
-            block_signs = signs[rows]
-            block = X[rows] * block_signs[:, None]
-            # a zero margin is right for positive rows only
-            wrong_at_zero = block_signs < 0
+            block = X[rows] * signs[rows, None]
+            below = thresholds[rows]
+            n_rows = len(rows)
             start = 0
-            while start < len(block):
-                stop = start + window
-                margins = block[start:stop] @ w
-                wrong = margins < 0
-                wrong |= (margins == 0) & wrong_at_zero[start:stop]
+            while start < n_rows:
+                stop = start + max(16, int(2 * gap))
+                wrong = block[start:stop] @ w < below[start:stop]
                 first = int(wrong.argmax())
                 if not wrong[first]:
-                    total += len(margins) * w
+                    survived += len(wrong)
+                    gap += len(wrong) / 10
                     start = stop
-                    window = min(2 * window, _BLOCK)
                     continue
-                total += (first + 1) * w
+                survived += first + 1
+                gap += (first + 1 - gap) / 10
+                np.multiply(w, survived, out=weighted)
+                total += weighted
+                survived = 0
                 start += first + 1
-                window = max(8, 2 * (first + 1))
                 count += 1
                 a += block[start - 1]
                 np.multiply(a, learning_rate, out=w)
-                np.sinh(w.clip(-_LARGEST_EXPONENT, _LARGEST_EXPONENT, out=w), out=w)
+                if (sum(mistakes) + count) * largest * learning_rate > _LARGEST_EXPONENT:
+                    np.clip(w, -_LARGEST_EXPONENT, _LARGEST_EXPONENT, out=w)
+                np.sinh(w, out=w)
         mistakes.append(count)
         if not count:
             break
+    total += survived * w
     return w, total / (len(X) * len(mistakes)), mistakes
 
 
