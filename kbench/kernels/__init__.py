@@ -1,0 +1,68 @@
+"""Kernel functions and their algebra.
+
+A kernel is a small frozen object: ``k(X, Y)`` is the Gram matrix between the
+rows of `X` and of `Y`, ``k.diag(X)`` its diagonal without the rest,
+``k.resolve(X)`` the same kernel with every number set (a bandwidth of
+``"median"`` becomes a number), ``k.take(X, rows)`` what has to be kept of some
+rows to compare others with them later. Kernels compare equal by value, hash,
+pickle, and their ``repr`` reads back. Sums, products and multiples of kernels
+are kernels::
+
+    >>> k = 0.5 * Gaussian(bandwidth=2.0) + Linear()
+    >>> k
+    Sum(left=Scaled(kernel=Gaussian(bandwidth=2.0), weight=0.5), right=Linear())
+    >>> k([[0.0, 1.0]], [[0.0, 1.0], [2.0, 1.0]]).round(3)
+    array([[1.5  , 1.303]])
+
+The modules: `base` what every kernel is; `inner_products`, `distances`,
+`histograms` the kernels by what they compare; `given` matrices and functions of
+others; `algebra` sums, products, multiples; `bandwidths` the median distance;
+`names` kernels by name; `mercer` the test for positive semidefiniteness.
+
+Importing the package imports numpy only; scikit-learn's pairwise functions,
+which do the work, are imported by the first kernel that is computed.
+"""
+
+from kbench.kernels.algebra import Normalized, Product, Scaled, Sum, normalized
+from kbench.kernels.bandwidths import median_distance
+from kbench.kernels.base import Kernel
+from kbench.kernels.distances import Gaussian, Laplace, LaplaceL1, Matern
+from kbench.kernels.given import Precomputed, Similarity
+from kbench.kernels.histograms import AdditiveChi2, Chi2, Intersection
+from kbench.kernels.inner_products import Cosine, Linear, Polynomial
+from kbench.kernels.mercer import Mercer, is_psd
+from kbench.kernels.names import SIMPLE, resolve_kernel
+
+__all__ = [
+    "KERNELS",
+    "AdditiveChi2",
+    "Chi2",
+    "Cosine",
+    "Gaussian",
+    "Intersection",
+    "Kernel",
+    "Laplace",
+    "LaplaceL1",
+    "Linear",
+    "Matern",
+    "Mercer",
+    "Normalized",
+    "Polynomial",
+    "Precomputed",
+    "Product",
+    "Scaled",
+    "Similarity",
+    "Sum",
+    "is_psd",
+    "median_distance",
+    "normalized",
+    "resolve_kernel",
+]
+
+KERNELS: dict[str, type[Kernel]] = SIMPLE | {
+    "sum": Sum,
+    "product": Product,
+    "scaled": Scaled,
+    "normalized": Normalized,
+}
+"""The built-in kernels by their names in suite files."""
