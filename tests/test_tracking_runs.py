@@ -57,13 +57,14 @@ def test_mlflow_shows_means_at_the_number_of_splits_and_values_by_split(store, u
     assert tags["mlflow.source.name"] == "kbench"
 
 
-@pytest.mark.parametrize(
-    "status", ["error", "timeout", "memory", "crash", "unavailable", "skipped"]
-)
-def test_every_other_status_is_a_failed_run(store, uci, status):
-    run_id = store.log(uci, replace(FAILED, status=status))
-    assert client_of(store).get_run(run_id).info.status == "FAILED"
-    assert store.read("uci")[0]["status"] == status
+def test_every_other_status_is_a_failed_run(store, uci):
+    others = ["error", "timeout", "memory", "crash", "unavailable", "skipped"]
+    for status in others:
+        run_id = store.log(uci, replace(FAILED, key=status, status=status))
+        assert client_of(store).get_run(run_id).info.status == "FAILED"
+    assert {row["key"]: row["status"] for row in store.read("uci")} == {
+        each: each for each in others
+    }
 
 
 def test_artifacts_lie_beside_the_database_whatever_the_current_folder(store, uci, tmp_path):
@@ -101,6 +102,7 @@ def test_long_values_are_cut_visibly_and_keep_their_end(store, uci):
     assert row["tags"]["kbench.error"].endswith(error[-4000:])
 
 
+@pytest.mark.slow
 def test_more_values_than_a_batch_holds(store, uci):
     run = a_run(
         params={f"p{i}": "" if i % 2 else str(i) for i in range(250)},
