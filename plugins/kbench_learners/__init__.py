@@ -5,9 +5,9 @@ The classes are loaded on first use.
 
 from kbench import Learner, Ref, hookimpl
 
-# Four values of C span what the maps of the suites need, from unit vectors
-# (large C) to thousands of polynomial columns (small C).
-_C = [2.0**-5, 2.0**-1, 2.0**3, 2.0**8]
+# The four values that lose the least against 19 values from 2^-5 to 2^13, over
+# nine small data sets with linear, Fourier, Nystroem and polynomial features.
+_C = [2.0**-3, 1.0, 2.0**3, 2.0**11]
 
 # As many bandwidths as the maps have: a kernel is searched as widely as they.
 _KERNELS = [
@@ -49,14 +49,14 @@ def kbench_learners():
         Learner(
             "ridge",
             make="kbench_learners._ridge:PathRidgeClassifier",
-            grid={"alpha": [1e-3, 1e-1, 1e1, 1e3]},
+            grid={"alpha": [1e-3, 1e-1, 1.0, 10.0]},
             path="alpha",
             measures="kbench_learners._linear_svm:margin_error",
         ),
         Learner(
             "cvm",
             make="kbench_learners._core_vector_machine:CoreVectorMachine",
-            grid={"C": [2.0, 2.0**4, 2.0**7, 2.0**10]},
+            grid={"kernel": _KERNELS, "C": [2.0, 2.0**6, 2.0**10]},
             kernelized=True,
         ),
         Learner("perceptron", make="sklearn.linear_model:Perceptron"),
