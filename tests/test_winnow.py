@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import kbench_learners._winnow as module
 from kbench_learners import BalancedWinnow
 from kbench_learners._winnow import winnow_epochs
 
@@ -63,6 +64,21 @@ def test_many_rows_are_taken_in_blocks():
     assert mistakes == exact[2]
     np.testing.assert_allclose(2 * last, exact[0], rtol=1e-8)
     np.testing.assert_allclose(2 * average, exact[1], rtol=1e-8)
+
+
+def test_the_compiled_pass_is_the_same(monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(module, "_WORTH_COMPILING", 0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    X[::7] = 0.0  # margins of exactly 0
+    signs = np.where((X[:, 0] > 0) ^ (rng.random(300) < 0.2), 1.0, -1.0)
+    assert module._pass_for(1) is not module.winnow_pass
+    found = winnow_epochs(X, signs, 0.2, 3, lambda _: np.arange(300))
+    exact = textbook(X, signs, 0.2, 3)
+    assert found[2] == exact[2]
+    np.testing.assert_allclose(2 * found[0], exact[0], rtol=1e-9)
+    np.testing.assert_allclose(2 * found[1], exact[1], rtol=1e-9)
 
 
 def test_mistakes_grow_with_the_logarithm_of_the_features():

@@ -14,18 +14,85 @@ from kbench_learners._reduction import binary_problems, chosen_classes, class_sc
 
 NORMS = ("l2", "l1", "max")
 _LARGEST_EXPONENT = 300.0  # caps a weight at 1e130, far from overflow
-_SMALLEST = np.nextafter(0.0, 1.0)
 _BLOCK = 4096
+_WORTH_COMPILING = 5_000_000  # entries seen in all passes; loading numba takes a second
+
+
+def winnow_pass(X, signs, order, learning_rate, largest_exponent, a, w, total, survived):
+    """Run Balanced Winnow once over the rows, those between two mistakes together.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n_samples, n_features)
+        Rows.
+    signs : ndarray, shape (n_samples,)
+        1.0 or -1.0. A margin of 0 predicts 1.
+    order : ndarray of int, shape (n_rows,)
+        Order of the rows.
+    learning_rate, largest_exponent : float
+        The weights are ``sinh(learning_rate a)``, with bounded exponents.
+    a, w, total : ndarray, shape (n_features,)
+        Signed sum of the mistakes, weights, and weights summed over the
+        predictions before the last mistake; all are updated.
+    survived : int
+        Predictions since the last mistake.
+
+    Returns
+    -------
+    count, survived : int
+        Mistakes of this pass, and predictions since the last.
+    """
+    # a margin below this is a mistake: one of 0 only where the sign is negative
+    thresholds = np.where(signs > 0, 0.0, np.nextafter(0.0, 1.0))
+    weighted = np.empty_like(w)
+    count = 0
+    gap = 32.0  # rows between two mistakes, a running mean
+    for begin in range(0, len(order), _BLOCK):
+        rows = order[begin : begin + _BLOCK]
+        block = X[rows] * signs[rows, None]
+        below = thresholds[rows]
+        start = 0
+        while start < len(rows):
+            stop = start + max(16, int(2 * gap))
+            wrong = block[start:stop] @ w < below[start:stop]
+            first = int(wrong.argmax())
+            if not wrong[first]:
+                survived += len(wrong)
+                gap += len(wrong) / 10
+                start = stop
+                continue
+            survived += first + 1
+            gap += (first + 1 - gap) / 10
+            np.multiply(w, survived, out=weighted)
+            total += weighted
+            survived = 0
+            start += first + 1
+            count += 1
+            a += block[start - 1]
+            np.multiply(a, learning_rate, out=w)
+            np.clip(w, -largest_exponent, largest_exponent, out=w)
+            np.sinh(w, out=w)
+    return count, survived
+
+
+def _pass_for(n_entries: int):
+    """Choose the compiled pass where numba is there and pays for being loaded."""
+    if n_entries >= _WORTH_COMPILING:
+        try:
+            from kbench_learners._winnow_compiled import winnow_pass as compiled
+        except (ImportError, RuntimeError):  # no numba, or no folder it may cache in
+            return winnow_pass
+        return compiled
+    return winnow_pass
 
 
 def winnow_epochs(X, signs, learning_rate, n_epochs, order_of):
-    """Run Balanced Winnow over the rows.
+    """Run Balanced Winnow over the rows, several times.
 
     The weights are ``u = exp(learning_rate a)`` and
     ``v = exp(-learning_rate a)``, where `a` is the sum of ``signs[i] X[i]``
     over the mistakes, so that ``u - v = 2 sinh(learning_rate a)``: only `a`
-    is kept. Rows between two mistakes are predicted together; the result is
-    that of one row after the other.
+    is kept.
 
     Parameters
     ----------
@@ -47,44 +114,15 @@ def winnow_epochs(X, signs, learning_rate, n_epochs, order_of):
     mistakes : list of int
         Mistakes of each pass that was run.
     """
-    n_features = X.shape[1]
-    a, w, total, weighted = (np.zeros(n_features) for _ in range(4))
-    largest = float(np.abs(X).max(initial=0.0))
-    # a margin below this is a mistake: one of 0 only where the sign is negative
-    thresholds = np.where(signs > 0, 0.0, _SMALLEST)
-    mistakes = []
-    survived = 0
-    gap = 32.0  # rows between two mistakes, a running mean
+    X = np.ascontiguousarray(X)
+    one_pass = _pass_for(X.size * n_epochs)
+    a, w, total = (np.zeros(X.shape[1]) for _ in range(3))
+    mistakes, survived = [], 0
     for epoch in range(n_epochs):
-        order = order_of(epoch)
-        count = 0
-        for begin in range(0, len(order), _BLOCK):
-            rows = order[begin : begin + _BLOCK]
-            block = X[rows] * signs[rows, None]
-            below = thresholds[rows]
-            n_rows = len(rows)
-            start = 0
-            while start < n_rows:
-                stop = start + max(16, int(2 * gap))
-                wrong = block[start:stop] @ w < below[start:stop]
-                first = int(wrong.argmax())
-                if not wrong[first]:
-                    survived += len(wrong)
-                    gap += len(wrong) / 10
-                    start = stop
-                    continue
-                survived += first + 1
-                gap += (first + 1 - gap) / 10
-                np.multiply(w, survived, out=weighted)
-                total += weighted
-                survived = 0
-                start += first + 1
-                count += 1
-                a += block[start - 1]
-                np.multiply(a, learning_rate, out=w)
-                if (sum(mistakes) + count) * largest * learning_rate > _LARGEST_EXPONENT:
-                    np.clip(w, -_LARGEST_EXPONENT, _LARGEST_EXPONENT, out=w)
-                np.sinh(w, out=w)
+        order = np.asarray(order_of(epoch), dtype=np.int64)
+        count, survived = one_pass(
+            X, signs, order, learning_rate, _LARGEST_EXPONENT, a, w, total, survived
+        )
         mistakes.append(count)
         if not count:
             break
