@@ -20,9 +20,9 @@ from kbench_zero_one import (
     ZeroOneKernelClassifier,
     halfspace,
 )
-from kbench_zero_one._classifier import certificates, expected_zero_one_error
+from kbench_zero_one._classifier import certificates
 from kbench_zero_one._data import uniform_ball
-from kbench_zero_one._sigmoid import minimise_risk, risk
+from kbench_zero_one._sigmoid import expected_zero_one_error, minimise_risk, risk
 from kbench_zero_one._solver import mean_loss, minimise_over_ball, pivoted_cholesky
 
 LEARNERS = (ZeroOneKernelClassifier, ZeroOneHingeClassifier)

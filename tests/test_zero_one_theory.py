@@ -138,6 +138,7 @@ def test_noise_picture():
     ]
     rows.append({**rows[0], "dataset": "iris"})
     rows.append({**rows[0], "dataset": "halfspace(noise=0.1, radius=0.3)"})
+    rows.append({**rows[0], "dataset": "halfspace, by another name"})
     noise, outliers = draw_noise(rows).axes
     for axes in (noise, outliers):
         lines = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}

@@ -459,30 +459,6 @@ class ZeroOneHingeClassifier(_BallClassifier):
         return (1.0 + values) / 2
 
 
-def expected_zero_one_error(fitted, X, y):
-    """Measure of the learners: the exact expected error of the randomised rule.
-
-    Parameters
-    ----------
-    fitted : ZeroOneKernelClassifier, ZeroOneHingeClassifier or SigmoidHalfspace
-        Fitted learner.
-    X : array, shape (n_samples, n_features)
-        Test inputs.
-    y : ndarray, shape (n_samples,)
-        Test labels.
-
-    Returns
-    -------
-    dict of str to float
-        ``expected_zero_one_error``: the mean of |h(x) - y|; ``rule_error``: the error of
-        the rule that the learner uses, expected where that rule draws.
-    """
-    return {
-        "expected_zero_one_error": fitted.expected_error(X, y),
-        "rule_error": 1.0 - fitted.score(X, y),
-    }
-
-
 def certificates(fitted, X, y):
     """Measures of a learner over the ball: errors, gaps, rank and norm.
 
@@ -498,11 +474,14 @@ def certificates(fitted, X, y):
     Returns
     -------
     dict of str to float
-        Those of `expected_zero_one_error`, and the largest ``duality_gap``,
-        ``kernel_gap``, ``squared_norm`` and the ``rank`` of the fit.
+        ``expected_zero_one_error``: of the randomised rule, exactly, the mean of
+        |h(x) - y|; ``rule_error``: that error or that of the threshold, by the rule in
+        use; the largest ``duality_gap``, ``kernel_gap`` and ``squared_norm`` of the fit,
+        and its ``rank``.
     """
     return {
-        **expected_zero_one_error(fitted, X, y),
+        "expected_zero_one_error": fitted.expected_error(X, y),
+        "rule_error": 1.0 - fitted.score(X, y),
         "duality_gap": float(np.max(fitted.duality_gap_)),
         "kernel_gap": float(np.max(fitted.kernel_gap_)),
         "squared_norm": float(np.max(fitted.norm_) ** 2),

@@ -70,8 +70,9 @@ def draw_noise(results):
     ----------
     results : DataFrame or sequence of mappings
         One row per cell, with ``dataset``, ``feature_map``, ``learner`` (labels) and
-        ``accuracy``. Where there is a ``rule_error``, the exact expected error of a
-        randomised rule, it is drawn instead of the sampled one.
+        ``accuracy``. ``rule_error``, or else ``expected_zero_one_error``, is drawn
+        where there is one: exact where the accuracy counts draws, and for a sigmoid
+        the error of equation 1.
 
     Returns
     -------
@@ -90,14 +91,15 @@ def draw_noise(results):
             name = f"{row['feature_map']} + {name}"
         for panel, x in place.items():
             panels[panel].setdefault(name, []).append((x, error))
-    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    names = sorted({name for lines in panels.values() for name in lines})
     figure = Figure(figsize=(10, 5), layout="constrained")
     for axes, (panel, lines) in zip(figure.subplots(1, 2), panels.items(), strict=True):
-        for name, points in lines.items():
+        for name in sorted(lines):
+            xs, ys = zip(*sorted(lines[name]), strict=True)
             i = names.index(name)
-            xs, ys = zip(*sorted(points), strict=True)
-            style = (":", "-", "--")[0 if name.startswith("h_sig") else 1 + i // 10 % 2]
-            axes.plot(xs, ys, style, marker=".", color=f"C{i % 10}", label=name)
+            # what cannot be learned is dotted, what draws is dashed
+            style = ":" if name.startswith("h_sig") else "--" if "randomised" in name else "-"
+            axes.plot(xs, ys, style, marker="osv^"[i // 10 % 4], ms=4, color=f"C{i}", label=name)
         axes.set(xlabel=f"share of {_WORDS[panel]}", ylabel="test error")
         axes.set_yscale("symlog", linthresh=0.01)
         axes.set_ylim(bottom=0.0)
@@ -122,7 +124,7 @@ def _place(dataset):
 
     Datasets that differ in anything else than noise or outliers stay out.
     """
-    if not dataset.startswith("halfspace"):
+    if not re.fullmatch(r"halfspace(\(.*\))?", dataset):
         return None
     given = {name: float(value) for name, value in _PARAMETER.findall(dataset)}
     noise, outliers = given.pop("noise", 0.0), given.pop("outliers", 0.0)
@@ -137,8 +139,8 @@ def _place(dataset):
 
 
 def _error(row):
-    for name, sign in (("rule_error", 1.0), ("accuracy", -1.0)):
+    for name in ("rule_error", "expected_zero_one_error", "accuracy"):
         value = row.get(name)
         if value is not None and np.isfinite(value):
-            return value if sign > 0 else 1.0 - value
+            return 1.0 - value if name == "accuracy" else value
     return None

@@ -300,3 +300,23 @@ class SigmoidHalfspace(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def expected_zero_one_error(fitted, X, y):
+    """Measure of a sigmoid: the exact expected error of drawing labels from it.
+
+    Parameters
+    ----------
+    fitted : SigmoidHalfspace
+        Fitted learner.
+    X : array, shape (n_samples, n_features)
+        Test inputs.
+    y : ndarray, shape (n_samples,)
+        Test labels.
+
+    Returns
+    -------
+    dict of str to float
+        ``expected_zero_one_error``: the mean of |h(x) - y|.
+    """
+    return {"expected_zero_one_error": fitted.expected_error(X, y)}
