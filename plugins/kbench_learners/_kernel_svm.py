@@ -25,7 +25,8 @@ class KernelSVM(ClassifierMixin, BaseEstimator):
     With a bias it is scikit-learn's ``SVC`` (libsvm) on the Gram matrix.
     Without, which libsvm cannot do, b = 0 and the dual has only bounds: an
     interior point method solves it to a small duality gap, whatever the scale
-    of the kernel. The Gram matrix of the training rows is formed.
+    of the kernel, in time cubic in the number of rows (a second for 2,000).
+    The Gram matrix of the training rows is formed.
 
     Parameters
     ----------
