@@ -58,8 +58,8 @@ def core_set(kernel, X, y, C, tol, max_core_size, rng) -> CoreSet:
     Each round adds the furthest of a sample of points (Section 4.1.2 of the
     paper: the best of 59 points; here one tenth of the core set, at least 8, out of
     ten times as many), and solves the problem of the core set anew.
-    A round without a point outside looks at all points, so that the end does
-    not depend on chance.
+    A round whose sample has too few points outside looks at all points, so that
+    the end does not depend on chance.
 
     Parameters
     ----------
@@ -81,11 +81,12 @@ def core_set(kernel, X, y, C, tol, max_core_size, rng) -> CoreSet:
     outside = np.ones(n, dtype=bool)
     outside[index] = False
     K = np.empty((0, 0))
+    coef = np.empty(0)
     n_iter = 0
     while True:
         n_iter += 1
         K = _bordered(kernel, X, index, K)
-        coef = _solve(K, y[index], C)
+        coef = _solve(K, y[index], C, coef)
         total = float(np.abs(coef).sum())
 
         def excess(rows, index=index, coef=coef, total=total):
@@ -99,7 +100,7 @@ def core_set(kernel, X, y, C, tol, max_core_size, rng) -> CoreSet:
         if len(rest) > 0 and n_more > 0:
             sample = rng.choice(rest, min(len(rest), max(59, 10 * n_more)), replace=False)
             more = _furthest(sample, excess(sample)[0], tol, n_more)
-        if len(more) == 0:
+        if len(more) < max(1, n_more // 2):
             far, margins = excess(rest)
             worst = float(far.max()) if len(rest) else 0.0
             more = _furthest(rest, far, tol, n_more)
@@ -141,11 +142,14 @@ def _bordered(kernel, X, index, K):
     return out
 
 
-def _solve(K, y, C):
-    """Return the signed coefficients of the core set's own problem."""
+def _solve(K, y, C, coef):
+    """Return the signed coefficients of the core set's own problem.
+
+    `coef` are those of its first points in the round before.
+    """
     design = Design.of_row_gram(K)
     loss = ClippedQuadratic(sigma=C)
-    start = np.zeros(design.shape[1])
+    start = design.X[: len(coef)].T @ coef
     return minimise(design, y, loss, start, ActiveRows(design), tol=1e-10, max_iter=200).dual
 
 
