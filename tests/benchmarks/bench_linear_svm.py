@@ -1,6 +1,6 @@
 """Ratios of the linear learners to scikit-learn's, in one run with one thread.
 
-    python tests/benchmarks/bench_linear_svm.py [--folder FOLDER] [PART ...]
+    python tests/benchmarks/bench_linear_svm.py [--folder FOLDER] [--only NAME] [PART ...]
 
 Parts: path, search, large, linear, machine (all by default). `search` and
 `machine` use segment, satimage and letter from OpenML, fetched, or read from
@@ -111,11 +111,11 @@ def bench_path():
         )
 
 
-def bench_search(folder):
+def bench_search(folder, only=None):
     """Search over bandwidth and C, against GridSearchCV over a pipeline."""
     print("search: 3 bandwidths x 11 values of C, 5 folds, 300 components")
     for name, n_rows in (("segment", 700), ("satimage", 700), ("letter", 1000)):
-        data = openml(name, folder)
+        data = openml(name, folder) if only in (None, name) else None
         if data is None:
             continue
         X, y = data
@@ -148,7 +148,10 @@ def bench_search(folder):
                     ).fit(X, y)
                 )
             score = search.best_score_
-            print(f"  {name:9} {make.__name__:11} GridSearchCV {theirs:7.2f} s, score {score:.4f}")
+            print(
+                f"  {name:9} {make.__name__:11} GridSearchCV {theirs:7.2f} s, score {score:.4f}",
+                flush=True,
+            )
             for scheme, (seconds, best, error, converged) in lines.items():
                 print(
                     f"{'':22} ours, {scheme}  {seconds:7.2f} s, score {best:.4f} "
@@ -280,10 +283,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART")
     parser.add_argument("--folder", help="folder with <id>.arff.gz of OpenML")
+    parser.add_argument("--only", choices=IDS, help="the one data set of the search")
     options = parser.parse_args()
     parts = {
         "path": bench_path,
-        "search": lambda: bench_search(options.folder),
+        "search": lambda: bench_search(options.folder, options.only),
         "large": bench_large,
         "linear": bench_linear,
         "machine": lambda: bench_machine(options.folder),
