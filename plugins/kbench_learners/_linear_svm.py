@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench_learners._design import Design
+from kbench_learners._design import Design, dense_where_quicker
 from kbench_learners._paths import LOSSES, binary_path, expanded, least_squares
 from kbench_learners._reduction import binary_problems, chosen_classes, class_scores, encoded
 
@@ -173,6 +173,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             for estimator in estimators:
                 estimator._fit_crammer_singer(X, codes)
         else:
+            X = dense_where_quicker(X)
             self._fit_binary_problems(X, codes, len(classes), values, estimators)
         for estimator in estimators:
             if not estimator.converged_:

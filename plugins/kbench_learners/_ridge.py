@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench_learners._design import MAX_FACTOR_COLUMNS, MAX_FACTOR_ROWS
+from kbench_learners._design import MAX_FACTOR_COLUMNS, MAX_FACTOR_ROWS, dense_where_quicker
 from kbench_learners._directions import cholesky_solve
 from kbench_learners._reduction import chosen_classes, encoded
 
@@ -107,7 +107,7 @@ class PathRidgeClassifier(ClassifierMixin, BaseEstimator):
         Y = np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
         Y = Y[:, 1:] if len(classes) == 2 else Y
         names = getattr(self, "feature_names_in_", None)
-        path = ridge_path(X, Y, values, self.tol, self.max_iter)
+        path = ridge_path(dense_where_quicker(X), Y, values, self.tol, self.max_iter)
         for estimator, (W, b, converged) in zip(estimators, path, strict=True):
             estimator.classes_ = classes
             estimator.n_features_in_ = X.shape[1]
