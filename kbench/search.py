@@ -322,8 +322,8 @@ def _score_fold(
                 learner, Z, data.y[train], scores, derive_seed(seed, "learner")
             )
             for score, (estimator, converged) in zip(scores, fitted, strict=True):
-                hits = estimator.predict(Z_test) == data.y[test]
-                score.accuracies.append(float(np.mean(hits)))
+                # the learner's own score: accuracy, or its expectation where predictions are drawn
+                score.accuracies.append(float(estimator.score(Z_test, data.y[test])))
                 score.converged.append(converged and map_converged)
         except Exception as error:
             _mark(scores, error)
