@@ -72,6 +72,9 @@ def as_run(planned: PlannedCell, suite: str, machine: str) -> Run:
         "suite": suite,
         "version": ", ".join(sorted({line["version"] for line in lines})),
         "n_splits": str(planned.n_splits),
+        # what tests over datasets need beside the means, without a request per run
+        "group": str(planned.dataset.get("group", "")),
+        "accuracy_by_split": dumps({line["split"]: line["measures"]["accuracy"] for line in done}),
         "split_hash": dumps({line["split"]: line["details"]["split_hash"] for line in done}),
         "at_edge": ", ".join(sorted({e for line in done for e in line["details"]["at_edge"]})),
         "notes": "; ".join(sorted({n for line in done for n in line["details"]["notes"]})),

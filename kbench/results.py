@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,6 +31,7 @@ COLUMNS = (
 """Columns of a results table, in order."""
 
 _MEANS = COLUMNS[6:]
+_TAGS = ("version", "at_edge", "notes", "contention", "calibration_s", "error")
 Row = dict[str, Any]
 
 
@@ -84,6 +86,42 @@ def of_run(run: Mapping[str, Any]) -> Row:
         n_splits=int(run["tags"].get("kbench.n_splits", run["n_splits_done"])),
         measures=run["metrics"],
     )
+
+
+def of_run_in_full(run: Mapping[str, Any]) -> Row:
+    """Return the row of an MLflow run with all that its tags and metrics tell.
+
+    Parameters
+    ----------
+    run : mapping
+        As `kbench.tracking.Store.read` gives it.
+
+    Returns
+    -------
+    dict
+        `COLUMNS`, every other measure under its name, and ``group, machine,
+        version, by_split`` (accuracy by number of the split), ``protocol``,
+        ``at_edge, notes, contention, calibration_s, error, start_ms, end_ms``.
+        `group` is the dataset's label where the store does not tell.
+    """
+    tags = {name.removeprefix("kbench."): value for name, value in run["tags"].items()}
+    row = of_run(run)
+    protocol = {
+        name.removeprefix("protocol."): value
+        for name, value in run["params"].items()
+        if name.startswith("protocol.")
+    }
+    return {
+        **run["metrics"],
+        **row,
+        "group": tags.get("group") or row["dataset"],
+        "machine": run["machine"],
+        "by_split": json.loads(tags.get("accuracy_by_split") or "{}"),
+        "protocol": protocol,
+        **{name: tags.get(name, "") for name in _TAGS},
+        "start_ms": run["start_ms"],
+        "end_ms": run["end_ms"],
+    }
 
 
 def _row(measures: Mapping[str, float], **fields: Any) -> Row:

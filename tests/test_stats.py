@@ -1,0 +1,300 @@
+"""Checked against Demsar (2006), against the packages where they are there, and by counting."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as reference
+
+from kbench import stats
+from kbench.results import COLUMNS
+
+# Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7
+# (2006), Table 6: AUC of C4.5, C4.5+m, C4.5+cf, C4.5+m+cf on 14 datasets. On the last but
+# one it prints ranks 2 and 3 beside two equal figures, so that they differ in a later digit.
+DEMSAR = np.array(
+    [
+        [0.763, 0.768, 0.771, 0.798],
+        [0.599, 0.591, 0.590, 0.569],
+        [0.954, 0.971, 0.968, 0.967],
+        [0.628, 0.661, 0.654, 0.657],
+        [0.882, 0.888, 0.886, 0.898],
+        [0.936, 0.931, 0.916, 0.931],
+        [0.661, 0.668, 0.609, 0.685],
+        [0.583, 0.583, 0.563, 0.625],
+        [0.775, 0.838, 0.866, 0.875],
+        [1.000, 1.000, 1.000, 1.000],
+        [0.940, 0.962, 0.965, 0.962],
+        [0.619, 0.666, 0.614, 0.669],
+        [0.972, 0.981, 0.9751, 0.975],
+        [0.957, 0.978, 0.946, 0.970],
+    ]
+)
+DRAWN = np.random.default_rng(3).normal(size=(12, 5)) + np.linspace(0, 1.5, 5)
+
+
+def test_mean_ranks_of_demsar():
+    printed = [3.143, 2.000, 2.893, 1.964]
+    assert stats.ranks(DEMSAR).mean(axis=0) == pytest.approx(printed, abs=6e-4)
+
+
+def test_friedman_and_iman_davenport_of_demsar():
+    found = stats.friedman(DEMSAR, correct_ties=False)
+    assert found.chi2 == pytest.approx(9.28, abs=0.01)
+    assert pytest.approx((3.69,), abs=0.01) == (found.F,)
+    # critical value of F(3, 39) at 0.05 is 2.85: rejected
+    assert found.F_p < 0.05
+
+
+def test_signed_ranks_of_demsar():
+    found = stats.signed_rank(DEMSAR[:, 1] - DEMSAR[:, 0])
+    assert (found.plus, found.minus) == (93.0, 12.0)
+    assert found.p < 0.05
+
+
+def test_friedman_is_scipys():
+    for values in (DEMSAR, DRAWN):
+        expected = reference.friedmanchisquare(*values.T)
+        found = stats.friedman(values)
+        assert (found.chi2, found.p) == pytest.approx((expected.statistic, expected.pvalue))
+
+
+@pytest.mark.parametrize("pair", list(itertools.combinations(range(5), 2)))
+def test_signed_rank_without_ties_is_scipys_exact_test(pair):
+    d = DRAWN[:, pair[0]] - DRAWN[:, pair[1]]
+    found, expected = stats.signed_rank(d), reference.wilcoxon(d, method="exact")
+    assert found.p == pytest.approx(expected.pvalue)
+    assert min(found.plus, found.minus) == expected.statistic
+
+
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=9))
+def test_signed_rank_with_ties_counts_all_signs(differences):
+    d = np.array(differences, dtype=float)
+    r = reference.rankdata(np.abs(d))[d != 0]
+    found = stats.signed_rank(d)
+    assert found.plus + found.minus == pytest.approx(len(d) * (len(d) + 1) / 2)
+    observed = abs(r @ np.sign(d[d != 0]))
+    extreme = [
+        abs(r @ np.array(signs)) >= observed - 1e-9
+        for signs in itertools.product((-1, 1), repeat=len(r))
+    ]
+    assert found.p == pytest.approx(np.mean(extreme))
+
+
+def test_signed_rank_is_continuous_where_it_stops_being_exact():
+    d = np.random.default_rng(0).normal(0.2, 1, size=100)
+    exact = stats.signed_rank(d).p
+    more = stats.signed_rank(np.concatenate([d, [1e-6]])).p
+    assert exact == pytest.approx(more, rel=0.1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_smallest_p_is_reached(n):
+    assert stats.signed_rank(np.arange(1, n + 1)).p == pytest.approx(stats.smallest_p(n))
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_rejects_what_the_step_down_rule_rejects(p):
+    order = np.argsort(p, kind="stable")
+    rejected = set()
+    for step, i in enumerate(order):
+        if p[i] * (len(p) - step) > 0.05:
+            break
+        rejected.add(int(i))
+    assert set(np.flatnonzero(stats.holm(p) <= 0.05)) == rejected
+
+
+def test_nemenyi_and_holm_are_those_of_scikit_posthocs():
+    posthocs = pytest.importorskip("scikit_posthocs")
+    expected = posthocs.posthoc_nemenyi_friedman(-DRAWN).to_numpy()
+    assert stats.nemenyi(DRAWN) == pytest.approx(expected, abs=1e-3)
+    adjusted = posthocs.posthoc_wilcoxon(list(DRAWN.T), p_adjust="holm").to_numpy()
+    assert stats.wilcoxon_holm(DRAWN) == pytest.approx(adjusted, abs=1e-9)
+
+
+def test_nemenyi_rejects_beyond_its_critical_difference():
+    mean = stats.ranks(DRAWN).mean(axis=0)
+    far = np.abs(mean[:, None] - mean) > stats.nemenyi_difference(*DRAWN.shape)
+    assert far.any()
+    assert np.array_equal(stats.nemenyi(DRAWN) < 0.05, far)
+
+
+def test_bayesian_signed_rank_is_that_of_baycomp():
+    baycomp = pytest.importorskip("baycomp")
+    x, y = DEMSAR[:, 1], DEMSAR[:, 0]
+    for rope in (0.0, 0.005, 0.02):
+        left, same, right = (
+            baycomp.SignedRankTest(y, x, rope, nsamples=20_000, random_state=1).probs()
+            if rope
+            else _two(baycomp, y, x)
+        )
+        found = stats.bayesian_signed_rank(x - y, rope, n_samples=40_000)
+        assert (found.worse, found.same, found.better) == pytest.approx(
+            (left, same, right), abs=0.015
+        )
+
+
+def _two(baycomp, y, x):
+    sample = baycomp.SignedRankTest(y, x, 0, nsamples=20_000, random_state=1)
+    left, right = sample.probs(with_rope=False)
+    return left, 0.0, right
+
+
+@given(st.lists(st.floats(-0.1, 0.1), min_size=2, max_size=12))
+def test_bayesian_signed_rank_is_antisymmetric_and_sums_to_one(differences):
+    d = np.array(differences)
+    one = stats.bayesian_signed_rank(d, n_samples=500)
+    other = stats.bayesian_signed_rank(-d, n_samples=500)
+    assert one.worse + one.same + one.better == pytest.approx(1)
+    assert one.better == pytest.approx(other.worse, abs=1e-9)
+    assert one == stats.bayesian_signed_rank(d, n_samples=500)
+
+
+def test_bayesian_signed_rank_knows_what_is_practically_the_same():
+    assert stats.bayesian_signed_rank(np.full(10, 0.001)).same > 0.99
+    assert stats.bayesian_signed_rank(np.full(10, 0.05)).better > 0.99
+    assert stats.bayesian_signed_rank(np.full(10, -0.05)).worse > 0.99
+
+
+def test_corrected_t_without_overlap_is_the_paired_t_test():
+    d = DRAWN[:, 0] - DRAWN[:, 1]
+    expected = reference.ttest_1samp(d, 0.0)
+    found = stats.corrected_t(d, test_to_train=0.0)
+    interval = expected.confidence_interval()
+    assert found.p == pytest.approx(expected.pvalue)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_corrected_t_by_its_formula():
+    d = np.array([0.02, 0.01, 0.03, 0.02, 0.025])
+    t = d.mean() / math.sqrt(d.var(ddof=1) * (1 / 5 + 1 / 4))
+    assert stats.corrected_t(d, 1 / 4).p == pytest.approx(2 * reference.t.sf(t, 4))
+
+
+def test_corrected_t_of_equal_and_of_constant_differences():
+    assert stats.corrected_t([0.0, 0.0], 0.25).p == 1.0
+    assert stats.corrected_t([0.1, 0.1], 0.25).p == 0.0
+    with pytest.raises(ValueError, match="at least 2 splits"):
+        stats.corrected_t([0.1], 0.25)
+
+
+def test_corrected_t_keeps_its_level_where_splits_share_training_rows():
+    rng = np.random.default_rng(0)
+    plain, corrected = 0, 0
+    for _ in range(400):
+        # differences of repeated 70/30 holdouts, correlated by the share of the test part
+        shared = rng.normal() * math.sqrt(0.3)
+        d = shared + rng.normal(size=10) * math.sqrt(0.7)
+        plain += reference.ttest_1samp(d, 0).pvalue < 0.05
+        corrected += stats.corrected_t(d, 3 / 7).p < 0.05
+    assert plain > 2 * 400 * 0.05
+    assert corrected < 1.6 * 400 * 0.05
+
+
+def test_wins_ties_losses_against_the_signs():
+    found = stats.wins_ties_losses(DEMSAR)
+    assert found.sum(axis=2) == pytest.approx(len(DEMSAR))
+    assert np.array_equal(found[..., 0], found[..., 2].T)
+    # Demsar, Table 2: C4.5+m wins 10, ties 2, loses 2 against C4.5
+    assert list(found[1, 0]) == [10, 2, 2]
+
+
+def test_bootstrap_interval_is_scipys():
+    x = DEMSAR[:, 1] - DEMSAR[:, 0]
+    expected = reference.bootstrap(
+        (x,), np.mean, method="percentile", n_resamples=10_000, rng=np.random.default_rng(0)
+    ).confidence_interval
+    assert stats.bootstrap_interval(x) == pytest.approx((expected.low, expected.high), abs=1e-3)
+
+
+def test_cliques_are_maximal_and_hold_no_pair_that_differs():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        k = int(rng.integers(2, 7))
+        mean, p = rng.random(k), rng.random((k, k))
+        p = np.minimum(p, p.T)
+        found = stats.cliques(mean, p, alpha=0.3)
+        order = list(np.argsort(mean))
+        runs = [
+            order[i:j]
+            for i in range(k)
+            for j in range(i + 2, k + 1)
+            if all(p[a, b] > 0.3 for a, b in itertools.combinations(order[i:j], 2))
+        ]
+        longest = [r for r in runs if not any(set(r) < set(other) for other in runs)]
+        assert found == longest
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
+def test_pareto_front_is_what_nothing_dominates(points):
+    cost, gain = zip(*points, strict=True)
+    front = {points[i] for i in stats.pareto_front(cost, gain)}
+    expected = {
+        (c, g)
+        for c, g in points
+        if not any(a <= c and b >= g and (a, b) != (c, g) for a, b in points)
+    }
+    assert front == expected
+
+
+def row(dataset, feature_map, accuracy, **more):
+    return {
+        **dict.fromkeys(COLUMNS),
+        "dataset": dataset,
+        "feature_map": feature_map,
+        "learner": "ridge",
+        "status": "ok",
+        "n_splits_done": 5,
+        "n_splits": 5,
+        "accuracy": accuracy,
+        **more,
+    }
+
+
+def test_datasets_of_a_group_count_once():
+    rows = [
+        row(dataset, m, a, group=group)
+        for dataset, group, pair in (
+            ("iris", "iris", (0.9, 0.8)),
+            ("iris-setosa", "iris", (0.7, 1.0)),
+            ("wine", "wine", (0.6, 0.5)),
+        )
+        for m, a in zip("ab", pair, strict=True)
+    ]
+    found = stats.scores(rows)
+    assert found.groups == ("iris", "wine")
+    assert found.values == pytest.approx(np.array([[0.8, 0.9], [0.6, 0.5]]))
+    assert found.datasets == ("iris", "iris-setosa", "wine")
+
+
+def test_only_datasets_that_all_methods_finished_are_compared():
+    rows = [
+        row("iris", "a", 0.9),
+        row("iris", "b", 0.8),
+        row("wine", "a", 0.9),
+        row("wine", "b", None, status="timeout", n_splits_done=0),
+        row("wdbc", "a", 0.9),
+        row("wdbc", "b", 0.9, n_splits_done=4),
+        row("zoo", "a", None, status="unavailable", n_splits_done=0),
+    ]
+    found = stats.scores(rows)
+    assert (found.datasets, found.left_out) == (("iris",), ("wine", "wdbc"))
+    alone = stats.scores(rows, without=[("b", "ridge")])
+    assert alone.methods == (("a", "ridge"),)
+    assert alone.datasets == ("iris", "wine", "wdbc")
+
+
+def test_nothing_to_compare():
+    found = stats.scores([row("iris", "a", None, status="error", n_splits_done=0)])
+    assert found.values.shape == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"), [([0.1, 0.2], "dimensions"), ([[0.1, np.nan]], "not finite")]
+)
+def test_what_is_no_score_is_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        stats.ranks(np.array(values))
