@@ -1,0 +1,543 @@
+"""`SimplicialMeshMap`, a scikit-learn transformer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import check_random_state
+from sklearn.utils.sparsefuncs import mean_variance_axis
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kbench_nbcs import _mesh_cells
+from kbench_nbcs._mesh_cells import MAX_DIMENSION, NO_KEY, UNIT
+from kbench_nbcs._mesh_kernel import mesh_kernel, rotated_mesh_kernel
+
+try:
+    from kbench_nbcs import _mesh_compiled as kernels
+except (ImportError, RuntimeError):  # no numba, or no folder it may cache in
+    kernels = _mesh_cells
+
+# Coordinates of a chunk of rows: they stay in cache.
+CHUNK_VALUES = 2**16
+
+# Keys of vertices that are collected before equal ones are counted.
+BATCH_KEYS = 2**21
+
+# "auto" takes up to this many dimensions as they are, and projects to it.
+AUTO_DIMENSION = 16
+
+# Of the integral on either side of its kink, where the Gram matrix needs many.
+N_NODES = 16
+
+# A column whose standard deviation is this small beside its mean is constant.
+CONSTANT = 1e-12
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The affine map from inputs to the coordinates of one mesh.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_features, p)
+        From centred inputs to units of the pitch.
+    shift : ndarray of shape (p,)
+        Uniform in [0, 1): where the mesh begins.
+    """
+
+    matrix: np.ndarray
+    shift: np.ndarray
+
+
+@dataclass(frozen=True)
+class Vertices:
+    """The known vertices of one mesh: a sorted list with an index of its buckets.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64, shape (n_vertices + 1,)
+        Sorted, the last one above all keys.
+    first : ndarray of int32, shape (n_buckets,)
+        Position of the first key of each bucket.
+    shift : int
+        A key's bucket is ``key >> shift``.
+    start : int
+        Column of the first key.
+    """
+
+    keys: np.ndarray
+    first: np.ndarray
+    shift: int
+    start: int
+
+    @classmethod
+    def of(cls, keys: np.ndarray, start: int) -> Vertices:
+        """Index sorted keys."""
+        # as many buckets as keys, or up to twice as many
+        bits = max(1, len(keys).bit_length())
+        shift = 63 - bits
+        buckets = np.arange(2**bits, dtype=np.uint64) << np.uint64(shift)
+        first = np.searchsorted(keys, buckets).astype(np.int32)
+        return cls(np.append(keys, NO_KEY), first, shift, start)
+
+
+def random_frame(d, p, random_state):
+    """Draw an orthonormal p-frame in d dimensions, uniformly: a matrix of shape (d, p)."""
+    q, r = np.linalg.qr(random_state.standard_normal((d, p)))
+    return q * np.where(np.diag(r) < 0, -1.0, 1.0)
+
+
+def locate(u, multipliers):
+    """Barycentric coordinates and vertices of points in the triangulated integer grid.
+
+    Parameters
+    ----------
+    u : ndarray of float64, shape (n, p)
+    multipliers : ndarray of uint64, shape (p,)
+        Odd random numbers.
+
+    Returns
+    -------
+    weights : ndarray of int64, shape (n, p + 1)
+        In units of 2**-47; they sum to 2**47.
+    keys : ndarray of uint64, shape (n, p + 1)
+        Hashes of the vertices; two vertices share one with a chance of about
+        2**-63.
+    """
+    n, p = u.shape
+    packed, corner = np.empty((n, p), dtype=np.int64), np.empty(n, dtype=np.uint64)
+    kernels.pack(u, multipliers, packed, corner)
+    packed.sort(axis=1)
+    weights = np.empty((n, p + 1), dtype=np.int64)
+    keys = np.empty((n, p + 1), dtype=np.uint64)
+    kernels.walk(packed, multipliers, corner, weights, keys)
+    return weights, keys
+
+
+def counted(batches):
+    """Distinct keys in ascending order, and how often each occurs in all batches."""
+    total = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
+    parts, size = [], 0
+    for batch in batches:
+        parts.append(np.unique(batch, return_counts=True))
+        size += len(parts[-1][0])
+        if size > max(BATCH_KEYS, len(total[0])):
+            total, parts, size = _merged([total, *parts]), [], 0
+    return _merged([total, *parts])
+
+
+def _merged(parts):
+    keys = np.concatenate([keys for keys, _ in parts])
+    counts = np.concatenate([counts for _, counts in parts])
+    order = np.argsort(keys, kind="stable")
+    keys, counts = keys[order], counts[order]
+    new = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    return keys[new], np.add.reduceat(counts, new) if len(new) else counts
+
+
+class SimplicialMeshMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Barycentric coordinates on randomly rotated and shifted regular meshes.
+
+    The cells of a grid are cut into simplices along their diagonals
+    (Freudenthal, Kuhn), and a row is described by its barycentric coordinates in
+    the one that contains it: p + 1 non-negative values with sum 1, one column
+    per vertex that the training rows have met. A linear model on them is
+    continuous and piecewise linear in the inputs. Finding the simplex is one
+    sort of p numbers.
+
+    Parameters
+    ----------
+    n_roots : int, default 8
+        Number of meshes, each with a rotation and a shift of its own, whose
+        coordinates are put side by side. The meshes of a smaller number are the
+        first of a larger one.
+    pitch : float, default 1.0
+        Edge of the grid's cells, in units of ``sqrt(p)`` times the unit that
+        `scaling` sets. Divided by 2 for each further level.
+    n_levels : int, default 1
+        Number of meshes per root, of pitch h, h/2, h/4, ..., with the same
+        rotation and origin. A finer level contains all coarser ones as far as
+        its vertices are known; where they are not, coarser ones still are.
+    projection_dim : int, "auto" or None, default "auto"
+        The p dimensions of a mesh: that many random orthogonal directions, all
+        of the columns (None), or at most 16 ("auto"). A row has p + 1
+        non-zeros per mesh.
+    rotate : bool, default True
+        Rotate each root at random. False takes the columns as axes, or, with a
+        projection, p of them drawn anew for each root.
+    scaling : {"standard", "common", "none"}, default "standard"
+        Unit of length: the standard deviation of each column, one for all
+        columns (the root of their mean variance), or 1.
+    columns : {"seen", "hashed"}, default "seen"
+        One column per vertex of a simplex that contains a training row; or
+        `n_components` columns, to which vertices are hashed (with
+        ``scaling="none"``, nothing is then learnt from data).
+    min_count : int, default 1
+        Training rows that must meet a vertex to give it a column ("seen").
+    n_components : int, default 65536
+        Number of columns ("hashed").
+    dtype : {"float64", "float32"}, default "float64"
+        Of the output; computations are in double precision.
+    random_state : int, RandomState or None, default None
+        Of rotations, shifts and hashes.
+
+    Attributes
+    ----------
+    n_vertices_ : int
+        Number of columns, root by root and level by level.
+    dimension_ : int
+        Dimension p of the meshes. Columns that are constant in training are
+        ignored and do not count.
+    pitch_ : float
+        Edge of the coarsest cells in the unit of `scaling`.
+    scale_ : float
+        Factor of the coordinates, ``sqrt((p + 2) / (2 n_roots n_levels))``: rows
+        of a known region have a mean squared norm of 1. The coordinates
+        themselves are ``Z / scale_``, which sum to 1 per mesh.
+
+    Raises
+    ------
+    ValueError
+        A parameter has a value that is not allowed, or `min_count` leaves no
+        vertex.
+
+    Notes
+    -----
+    *Kernel.* Over shifts and rotations the inner product of two rows is
+    expected to be ``rotated_mesh_kernel(distance / pitch_)``, close to
+    Wendland's C^2 function and a Matérn kernel with nu = 3/2: random binning's
+    kernel at a fixed pitch, smoothed along the diagonal. It falls to 1/2 at 1.4
+    (p = 8) to 1.7 (p = 64) times ``pitch_ / sqrt(p)``, so that `pitch` means
+    about the same distance for every p.
+
+    *Unknown vertices.* In training every row's coordinates sum to 1 per mesh
+    (with ``min_count=1``). A new row keeps those on known vertices only; the
+    share is the measure `coverage`. A row far from all training rows is 0.
+
+    *Levels.* Each vertex of a finer level is one of the coarser or the midpoint
+    of one of its edges, so the systems are nested and Theorem 1 of Gottlieb et
+    al. holds with beta = (1/2, 1/2).
+
+    *Cost.* Per row and root one product with an (n_features, p) matrix, one sort
+    of p numbers and p + 1 searches in a table. The number of columns can exceed
+    that of the training rows by far; count them beside the non-zeros. numba is
+    used where it is installed; results are the same without it.
+
+    *Credit.* The parts are known: the triangulation (Freudenthal 1942, Kuhn
+    1960), its use in learning (Davies 1996; Munos and Moore 1998; lattice
+    regression, Garcia and Gupta 2009), the permutohedral lattice (Adams et al.
+    2010) and Gaussian processes on it (Kapoor et al. 2021), tile coding
+    (Albus 1975), random binning (Rahimi and Recht 2007; Wu et al. 2016) and its
+    smooth form (Kapralov et al. 2020), box splines (de Boor et al. 1993).
+
+    References
+    ----------
+    L.-A. Gottlieb, E. Kaufman, A. Kontorovich, G. Nivasch, O. Pele, "Nested
+    barycentric coordinate system as an explicit feature map", sections 2 and 6.
+
+    H. W. Kuhn, "Some combinatorial lemmas in topology", IBM Journal 4, 1960.
+
+    S. Davies, "Multidimensional triangulation and interpolation for
+    reinforcement learning", NIPS 9, 1996.
+
+    A. Rahimi and B. Recht, "Random features for large-scale kernel machines",
+    NIPS 20, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kbench_nbcs import SimplicialMeshMap
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> mesh = SimplicialMeshMap(n_roots=2, random_state=0).fit(X)
+    >>> Z = mesh.transform(X)
+    >>> Z.shape[1] == mesh.n_vertices_, Z.nnz == 100 * 2 * 4
+    (True, True)
+    >>> np.allclose(Z.sum(axis=1) / mesh.scale_, 2)
+    True
+    """
+
+    def __init__(
+        self,
+        n_roots=8,
+        *,
+        pitch=1.0,
+        n_levels=1,
+        projection_dim="auto",
+        rotate=True,
+        scaling="standard",
+        columns="seen",
+        min_count=1,
+        n_components=65_536,
+        dtype="float64",
+        random_state=None,
+    ):
+        self.n_roots = n_roots
+        self.pitch = pitch
+        self.n_levels = n_levels
+        self.projection_dim = projection_dim
+        self.rotate = rotate
+        self.scaling = scaling
+        self.columns = columns
+        self.min_count = min_count
+        self.n_components = n_components
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Draw the meshes and list the vertices that the rows of X meet.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        self._place_meshes(X, check_random_state(self.random_state))
+        if self.columns == "hashed":
+            self._vertices = None
+            self.n_vertices_ = self._n_features_out = self.n_components
+        else:
+            self._list_vertices(X)
+        return self
+
+    def transform(self, X):
+        """Compute barycentric coordinates.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        CSR matrix of shape (n_samples, n_vertices_)
+            At most ``n_roots * n_levels * (p + 1)`` stored values a row, in no
+            order of columns; indices are int32 below 2**31 stored values.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        n, width = X.shape[0], self.dimension_ + 1
+        per_row = self.n_roots * self.n_levels * width
+        # one integer type for both index arrays, or scipy would copy them
+        integer = np.int32 if n * per_row <= np.iinfo(np.int32).max else np.int64
+        data = np.empty(n * per_row, dtype=self.dtype)
+        indices = np.empty(n * per_row, dtype=integer)
+        indptr = np.zeros(n + 1, dtype=integer)
+        unit = self.scale_ * UNIT
+        stop = 0
+        for rows, part in self._chunks(X):
+            values = np.empty((part.shape[0], per_row), dtype=self.dtype)
+            places = np.empty((part.shape[0], per_row), dtype=np.int32)
+            for root in range(self.n_roots):
+                u = self._coordinates(part, root)
+                for level in range(self.n_levels):
+                    mesh = root * self.n_levels + level
+                    block = slice(mesh * width, (mesh + 1) * width)
+                    weights, keys = locate(u * 2.0**level, self._multipliers[mesh])
+                    np.multiply(weights, unit, out=values[:, block], casting="same_kind")
+                    places[:, block] = self._find(keys, mesh)
+            kept = places >= 0
+            counts = np.count_nonzero(kept, axis=1)
+            start, stop = stop, stop + int(counts.sum())
+            np.cumsum(counts, out=indptr[rows.start + 1 : rows.stop + 1])
+            indptr[rows.start + 1 : rows.stop + 1] += start
+            if stop - start == values.size:
+                data[start:stop], indices[start:stop] = values.ravel(), places.ravel()
+            else:
+                data[start:stop], indices[start:stop] = values[kept], places[kept]
+        data.resize(stop, refcheck=False)
+        indices.resize(stop, refcheck=False)
+        Z = sparse.csr_matrix((data, indices, indptr), shape=(n, self.n_vertices_), copy=False)
+        if self._vertices is None:
+            Z.sum_duplicates()  # two vertices of a row may have hashed to one column
+        return Z
+
+    def _check_parameters(self):
+        allowed = {"scaling": ("standard", "common", "none"), "columns": ("seen", "hashed")}
+        for name, values in allowed.items():
+            value = getattr(self, name)
+            if value not in values:
+                raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, values))}.")
+        for name in ("n_roots", "n_levels", "min_count", "n_components"):
+            _check_count(name, getattr(self, name), "")
+        if self.projection_dim is not None and self.projection_dim != "auto":
+            _check_count("projection_dim", self.projection_dim, ", 'auto' or None")
+        if not 0 < self.pitch < np.inf:
+            raise ValueError(f"pitch={self.pitch!r} is not a finite number > 0.")
+        if np.dtype(self.dtype) not in (np.float64, np.float32):
+            raise ValueError(f"dtype={self.dtype!r} is not 'float64' or 'float32'.")
+
+    def _place_meshes(self, X, random_state):
+        self.center_, deviation = _moments(X)
+        varies = deviation > 0
+        if self.scaling == "standard":
+            unit = deviation
+        elif self.scaling == "common":
+            unit = np.full_like(
+                deviation, np.sqrt(np.mean(deviation[varies] ** 2) if varies.any() else 1.0)
+            )
+        else:
+            unit = np.ones_like(deviation)
+        active = np.flatnonzero(varies)
+        d = max(1, len(active))
+        p = AUTO_DIMENSION if self.projection_dim == "auto" else self.projection_dim
+        p = d if p is None else min(p, d)
+        if p > MAX_DIMENSION:
+            raise ValueError(
+                f"projection_dim={self.projection_dim!r} makes meshes of {p} dimensions; "
+                f"at most {MAX_DIMENSION} are possible."
+            )
+        self.dimension_ = p
+        self.pitch_ = self.pitch * np.sqrt(p)
+        self.scale_ = np.sqrt((p + 2) / (2 * self.n_roots * self.n_levels))
+        self.unit_ = np.where(varies, unit, np.inf)
+        self._frames, self._multipliers = [], []
+        for _ in range(self.n_roots):
+            if self.rotate:
+                frame = random_frame(d, p, random_state)
+            else:
+                frame = np.eye(d)[:, random_state.permutation(d)[:p]]
+            matrix = np.zeros((X.shape[1], p))
+            if len(active):
+                matrix[active] = frame / (self.pitch_ * unit[active, None])
+            self._frames.append(Frame(matrix, random_state.uniform(size=p)))
+            for _ in range(self.n_levels):
+                odd = random_state.randint(2**63, size=p, dtype=np.uint64) * np.uint64(2)
+                self._multipliers.append(odd + np.uint64(1))
+
+    def _list_vertices(self, X):
+        n_meshes = self.n_roots * self.n_levels
+        self._vertices = []
+        start = 0
+        for mesh in range(n_meshes):
+            keys, counts = counted(self._keys(X, mesh))
+            keys = keys[counts >= self.min_count]
+            self._vertices.append(Vertices.of(keys, start))
+            start += len(keys)
+        if not start:
+            raise ValueError(
+                f"min_count={self.min_count} leaves no vertex: none is met by that many of the "
+                f"{X.shape[0]} rows."
+            )
+        if start > np.iinfo(np.int32).max:
+            raise ValueError(
+                f"n_roots={self.n_roots} meshes have {start} vertices, more than 2**31 - 1; "
+                "use fewer roots, a larger pitch or min_count, or columns='hashed'."
+            )
+        self.n_vertices_ = self._n_features_out = start
+
+    def _keys(self, X, mesh):
+        root, level = divmod(mesh, self.n_levels)
+        for _, part in self._chunks(X, BATCH_KEYS):
+            u = self._coordinates(part, root)
+            yield locate(u * 2.0**level, self._multipliers[mesh])[1]
+
+    def _chunks(self, X, values=CHUNK_VALUES):
+        """Yield ``(rows, part)`` of few rows at a time; dense parts are centred."""
+        columns = self.dimension_ + 1 if sparse.issparse(X) else X.shape[1] + 1
+        step = max(64, values // max(columns, self.dimension_ + 1))
+        for start in range(0, X.shape[0], step):
+            part = X[start : start + step]
+            rows = slice(start, start + part.shape[0])
+            yield rows, part if sparse.issparse(part) else part - self.center_
+
+    def _coordinates(self, part, root):
+        frame = self._frames[root]
+        if sparse.issparse(part):
+            u = part @ frame.matrix
+            u += frame.shift - self.center_ @ frame.matrix
+        else:
+            u = part @ frame.matrix
+            u += frame.shift
+        return u
+
+    def _find(self, keys, mesh):
+        if self._vertices is None:
+            return keys % np.uint64(self.n_components)
+        known = self._vertices[mesh]
+        columns = np.empty(keys.shape, dtype=np.int32)
+        kernels.find(keys, known.keys, known.first, known.shift, known.start, columns)
+        return columns
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _check_count(name, value, otherwise):
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name}={value!r} is not an integer of at least 1{otherwise}.")
+
+
+def _moments(X):
+    """Means and standard deviations of the columns; the latter 0 where they are constant."""
+    if sparse.issparse(X):
+        mean, variance = mean_variance_axis(X, axis=0)
+        mean = mean.astype(np.float64)
+    else:
+        mean = X.mean(axis=0, dtype=np.float64)
+        variance = np.zeros(X.shape[1])
+        step = max(1, CHUNK_VALUES // X.shape[1])
+        for start in range(0, len(X), step):
+            variance += ((X[start : start + step] - mean) ** 2).sum(axis=0)
+        variance /= len(X)
+    deviation = np.sqrt(variance.astype(np.float64))
+    deviation[deviation <= CONSTANT * np.abs(mean)] = 0.0
+    return mean, deviation
+
+
+def mesh_gram(fitted, X, Y):
+    """Gram matrix that a fitted map approximates: the mean over its shifts and rotations.
+
+    Parameters
+    ----------
+    fitted : SimplicialMeshMap
+    X, Y : ndarray or CSR matrix of shape (n, n_features) and (m, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+    """
+    X, Y = (np.asarray(A.toarray() if sparse.issparse(A) else A) / fitted.unit_ for A in (X, Y))
+    X, Y = (A[:, np.isfinite(fitted.unit_)] / fitted.pitch_ for A in (X, Y))
+    d, p, levels = max(1, X.shape[1]), fitted.dimension_, range(fitted.n_levels)
+    if fitted.rotate:
+        distance = euclidean_distances(X, Y) if X.shape[1] else np.zeros((len(X), len(Y)))
+        return np.mean([rotated_mesh_kernel(distance * 2.0**k, d, p) for k in levels], axis=0)
+    gram = np.zeros((len(X), len(Y)))
+    # the axes of an unrotated mesh are columns: which, and of how many roots
+    axes = [frame.matrix[np.isfinite(fitted.unit_)].any(axis=1) for frame in fitted._frames]
+    axes, counts = np.unique(axes, axis=0, return_counts=True)
+    for chosen, count in zip(axes, counts, strict=True):
+        for row, x in enumerate(X[:, chosen]):
+            for k in levels:
+                gram[row] += count * mesh_kernel((Y[:, chosen] - x) * 2.0**k, N_NODES)
+    return gram / (fitted.n_roots * fitted.n_levels)
+
+
+def measures(fitted, X, y):
+    """Measure how much of a test part lies on vertices that were seen in training.
+
+    Parameters
+    ----------
+    fitted : SimplicialMeshMap
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    y : ignored
+
+    Returns
+    -------
+    dict
+        ``coverage``, the mean kept share of the coordinates, in [0, 1].
+    """
+    total = fitted.transform(X).sum() / fitted.scale_
+    return {"coverage": float(total) / max(1, X.shape[0] * fitted.n_roots * fitted.n_levels)}
