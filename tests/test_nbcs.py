@@ -95,14 +95,18 @@ def test_finer_systems_contain_coarser_ones(params, shape):
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 4), st.integers(1, 6), st.integers(0, 9))
 def test_continuous_across_faces(depth, d, seed):
-    """Walk along a segment: no step of the embedding is larger than its length allows."""
+    """Walk along a segment: with shorter steps, the largest step of the embedding shrinks.
+
+    The steps differ by 50, since in a sliver the embedding is so steep that the
+    longer ones step over it; a jump would stay as it is.
+    """
     X, _ = blob(60, d, seed)
     nbcs = one_root(depth, random_state=seed).fit(X)
     a, b = X[0], X[1]
-    steps = [2_000, 20_000]
+    steps = [2_000, 100_000]
     jumps = []
     for n in steps:
         t = np.linspace(0, 1, n)[:, None]
