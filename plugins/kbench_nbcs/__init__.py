@@ -40,7 +40,7 @@ def kbench_feature_maps() -> list[FeatureMap]:
         FeatureMap(
             "nbcs-adaptive",
             make="kbench_nbcs._map:adaptive_map",
-            grid={"depth": (2, 4)},
+            grid={"depth": (2, 3)},
             supervised=True,
             measures="kbench_nbcs._map:measures",
         ),

@@ -1,0 +1,39 @@
+import pytest
+
+from kbench.registry import build, installed
+from kbench.suite import cells, find, read
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return build(installed())
+
+
+@pytest.mark.parametrize("name", ["nbcs-large", "nbcs-medium"])
+def test_the_suite_is_read_and_planned(name, registry):
+    text, stem = find(name, registry)
+    suite = read(text, stem, registry)
+    planned = {
+        (each.dataset.label, each.feature_map.label, each.learner.label)
+        for each in cells(suite, registry)
+    }
+    assert len(planned) == len(cells(suite, registry))
+    for each in suite.published:
+        assert (each.dataset, each.feature_map, each.learner) in planned
+        assert 0.5 < each.value < 1
+    for dataset in {each[0] for each in planned}:
+        learners = {(each[1], each[2]) for each in planned if each[0] == dataset}
+        assert {("identity", "1-NN"), ("identity", "gradient-boosting")} <= learners
+
+
+def test_table_1_is_complete_and_names_its_schemes(registry):
+    suite = read(*find("nbcs-large", registry), registry)
+    datasets = {"letter", "skin-segmentation", "cod-rna", "shuttle", "covertype"}
+    maps = {"polynomial-2", "polynomial-3", "identity", "uni-NBCS", "adapt-NBCS"}
+    found = {(each.dataset, each.feature_map) for each in suite.published}
+    assert found == {(dataset, each) for dataset in datasets for each in maps}
+    for block in suite.blocks:
+        several = {each.label for each in block.datasets} & {"letter", "shuttle", "covertype"}
+        for learner in block.learners:
+            if several and learner.name == "linear-svm":
+                assert "one-against-" in learner.label
