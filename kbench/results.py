@@ -100,7 +100,7 @@ def of_run_in_full(run: Mapping[str, Any]) -> Row:
     -------
     dict
         `COLUMNS`, every other measure under its name, and ``group, machine,
-        version, by_split`` (accuracy by number of the split), ``protocol``,
+        version, by_split, split_hash`` (by number of the split), ``protocol``,
         ``at_edge, notes, contention, calibration_s, error, start_ms, end_ms``.
         `group` is the dataset's label where the store does not tell.
     """
@@ -117,6 +117,7 @@ def of_run_in_full(run: Mapping[str, Any]) -> Row:
         "group": tags.get("group") or row["dataset"],
         "machine": run["machine"],
         "by_split": json.loads(tags.get("accuracy_by_split") or "{}"),
+        "split_hash": json.loads(tags.get("split_hash") or "{}"),
         "protocol": protocol,
         **{name: tags.get(name, "") for name in _TAGS},
         "start_ms": run["start_ms"],

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import kbench
-from kbench.cli import data, listing, results, suite, ui
+from kbench.cli import data, listing, report, results, suite, ui
 
 app = typer.Typer(
     name="kbench",
@@ -40,6 +40,8 @@ def _options(
 
 app.command("suite")(suite.suite)
 app.command("results")(results.results)
+app.command("report")(report.report)
+app.command("plot")(report.plot)
 app.command("ui")(ui.ui)
 app.add_typer(data.app)
 app.command("list")(listing.list_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,37 +40,10 @@ def results(
     ] = None,
 ) -> None:
     """Print the results of a suite, read back from MLflow: one row per cell."""
-    from pathlib import Path
-
     from kbench import report
-    from kbench.errors import StoreError, SuiteError
-    from kbench.machine import machine_id
     from kbench.results import by_dataset, of_run
-    from kbench.tracking import Store, default_uri
 
-    uri = store or default_uri()
-    path = Path(uri.removeprefix("sqlite:///"))
-    if uri.startswith("sqlite:///") and not path.exists():
-        raise StoreError(f"there are no runs here: {path} does not exist; run `kbench suite` first")
-    # a path is allowed too: the experiment of a suite file is named after it
-    name = Path(suite).stem if suite.endswith(".toml") else suite
-    runs = Store(uri).read(name)
-    if not runs:
-        raise SuiteError(
-            f"the store {uri} has no runs of {name!r}; `kbench suite {name}` makes them"
-        )
-    owners = {run["machine"] for run in runs}
-    if machine != "all":
-        wanted = machine or machine_id()
-        if wanted not in owners and machine:
-            raise SuiteError(
-                f"no runs of machine {machine!r}; there are: {', '.join(sorted(owners))}"
-            )
-        if wanted not in owners:
-            wanted = runs[-1]["machine"]
-        if len(owners) > 1 or wanted not in (machine, machine_id()):
-            typer.echo(f"runs of machine {wanted}; --machine all shows all", err=True)
-        runs = [run for run in runs if run["machine"] == wanted]
+    runs, _, _ = runs_of(suite, store, machine)
     rows = by_dataset([of_run(run) for run in runs])
     if form is Form.table:
         from kbench.cli import show
@@ -97,3 +70,61 @@ def _published(name: str) -> tuple[Published, ...]:
         return suites.read(*suites.find(name, registry), registry).published
     except SuiteError:
         return ()
+
+
+def runs_of(
+    suite: str, store: str | None, machine: str | None
+) -> tuple[list[dict[str, Any]], str, str]:
+    """Read the runs of a suite from MLflow.
+
+    Parameters
+    ----------
+    suite : str
+        Its name, or the path of its file: the experiment is named after it.
+    store : str or None
+        URI; the default store where it is None.
+    machine : str or None
+        Whose runs; "all" for all of them. Where it is None, this machine's,
+        else those of the machine that wrote last.
+
+    Returns
+    -------
+    runs : list of dict
+        As `kbench.tracking.Store.read` gives them; at least one.
+    name, uri : str
+        Of the experiment and of the store.
+
+    Raises
+    ------
+    StoreError, SuiteError
+        There are none.
+    """
+    from pathlib import Path
+
+    from kbench.errors import StoreError, SuiteError
+    from kbench.machine import machine_id
+    from kbench.tracking import Store, default_uri
+
+    uri = store or default_uri()
+    path = Path(uri.removeprefix("sqlite:///"))
+    if uri.startswith("sqlite:///") and not path.exists():
+        raise StoreError(f"there are no runs here: {path} does not exist; run `kbench suite` first")
+    name = Path(suite).stem if suite.endswith(".toml") else suite
+    runs = Store(uri).read(name)
+    if not runs:
+        raise SuiteError(
+            f"the store {uri} has no runs of {name!r}; `kbench suite {name}` makes them"
+        )
+    owners = {run["machine"] for run in runs}
+    if machine != "all":
+        wanted = machine or machine_id()
+        if wanted not in owners and machine:
+            raise SuiteError(
+                f"no runs of machine {machine!r}; there are: {', '.join(sorted(owners))}"
+            )
+        if wanted not in owners:
+            wanted = runs[-1]["machine"]
+        if len(owners) > 1 or wanted not in (machine, machine_id()):
+            typer.echo(f"runs of machine {wanted}; --machine all shows all", err=True)
+        runs = [run for run in runs if run["machine"] == wanted]
+    return runs, name, uri

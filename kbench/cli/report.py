@@ -1,0 +1,141 @@
+"""`kbench report` and `kbench plot`: a suite's results as a page, and as pictures for a paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from kbench.registry import Registry
+    from kbench.report.content import Content
+
+_SUITE = typer.Argument(help="Name of a suite, path of its file, or name of its experiment.")
+_STORE = typer.Option(
+    metavar="URI",
+    help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
+)
+_MACHINE = typer.Option(
+    metavar="ID", help="Whose runs, where several machines wrote; this machine's by default."
+)
+_WITHOUT = typer.Option(
+    metavar="METHOD",
+    help="Keep a method, written `map + learner`, out of ranks and tests; repeatable.",
+)
+
+
+def report(
+    suite: Annotated[str, _SUITE],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to; SUITE.html.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    store: Annotated[str | None, _STORE] = None,
+    machine: Annotated[str | None, _MACHINE] = None,
+    without: Annotated[list[str] | None, _WITHOUT] = None,
+) -> None:
+    """Write a suite's results, read from MLflow, as one self-contained HTML page."""
+    from kbench.registry import build, installed
+    from kbench.report.page import page
+
+    registry = build(installed())
+    content = _content(suite, registry, store, machine, without or [])
+    path = output or Path(f"{_file_name(content.suite)}.html")
+    _write(path, page(content, registry).encode())
+    typer.echo(f"{path}: {len(content.rows)} cells, {path.stat().st_size / 1000:.0f} kB")
+    if show:
+        import webbrowser
+
+        webbrowser.open(path.resolve().as_uri())
+
+
+def plot(
+    kind: Annotated[
+        str, typer.Argument(help="accuracy-time, accuracy-predict-time, ranks, or a plugin's.")
+    ],
+    suite: Annotated[str, _SUITE],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="A .pdf, .png or .svg file.")
+    ],
+    store: Annotated[str | None, _STORE] = None,
+    machine: Annotated[str | None, _MACHINE] = None,
+    without: Annotated[list[str] | None, _WITHOUT] = None,
+) -> None:
+    """Draw one picture of a suite's results for a paper."""
+    from kbench.errors import SuiteError
+    from kbench.registry import build, installed
+    from kbench.report import figures
+
+    form = output.suffix.removeprefix(".").lower()
+    if form not in ("pdf", "png", "svg"):
+        raise SuiteError(f"-o {output}: a file that ends in .pdf, .png or .svg is needed")
+    registry = build(installed())
+    content = _content(suite, registry, store, machine, without or [])
+    _write(output, figures.save(figures.draw(kind, content, registry), form))
+    typer.echo(str(output))
+
+
+def _content(
+    suite: str, registry: Registry, store: str | None, machine: str | None, without: list[str]
+) -> Content:
+    """Read a suite's runs and collect what there is to say of them."""
+    from kbench import suite as suites
+    from kbench.cli.results import runs_of
+    from kbench.errors import SuiteError
+    from kbench.report.content import Content, name_of
+    from kbench.results import by_dataset, of_run_in_full
+
+    runs, name, uri = runs_of(suite, store, machine)
+    rows = by_dataset([of_run_in_full(run) for run in runs])
+    methods = {
+        name_of(method): method for method in ((r["feature_map"], r["learner"]) for r in rows)
+    }
+    for each in without:
+        if each not in methods:
+            raise SuiteError(f"--without {each!r}: there are: {', '.join(methods)}")
+    try:
+        published = suites.read(*suites.find(suite, registry), registry).published
+    except SuiteError:
+        published = ()
+    return Content(
+        name,
+        rows,
+        published,
+        _machine(rows[0]["machine"]),
+        uri,
+        [methods[each] for each in without],
+    )
+
+
+def _machine(owner: str) -> dict[str, str]:
+    """Describe the machine of the runs, as far as it is known here."""
+    from kbench.machine import describe
+
+    here = describe()
+    if here.id != owner:
+        return {"machine": owner}
+    versions = ", ".join(f"{name} {version}" for name, version in here.versions.items())
+    return {
+        "machine": owner,
+        "cpu": here.cpu,
+        "cores": f"{here.physical_cores} ({here.logical_cores} hardware threads)",
+        "memory": f"{here.memory_mb / 1024:.1f} GB",
+        "system": here.system,
+        "versions now": versions,
+    }
+
+
+def _file_name(name: str) -> str:
+    return (
+        "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in name)[:100] or "report"
+    )
+
+
+def _write(path: Path, data: bytes) -> None:
+    from kbench.errors import SuiteError
+
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise SuiteError(f"cannot write {path}: {error.strerror or error}") from error

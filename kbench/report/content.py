@@ -1,0 +1,379 @@
+"""What a page says: every number of it, and no markup."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kbench import stats
+from kbench.records import Published
+from kbench.results import Row, beside_published, is_complete
+from kbench.stats import Method, Scores
+
+ALPHA = 0.05
+ROPE = 0.01
+MAX_PAIRS = 300
+"""Pairs that are listed one by one; beyond, only those with the best method."""
+
+
+def name_of(method: Method) -> str:
+    """Return what people read for a method.
+
+    >>> name_of(("rff", "ridge"))
+    'rff + ridge'
+    """
+    return " + ".join(method)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell of the main table.
+
+    Parameters
+    ----------
+    row : dict or None
+        The results row; None where the cell was not planned.
+    mark : {"best", "tie", ""}
+        Best of its dataset, or not told apart from it by the corrected
+        resampled t-test.
+    """
+
+    row: Row | None
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A method over the datasets that all methods finished.
+
+    Parameters
+    ----------
+    place : int
+        Its number, 1 for the best mean rank.
+    method : (str, str)
+        Feature map and learner.
+    rank, accuracy, low, high : float
+        Mean rank; mean accuracy, with its bootstrap interval over datasets.
+    fit_time_s, predict_time_s : float
+        Geometric means over datasets.
+    wins : int
+        Datasets on which none is better.
+    """
+
+    place: int
+    method: Method
+    rank: float
+    accuracy: float
+    low: float
+    high: float
+    fit_time_s: float
+    predict_time_s: float
+    wins: int
+
+    @property
+    def name(self) -> str:
+        """What people read."""
+        return name_of(self.method)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two methods compared over datasets; the first has the better mean rank."""
+
+    first: Method
+    second: Method
+    difference: float
+    low: float
+    high: float
+    wins: int
+    ties: int
+    losses: int
+    p: float
+    adjusted: float
+    posterior: stats.Posterior
+
+
+@dataclass(frozen=True)
+class Content:
+    """All that is said about a suite.
+
+    Parameters
+    ----------
+    suite : str
+        Its name.
+    rows : list of dict
+        `kbench.results.of_run_in_full` of each run.
+    published : sequence of Published, optional
+        Figures of the suite file.
+    machine : mapping of str to str, optional
+        What is known of the machine: name to text.
+    store : str, optional
+        Where the runs are.
+    without : sequence of (feature map, learner), optional
+        Methods to keep out of the comparison.
+    """
+
+    suite: str
+    rows: list[Row]
+    published: Sequence[Published] = ()
+    machine: Mapping[str, str] = field(default_factory=dict)
+    store: str = ""
+    without: Sequence[Method] = ()
+    datasets: list[str] = field(init=False)
+    methods: list[Method] = field(init=False)
+    scores: Scores = field(init=False)
+    standings: list[Standing] = field(init=False)
+    adjusted: stats.Array = field(init=False)
+    friedman: stats.Friedman | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
+
+        put("datasets", list(dict.fromkeys(row["dataset"] for row in self.rows)))
+        put("scores", stats.scores(self.rows, without=self.without))
+        values = self.scores.values
+        ranked = values.shape[0] > 0 and values.shape[1] > 1
+        put("adjusted", stats.wilcoxon_holm(values) if ranked else np.ones((len(values.T),) * 2))
+        put("standings", self._standings() if ranked else [])
+        n, k = values.shape
+        put("friedman", stats.friedman(values) if n > 1 and k > 2 else None)
+        order = {each.method: each.place for each in self.standings}
+        methods = dict.fromkeys((row["feature_map"], row["learner"]) for row in self.rows)
+        put("methods", sorted(methods, key=lambda method: order.get(method, math.inf)))
+
+    def _standings(self) -> list[Standing]:
+        values = self.scores.values
+        ranks = stats.ranks(values)
+        best = np.round(values, 12) == np.round(values, 12).max(axis=1, keepdims=True)
+        times = {
+            name: np.exp(np.mean(np.log(np.maximum(self._of(name), 1e-9)), axis=0))
+            for name in ("fit_time_s", "predict_time_s")
+        }
+        order = sorted(
+            range(values.shape[1]), key=lambda i: (ranks[:, i].mean(), times["fit_time_s"][i])
+        )
+        found = []
+        for place, i in enumerate(order, start=1):
+            low, high = stats.bootstrap_interval(values[:, i])
+            found.append(
+                Standing(
+                    place,
+                    self.scores.methods[i],
+                    float(ranks[:, i].mean()),
+                    float(values[:, i].mean()),
+                    low,
+                    high,
+                    float(times["fit_time_s"][i]),
+                    float(times["predict_time_s"][i]),
+                    int(best[:, i].sum()),
+                )
+            )
+        return found
+
+    def _of(self, measure: str) -> stats.Array:
+        """Return another measure of what is compared, group by group."""
+        return stats.scores(self.rows, measure, self.without).values
+
+    # -- tables
+
+    def table(self) -> list[tuple[str, list[Entry]]]:
+        """Return the main table: for each dataset an entry per method, in `methods`' order."""
+        by_place = {(r["dataset"], r["feature_map"], r["learner"]): r for r in self.rows}
+        found = []
+        for dataset in self.datasets:
+            rows = [by_place.get((dataset, *method)) for method in self.methods]
+            complete = [row for row in rows if row is not None and is_complete(row)]
+            top = max((round(row["accuracy"], 12) for row in complete), default=None)
+            best = next((r for r in complete if round(r["accuracy"], 12) == top), None)
+            entries = []
+            for row in rows:
+                mark = ""
+                if row is not None and best is not None and is_complete(row) and len(complete) > 1:
+                    if round(row["accuracy"], 12) == top:
+                        mark = "best"
+                    else:
+                        told = on_dataset(best, row)
+                        mark = "tie" if told is not None and told.p > ALPHA else ""
+                entries.append(Entry(row, mark))
+            found.append((dataset, entries))
+        return found
+
+    def cliques(self) -> list[list[int]]:
+        """Return the places (from 0) in `standings` that no test tells apart."""
+        index = self._columns()
+        p = self.adjusted[np.ix_(index, index)]
+        return stats.cliques([each.rank for each in self.standings], p, ALPHA)
+
+    def _columns(self) -> list[int]:
+        return [self.scores.methods.index(each.method) for each in self.standings]
+
+    def pairs(self) -> list[Pair]:
+        """Compare methods two by two, in the order of their mean ranks."""
+        values, index = self.scores.values, self._columns()
+        counted = stats.wins_ties_losses(values)
+        chosen: Iterable[tuple[int, int]] = itertools.combinations(index, 2)
+        if self.shortened:
+            chosen = ((index[0], j) for j in index[1:])
+        found = []
+        for i, j in chosen:
+            d = values[:, i] - values[:, j]
+            low, high = stats.bootstrap_interval(d)
+            wins, ties, losses = (int(count) for count in counted[i, j])
+            found.append(
+                Pair(
+                    self.scores.methods[i],
+                    self.scores.methods[j],
+                    difference=float(d.mean()),
+                    low=low,
+                    high=high,
+                    wins=wins,
+                    ties=ties,
+                    losses=losses,
+                    p=stats.signed_rank(d).p,
+                    adjusted=float(self.adjusted[i, j]),
+                    posterior=stats.bayesian_signed_rank(d, ROPE, n_samples=10_000),
+                )
+            )
+        return found
+
+    @property
+    def shortened(self) -> bool:
+        """Whether `pairs` holds those with the best method only."""
+        return math.comb(len(self.standings), 2) > MAX_PAIRS
+
+    def beside_published(self) -> list[Row]:
+        """Return ours beside the figures that papers print."""
+        return beside_published(self.rows, self.published)
+
+    # -- what was run
+
+    def period(self) -> tuple[str, str]:
+        """Return when the first task began and the last ended (UTC)."""
+        begun = [row["start_ms"] for row in self.rows if row.get("start_ms")]
+        ended = [row["end_ms"] for row in self.rows if row.get("end_ms")]
+        return _written(min(begun, default=0)), _written(max(ended, default=0))
+
+    def protocols(self) -> list[dict[str, str]]:
+        """Return the protocols of the rows, each once."""
+        found = {tuple(sorted(row["protocol"].items())): row["protocol"] for row in self.rows}
+        return [dict(each) for each in found.values() if each]
+
+    def versions(self) -> list[str]:
+        """Return the versions of kbench behind the rows."""
+        return sorted({row["version"] for row in self.rows if row.get("version")})
+
+    def failures(self) -> list[Row]:
+        """Return the rows that failed."""
+        return [row for row in self.rows if row["status"] not in ("ok", "unavailable")]
+
+    def partial(self) -> list[Row]:
+        """Return the rows that are ok on fewer splits than planned."""
+        ok = (row for row in self.rows if row["status"] == "ok")
+        return [row for row in ok if row["n_splits_done"] < row["n_splits"]]
+
+    def unavailable(self) -> dict[str, tuple[int, str]]:
+        """Return for each dataset without data the number of its cells, and why."""
+        found: dict[str, tuple[int, str]] = {}
+        for row in self.rows:
+            if row["status"] == "unavailable":
+                count, reason = found.get(row["dataset"], (0, row["error"]))
+                found[row["dataset"]] = count + 1, reason
+        return found
+
+    def not_converged(self) -> list[Row]:
+        """Return the rows in which a fit did not converge."""
+        return [row for row in self.rows if row["converged"] is False]
+
+    def busy(self) -> int:
+        """Count the rows during which the machine had other work."""
+        return sum(bool(row.get("contention")) for row in self.rows)
+
+    def with_notes(self) -> list[tuple[str, str]]:
+        """Return what evaluations noted, and parameters chosen at the edge of their grid."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            if row.get("notes"):
+                found.setdefault(row["notes"], []).append(row)
+            if row.get("at_edge"):
+                text = f"chosen at the edge of its grid: {row['at_edge']}"
+                found.setdefault(text, []).append(row)
+        return [(text, _places(rows)) for text, rows in found.items()]
+
+    def splits_by_cell(self) -> dict[str, Any]:
+        """Return what the page needs to compare any two methods on each dataset.
+
+        Accuracies of the splits in per cent of a per cent would lose digits:
+        they are rounded to six.
+        """
+        from scipy.stats import t
+
+        place = {method: i for i, method in enumerate(self.methods)}
+        cells = []
+        for row in self.rows:
+            if row["status"] != "ok" or row["accuracy"] is None:
+                continue
+            hashes = row.get("split_hash", {})
+            by_split = {
+                f"{i}/{str(hashes.get(i, ''))[:6]}": round(value, 6)
+                for i, value in row.get("by_split", {}).items()
+            }
+            cells.append(
+                [
+                    self.datasets.index(row["dataset"]),
+                    place[row["feature_map"], row["learner"]],
+                    round(row["accuracy"], 6),
+                    round(_overlap(row), 6),
+                    by_split,
+                ]
+            )
+        most = max((len(cell[4]) for cell in cells), default=0)
+        return {
+            "datasets": self.datasets,
+            "methods": [name_of(method) for method in self.methods],
+            "cells": cells,
+            "t": [
+                0.0,
+                0.0,
+                *(round(float(t.ppf(1 - ALPHA / 2, n - 1)), 4) for n in range(2, most + 1)),
+            ],
+        }
+
+
+def on_dataset(first: Row, second: Row) -> stats.CorrectedT | None:
+    """Compare two rows of a dataset over the splits that both have.
+
+    Returns
+    -------
+    CorrectedT or None
+        None where fewer than two splits are the same.
+    """
+    a, b = first.get("by_split", {}), second.get("by_split", {})
+    ours, theirs = first.get("split_hash", {}), second.get("split_hash", {})
+    common = [i for i in a if i in b and ours.get(i) == theirs.get(i)]
+    if len(common) < 2:
+        return None
+    return stats.corrected_t([a[i] - b[i] for i in common], _overlap(first), ALPHA)
+
+
+def _overlap(row: Row) -> float:
+    """Return test rows over training rows."""
+    n_test, n_train = row.get("n_test"), row.get("n_train")
+    return n_test / n_train if n_test and n_train else 0.0
+
+
+def _written(ms: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(ms / 1000)) if ms else "not known"
+
+
+def _places(rows: Sequence[Row]) -> str:
+    """Name the cells of a remark; a few of them where there are many."""
+    names = [f"{name_of((r['feature_map'], r['learner']))} on {r['dataset']}" for r in rows]
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return ", ".join(names[:4]) + more

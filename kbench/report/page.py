@@ -1,0 +1,112 @@
+"""The page: one HTML file that asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import json
+from importlib.resources import files
+from typing import Any
+
+import kbench
+from kbench import records
+from kbench.errors import PluginError
+from kbench.registry import Registry
+from kbench.report import content as content_module
+from kbench.report import diagram, figures
+from kbench.report.content import Content, name_of
+from kbench.report.scatter import duration
+from kbench.report.text import shown
+from kbench.results import COLUMNS
+from kbench.stats import smallest_p
+
+_EMBEDDED_SVG = 300_000
+"""Bytes of a plugin's figure beyond which it is embedded as PNG."""
+
+
+def page(content: Content, registry: Registry) -> str:
+    """Write the report of a suite as one self-contained HTML page.
+
+    Parameters
+    ----------
+    content : Content
+        What the page says.
+    registry : Registry
+        Where the figures, and further sections (``*.html.j2``), of plugins are.
+
+    Returns
+    -------
+    str
+        HTML. Every name is escaped; nothing is loaded from elsewhere.
+    """
+    from jinja2 import Environment, PackageLoader, select_autoescape
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("kbench.report", "templates"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["duration"] = duration
+    environment.filters["p"] = p_value
+    environment.globals["name_of"] = name_of
+    environment.globals["shown"] = shown
+    folder = files("kbench.report") / "templates"
+    values: dict[str, Any] = {
+        "content": content,
+        "columns": COLUMNS,
+        "version": kbench.__version__,
+        "alpha": content_module.ALPHA,
+        "rope": content_module.ROPE,
+        "smallest_p": smallest_p(len(content.scores.groups)),
+        "css": Markup((folder / "page.css").read_text(encoding="utf-8")),
+        "js": Markup((folder / "page.js").read_text(encoding="utf-8")),
+        "data": Markup(_script_json(content.splits_by_cell())),
+        "diagram": "",
+        "figures": [
+            _embedded(each, content) for each in figures.given_for(content.suite, registry).values()
+        ],
+    }
+    if content.standings:
+        names = [each.name for each in content.standings]
+        ranks = [each.rank for each in content.standings]
+        values["diagram"] = Markup(diagram.draw(names, ranks, content.cliques()))
+        for which in ("fit", "predict"):
+            values[f"{which}_chart"] = Markup(figures.scatter_of(content, which))
+    values["sections"] = [
+        Markup(environment.from_string(each.read_text(encoding="utf-8")).render(values))
+        for name, each in sorted(registry.all("dashboard").items())
+        if name.endswith(".html.j2")
+    ]
+    return environment.get_template("page.html.j2").render(values)
+
+
+def p_value(p: float) -> str:
+    """Write a p value.
+
+    >>> p_value(0.04321), p_value(0.00001), p_value(1.0)
+    ('0.043', '< 0.001', '1.000')
+    """
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _script_json(value: Any) -> str:
+    """Write JSON that no name in it can break out of a script element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _embedded(figure: records.Figure, content: Content) -> dict[str, str]:
+    """Draw a plugin's figure as an image; say why not where it cannot be drawn."""
+    try:
+        drawn = figures.draw_given(figure, content)
+        form, data = "svg+xml", figures.save(drawn, "svg")
+        if len(data) > _EMBEDDED_SVG:
+            form, data = "png", figures.save(drawn, "png")
+    except PluginError as error:
+        return {"title": figure.title, "problem": str(error)}
+    except Exception as error:
+        return {"title": figure.title, "problem": f"{type(error).__name__}: {error}"}
+    # as an image no script in it would run
+    address = f"data:image/{form};base64,{base64.b64encode(data).decode('ascii')}"
+    return {"title": figure.title, "address": address, "name": figure.name}
