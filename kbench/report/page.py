@@ -49,6 +49,7 @@ def page(content: Content, registry: Registry) -> str:
     )
     environment.filters["duration"] = duration
     environment.filters["p"] = p_value
+    environment.filters["signed"] = signed
     environment.globals["name_of"] = name_of
     environment.globals["shown"] = shown
     folder = files("kbench.report") / "templates"
@@ -88,6 +89,16 @@ def p_value(p: float) -> str:
     ('0.043', '< 0.001', '1.000')
     """
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def signed(value: float) -> str:
+    """Write a difference with its sign; zero has none.
+
+    >>> signed(0.01234), signed(-0.5), signed(-0.00001)
+    ('+0.0123', '−0.5000', '0.0000')
+    """
+    text = f"{abs(value):.4f}"
+    return text if float(text) == 0 else ("+" if value > 0 else "−") + text
 
 
 def _script_json(value: Any) -> str:

@@ -70,10 +70,16 @@ def draw(
     points = [(x(a), y(b)) for a, b in zip(logs, accuracy, strict=True)]
     front = pareto_front(logs, [round(value, 12) for value in accuracy])
     d = f"M{points[front[0]][0]:.1f} {floor:.1f}"
-    for i in front:
-        d += f"H{points[i][0]:.1f}V{points[i][1]:.1f}"
-    parts.append(element("path", d=f"{d}H{_WIDTH - _RIGHT:.1f}", class_="front"))
+    # names keep clear of the points and of the line
     taken: list[Box] = [(a - _R, b - _R, a + _R, b + _R) for a, b in points]
+    before = (points[front[0]][0], floor)
+    for i in front:
+        a, b = points[i]
+        d += f"H{a:.1f}V{b:.1f}"
+        taken += [(before[0], before[1] - 1, a, before[1] + 1), (a - 1, b, a + 1, before[1])]
+        before = (a, b)
+    taken.append((before[0], before[1] - 1, _WIDTH, before[1] + 1))
+    parts.append(element("path", d=f"{d}H{_WIDTH - _RIGHT:.1f}", class_="front"))
     # the last drawn lies on top: the front, and of it the best
     for i in sorted(range(len(points)), key=lambda i: (i in front, -i)):
         a, b = points[i]

@@ -56,7 +56,7 @@ for (const input of document.querySelectorAll("input[data-filters]")) {
     const variance = d.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (n - 1);
     return {d: mean, wide: data.t[n] * Math.sqrt(variance * (1 / n + a[3])), n};
   };
-  const sign = x => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(4);
+  const sign = x => Math.abs(x) < 5e-5 ? "0.0000" : (x < 0 ? "−" : "+") + Math.abs(x).toFixed(4);
   const draw = () => {
     const found = data.datasets.map((name, i) =>
       [name, cells.get(i + " " + first.value), cells.get(i + " " + second.value)])

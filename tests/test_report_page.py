@@ -1,0 +1,309 @@
+"""The page says what the rows say, and nothing in a name becomes markup."""
+
+import html
+import itertools
+import json
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure as Drawn
+
+from kbench.errors import PluginError, SuiteError
+from kbench.records import Published
+from kbench.registry import Registry
+from kbench.report import diagram, figures, scatter
+from kbench.report.content import on_dataset
+from kbench.report.page import page
+from kbench.results import of_run_in_full
+from kbench.stats import corrected_t
+from tests.report_rows import NASTY, content, grid, nasty_rows, row, with_figures
+
+VOID = {"meta", "img", "br", "input", "link"}
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Page(HTMLParser):
+    """The elements of a page: well nested, with their attributes and texts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.text, self.open = [], [], []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not self.open or self.open[-1] not in ("script", "style"):
+            self.text.append(data)
+
+
+def told(text):
+    return " ".join(" ".join(Page(text).text).split())
+
+
+# -- what it says
+
+
+def test_every_mean_of_the_rows_is_on_the_page():
+    rows = grid(4, 3)
+    text = page(content(rows), Registry())
+    values = {
+        attributes["data-v"] for _, attributes in Page(text).elements if "data-v" in attributes
+    }
+    for each in rows:
+        assert str(each["accuracy"]) in values
+        assert f"{each['accuracy']:.4f}" in text
+
+
+def test_the_best_of_a_dataset_is_marked_and_what_no_test_tells_from_it():
+    rows = [
+        row("iris", "a", accuracies=(0.90, 0.91, 0.92)),
+        row("iris", "b", accuracies=(0.905, 0.90, 0.924)),
+        row("iris", "c", accuracies=(0.50, 0.51, 0.52)),
+        row("iris", "d", accuracies=(0.99, 0.99, 0.99), n_splits=4),
+    ]
+    ((dataset, entries),) = content(rows).table()
+    assert dataset == "iris"
+    marks = {entry.row["feature_map"]: entry.mark for entry in entries}
+    assert marks == {"a": "best", "b": "tie", "c": "", "d": ""}
+
+
+def test_equal_accuracies_are_both_best():
+    ((_, entries),) = content([row("iris", "a"), row("iris", "b")]).table()
+    assert [entry.mark for entry in entries] == ["best", "best"]
+
+
+def test_rows_on_other_splits_are_not_paired():
+    first = row("iris", "a", accuracies=(0.9, 0.8, 0.7))
+    second = row("iris", "b", accuracies=(0.8, 0.8, 0.8))
+    assert on_dataset(first, second) == corrected_t([0.1, 0.0, -0.1], 0.5)
+    assert on_dataset(first, second | {"split_hash": {"0": "x", "1": "y", "2": "z"}}) is None
+
+
+def test_standings_are_over_what_all_finished():
+    rows = [
+        row("iris", "a", accuracies=(0.9, 0.9, 0.9), fit_time_s=1.0),
+        row("iris", "b", accuracies=(0.8, 0.8, 0.8), fit_time_s=2.0),
+        row("wine", "a", accuracies=(0.1, 0.1, 0.1), fit_time_s=4.0),
+        row("wine", "b", accuracies=(0.2, 0.2, 0.2), fit_time_s=8.0),
+        row("zoo", "a"),
+        row("zoo", "b", status="timeout", error="limit of 1 s"),
+    ]
+    made = content(rows)
+    first, second = made.standings
+    assert (first.method[0], first.rank, first.fit_time_s) == ("a", 1.5, pytest.approx(2.0))
+    assert (second.method[0], second.rank, second.accuracy) == ("b", 1.5, pytest.approx(0.5))
+    text = told(page(made, Registry()))
+    assert "did not finish them: zoo" in text
+    assert "limit of 1 s" in text
+    assert "too few datasets for any pair" in text
+
+
+def test_a_method_can_be_kept_out_of_the_comparison():
+    made = content(grid(6, 3), without=[("map-1", "ridge")])
+    assert {each.method[0] for each in made.standings} == {"map-0", "map-2"}
+    assert "Kept out of the comparison: map-1 + ridge" in told(page(made, Registry()))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [row("iris", "a")],
+        [row("iris", "a", status="error", error="boom")],
+        [row("iris", "a", status="unavailable", error="offline"), row("wine", "b")],
+        [row("iris", "a", accuracies=(0.9, 0.9)), row("iris", "b", accuracies=(0.9, 0.9))],
+        [row("iris", "a", by_split={}, split_hash={}), row("iris", "b", by_split={})],
+    ],
+)
+def test_a_page_of_little_is_a_page(rows):
+    text = page(content(rows), Registry())
+    assert "<h1>trial</h1>" in text
+    assert "All cells" in told(text)
+
+
+def test_published_figures_stand_beside_ours():
+    figure = Published("iris", "a", "ridge", "accuracy", 0.95, n_runs=10, source="Paper, Table 1")
+    text = told(page(content([row("iris", "a")], published=[figure]), Registry()))
+    assert "Paper, Table 1" in text
+    assert "0.9500" in text
+
+
+def test_doubts_are_told():
+    rows = [
+        row("iris", "a", converged=False, contention="steal", notes="few rows", at_edge="C"),
+        row("iris", "b", n_splits=9),
+    ]
+    text = told(page(content(rows), Registry()))
+    for part in ("did not converge", "busy", "few rows", "edge of its grid: C", "3 of 9"):
+        assert part in text
+
+
+def test_a_page_without_doubts_says_so():
+    assert "None: every planned cell" in told(page(content([row("iris", "a")]), Registry()))
+
+
+# -- nothing becomes markup, nothing is asked of anybody
+
+
+def test_names_come_out_as_text_everywhere():
+    rows = nasty_rows()
+    figure = Published(NASTY[0], NASTY[0], NASTY[-1], "accuracy", 0.9, source=NASTY[1])
+    made = content(rows, suite=NASTY[1], published=[figure], machine={"cpu": NASTY[0]})
+    registry = with_figures((NASTY[0], lambda results: 1 / 0, ()))
+    plain = Page(page(content(grid(2, 2), published=[]), Registry()))
+    attacked = page(made, registry)
+    found = Page(attacked)
+    text = html.unescape(" ".join(" ".join(found.text).split()))
+    for name in NASTY:
+        assert " ".join(name.split()) in text or len(name) == 200
+    assert "49 + " not in text
+    tags = [tag for tag, _ in found.elements]
+    assert tags.count("script") == [tag for tag, _ in plain.elements].count("script")
+    assert "img" not in tags
+    for _, attributes in found.elements:
+        assert not any(name.startswith("on") for name in attributes)
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', attacked).group(1)
+    assert json.loads(data)["datasets"][:7] == NASTY
+
+
+def test_the_page_refers_to_nothing_outside_it():
+    made = content(grid(3, 3))
+    registry = with_figures(("shape", lambda results: Drawn(), ()))
+    found = Page(page(made, registry))
+    for tag, attributes in found.elements:
+        assert tag not in ("link", "iframe", "object", "base")
+        for name in ("src", "href"):
+            assert attributes.get(name, "#").startswith(("#", "data:image/"))
+    policy = next(a["content"] for t, a in found.elements if a.get("http-equiv"))
+    assert policy.startswith("default-src 'none'")
+
+
+def test_svg_is_well_formed_and_names_are_whole():
+    drawn = diagram.draw(NASTY, [1 + 0.5 * i for i in range(7)], [[0, 1, 2], [2, 3], [4, 6]])
+    tree = ElementTree.fromstring(drawn)
+    written = [each.text for each in tree.iter(f"{SVG}text")]
+    for name in NASTY:
+        assert name.replace(" ", "") in "".join(written).replace(" ", "")
+    ElementTree.fromstring(scatter.draw(NASTY, [10.0**i for i in range(7)], [0.5] * 7, "time <s>"))
+
+
+def test_names_of_a_diagram_lie_within_it_and_apart():
+    names = [f"feature-map-{i}(n_components=300, gamma=0.5) + linear-svm" for i in range(9)]
+    plan = diagram.layout(names, list(np.linspace(1.5, 8.5, 9)), [[0, 3], [2, 6], [5, 8]])
+    for left in (True, False):
+        side = sorted((each for each in plan.labels if each.left is left), key=lambda e: e.y)
+        for one, other in itertools.pairwise(side):
+            assert other.y - one.y >= 9 * (len(one.lines) + len(other.lines))
+        assert all(each.y + 9 * len(each.lines) <= plan.height for each in side)
+    # bars that share ranks do not share a line
+    for one in plan.bars:
+        for other in plan.bars:
+            apart = one[1] < other[0] or other[1] < one[0]
+            assert one is other or apart or one[2] != other[2]
+
+
+# -- pictures
+
+
+@pytest.mark.parametrize("form", ["pdf", "png", "svg"])
+@pytest.mark.parametrize("kind", figures.KINDS)
+def test_pictures_for_a_paper(kind, form):
+    rows = nasty_rows() if form == "svg" else grid(3, 2)
+    data = figures.save(figures.draw(kind, content(rows), Registry()), form)
+    assert data.startswith({"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}[form])
+    if form == "svg":
+        ElementTree.fromstring(data)
+
+
+def test_an_unknown_picture_is_an_error_that_says_what_there_is():
+    with pytest.raises(SuiteError, match="did you mean 'ranks'"):
+        figures.draw("rank", content(grid(2, 2)), Registry())
+    with pytest.raises(SuiteError, match="nothing to draw"):
+        figures.draw("ranks", content([row("iris", "a")]), Registry())
+
+
+def test_figures_of_plugins_get_all_measures_and_stand_in_their_suites_only():
+    seen = []
+
+    def draw(results):
+        seen.extend(results)
+        return Drawn()
+
+    rows = [row("iris", "a", margin_error=0.25), row("iris", "b", margin_error=0.5)]
+    registry = with_figures(("here", draw, ("trial",)), ("elsewhere", draw, ("other",)))
+    text = page(content(rows), registry)
+    assert [each["margin_error"] for each in seen] == [0.25, 0.5]
+    assert "Title of here" in text
+    assert "Title of elsewhere" not in text
+    assert "data:image/svg+xml;base64," in text
+
+
+def test_a_figure_that_fails_is_said_and_stops_nothing():
+    registry = with_figures(
+        ("bad", lambda results: {}["x"], ()), ("none", lambda results: None, ())
+    )
+    text = told(page(content(grid(2, 2)), registry))
+    assert "figure 'bad': KeyError" in text
+    assert "draw returned NoneType" in text
+    with pytest.raises(PluginError, match="figure 'bad'"):
+        figures.draw("bad", content(grid(2, 2)), registry)
+
+
+# -- size
+
+
+def test_a_page_of_400_cells_is_small():
+    text = page(content(grid(40, 10)), Registry())
+    assert len(text.encode()) < 1_500_000
+
+
+def test_many_methods_are_compared_with_the_best_only():
+    made = content(grid(3, 30))
+    assert made.shortened
+    assert len(made.pairs()) == 29
+
+
+# -- from MLflow's runs
+
+
+def test_a_run_in_full_has_all_measures_and_what_tests_need():
+    run = {
+        "params": {
+            "dataset": "iris",
+            "feature_map": "rff",
+            "learner": "ridge",
+            "protocol.splits": "stratified",
+        },
+        "tags": {
+            "kbench.group": "flowers",
+            "kbench.n_splits": "2",
+            "kbench.accuracy_by_split": '{"0": 0.5, "1": 0.75}',
+            "kbench.split_hash": '{"0": "a", "1": "b"}',
+            "kbench.notes": "note",
+        },
+        "metrics": {"accuracy": 0.625, "margin_error": 0.3, "converged": 0.5},
+        "status": "ok",
+        "n_splits_done": 2,
+        "machine": "m1",
+        "start_ms": 1,
+        "end_ms": 2,
+    }
+    found = of_run_in_full(run)
+    assert (found["group"], found["margin_error"], found["converged"]) == ("flowers", 0.3, False)
+    assert found["by_split"] == {"0": 0.5, "1": 0.75}
+    assert found["protocol"] == {"splits": "stratified"}
+    bare = of_run_in_full(run | {"tags": {}})
+    assert (bare["group"], bare["by_split"], bare["notes"]) == ("iris", {}, "")
