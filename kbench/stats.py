@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -311,17 +312,26 @@ def signed_rank(differences: Sequence[float] | Array) -> SignedRank:
     lower = min(plus, minus) - shared
     if len(r) <= _EXACT_UP_TO:
         # doubled, ranks are whole even where they are shared
-        doubled = np.rint(2 * r).astype(int)
-        share = np.zeros(doubled.sum() + 1)
-        share[0] = 1.0
-        for step in doubled:
-            share[step:] = (share[step:] + share[:-step]) / 2
-            share[:step] /= 2
+        share = _null_distribution(tuple(sorted(np.rint(2 * r).astype(int).tolist())))
         p = 2 * float(share[: round(2 * lower) + 1].sum())
     else:
         z = (lower - r.sum() / 2 + 0.5) / math.sqrt(float(np.sum(r**2)) / 4)
         p = 2 * float(norm.cdf(z))
     return SignedRank(plus, minus, min(p, 1.0))
+
+
+@lru_cache(maxsize=256)
+def _null_distribution(doubled: tuple[int, ...]) -> Array:
+    """Return how probable each sum of ranks is where all signs are equally likely.
+
+    Without ties the ranks, and thus this, are the same for all pairs of methods.
+    """
+    share = np.zeros(sum(doubled) + 1)
+    share[0] = 1.0
+    for step in doubled:
+        share[step:] = (share[step:] + share[:-step]) / 2
+        share[:step] /= 2
+    return share
 
 
 def smallest_p(n_datasets: int) -> float:
@@ -489,17 +499,22 @@ def bayesian_signed_rank(
     sums = z[:, None] + z
     # what lies on an edge counts half on either side
     left, right = (np.heaviside(each - 2 * rope, 0.5) for each in (-sums, sums))
-    concentration = np.array([prior] + [1.0] * (len(z) - 1))
-    rng = np.random.default_rng(seed)
     counts = np.zeros(3)
     # about 32 MB of weights at a time
     for done in range(0, n_samples, chunk := max(1, 4_000_000 // len(z))):
-        w = rng.dirichlet(concentration, size=min(chunk, n_samples - done))
-        shares = np.stack([np.einsum("si,si->s", w @ side, w) for side in (left, right)])
-        mass = np.stack([shares[0], 1 - shares.sum(axis=0), shares[1]])
+        w = _weights(len(z), prior, min(chunk, n_samples - done), seed + done)
+        worse, better = (np.einsum("si,si->s", w @ side, w) for side in (left, right))
+        mass = np.stack([worse, 1 - worse - better, better])
         counts += np.bincount(mass.argmax(axis=0), minlength=3)
     worse, same, better = counts / counts.sum()
     return Posterior(float(worse), float(same), float(better))
+
+
+@lru_cache(maxsize=2)
+def _weights(n: int, prior: float, n_samples: int, seed: int) -> Array:
+    """Draw the weights of the differences; the same for all pairs of methods."""
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.array([prior] + [1.0] * (n - 1)), size=n_samples)
 
 
 @dataclass(frozen=True)
@@ -557,7 +572,7 @@ def corrected_t(
     >>> round(found.difference, 3), round(found.p, 3)
     (0.02, 0.014)
     """
-    from scipy.stats import t
+    from scipy.special import stdtr, stdtrit
 
     d = np.round(np.asarray(differences, dtype=float), 12)
     n = len(d)
@@ -567,8 +582,8 @@ def corrected_t(
     error = float(d.std(ddof=1)) * math.sqrt(1 / n + test_to_train)
     if error == 0:
         return CorrectedT(mean, mean, mean, 1.0 if mean == 0 else 0.0)
-    wide = error * float(t.ppf(1 - alpha / 2, n - 1))
-    p = 2 * float(t.sf(abs(mean) / error, n - 1))
+    wide = error * float(stdtrit(n - 1, 1 - alpha / 2))
+    p = 2 * float(stdtr(n - 1, -abs(mean) / error))
     return CorrectedT(mean, mean - wide, mean + wide, p)
 
 
@@ -629,11 +644,16 @@ def bootstrap_interval(
     (0.5, 0.5)
     """
     x = np.asarray(values, dtype=float)
-    rng = np.random.default_rng(seed)
-    # how often each value is drawn; the same for every x of this length
-    drawn = rng.multinomial(len(x), np.full(len(x), 1 / len(x)), size=n_samples)
-    low, high = np.quantile(drawn @ x / len(x), [(1 - level) / 2, (1 + level) / 2])
+    drawn = _resamples(len(x), n_samples, seed)
+    low, high = np.quantile(drawn @ x, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+@lru_cache(maxsize=2)
+def _resamples(n: int, n_samples: int, seed: int) -> Array:
+    """Return the share of each value in each resample; the same for all methods."""
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(n, np.full(n, 1 / n), size=n_samples) / n
 
 
 def pareto_front(cost: Sequence[float], gain: Sequence[float]) -> list[int]:
