@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import kbench
-from kbench.cli import data, listing, report, results, suite, ui
+from kbench.cli import data, listing, plugin, report, results, suite, ui
 
 app = typer.Typer(
     name="kbench",
@@ -46,3 +46,4 @@ app.command("ui")(ui.ui)
 app.add_typer(data.app)
 app.command("list")(listing.list_)
 app.command("show")(listing.show)
+app.command("check")(plugin.check)

@@ -1,0 +1,76 @@
+"""`kbench check` and `kbench new`: for those who write plugins."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from kbench.testing import Outcome
+
+_SIGNS = {"passed": "ok", "failed": "FAILED", "warned": "warning", "skipped": "skipped"}
+
+
+def check(
+    plugin: Annotated[str, typer.Argument(help="An entry point, a module or a distribution.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out scikit-learn's own checks, which are slow.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Check a plugin: one line per component, then what is wrong and how to mend it.
+
+    Exit code 1 if a check failed, 2 if there is no such plugin.
+    """
+    import itertools
+
+    from kbench.testing import components, run
+
+    outcomes = []
+    for component, group in itertools.groupby(
+        run(components(plugin), slow=not quick), key=lambda each: str(each.component)
+    ):
+        done = list(group)
+        outcomes += done
+        if not as_json:
+            _show(component, done)
+    counts = {each: sum(o.status == each for o in outcomes) for each in _SIGNS}
+    if as_json:
+        rows = [
+            {"component": str(o.component), "check": o.check, "status": o.status}
+            | ({"message": o.message} if o.message else {})
+            for o in outcomes
+        ]
+        typer.echo(json.dumps({"counts": counts, "checks": rows}, indent=1))
+    else:
+        typer.echo(
+            f"{len(outcomes)} checks: "
+            + ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+        )
+    raise typer.Exit(1 if counts["failed"] else 0)
+
+
+def _show(component: str, outcomes: list[Outcome]) -> None:
+    """Print the line of one component, and the messages of its checks below it."""
+    passed = sum(each.status == "passed" for each in outcomes)
+    worst = next(
+        (s for s in ("failed", "warned") if any(o.status == s for o in outcomes)), "passed"
+    )
+    colour = {"failed": "red", "warned": "yellow", "passed": "green"}[worst]
+    word = typer.style(f"{_SIGNS[worst]:8}", fg=colour)
+    typer.echo(f"{word} {component:40} {passed} of {len(outcomes)} checks passed")
+    skips: dict[str, list[str]] = {}
+    for each in outcomes:
+        if each.status == "skipped":
+            skips.setdefault(each.message, []).append(each.check)
+        elif each.message:
+            lines = each.message.splitlines()
+            typer.echo(f"    {_SIGNS[each.status]} {each.check}: {lines[0]}")
+            for line in lines[1:]:
+                typer.echo(f"      {line}")
+    for message, checks in skips.items():
+        # one reason often holds for all checks of a component
+        which = checks[0] if len(checks) == 1 else f"{len(checks)} checks"
+        typer.echo(f"    skipped {which}: {message}")

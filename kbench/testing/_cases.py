@@ -1,0 +1,237 @@
+"""Which checks a component gets, and what becomes of them."""
+
+from __future__ import annotations
+
+import unittest
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kbench.registry import Plugin, build, installed
+from kbench.testing import _datasets, _estimators, _feature_maps, _kernels, _learners, _others
+from kbench.testing._component import Component, ConformanceWarning, Nonconforming, named_error
+from kbench.testing._find import find
+
+Check = Callable[[Component], None]
+
+_ESTIMATOR: tuple[Check, ...] = (
+    _estimators.check_grid,
+    _estimators.check_determinism,
+    _estimators.check_inputs_untouched,
+    _estimators.check_pickle_and_clone,
+    _estimators.check_width,
+    _estimators.check_unfitted,
+    _estimators.check_measures,
+    _estimators.check_sklearn,
+)
+CHECKS: Mapping[str, tuple[Check, ...]] = {
+    "plugin": (_others.check_loads,),
+    "feature map": (
+        _feature_maps.check_outputs,
+        _feature_maps.check_rows_are_independent,
+        _feature_maps.check_transform_learns_nothing,
+        _feature_maps.check_learns_nothing_from_y,
+        _feature_maps.check_float32,
+        _feature_maps.check_sparse,
+        _feature_maps.check_feature_names,
+        _feature_maps.check_set_output,
+        _feature_maps.check_gram_error,
+        *_ESTIMATOR,
+    ),
+    "kernel": (
+        _kernels.check_gram,
+        _kernels.check_symmetry,
+        _kernels.check_psd,
+        _kernels.check_diag,
+        _kernels.check_chunks,
+        _kernels.check_repr,
+        _kernels.check_inputs_untouched,
+    ),
+    "learner": (
+        _learners.check_labels,
+        _learners.check_classes,
+        _learners.check_better_than_majority,
+        _learners.check_one_class,
+        _learners.check_kernelized,
+        _learners.check_path,
+        *_ESTIMATOR,
+    ),
+    "dataset": (
+        _datasets.check_is_dataset,
+        _datasets.check_shapes,
+        _datasets.check_finite,
+        _datasets.check_labels,
+        _datasets.check_checksum,
+        _datasets.check_expand,
+    ),
+    "suite": (_others.check_suite,),
+    "figure": (_others.check_draw,),
+}
+"""All checks, by the kind of component."""
+
+# checks of what a record may declare or not
+_ONLY_IF: Mapping[Check, Callable[[Any], Any]] = {
+    _feature_maps.check_learns_nothing_from_y: lambda record: not record.supervised,
+    _feature_maps.check_gram_error: lambda record: record.kernel is not None,
+    _estimators.check_grid: lambda record: record.grid,
+    _estimators.check_measures: lambda record: record.measures is not None,
+    _kernels.check_psd: lambda record: record.psd,
+    _learners.check_kernelized: lambda record: record.kernelized,
+    _learners.check_path: lambda record: record.path is not None,
+    _datasets.check_expand: lambda record: record.expand is not None,
+}
+
+
+def checks_of(component: Component) -> list[Check]:
+    """Return the checks that a component gets: those of its kind and of what it declares."""
+    checks = CHECKS.get(component.kind, ())
+    return [each for each in checks if each not in _ONLY_IF or _ONLY_IF[each](component.record)]
+
+
+def components(
+    plugin: Any, params: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[Component]:
+    """List what a plugin gives, itself first.
+
+    Parameters
+    ----------
+    plugin : module or str
+        The plugin's module; or the name of its entry point, module or
+        distribution.
+    params : mapping of str to mapping, optional
+        Parameters to check a component with, by its name: needed where one
+        has no default and is in no grid.
+
+    Raises
+    ------
+    PluginError
+        There is no such plugin.
+    """
+    everything = installed()
+    found: list[Component] = []
+    for each in find(plugin, everything):
+        # one that is not installed is checked beside those that are
+        registry = build(everything if each in everything else [*everything, each])
+        reason = next(
+            p.reason for p in registry.plugins if (p.name, p.load) == (each.name, each.load)
+        )
+        found.append(Component("plugin", each.name, reason))
+        found += [
+            Component(kind, name, record, registry, (params or {}).get(name, {}))
+            for kind in CHECKS
+            if kind != "plugin"
+            for name, record in registry.all(kind).items()  # type: ignore[arg-type]
+            if _same(registry.owner(kind, name), each)  # type: ignore[arg-type]
+        ]
+    return found
+
+
+def _same(first: Plugin, second: Plugin) -> bool:
+    return (first.name, first.distribution) == (second.name, second.distribution)
+
+
+def parametrize_with_checks(
+    plugin: Any,
+    params: Mapping[str, Mapping[str, Any]] | None = None,
+    slow: bool = True,
+) -> Any:
+    """Make one pytest case of each component of a plugin and each check.
+
+    Parameters
+    ----------
+    plugin : module or str
+        The plugin's module; or the name of its entry point, module or
+        distribution.
+    params : mapping of str to mapping, optional
+        Parameters to check a component with, by its name: needed where one
+        has no default and is in no grid.
+    slow : bool, default True
+        Run scikit-learn's own estimator checks too, which take seconds for
+        each component.
+
+    Returns
+    -------
+    pytest mark
+        Decorates a test with the parameters ``component`` and ``check``.
+
+    Raises
+    ------
+    PluginError
+        There is no such plugin.
+
+    Examples
+    --------
+    In a test module of the plugin, all there is to write::
+
+        from kbench.testing import parametrize_with_checks
+
+        @parametrize_with_checks("my-plugin")
+        def test_conformance(component, check):
+            check(component)
+    """
+    import pytest
+
+    return pytest.mark.parametrize(
+        ("component", "check"),
+        [
+            pytest.param(component, check, id=f"{component}-{check.__name__}")
+            for component in components(plugin, params)
+            for check in checks_of(component)
+            if slow or check is not _estimators.check_sklearn
+        ],
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one check.
+
+    Parameters
+    ----------
+    component : Component
+    check : str
+        Name of the check.
+    status : {"passed", "failed", "warned", "skipped"}
+    message : str, optional
+        What is wrong and how to mend it.
+    """
+
+    component: Component
+    check: str
+    status: Literal["passed", "failed", "warned", "skipped"]
+    message: str = ""
+
+
+def run(checked: Sequence[Component], slow: bool = True) -> Iterator[Outcome]:
+    """Run all checks of components, one outcome after the other.
+
+    Parameters
+    ----------
+    checked : sequence of Component
+        As `components` lists them.
+    slow : bool, default True
+        Run scikit-learn's own estimator checks too.
+    """
+    for component in checked:
+        for check in checks_of(component):
+            if slow or check is not _estimators.check_sklearn:
+                yield _outcome(component, check)
+
+
+def _outcome(component: Component, check: Check) -> Outcome:
+    def outcome(status: Any, message: str = "") -> Outcome:
+        return Outcome(component, check.__name__, status, message.removeprefix(f"{component}: "))
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            check(component)
+        except Nonconforming as error:
+            return outcome("failed", str(error))
+        except unittest.SkipTest as error:
+            return outcome("skipped", str(error))
+        except Exception as error:
+            return outcome("failed", f"raised {named_error(error)}")
+    missing = [str(w.message) for w in caught if w.category is ConformanceWarning]
+    return outcome("warned", "; ".join(missing)) if missing else outcome("passed")

@@ -1,0 +1,52 @@
+"""The conformance kit over all built-in plugins; a few of them in the default run."""
+
+from pathlib import Path
+
+import pytest
+
+from kbench.testing import checks_of, components
+
+QUICK = ("feature map rff", "feature map nystroem", "learner linear-svm", "kernel gaussian")
+QUICK += ("dataset iris", "plugin ", "suite uci")
+
+PARAMS = {
+    "sum": {"left": "linear", "right": "gaussian"},
+    "product": {"left": "linear", "right": "gaussian"},
+    "scaled": {"kernel": "gaussian", "weight": 2.0},
+    "normalized": {"kernel": "polynomial"},
+    **{each: {"path": each, "target": "y"} for each in ("csv", "parquet", "arff")},
+    "svmlight": {"path": "svmlight"},
+}
+
+
+@pytest.fixture
+def data_files(tmp_path, monkeypatch):
+    """Write the files that PARAMS name, in the current folder."""
+    import numpy as np
+    import pandas as pd
+    from sklearn.datasets import dump_svmlight_file
+
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((12, 2)), columns=["a", "b"]).assign(y=["no", "yes"] * 6)
+    frame.to_csv("csv", index=False)
+    dump_svmlight_file(frame[["a", "b"]], [0, 1] * 6, "svmlight")
+    header = "@relation r\n@attribute a real\n@attribute b real\n@attribute y {no,yes}\n@data\n"
+    Path("arff").write_text(header + frame.to_csv(index=False, header=False))
+    try:
+        frame.to_parquet("parquet")
+    except ImportError:
+        PARAMS["parquet"] = {}
+
+
+def cases():
+    for component in components("kbench-core", PARAMS):
+        for check in checks_of(component):
+            quick = str(component).startswith(QUICK) and check.__name__ != "check_sklearn"
+            marks = [] if quick else [pytest.mark.slow]
+            yield pytest.param(component, check, marks=marks, id=f"{component}-{check.__name__}")
+
+
+@pytest.mark.parametrize(("component", "check"), cases())
+def test_built_ins_conform(component, check, data_files):
+    check(component)
