@@ -218,6 +218,7 @@ def test_names_of_a_diagram_lie_within_it_and_apart():
 # -- pictures
 
 
+@pytest.mark.filterwarnings("ignore:Glyph", "ignore:constrained_layout")
 @pytest.mark.parametrize("form", ["pdf", "png", "svg"])
 @pytest.mark.parametrize("kind", figures.KINDS)
 def test_pictures_for_a_paper(kind, form):

@@ -11,6 +11,7 @@ from kbench.errors import PluginError, SuiteError
 from kbench.registry import Registry, did_you_mean, resolve
 from kbench.report import diagram, scatter
 from kbench.report.content import Content
+from kbench.report.svg import wrapped
 from kbench.stats import pareto_front
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _accuracy_time(content: Content, which: str) -> Figure:
     accuracy = [each.accuracy for each in standings]
     front = pareto_front(seconds, [round(value, 12) for value in accuracy])
     with matplotlib.rc_context(_STYLE):
-        figure = _figure(7.0, 3.6)
+        figure = _figure(7.0, max(3.6, 0.2 * len(standings)))
         axes = figure.subplots()
         axes.set(xscale="log", xlabel=f"{which} time (s)", ylabel="accuracy")
         axes.step(
@@ -146,7 +147,8 @@ def _accuracy_time(content: Content, which: str) -> Figure:
             zorder=0,
         )
         for each, x, y in zip(standings, seconds, accuracy, strict=True):
-            axes.plot(x, y, "osv^D"[each.place // 10 % 5], label=f"{each.place} {each.name}")
+            name = "\n".join(wrapped(each.name, 34))
+            axes.plot(x, y, "osv^D"[each.place // 10 % 5], label=f"{each.place}  {name}")
             axes.annotate(str(each.place), (x, y), (5, 4), textcoords="offset points", size=8)
         axes.grid(alpha=0.3)
         figure.legend(loc="outside right upper", fontsize="x-small")

@@ -91,13 +91,13 @@ def p_value(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def signed(value: float) -> str:
+def signed(value: float, digits: int = 4) -> str:
     """Write a difference with its sign; zero has none.
 
     >>> signed(0.01234), signed(-0.5), signed(-0.00001)
     ('+0.0123', '−0.5000', '0.0000')
     """
-    text = f"{abs(value):.4f}"
+    text = f"{abs(value):.{digits}f}"
     return text if float(text) == 0 else ("+" if value > 0 else "−") + text
 
 

@@ -115,6 +115,8 @@ def _named(name: str, point: tuple[float, float], taken: list[Box]) -> list[str]
         (a - _R - 4 - wide, b, "end"),
         (a - wide / 2, b - _R - 9, "middle"),
         (a - wide / 2, b + _R + 9, "middle"),
+        (a + _R, b + _R + 4, "start"),
+        (a - _R - wide, b - _R - 4, "end"),
     ):
         box = (left, middle - 7, left + wide, middle + 7)
         inside = box[0] >= _LEFT and box[2] <= _WIDTH - 2 and box[1] >= 2

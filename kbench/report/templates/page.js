@@ -75,7 +75,7 @@ for (const input of document.querySelectorAll("input[data-filters]")) {
       put(sign(each.d), "n", each.d);
       put(each.wide === null ? "" : sign(each.d - each.wide) + " to " + sign(each.d + each.wide), "n");
       put(each.wide === null ? "not paired" : Math.abs(each.d) <= each.wide + 1e-12 ? "not told apart" :
-        each.d > 0 ? "first is better" : "second is better", "");
+        each.d > 0 ? "first is better" : "second is better", "verdict");
       const bar = document.createElement("i"), size = 50 * Math.abs(each.d) / most;
       bar.style.width = size + "%"; bar.style.left = (each.d < 0 ? 50 - size : 50) + "%";
       const cell = put("", "diff screen", each.d); cell.append(bar);
