@@ -47,6 +47,6 @@ def cases():
             yield pytest.param(component, check, marks=marks, id=f"{component}-{check.__name__}")
 
 
-@pytest.mark.parametrize(("component", "check"), cases())
+@pytest.mark.parametrize(("component", "check"), list(cases()))
 def test_built_ins_conform(component, check, data_files):
     check(component)

@@ -74,3 +74,38 @@ def _show(component: str, outcomes: list[Outcome]) -> None:
         # one reason often holds for all checks of a component
         which = checks[0] if len(checks) == 1 else f"{len(checks)} checks"
         typer.echo(f"    skipped {which}: {message}")
+
+
+def new(
+    name: Annotated[str, typer.Argument(help="Lower case letters, digits and hyphens.")],
+    feature_map: Annotated[
+        bool, typer.Option("--feature-map", help="It brings a feature map (the default).")
+    ] = False,
+    learner: Annotated[bool, typer.Option("--learner", help="It brings a learner.")] = False,
+    kernel: Annotated[bool, typer.Option("--kernel", help="It brings a kernel.")] = False,
+    dataset: Annotated[bool, typer.Option("--dataset", help="It brings a data set.")] = False,
+    suite: Annotated[bool, typer.Option("--suite", help="It brings a suite.")] = False,
+) -> None:
+    """Write a package for a plugin into a new folder NAME; it installs and passes as it is."""
+    from pathlib import Path
+
+    from kbench import scaffold
+    from kbench.errors import PluginError
+    from kbench.registry import build, installed
+
+    flags = {
+        "feature-map": feature_map,
+        "learner": learner,
+        "kernel": kernel,
+        "dataset": dataset,
+        "suite": suite,
+    }
+    asked = [kind for kind, wanted in flags.items() if wanted]
+    if len(asked) > 1:
+        raise PluginError(f"one package brings one thing first: --{' or --'.join(asked)}?")
+    kind = asked[0] if asked else "feature-map"
+    scaffold.new(name, kind, build(installed()), Path.cwd())
+    written = scaffold.KINDS[kind]
+    module = f"{name.replace('-', '_')}/{written.module.format(name=name)}"
+    typer.echo(f"wrote {name}/; {written.a_kind.lower()} to change is in {name}/{module}")
+    typer.echo(f"next: pip install -e {name} && kbench check {name}")

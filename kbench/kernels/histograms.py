@@ -20,6 +20,11 @@ def _check_nonnegative(kernel: Kernel, *inputs: Any) -> None:
             )
 
 
+def _writeable(X: Any) -> Any:
+    """Copy a read-only array: scikit-learn's compiled chi-squared sums refuse it."""
+    return X.copy() if isinstance(X, np.ndarray) and not X.flags.writeable else X
+
+
 @dataclass(frozen=True)
 class AdditiveChi2(Kernel):
     """``k(x, z) = sum_j 2 x_j z_j / (x_j + z_j)`` for nonnegative inputs.
@@ -42,7 +47,7 @@ class AdditiveChi2(Kernel):
         _check_nonnegative(self, X, Y)
         Y = X if Y is None else Y
         # 2 x z / (x + z) = (x + z)/2 - (x - z)^2 / (2 (x + z))
-        K = np.asarray(additive_chi2_kernel(X, Y))
+        K = np.asarray(additive_chi2_kernel(_writeable(X), _writeable(Y)))
         K += row_sums(X)[:, None]
         K += row_sums(Y)
         K *= K.dtype.type(0.5)
@@ -77,7 +82,7 @@ class Chi2(Kernel):
         from sklearn.metrics.pairwise import chi2_kernel
 
         _check_nonnegative(self, X, Y)
-        return np.asarray(chi2_kernel(X, Y, gamma=self.gamma))
+        return np.asarray(chi2_kernel(_writeable(X), _writeable(Y), gamma=self.gamma))
 
     def diag(self, X: Any) -> NDArray[Any]:
         """Ones."""

@@ -36,11 +36,10 @@ def inputs(requires: str | None = None, n_samples: int = 60, seed: int = 0) -> n
         X = rng.standard_normal((n_samples, N_FEATURES))
     X[rng.random(X.shape) < 0.1] = 0.0
     if requires == "unit_ball":
-        X /= 1.05 * np.linalg.norm(X, axis=1).max()
-        X = np.trunc(X * 64)
+        X /= 1.05 * float(np.linalg.norm(X, axis=1).max())
+        X[:] = np.trunc(X * 64) / 64  # rounding must not leave the ball
     else:
-        X = np.round(X * 64)
-    X /= 64
+        X[:] = np.round(X * 64) / 64
     return X
 
 
