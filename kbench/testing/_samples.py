@@ -36,17 +36,15 @@ def inputs(requires: str | None = None, n_samples: int = 60, seed: int = 0) -> n
         X = rng.standard_normal((n_samples, N_FEATURES))
     X[rng.random(X.shape) < 0.1] = 0.0
     if requires == "unit_ball":
-        X /= 1.05 * float(np.linalg.norm(X, axis=1).max())
-        X[:] = np.trunc(X * 64) / 64  # rounding must not leave the ball
-    else:
-        X[:] = np.round(X * 64) / 64
-    return X
+        X /= 1.05 * np.linalg.norm(X, axis=1).max()
+        return np.trunc(X * 64) / 64  # rounding must not leave the ball
+    return np.round(X * 64) / 64
 
 
 def labels(X: np.ndarray) -> np.ndarray:
     """Return labels 0 and 1 that inputs can tell apart, both of them present."""
     score = X[:, 0] + X[:, 1]
-    return (score > np.median(score)).astype(np.int64)
+    return np.asarray(score > np.median(score), dtype=np.int64)
 
 
 def blobs(n_classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
