@@ -229,6 +229,17 @@ def test_pictures_for_a_paper(kind, form):
         ElementTree.fromstring(data)
 
 
+def test_a_formula_in_a_name_is_no_formula_and_no_tick_is_raw():
+    rows = [row(d, m) for d in ("iris", "wine") for m in ("$x^2$", "$\\frac{$")]
+    for kind in figures.KINDS:
+        tree = ElementTree.fromstring(
+            figures.save(figures.draw(kind, content(rows), Registry()), "svg")
+        )
+        written = "".join(tree.itertext())
+        assert "$x^2$ + ridge" in written
+        assert "mathdefault" not in written
+
+
 def test_an_unknown_picture_is_an_error_that_says_what_there_is():
     with pytest.raises(SuiteError, match="did you mean 'ranks'"):
         figures.draw("rank", content(grid(2, 2)), Registry())
@@ -250,6 +261,17 @@ def test_figures_of_plugins_get_all_measures_and_stand_in_their_suites_only():
     assert "Title of here" in text
     assert "Title of elsewhere" not in text
     assert "data:image/svg+xml;base64," in text
+
+
+def test_a_figure_of_a_plugin_keeps_its_formulas():
+    def draw(results):
+        figure = Drawn()
+        figure.subplots().set(xscale="log", xlim=(1, 100), xlabel="$x$")
+        return figure
+
+    figure = figures.draw("here", content(grid(2, 2)), with_figures(("here", draw, ())))
+    tree = ElementTree.fromstring(figures.save(figure, "svg"))
+    assert "$" not in "".join(tree.itertext())
 
 
 def test_a_figure_that_fails_is_said_and_stops_nothing():

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 KINDS = ("accuracy-time", "accuracy-predict-time", "ranks")
 
-# no letter of a name is taken for a formula, and PDF and SVG keep text as text
-_STYLE: dict[Any, Any] = {"text.parse_math": False, "svg.fonttype": "none", "pdf.fonttype": 42}
+# PDF and SVG keep text as text; the same figure gives the same bytes
+_STYLE: dict[Any, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "kbench"}
 
 
 def draw(kind: str, content: Content, registry: Registry) -> Figure:
@@ -84,7 +84,7 @@ def save(figure: Figure, form: str) -> bytes:
 
     out = io.BytesIO()
     metadata: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form, {})
-    with matplotlib.rc_context(_STYLE | {"svg.hashsalt": "kbench"}):
+    with matplotlib.rc_context(_STYLE):
         figure.savefig(out, format=form, metadata=metadata, dpi=200, bbox_inches="tight")
     return out.getvalue()
 
@@ -97,61 +97,60 @@ def _figure(width: float, height: float) -> Figure:
 
 def _ranks(content: Content) -> Figure:
     """Draw the critical-difference diagram: the layout of the page's own."""
-    import matplotlib
-
     names = [each.name for each in content.standings]
     plan = diagram.layout(names, [each.rank for each in content.standings], content.cliques())
-    with matplotlib.rc_context(_STYLE):
-        figure = _figure(plan.width / 90, plan.height / 90)
-        axes = figure.subplots()
-        axes.set(xlim=(0, plan.width), ylim=(plan.height, 0))
-        axes.axis("off")
-        y = plan.axis_y
-        axes.plot([plan.x(1), plan.x(plan.n)], [y, y], "k-", lw=1)
-        for tick in diagram.ticks(plan.n):
-            axes.plot([plan.x(tick)] * 2, [y - 7, y], "k-", lw=1)
-            axes.text(plan.x(tick), y - 10, str(tick), ha="center", va="bottom", size=9)
-        for low, high, at in plan.bars:
-            axes.plot([plan.x(low) - 4, plan.x(high) + 4], [at, at], "k-", lw=3.5)
-        for label in plan.labels:
-            x, edge = plan.x(label.rank), plan.edge(label)
-            axes.plot([x, x, edge], [y, label.y, label.y], "k-", lw=0.8)
-            axes.text(
-                edge + (-7 if label.left else 7),
-                label.y,
-                "\n".join(label.lines),
-                ha="right" if label.left else "left",
-                va="center",
-                size=9,
-            )
+    figure = _figure(plan.width / 90, plan.height / 90)
+    axes = figure.subplots()
+    axes.set(xlim=(0, plan.width), ylim=(plan.height, 0))
+    axes.axis("off")
+    y = plan.axis_y
+    axes.plot([plan.x(1), plan.x(plan.n)], [y, y], "k-", lw=1)
+    for tick in diagram.ticks(plan.n):
+        axes.plot([plan.x(tick)] * 2, [y - 7, y], "k-", lw=1)
+        axes.text(plan.x(tick), y - 10, str(tick), ha="center", va="bottom", size=9)
+    for low, high, at in plan.bars:
+        axes.plot([plan.x(low) - 4, plan.x(high) + 4], [at, at], "k-", lw=3.5)
+    for label in plan.labels:
+        x, edge = plan.x(label.rank), plan.edge(label)
+        axes.plot([x, x, edge], [y, label.y, label.y], "k-", lw=0.8)
+        axes.text(
+            edge + (-7 if label.left else 7),
+            label.y,
+            "\n".join(label.lines),
+            ha="right" if label.left else "left",
+            va="center",
+            size=9,
+            parse_math=False,  # a name is no formula
+        )
     return figure
 
 
 def _accuracy_time(content: Content, which: str) -> Figure:
-    import matplotlib
-
     standings = content.standings
     seconds = [getattr(each, f"{which}_time_s") for each in standings]
     accuracy = [each.accuracy for each in standings]
     front = pareto_front(seconds, [round(value, 12) for value in accuracy])
-    with matplotlib.rc_context(_STYLE):
-        figure = _figure(7.0, max(3.6, 0.2 * len(standings)))
-        axes = figure.subplots()
-        axes.set(xscale="log", xlabel=f"{which} time (s)", ylabel="accuracy")
-        axes.step(
-            [seconds[i] for i in front],
-            [accuracy[i] for i in front],
-            where="post",
-            color="0.6",
-            lw=1,
-            zorder=0,
-        )
-        for each, x, y in zip(standings, seconds, accuracy, strict=True):
-            name = "\n".join(wrapped(each.name, 34))
-            axes.plot(x, y, "osv^D"[each.place // 10 % 5], label=f"{each.place}  {name}")
-            axes.annotate(str(each.place), (x, y), (5, 4), textcoords="offset points", size=8)
-        axes.grid(alpha=0.3)
-        figure.legend(loc="outside right upper", fontsize="x-small")
+    figure = _figure(7.0, max(3.6, 0.2 * len(standings)))
+    axes = figure.subplots()
+    axes.set(xscale="log", xlabel=f"{which} time", ylabel="accuracy")
+    axes.step(
+        [seconds[i] for i in front],
+        [accuracy[i] for i in front],
+        where="post",
+        color="0.6",
+        lw=1,
+        zorder=0,
+    )
+    for each, x, y in zip(standings, seconds, accuracy, strict=True):
+        name = "\n".join(wrapped(each.name, 34))
+        axes.plot(x, y, "osv^D"[each.place // 10 % 5], label=f"{each.place}  {name}")
+        axes.annotate(str(each.place), (x, y), (5, 4), textcoords="offset points", size=8)
+    axes.grid(alpha=0.3)
+    axes.xaxis.set_major_formatter(lambda value, place: scatter.duration(value))
+    axes.xaxis.set_minor_formatter(lambda value, place: "")
+    legend = figure.legend(loc="outside right upper", fontsize="x-small")
+    for text in legend.get_texts():
+        text.set_parse_math(False)
     return figure
 
 
