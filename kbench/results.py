@@ -136,9 +136,13 @@ def _row(measures: Mapping[str, float], **fields: Any) -> Row:
 
 
 def by_dataset(rows: Sequence[Row]) -> list[Row]:
-    """Sort rows so that those of a dataset stand together, in the order of first sight."""
+    """Sort rows so that those of a dataset stand together, in the order of first sight.
+
+    Datasets that cannot be had come last.
+    """
     order = {name: place for place, name in enumerate(dict.fromkeys(r["dataset"] for r in rows))}
-    return sorted(rows, key=lambda row: order[row["dataset"]])
+    here = {row["dataset"] for row in rows if row["status"] != "unavailable"}
+    return sorted(rows, key=lambda row: (row["dataset"] not in here, order[row["dataset"]]))
 
 
 def is_complete(row: Row) -> bool:

@@ -116,6 +116,7 @@ def report(found: Report, name: str, as_json: bool) -> None:
     if found.failed and not found.interrupted:
         console.print(f"  kbench suite {escape(file)} --retry-failed")
     console.print(f"  kbench results {escape(label)} --format csv|json|latex|markdown")
+    console.print(f"  kbench report {escape(label)} --open    one page with tables, tests, charts")
     console.print(f"  kbench ui {escape(label)}    opens MLflow's pages on these runs")
 
 
