@@ -1,7 +1,5 @@
 """The conformance kit over all built-in plugins; a few of them in the default run."""
 
-from pathlib import Path
-
 import pytest
 
 from kbench.testing import checks_of, components
@@ -9,34 +7,33 @@ from kbench.testing import checks_of, components
 QUICK = ("feature map rff", "feature map nystroem", "learner linear-svm", "kernel gaussian")
 QUICK += ("dataset iris", "plugin ", "suite uci")
 
+FILES = ("csv", "parquet", "arff", "svmlight")
 PARAMS = {
     "sum": {"left": "linear", "right": "gaussian"},
     "product": {"left": "linear", "right": "gaussian"},
     "scaled": {"kernel": "gaussian", "weight": 2.0},
     "normalized": {"kernel": "polynomial"},
-    **{each: {"path": each, "target": "y"} for each in ("csv", "parquet", "arff")},
+    **{each: {"path": each, "target": "y"} for each in FILES},
     "svmlight": {"path": "svmlight"},
 }
 
 
-@pytest.fixture
-def data_files(tmp_path, monkeypatch):
-    """Write the files that PARAMS name, in the current folder."""
+@pytest.fixture(scope="module")
+def data_folder(tmp_path_factory):
+    """Write the files that PARAMS name."""
     import numpy as np
     import pandas as pd
     from sklearn.datasets import dump_svmlight_file
 
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.random((12, 2)), columns=["a", "b"]).assign(y=["no", "yes"] * 6)
-    frame.to_csv("csv", index=False)
-    dump_svmlight_file(frame[["a", "b"]], [0, 1] * 6, "svmlight")
+    frame.to_csv(folder / "csv", index=False)
+    dump_svmlight_file(frame[["a", "b"]], [0, 1] * 6, str(folder / "svmlight"))
     header = "@relation r\n@attribute a real\n@attribute b real\n@attribute y {no,yes}\n@data\n"
-    Path("arff").write_text(header + frame.to_csv(index=False, header=False))
-    try:
-        frame.to_parquet("parquet")
-    except ImportError:
-        PARAMS["parquet"] = {}
+    (folder / "arff").write_text(header + frame.to_csv(index=False, header=False))
+    frame.to_parquet(folder / "parquet")
+    return folder
 
 
 def cases():
@@ -48,5 +45,7 @@ def cases():
 
 
 @pytest.mark.parametrize(("component", "check"), list(cases()))
-def test_built_ins_conform(component, check, data_files):
+def test_built_ins_conform(component, check, request, monkeypatch):
+    if component.name in FILES:
+        monkeypatch.chdir(request.getfixturevalue("data_folder"))
     check(component)

@@ -159,6 +159,18 @@ def test_check_says_what_is_wrong_and_ends_with_1(install_plugin):
     assert "1 failed" in done.output
 
 
+def test_check_names_a_missing_dependency_once(install_plugin):
+    install_plugin(
+        "needy_plugin",
+        "from kbench import FeatureMap, hookimpl\n\n\n@hookimpl\ndef kbench_feature_maps():\n"
+        '    return [FeatureMap("needy", make="needy_plugin_map:Map")]\n',
+    )
+    install_plugin("needy_plugin_map", "import not_installed_at_all\n")
+    done = CliRunner().invoke(app, ["check", "needy-plugin"])
+    assert done.exit_code == 1
+    assert done.output.count("'not_installed_at_all', which is not installed") == 1
+
+
 @pytest.mark.parametrize("name", ["datasets", "kbench_datasets"])
 def test_check_of_a_good_plugin_ends_with_0(name):
     done = CliRunner().invoke(app, ["check", name])

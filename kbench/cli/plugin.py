@@ -61,19 +61,17 @@ def _show(component: str, outcomes: list[Outcome]) -> None:
     colour = {"failed": "red", "warned": "yellow", "passed": "green"}[worst]
     word = typer.style(f"{_SIGNS[worst]:8}", fg=colour)
     typer.echo(f"{word} {component:40} {passed} of {len(outcomes)} checks passed")
-    skips: dict[str, list[str]] = {}
+    said: dict[tuple[str, str], list[str]] = {}
     for each in outcomes:
-        if each.status == "skipped":
-            skips.setdefault(each.message, []).append(each.check)
-        elif each.message:
-            lines = each.message.splitlines()
-            typer.echo(f"    {_SIGNS[each.status]} {each.check}: {lines[0]}")
-            for line in lines[1:]:
-                typer.echo(f"      {line}")
-    for message, checks in skips.items():
-        # one reason often holds for all checks of a component
+        if each.message:
+            said.setdefault((each.status, each.message), []).append(each.check)
+    for (status, message), checks in said.items():
+        # one reason often holds for many checks: what cannot be built cannot be fitted
         which = checks[0] if len(checks) == 1 else f"{len(checks)} checks"
-        typer.echo(f"    skipped {which}: {message}")
+        first, *rest = message.splitlines()
+        typer.echo(f"    {_SIGNS[status]} {which}: {first}")
+        for line in rest:
+            typer.echo(f"      {line}")
 
 
 def new(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import traceback
 import unittest
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
+from kbench.errors import KbenchError
 from kbench.registry import Plugin, build, installed
 from kbench.testing import _datasets, _estimators, _feature_maps, _kernels, _learners, _others
 from kbench.testing._component import Component, ConformanceWarning, Nonconforming, named_error
@@ -231,7 +234,11 @@ def _outcome(component: Component, check: Check) -> Outcome:
             return outcome("failed", str(error))
         except unittest.SkipTest as error:
             return outcome("skipped", str(error))
+        except KbenchError as error:
+            return outcome("failed", str(error))
         except Exception as error:
-            return outcome("failed", f"raised {named_error(error)}")
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(last.filename).name}, line {last.lineno}"
+            return outcome("failed", f"raised {named_error(error)} ({place})")
     missing = [str(w.message) for w in caught if w.category is ConformanceWarning]
     return outcome("warned", "; ".join(missing)) if missing else outcome("passed")
