@@ -64,6 +64,7 @@ def test_report_of_what_is_not_there_is_an_error(store):
     for arguments, message in (
         (["report", "nothing"], "has no runs of 'nothing'"),
         (["report", "trial", "--without", "rff"], "--without 'rff'"),
+        (["report", "trial", "--machine", "all"], "several machines"),
         (["report", "trial", "-o", "no/such/folder.html"], "cannot write"),
         (["plot", "ranks", "trial", "-o", "picture.gif"], ".pdf, .png or .svg"),
         (["plot", "rank", "trial", "-o", "picture.svg"], "did you mean 'ranks'"),

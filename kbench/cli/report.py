@@ -86,6 +86,8 @@ def _content(
     from kbench.report.content import Content, name_of
     from kbench.results import by_dataset, of_run_in_full
 
+    if machine == "all":
+        raise SuiteError("--machine all: times of several machines are not compared; name one")
     runs, name, uri = runs_of(suite, store, machine)
     rows = by_dataset([of_run_in_full(run) for run in runs])
     methods = {

@@ -101,7 +101,8 @@ def test_names_stay_text_in_the_browser(tmp_path):
 def test_the_page_is_never_wider_than_its_frame(tmp_path, width, make):
     """In a frame, as MLflow shows artifacts: a window is at least 500 wide, a frame is not."""
     inner = html.escape(page(content(make()), Registry()))
-    outer = f"""<body><iframe style="border:0;width:{width}px;height:700px" srcdoc="{inner}"></iframe></body>"""
+    style = f"border:0;width:{width}px;height:700px"
+    outer = f'<body><iframe style="{style}" srcdoc="{inner}"></iframe></body>'
     script = """
     const frame = document.querySelector("iframe"), inner = frame.contentDocument;
     return [inner.documentElement.scrollWidth, frame.contentWindow.innerWidth,
