@@ -144,6 +144,8 @@ def _summary(console: Console, rows: Sequence[Row]) -> None:
     console.print(
         f"\n[bold]methods[/bold], means over the {len(datasets)} datasets that all of them "
         f"finished: {escape(', '.join(datasets))}"
+        "\nEach dataset counts once here; `kbench report` averages related ones first and tests "
+        "the differences."
     )
     drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in ("feature_map", "learner"):
