@@ -121,7 +121,7 @@ def evaluate(dataset: Dataset, split_index: int, method: Method, protocol: Proto
     split = split_rows(dataset, protocol, split_index)
     data, X_test, y_test, rows = _parts(dataset, split, protocol)
     seed = derive_seed(protocol.seed, dataset.checksum, split_index)
-    notes = _notes(dataset, split, data, protocol)
+    notes = _notes(dataset, data, y_test, protocol)
 
     found = search(method.feature_map, method.learner, data, protocol, seed)
     best = found.best
@@ -189,18 +189,22 @@ def timed(step: Callable[[], Any]) -> Timed:
     """Run a step and report its time; a short step is repeated.
 
     A step under 50 ms is run up to 5 times, or until 50 ms are spent, and the
-    medians are reported. The garbage collector is off meanwhile.
+    medians are reported, with the value of the first run: how often a step is
+    repeated must not decide a number. The garbage collector is off meanwhile.
     """
-    walls, cpus = [], []
+    walls: list[float] = []
+    cpus: list[float] = []
+    value: Any = None
     was_enabled = gc.isenabled()
     gc.collect(0)
     gc.disable()
     try:
         while True:
             wall, cpu = time.perf_counter(), time.process_time()
-            value = step()
+            result = step()
             cpus.append(time.process_time() - cpu)
             walls.append(time.perf_counter() - wall)
+            value = result if len(walls) == 1 else value
             if sum(walls) >= SHORT_S or len(walls) >= REPEATS:
                 break
     finally:
@@ -236,7 +240,7 @@ def _parts(
     )
 
 
-def _notes(dataset: Dataset, split: Split, data: Data, protocol: Protocol) -> list[str]:
+def _notes(dataset: Dataset, data: Data, y_test: np.ndarray, protocol: Protocol) -> list[str]:
     """Say what a reader must know of the split: classes too rare for the folds."""
     notes = []
     if protocol.splits in ("stratified", "group_duplicates"):
@@ -244,7 +248,7 @@ def _notes(dataset: Dataset, split: Split, data: Data, protocol: Protocol) -> li
         if rare:
             names = ", ".join(dataset.target_names[k] for k in rare[:5])
             notes.append(f"fewer than {protocol.n_folds} rows of class {names}")
-    absent = np.setdiff1d(np.asarray(dataset.y)[split.test], data.y)
+    absent = np.setdiff1d(y_test, data.y)
     if len(absent):
         names = ", ".join(dataset.target_names[k] for k in absent[:5])
         notes.append(f"no training row of class {names}, which is in the test part")

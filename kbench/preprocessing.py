@@ -106,6 +106,11 @@ class Preprocessing:
             steps.insert(0, Imputer(self.impute))
         for step in steps:
             X = step.fit(X).transform(X)
+        if self.requires == "nonnegative" and sparse and X.nnz and X.data.min() < 0:
+            raise DatasetError(
+                "this map needs nonnegative inputs; sparse data are not shifted, so the negative "
+                "values among them cannot be helped"
+            )
         self._steps = steps
         return self
 

@@ -256,6 +256,10 @@ class Learner:
         A parameter, say ``"C"``, along which the learner can be fitted in one
         go: it has ``fit_path(X, y, values)``, which returns one fitted
         estimator per value, in that order.
+    multiclass : str, optional
+        How a binary method treats several classes ("ovr", "ovo") where the
+        parameter `multiclass` is not given; labels show it, since the scheme
+        can matter more than the map.
     measures : callable, optional
         ``measures(fitted, X, y) -> {name: float}``, called on the embedded
         test part after the clock has stopped.
@@ -268,6 +272,7 @@ class Learner:
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     kernelized: bool = False
     path: str | None = None
+    multiclass: str = ""
     measures: Make | None = None
     depends: Sequence[str] = ()
 

@@ -20,6 +20,7 @@ from kbench.plan import STOPPING, PlannedCell, Planner, task_key, with_expanded
 from kbench.records import Ref, Status, Suite
 from kbench.registry import Registry, module_of
 from kbench.sandbox import Outcome, Sandbox
+from kbench.suite import indistinct_cells
 
 CHECK_TIME_S = 120.0
 
@@ -182,6 +183,7 @@ class Run:
             stack.enter_context(self._journal.lock(name, self._tell_waiting))
             stack.callback(self._sandbox.close)
             cells: list[PlannedCell] = []
+            data = _Data()
             interrupted = False
             delivery = Delivery(self._options.store, self._suite.name, self._journal, self._machine)
             try:
@@ -206,6 +208,8 @@ class Run:
             except KeyboardInterrupt:
                 interrupted = True
                 self._sandbox.close()
+                # interrupted before the plan was made: what is known is shown all the same
+                cells = cells or self._plan(data)
             self._watch.delivering()
             delivered = delivery.finish(cells)
         return Report(self._suite, cells, delivered, time.perf_counter() - start, interrupted)
@@ -216,6 +220,9 @@ class Run:
         """Replace lines that mean many datasets by these datasets."""
         expanded = {ref.label: self._fetching.expanded(ref) for ref in self._datasets()}
         self._suite = with_expanded(self._suite, expanded)
+        problems = indistinct_cells(self._suite, self._registry)
+        if problems:
+            raise SuiteError(*dict.fromkeys(problems))
 
     def _datasets(self) -> list[Ref]:
         """Return the datasets of the suite, each label once."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from kbench.preprocessing import Preprocessing
 from kbench.records import Protocol
-from kbench.splits import derive_seed, stratified_folds
+from kbench.splits import derive_seed, row_groups, stratified_folds
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,10 @@ def search(
         return SearchResult(compared[0], [], 0.0)
     start = time.perf_counter()
     scores = [Score(candidate) for candidate in compared]
-    folds = list(stratified_folds(data.y, protocol.inner_folds, derive_seed(seed, "inner")))
+    apart = protocol.splits == "group_duplicates" and not data.pairwise
+    groups = row_groups(data.X) if apart else None
+    inner_seed = derive_seed(seed, "inner")
+    folds = list(stratified_folds(data.y, protocol.inner_folds, inner_seed, groups))
     failures: list[Exception] = []
     for train, test in folds:
         for group in _by_map(scores):

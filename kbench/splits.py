@@ -80,7 +80,8 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
                 f"{len(train)} training rows"
             )
         order = rng.permutation(len(train))
-        unlabelled, train = np.sort(train[order[:count]]), np.sort(train[order[count:]])
+        unlabelled = np.union1d(unlabelled, train[order[:count]])
+        train = np.sort(train[order[count:]])
     return Split(index, train, test, unlabelled)
 
 

@@ -114,6 +114,11 @@ def test_a_short_step_is_repeated_and_a_long_one_is_not():
     assert len(calls) == 1
 
 
+def test_how_often_a_step_is_repeated_decides_no_number():
+    drawn = iter(range(100))
+    assert timed(lambda: next(drawn)).value == 0
+
+
 def test_a_fit_that_did_not_converge_is_said_so(iris):
     learner = Component(LogisticRegression, {"max_iter": 1})
     found = evaluate(iris, 0, Method(Component(FunctionTransformer), learner), Protocol())

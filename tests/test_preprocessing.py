@@ -51,6 +51,12 @@ def test_sparse_input_stays_sparse_and_its_zeros_zeros(step):
     assert Z.nnz == X.nnz
 
 
+def test_sparse_data_that_cannot_be_made_nonnegative_are_refused():
+    X = scipy.sparse.csr_matrix([[1.0, 0.0], [0.0, -1.0]])
+    with pytest.raises(DatasetError, match="nonnegative"):
+        Preprocessing("minmax", requires="nonnegative").fit(X)
+
+
 def test_statistics_come_from_the_fitted_rows_only():
     X = np.array([[0.0], [1.0]])
     steps = Preprocessing("standard").fit(X)

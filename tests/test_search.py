@@ -6,6 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
@@ -198,6 +199,18 @@ def test_components_can_be_searched_over_as_numbers_can(line):
     )
     assert len(found.scores) == 3
     assert found.at_edge == []
+
+
+def test_equal_rows_stay_together_in_the_inner_folds_too():
+    X = np.repeat(np.arange(20.0), 5)[:, None]
+    y = np.random.default_rng(0).integers(0, 2, size=100)
+    learner = Component(KNeighborsClassifier, space={"n_neighbors": (1, 15)})
+    apart = Protocol(preprocess=("none",), splits="group_duplicates")
+    memorised, honest = (
+        search(Component(Identity), learner, Data(X, y), protocol, seed=0).scores[0].mean
+        for protocol in (RAW, apart)
+    )
+    assert memorised > honest
 
 
 def test_a_gram_matrix_is_sliced_in_rows_and_columns():

@@ -123,6 +123,15 @@ def test_official_splits_are_the_datasets_own():
         split(dataset, Protocol(splits="official"), 1)
 
 
+def test_official_splits_keep_their_own_unlabelled_rows():
+    own = [Split(0, np.arange(6), np.array([8, 9]), np.array([6, 7]))]
+    dataset = data(np.arange(10) % 2, splits=own)
+    each = split(dataset, Protocol(splits="official", unlabelled_size=2), 0)
+    assert {6, 7} < set(each.unlabelled)
+    assert len(each.unlabelled) == 4
+    assert sorted([*each.train, *each.unlabelled]) == list(range(8))
+
+
 def test_rows_that_are_equal_get_equal_numbers():
     X = np.array([[0.0, np.nan], [-0.0, np.nan], [1.0, 2.0], [1.0, 2.5]])
     groups = row_groups(X)

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,6 +174,14 @@ def test_two_cells_that_no_table_could_tell_apart_are_refused(registry):
     assert "plans 'rff + ridge on iris' twice" in problems(text, registry)[0]
 
 
+def test_a_dataset_label_means_one_thing_in_the_whole_file(registry):
+    block = '[[block]]\ndatasets = [{{ name = "{}", label = "L" }}]\nlearners = ["{}"]\n'
+    text = 'feature_maps = ["rff"]\n' + block.format("iris", "ridge")
+    assert read(text + block.format("iris", "linear-svm"), "s", registry)
+    found = problems(text + block.format("wine", "linear-svm"), registry)
+    assert found == ("the dataset label 'L' means two things; give one a label of its own",)
+
+
 def test_an_unknown_suite_says_what_is_near(registry):
     with pytest.raises(SuiteError, match="no suite is called"):
         find("ucy", registry)
@@ -182,6 +192,18 @@ def test_an_unknown_suite_says_what_is_near(registry):
 def test_a_suite_file_is_found_by_its_path(registry, tmp_path):
     (tmp_path / "mine.toml").write_text(LISTS)
     assert find(str(tmp_path / "mine.toml"), registry) == (LISTS, "mine")
+
+
+def test_a_binary_learner_says_how_it_treats_several_classes(registry):
+    record = dataclasses.replace(registry.get("learner", "ridge"), multiclass="ovr")
+    registry._records["learner"]["ridge"] = record
+    suite = read(LISTS, "s", registry)
+    assert [ref.label for ref in suite.blocks[0].learners] == ["ridge (ovr)"]
+    assert names(select(suite, registry, learners=["ridge"]), registry) == [
+        "rff + ridge (ovr) on iris"
+    ]
+    own = LISTS.replace('"ridge"', '{ name = "ridge", label = "mine" }')
+    assert read(own, "s", registry).blocks[0].learners[0].label == "mine"
 
 
 TWO = """

@@ -109,11 +109,11 @@ def runs_of(
     path = Path(uri.removeprefix("sqlite:///"))
     if uri.startswith("sqlite:///") and not path.exists():
         raise StoreError(f"there are no runs here: {path} does not exist; run `kbench suite` first")
-    name = Path(suite).stem if suite.endswith(".toml") else suite
+    name = _experiment_of(suite)
     runs = Store(uri).read(name)
     if not runs:
         raise SuiteError(
-            f"the store {uri} has no runs of {name!r}; `kbench suite {name}` makes them"
+            f"the store {uri} has no runs of {name!r}; `kbench suite {suite}` makes them"
         )
     owners = {run["machine"] for run in runs}
     if machine != "all":
@@ -128,3 +128,18 @@ def runs_of(
             typer.echo(f"runs of machine {wanted}; --machine all shows all", err=True)
         runs = [run for run in runs if run["machine"] == wanted]
     return runs, name, uri
+
+
+def _experiment_of(suite: str) -> str:
+    """Return the name of a suite's experiment: that in its file, else the file's stem."""
+    import tomllib
+    from pathlib import Path
+
+    path = Path(suite)
+    if path.suffix != ".toml":
+        return suite
+    try:
+        own = tomllib.loads(path.read_text(encoding="utf-8")).get("name")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        own = None  # the runs outlive the file
+    return own if isinstance(own, str) else path.stem

@@ -5,12 +5,13 @@ such as ``block[0].feature_maps[2].n_componets``.
 """
 
 from kbench.suite._lines import nested_record, parameter_problems, parameters_of
-from kbench.suite._plan import cells, select
+from kbench.suite._plan import cells, indistinct_cells, select
 from kbench.suite._read import find, read
 
 __all__ = [
     "cells",
     "find",
+    "indistinct_cells",
     "nested_record",
     "parameter_problems",
     "parameters_of",

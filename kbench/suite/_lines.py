@@ -71,11 +71,11 @@ class Lines:
         refs = []
         for values in itertools.product(*eaches.values()):
             chosen = dict(zip(eaches, values, strict=True))
-            ref = Ref(name, {**params, **chosen})
             if label:
                 suffix = Ref("", chosen).label if chosen else ""
-                ref = replace(ref, label=label + suffix)
-            refs.append(ref)
+                refs.append(Ref(name, {**params, **chosen}, label + suffix))
+            else:
+                refs.append(labelled(name, {**params, **chosen}, self.kind, self._registry))
         return refs
 
     def _component(
@@ -179,6 +179,15 @@ def parameter_problems(
             if needed and key not in ref.params and not searched:
                 problems.append(f"{at}: {ref.name!r} needs the parameter {key!r}")
     return problems
+
+
+def labelled(name: str, params: Mapping[str, Any], kind: Kind, registry: Registry) -> Ref:
+    """Return a ref with its default label; a learner's says how it treats several classes."""
+    ref = Ref(name, params)
+    scheme = registry.get(kind, name).multiclass if kind == "learner" else ""
+    if scheme and "multiclass" not in params:
+        return replace(ref, label=f"{ref.label} ({scheme})")
+    return ref
 
 
 def nested_record(name: str, registry: Registry) -> Any:

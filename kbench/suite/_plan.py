@@ -10,7 +10,7 @@ from typing import Any
 from kbench.errors import SuiteError
 from kbench.records import Cell, Ref, Suite
 from kbench.registry import Registry, did_you_mean
-from kbench.suite._lines import LISTS
+from kbench.suite._lines import LISTS, labelled
 
 IDENTITY = "identity"
 """The map with which kernelized learners are planned."""
@@ -34,9 +34,16 @@ def cells(suite: Suite, registry: Registry) -> list[Cell]:
 
 
 def indistinct_cells(suite: Suite, registry: Registry) -> list[str]:
-    """Refuse two cells that no table could tell apart."""
+    """Refuse two cells, or two datasets, that no table could tell apart."""
     seen: set[str] = set()
     problems = []
+    means: dict[str, Ref] = {}
+    for ref in (ref for block in suite.blocks for ref in block.datasets):
+        first = means.setdefault(ref.label, ref)
+        if (first.name, first.params) != (ref.name, ref.params):
+            problems.append(
+                f"the dataset label {ref.label!r} means two things; give one a label of its own"
+            )
     for cell in cells(suite, registry):
         if cell.name in seen:
             problems.append(f"the file plans {cell.name!r} twice; give one a label of its own")
@@ -83,7 +90,7 @@ def select(
             if any(_matches(ref, pattern) for ref in lines):
                 continue
             if pattern in registry.all(kind):
-                new.append(Ref(pattern))
+                new.append(labelled(pattern, {}, kind, registry))
                 continue
             known = {ref.label for ref in lines} | {ref.name for ref in lines}
             known |= set(registry.all(kind))

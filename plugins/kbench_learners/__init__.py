@@ -36,6 +36,7 @@ def kbench_learners():
         Learner(
             "linear-svm",
             make="kbench_learners._linear_svm:LinearSVM",
+            multiclass="ovo",
             grid={"C": _C},
             path="C",
             measures="kbench_learners._linear_svm:margin_error",
@@ -56,18 +57,21 @@ def kbench_learners():
         Learner(
             "cvm",
             make="kbench_learners._core_vector_machine:CoreVectorMachine",
+            multiclass="ovo",
             grid={"kernel": _KERNELS, "C": [2.0, 2.0**6, 2.0**10]},
             kernelized=True,
         ),
-        Learner("perceptron", make="sklearn.linear_model:Perceptron"),
+        Learner("perceptron", make="sklearn.linear_model:Perceptron", multiclass="ovr"),
         Learner(
             "winnow",
             make="kbench_learners._winnow:BalancedWinnow",
+            multiclass="ovr",
             grid={"learning_rate": [0.03, 0.1, 0.3, 1.0]},
         ),
         Learner(
             "kernel-svm",
             make="kbench_learners._kernel_svm:KernelSVM",
+            multiclass="ovo",
             grid={"kernel": _KERNELS, "C": _C},
             kernelized=True,
         ),
@@ -80,6 +84,7 @@ def kbench_learners():
         Learner(
             "kernel-perceptron",
             make="kbench_learners._kernel_perceptron:KernelPerceptron",
+            multiclass="ovr",
             grid={"kernel": _KERNELS},
             kernelized=True,
         ),
