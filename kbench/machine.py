@@ -262,7 +262,9 @@ def snapshot() -> Snapshot:
     )
 
 
-def contention(before: Snapshot, after: Snapshot, slots: int = 1) -> Contention:
+def contention(
+    before: Snapshot, after: Snapshot, slots: int = 1, waited: float | None = None
+) -> Contention:
     """Judge whether times taken between two snapshots can be believed.
 
     Parameters
@@ -271,6 +273,10 @@ def contention(before: Snapshot, after: Snapshot, slots: int = 1) -> Contention:
         From `snapshot`, in this order.
     slots : int, default 1
         Number of tasks that ran beside each other.
+    waited : float, optional
+        Share of what was timed that its process spent off the CPU. Where it is
+        known, it counts instead of who else waited on the machine: that may
+        have been kbench's own writer, which gives way.
 
     Returns
     -------
@@ -295,10 +301,13 @@ def contention(before: Snapshot, after: Snapshot, slots: int = 1) -> Contention:
         reasons.append(f"{slots} slots on {physical} physical cores")
     if steal > STEAL:
         reasons.append(f"{steal:.0%} of the CPU time went to other guests of the host")
-    if stalled is not None and stalled > STALLED:
+    if waited is not None:
+        if waited > STALLED:
+            reasons.append(f"the timed steps waited for a CPU during {waited:.0%} of their time")
+    elif stalled is not None and stalled > STALLED:
         reasons.append(f"processes waited for a CPU during {stalled:.0%} of the time")
     # counted at the ends only, so that it is used where nothing better is known
-    if stalled is None and min(before.running, after.running) > cores:
+    elif stalled is None and min(before.running, after.running) > cores:
         reasons.append(f"{min(before.running, after.running)} processes on {cores} logical cores")
     return Contention(steal, stalled, after.load, tuple(reasons))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -351,10 +351,11 @@ class Run:
         if outcome.status in STOPPING:
             # noted here, before this slot takes its next task
             self._stopped.add(planned.key)
-        busy = machine.contention(before, machine.snapshot(), self._options.jobs)
+        after = machine.snapshot()
+        doubts = machine.contention(before, after, self._options.jobs, _waited(outcome)).reasons
         return {
             "status": outcome.status,
-            **_found(outcome, busy),
+            **_found(outcome, doubts),
             "error": outcome.error,
             "printed": outcome.printed,
             "started_ms": started_ms,
@@ -381,14 +382,24 @@ class Run:
         self._watch.notice(f"waiting for {who}, which runs this suite with this store")
 
 
-def _found(outcome: Outcome, busy: machine.Contention) -> dict[str, Any]:
+def _waited(outcome: Outcome) -> float | None:
+    """Return the share of its timed steps that a task spent off the CPU."""
+    if outcome.status != "ok":
+        return None
+    measures = outcome.value["measures"]
+    wall = measures["fit_time_s"] + measures["predict_time_s"]
+    cpu = measures["fit_time_cpu_s"] + measures["predict_time_cpu_s"]
+    return max(0.0, 1.0 - cpu / wall) if wall > 0 else None
+
+
+def _found(outcome: Outcome, doubts: Sequence[str]) -> dict[str, Any]:
     """Return what an outcome measured."""
     if outcome.status != "ok":
         return {"measures": {}, "details": {}}
     value = outcome.value
     return {
         "measures": {**value["measures"], "peak_memory_mb": outcome.peak_memory_mb},
-        "details": {**value["details"], "contention": list(busy.reasons)},
+        "details": {**value["details"], "contention": list(doubts)},
         "predictions": value["predictions"],
     }
 

@@ -157,6 +157,13 @@ def test_the_run_queue_counts_where_the_kernel_does_not_say_who_waited():
     assert not contention(unknown, later(stalled_s=None, running=1)).reasons
 
 
+def test_what_a_task_knows_of_itself_counts_instead_of_who_else_waited():
+    busy = later(stalled_s=QUIET.stalled_s + 1e6)
+    assert contention(QUIET, busy).reasons
+    assert not contention(QUIET, busy, waited=0.05).reasons
+    assert "waited for a CPU during 40%" in contention(QUIET, later(), waited=0.4).reasons[0]
+
+
 @given(ticks=st.integers(0, 10**6), steal=st.integers(0, 10**6), stalled=st.floats(0, 1e6))
 def test_shares_are_shares(ticks, steal, stalled):
     after = later(cpu_ticks=ticks + steal, steal_ticks=steal, stalled_s=stalled)
