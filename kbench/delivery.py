@@ -172,6 +172,7 @@ class Delivery:
         self._queue: queue.SimpleQueue[PlannedCell | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._experiment: Experiment | None = None
+        self._offered: set[str] = set()
         self._written = 0
         self._problem = ""
 
@@ -183,6 +184,7 @@ class Delivery:
 
     def offer(self, planned: PlannedCell) -> None:
         """Hand over a finished cell."""
+        self._offered.add(planned.key)
         self._queue.put(planned)
 
     def has_delivered(self) -> bool:
@@ -207,19 +209,16 @@ class Delivery:
     def finish(self, planned: Collection[PlannedCell]) -> Delivered:
         """Write what is still lacking and say what the store has now."""
         finished = [each for each in planned if is_finished(each)]
-        if self._thread is None:
-            lacking = self.lacking(finished)
-            if not lacking:
-                known = self._last_delivery() or {}
-                return Delivered(
-                    self._uri,
-                    self._suite,
-                    known.get("experiment_id", ""),
-                    stored=len(finished),
-                )
-            for each in lacking:
-                self.offer(each)
-            self.start()
+        # what was known before this run was perhaps never offered
+        lacking = self.lacking(each for each in finished if each.key not in self._offered)
+        if self._thread is None and not lacking:
+            known = self._last_delivery() or {}
+            return Delivered(
+                self._uri, self._suite, known.get("experiment_id", ""), stored=len(finished)
+            )
+        for each in lacking:
+            self.offer(each)
+        self.start()
         assert self._thread is not None
         self._queue.put(None)
         self._thread.join()

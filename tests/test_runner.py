@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -163,6 +164,29 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     assert seen.tasks == 3
 
 
+def test_a_store_that_is_gone_gets_everything_again(run_suite, store_uri, migrated_store):
+    """Nothing is computed, and a dataset is still to be fetched: delivery has begun early."""
+    report, _ = run_suite()
+    shutil.copy(migrated_store, store_uri.removeprefix("sqlite:///"))
+    for line in ("-wal", "-shm"):
+        Path(store_uri.removeprefix("sqlite:///") + line).unlink(missing_ok=True)
+    again, seen = run_suite()
+    assert seen.tasks == 0
+    assert again.delivered.written == 2
+    assert rows_of(store_uri) == sorted((of_cell(cell) for cell in report.cells), key=str)
+
+
+def test_what_is_known_reaches_a_store_that_never_saw_the_suite(run_suite, store_uri, tmp_path):
+    run_suite()
+    journal = Journal()
+    kept = [line for line in journal.path.read_text().splitlines() if '"delivered"' not in line]
+    journal.path.write_text("\n".join(kept) + "\n")
+    Path(store_uri.removeprefix("sqlite:///")).rename(tmp_path / "old.db")
+    again, seen = run_suite()
+    assert (seen.tasks, again.delivered.written) == (0, 2)
+    assert len(rows_of(store_uri)) == 2
+
+
 def test_each_failure_costs_its_own_cell_only(run_suite, store_uri):
     maps = [f'{{ name = "obedient", do = "{do}" }}' for do in ("work", "hang", "exit", "raise")]
     report, seen = run_suite(*maps)
@@ -265,13 +289,14 @@ def test_kill_9_at_random_moments_loses_and_doubles_nothing(slow_suite, store_ur
         if n_results() >= 12:
             break
     process = start(slow_suite, "--store", store_uri)
-    _, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
+    assert "not all runs are in the store" not in out, out
     assert kills >= 3
     lines = [line for line in Journal().read() if line["kind"] == "result"]
     assert len({line["task_key"] for line in lines}) == 12
     rows = rows_of(store_uri)
-    assert [row["status"] for row in rows].count("ok") == 4
+    assert [row["status"] for row in rows].count("ok") == 4, (rows, out[-900:])
     assert len(rows) == 8
     assert {row["accuracy"] for row in rows if row["status"] == "ok"} != {None}
 
