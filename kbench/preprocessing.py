@@ -13,8 +13,6 @@ import numpy as np
 from kbench.errors import DatasetError
 from kbench.records import Dataset
 
-STEPS = ("minmax", "standard", "unit_ball", "none")
-
 
 class UnitBall:
     """Scale by the largest training norm; project what still lies outside.
