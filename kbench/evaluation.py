@@ -154,6 +154,7 @@ def evaluate(dataset: Dataset, split_index: int, method: Method, protocol: Proto
 
     measures = {
         "search_time_s": found.seconds,
+        "search_time_cpu_s": found.cpu_seconds,
         **_times(map_, Z, learner, Z_test, predicted),
         **_scores(learner.value, Z_test.value, y_test, predicted.value),
         **_seen(dataset, split, rows, y_test, predicted.value),

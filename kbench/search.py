@@ -119,13 +119,14 @@ class SearchResult:
     scores : list of Score
         All candidates, in the order of the grid; empty where there was
         nothing to choose.
-    seconds : float
-        Wall-clock time of the search.
+    seconds, cpu_seconds : float
+        Wall-clock and CPU time of the search.
     """
 
     best: Candidate
     scores: list[Score]
-    seconds: float
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
 
     @property
     def converged(self) -> float:
@@ -277,8 +278,8 @@ def search(
     """
     compared = candidates(feature_map, learner, protocol, derive_seed(seed, "candidates"))
     if len(compared) == 1:
-        return SearchResult(compared[0], [], 0.0)
-    start = time.perf_counter()
+        return SearchResult(compared[0], [])
+    start, cpu_start = time.perf_counter(), time.process_time()
     scores = [Score(candidate) for candidate in compared]
     apart = protocol.splits == "group_duplicates" and not data.pairwise
     groups = row_groups(data.X) if apart else None
@@ -291,7 +292,12 @@ def search(
     best = max(scores, key=lambda score: score.mean)
     if best.mean == float("-inf"):
         raise failures[0]
-    return SearchResult(best.candidate, scores, time.perf_counter() - start)
+    return SearchResult(
+        best.candidate,
+        scores,
+        time.perf_counter() - start,
+        time.process_time() - cpu_start,
+    )
 
 
 def _by_map(scores: list[Score]) -> list[list[Score]]:

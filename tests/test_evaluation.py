@@ -102,6 +102,7 @@ def test_times_are_apart_and_the_search_is_in_none_of_them(iris):
     assert found["fit_time_s"] == pytest.approx(sum(found[name] for name in parts))
     # sleeping is wall clock, not CPU
     assert found["fit_time_cpu_s"] < 0.06
+    assert 0.0 < found["search_time_cpu_s"] < 6 * 0.11
 
 
 def test_a_short_step_is_repeated_and_a_long_one_is_not():
