@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from kbench.machine import machine_id
 _CHECKSUM = ',"crc":"%08x"}'
 _CHECKSUM_LENGTH = len(_CHECKSUM % 0)
 _POLL_S = 0.1
+_HOLDERS_BYTES = 2**15
 
 
 def state_folder() -> Path:
@@ -76,8 +77,8 @@ class Journal:
     Attributes
     ----------
     damaged : int
-        Number of lines that the latest `read` skipped: torn by a kill or
-        changed since they were written.
+        Number of lines that the latest `read` of every kind skipped: torn by
+        a kill or changed since they were written.
 
     Examples
     --------
@@ -132,14 +133,25 @@ class Journal:
         if not size:
             _sync_folder(self.path.parent)
 
-    def read(self) -> Iterator[dict[str, Any]]:
+    def read(self, *kinds: str) -> Iterator[dict[str, Any]]:
         """Yield every intact line, oldest first, up to the end of the file now.
+
+        Parameters
+        ----------
+        *kinds : str
+            Only lines of these kinds, all others being passed over unread;
+            every line by default.
 
         Yields
         ------
         dict
             The line, with its "kind".
         """
+        return self._read(tuple(_start(kind) for kind in kinds))
+
+    def _read(
+        self, starts: tuple[bytes, ...], wanted: Callable[[bytes], bool] = lambda line: True
+    ) -> Iterator[dict[str, Any]]:
         self.damaged = 0
         try:
             file = self.path.open("rb")
@@ -154,20 +166,37 @@ class Journal:
                 left -= len(line)
                 if left < 0:
                     return
-                if (fields := _parse(line)) is not None:
-                    yield fields
-                elif line != b"\n":
-                    self.damaged += 1
+                if (not starts or line.startswith(starts)) and wanted(line):
+                    if (fields := _parse(line)) is not None:
+                        yield fields
+                    elif line != b"\n":
+                        self.damaged += 1
                 if left == 0:
                     return
 
-    def results(self) -> dict[str, dict[str, Any]]:
-        """Return the latest line of kind "result" of each "task_key"."""
-        found = {}
-        for line in self.read():
-            if line["kind"] == "result":
-                found[line["task_key"]] = line
-        return found
+    def results(self, task_keys: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
+        """Return the latest line of kind "result" of each "task_key".
+
+        Parameters
+        ----------
+        task_keys : collection of str, optional
+            Only these; all by default. A journal holds the results of years.
+        """
+        # the key comes first, so that most lines need no parsing
+        start = _start("result") + b',"task_key":"'
+        keys = None if task_keys is None else {json.dumps(key)[1:-1].encode() for key in task_keys}
+
+        def wanted(line: bytes) -> bool:
+            if keys is None or not line.startswith(start):
+                return True
+            key = line[len(start) : line.find(b'"', len(start))]
+            return key in keys or b"\\" in key
+
+        return {
+            line["task_key"]: line
+            for line in self._read((_start("result"),), wanted)
+            if task_keys is None or line["task_key"] in task_keys
+        }
 
     def save_blob(self, task_key: str, name: str, data: bytes) -> None:
         """Keep a large by-product of a task; do so before its line is written.
@@ -218,9 +247,13 @@ class Journal:
 
     @contextlib.contextmanager
     def lock(
-        self, name: str, waiting: Callable[[Holder | None], None] | None = None
+        self,
+        name: str,
+        waiting: Callable[[Holder | None], None] | None = None,
+        *,
+        shared: bool = False,
     ) -> Iterator[None]:
-        """Hold a lock that one process at a time can have.
+        """Hold a lock that one process at a time can have, or several that share it.
 
         The kernel releases it when the holder ends, however that happens. It
         is not reentrant.
@@ -231,7 +264,9 @@ class Journal:
             What is locked, say suite and store.
         waiting : callable, optional
             Called with the `Holder` when there is one, and again with the next
-            one; with None where it is not known.
+            one; with None where it is not known. What it raises ends the wait.
+        shared : bool, default False
+            Hold it beside others who share it; no one else holds it alone then.
 
         Yields
         ------
@@ -244,13 +279,13 @@ class Journal:
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             told: list[Holder | None] = []
-            while not _try_lock(fd):
+            while not _try_lock(fd, shared):
                 holder = _read_holder(fd)
                 if waiting is not None and told != [holder]:
                     told = [holder]
                     waiting(holder)
                 time.sleep(_POLL_S)
-            _write_holder(fd)
+            _write_holder(fd, shared)
             yield
         finally:
             # Not deleted: someone may be waiting for this very file.
@@ -260,6 +295,11 @@ class Journal:
         file = f"{quote(task_key, safe='')}.{quote(name, safe='')}"
         # spread over 256 folders: one with a million entries is slow
         return self.path.parent / "blobs" / f"{zlib.crc32(task_key.encode()) & 0xFF:02x}" / file
+
+
+def _start(kind: str) -> bytes:
+    """Return how every line of a kind begins."""
+    return json.dumps({"kind": kind}, separators=(",", ":")).encode("ascii")[:-1]
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
@@ -280,21 +320,49 @@ def _sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def _try_lock(fd: int) -> bool:
+def _try_lock(fd: int, shared: bool) -> bool:
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
 
 
-def _write_holder(fd: int) -> None:
+def _write_holder(fd: int, shared: bool) -> None:
+    """Say who holds the lock: one line alone, or one beside those of others."""
     holder = Holder(os.getpid(), platform.node(), " ".join(sys.argv), time.time())
-    os.ftruncate(fd, 0)
-    os.pwrite(fd, json.dumps(asdict(holder)).encode(), 0)
+    line = json.dumps(asdict(holder)).encode() + b"\n"
+    if shared:
+        # the others' lines stay, without those of processes that are gone
+        alive = [json.dumps(asdict(each)).encode() + b"\n" for each in _holders(fd)]
+        line = b"".join(alive)[-_HOLDERS_BYTES:] + line
+    os.pwrite(fd, line, 0)
+    os.ftruncate(fd, len(line))
 
 
 def _read_holder(fd: int) -> Holder | None:
-    with contextlib.suppress(ValueError, TypeError):
-        return Holder(**json.loads(os.pread(fd, 2**16, 0)))
-    return None
+    """Return one who holds the lock, the longest first; None where it is not known."""
+    return next(iter(_holders(fd)), None)
+
+
+def _holders(fd: int) -> list[Holder]:
+    found = []
+    for line in os.pread(fd, 2 * _HOLDERS_BYTES, 0).splitlines():
+        with contextlib.suppress(ValueError, TypeError):
+            holder = Holder(**json.loads(line))
+            if _lives(holder):
+                found.append(holder)
+    return found
+
+
+def _lives(holder: Holder) -> bool:
+    """Tell whether a holder may still be there; of another machine it cannot be told."""
+    if holder.host != platform.node():
+        return True
+    try:
+        os.kill(holder.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -70,6 +70,19 @@ def test_the_latest_result_of_a_task_counts(journal):
     }
 
 
+def test_one_kind_or_some_results_are_read_without_the_others(journal):
+    journal.append("result", status="ok", task_key="old/order")
+    for key in ("a", "b", 'quoted"\\', "é"):
+        journal.append("result", task_key=key, status="ok")
+    journal.append("results", task_key="a")
+    journal.append("plan", task_key="a")
+    assert [line["kind"] for line in journal.read("plan", "results")] == ["results", "plan"]
+    assert set(journal.results(["a", "old/order", "absent"])) == {"a", "old/order"}
+    assert set(journal.results(['quoted"\\', "é"])) == {'quoted"\\', "é"}
+    assert journal.results([]) == {}
+    assert len(journal.results()) == 5
+
+
 def test_a_line_torn_anywhere_costs_that_line_only(journal):
     journal.append("first")
     journal.append("second", text="long enough")
@@ -310,6 +323,56 @@ def test_a_lock_excludes_threads_and_is_released_by_an_error(journal):
     with pytest.raises(KeyError), journal.lock("name"):
         raise KeyError
     with journal.lock("name", lambda who: pytest.fail(f"still held by {who}")):
+        pass
+
+
+SHARE = (
+    "import sys, time; from pathlib import Path; from kbench.journal import Journal\n"
+    "with Journal(Path(sys.argv[1])).lock('machine', shared=sys.argv[2] == 'shared'):\n"
+    "    print('held', flush=True); time.sleep(60)\n"
+)
+
+
+def test_a_shared_lock_keeps_out_only_who_wants_it_alone(journal):
+    def start(how):
+        command = [sys.executable, "-c", SHARE, str(journal.path), how]
+        holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert holder.stdout.readline() == "held\n"
+        return holder
+
+    sharing = [start("shared"), start("shared")]
+    never = []
+    with journal.lock("machine", never.append, shared=True):
+        pass
+    assert never == []
+    told = []
+
+    def alone(who):  # the first ends; the other still holds it, and is named then
+        told.append(who and who.pid)
+        if sharing[len(told) - 1].poll() is None:
+            sharing[len(told) - 1].kill()
+            sharing[len(told) - 1].communicate()
+
+    with journal.lock("machine", alone):
+        pass
+    assert told == [each.pid for each in sharing]
+    holder = start("alone")
+    told.clear()
+
+    def shared(who):
+        told.append(who.pid)
+        holder.kill()
+        holder.communicate()
+
+    with journal.lock("machine", shared, shared=True):
+        assert told == [holder.pid]
+
+
+def test_what_a_waiting_caller_raises_ends_the_wait(journal):
+    def give_up(who):
+        raise TimeoutError
+
+    with journal.lock("name"), pytest.raises(TimeoutError), journal.lock("name", give_up):
         pass
 
 
