@@ -23,7 +23,7 @@ from kbench.records import (
     Status,
     Suite,
 )
-from kbench.registry import Registry, module_of
+from kbench.registry import Registry, module_of, resolve
 from kbench.suite import cells, nested_record
 
 STOPPING = ("timeout", "memory", "crash")
@@ -47,6 +47,9 @@ class PlannedCell:
         Why the cell cannot be computed at all.
     lines : dict of int to mapping
         The journal's line of each split that is done.
+    equivalence : str
+        Equal for methods that are the same up to a rotation of the features
+        (see `kbench.FeatureMap`); empty where none is known.
     """
 
     cell: Cell
@@ -55,6 +58,7 @@ class PlannedCell:
     n_splits: int
     problem: tuple[Status, str] | None = None
     lines: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    equivalence: str = ""
 
     @property
     def stopped(self) -> bool:
@@ -157,6 +161,7 @@ class Planner:
                 known,
                 _n_splits(cell.protocol, suite.limits, known),
                 _refused(cell, known),
+                equivalence=self._equivalence(cell),
             )
             if one.problem is None:
                 one.lines = dict(_reusable(one, results, suite.limits, retry_failed))
@@ -189,6 +194,15 @@ class Planner:
                 self._code(tuple(modules)),
             ]
         )
+
+    def _equivalence(self, cell: Cell) -> str:
+        """Return what methods share that differ by a rotation of the features only."""
+        span = self._registry.get("feature map", cell.feature_map.name).span
+        learner = self._registry.get("learner", cell.learner.name)
+        if span is None or not learner.rotation_invariant:
+            return ""
+        spanned = resolve(span)(cell.feature_map.params)
+        return _hash([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
 
     def _nested_modules(self, values: Any) -> list[str]:
         found: list[str] = []
@@ -237,6 +251,8 @@ def _n_splits(protocol: Protocol, limits: Limits, dataset: Mapping[str, Any]) ->
     if protocol.splits == "official":
         own = int(dataset.get("n_splits", 1))
         return own if limits.n_splits is None else min(own, limits.n_splits)
+    if protocol.splits == "ordered":
+        return 1
     default = 10 if protocol.splits == "holdout" else protocol.n_folds
     return default if limits.n_splits is None else limits.n_splits
 

@@ -224,6 +224,12 @@ class FeatureMap:
         after the clock has stopped.
     depends : sequence of str, optional
         Further modules whose code decides the numbers.
+    span : callable or "module:name", optional
+        ``span(params) -> str``: what the features span, given the parameters
+        of a suite line; empty where there is nothing to tell. Two maps that
+        answer the same differ by a rotation of their features only, so that a
+        learner which is `rotation_invariant` makes one method of both: tests
+        over datasets count one of them.
     """
 
     name: str
@@ -234,6 +240,7 @@ class FeatureMap:
     requires: Literal["nonnegative", "unit_ball"] | None = None
     measures: Make | None = None
     depends: Sequence[str] = ()
+    span: Make | None = None
 
 
 @dataclass(frozen=True)
@@ -265,6 +272,9 @@ class Learner:
         test part after the clock has stopped.
     depends : sequence of str, optional
         Further modules whose code decides the numbers.
+    rotation_invariant : bool, default False
+        A rotation of the features changes no prediction: the learner sees
+        their inner products only.
     """
 
     name: str
@@ -275,6 +285,7 @@ class Learner:
     multiclass: str = ""
     measures: Make | None = None
     depends: Sequence[str] = ()
+    rotation_invariant: bool = False
 
 
 @dataclass(frozen=True)
@@ -378,14 +389,16 @@ class Protocol:
 
     Parameters
     ----------
-    splits : {"stratified", "holdout", "group_duplicates", "official"}
+    splits : {"stratified", "holdout", "ordered", "group_duplicates", "official"}
         Stratified K-fold (repeated beyond `n_folds` splits); repeated random
-        holdout; K-fold that keeps equal rows together; the dataset's own.
+        holdout; one holdout in the order of the rows, the first for training
+        and the last for testing; K-fold that keeps equal rows together; the
+        dataset's own.
     n_folds : int, default 5
         Folds of "stratified" and "group_duplicates".
     train_size, test_size : float or int, optional
-        Share (below 1.0) or number of rows of a holdout; `train_size` is all
-        the rest by default.
+        Share (below 1.0) or number of rows of a holdout, "ordered" or not;
+        `train_size` is all the rest by default.
     unlabelled_size : float or int, default 0
         Share or number of the *training* rows set aside as unlabelled.
     preprocess : sequence of {"minmax", "standard", "unit_ball", "none"}
@@ -405,7 +418,9 @@ class Protocol:
         Root of every seed.
     """
 
-    splits: Literal["stratified", "holdout", "group_duplicates", "official"] = "stratified"
+    splits: Literal["stratified", "holdout", "ordered", "group_duplicates", "official"] = (
+        "stratified"
+    )
     n_folds: int = 5
     train_size: float | int | None = None
     test_size: float | int = 0.3
@@ -469,6 +484,53 @@ class Published:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """What the tables, ranks and tests of a suite compare.
+
+    Parameters
+    ----------
+    name : str, default "accuracy"
+        A measure that evaluations report.
+    better : {"higher", "lower"}, default "higher"
+        Which values are better.
+
+    Examples
+    --------
+    >>> Measure("expected_error", "lower").gain(0.25)
+    -0.25
+    """
+
+    name: str = "accuracy"
+    better: Literal["higher", "lower"] = "higher"
+
+    @property
+    def sd(self) -> str:
+        """Name of the standard deviation of one split."""
+        return f"{self.name}_sd"
+
+    def gain(self, value: Any) -> Any:
+        """Return a value, or an array of them, so that higher is better."""
+        return value if self.better == "higher" else -value
+
+
+ACCURACY = Measure()
+
+MEASURES: Mapping[str, Measure] = {
+    each.name: each
+    for each in (
+        ACCURACY,
+        Measure("accuracy_unseen"),
+        Measure("balanced_accuracy"),
+        Measure("expected_error", "lower"),
+        Measure("log_loss", "lower"),
+        Measure("gram_error_frobenius", "lower"),
+        Measure("gram_error_spectral", "lower"),
+    )
+}
+"""Measures of kbench's own by which methods can be compared."""
+
+
+@dataclass(frozen=True)
 class Block:
     """One product of datasets, feature maps and learners under one protocol."""
 
@@ -480,12 +542,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Suite:
-    """A named set of blocks, with limits and published figures."""
+    """A named set of blocks, with limits, published figures and what is compared."""
 
     name: str
     blocks: tuple[Block, ...]
     limits: Limits = Limits()
     published: tuple[Published, ...] = ()
+    measure: Measure = ACCURACY
 
 
 @dataclass(frozen=True)

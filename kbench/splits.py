@@ -65,6 +65,15 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
         seed = derive_seed(protocol.seed, "holdout", dataset.checksum, index)
         train, test = _holdout(y, protocol, np.random.default_rng(seed), dataset.name)
         unlabelled = np.empty(0, dtype=np.intp)
+    elif protocol.splits == "ordered":
+        if index:
+            raise DatasetError(
+                f'splits = "ordered" is one split of {dataset.name}; split {index} was asked for'
+            )
+        seed = derive_seed(protocol.seed, "ordered", dataset.checksum)
+        n_train, n_test = _holdout_sizes(len(y), protocol, dataset.name)
+        train, test = np.arange(n_train), np.arange(len(y) - n_test, len(y))
+        unlabelled = np.empty(0, dtype=np.intp)
     else:
         repeat, fold = divmod(index, protocol.n_folds)
         seed = derive_seed(protocol.seed, protocol.splits, dataset.checksum, repeat)
@@ -186,11 +195,8 @@ def _count(size: float | int, n: int) -> int:
     return round(size * n) if isinstance(size, float) and size < 1 else int(size)
 
 
-def _holdout(
-    y: np.ndarray, protocol: Protocol, rng: np.random.Generator, name: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Stratified random holdout: both parts' class counts are as even as can be."""
-    n = len(y)
+def _holdout_sizes(n: int, protocol: Protocol, name: str) -> tuple[int, int]:
+    """Return the rows of the training and of the test part."""
     n_test = _count(protocol.test_size, n)
     n_train = n - n_test if protocol.train_size is None else _count(protocol.train_size, n)
     if n_test < 1 or n_train < 1 or n_test + n_train > n:
@@ -198,6 +204,15 @@ def _holdout(
             f"{name} has {n} rows; train_size {protocol.train_size} and test_size "
             f"{protocol.test_size} need {max(n_train, 1) + max(n_test, 1)}"
         )
+    return n_train, n_test
+
+
+def _holdout(
+    y: np.ndarray, protocol: Protocol, rng: np.random.Generator, name: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Stratified random holdout: both parts' class counts are as even as can be."""
+    n = len(y)
+    n_train, n_test = _holdout_sizes(n, protocol, name)
     # Spreading every class evenly over [0, 1) and cutting there gives each part
     # its share of every class; the jitter decides who gets the odd row.
     shuffled = rng.permutation(n)

@@ -198,6 +198,12 @@ def test_official_splits_are_as_many_as_the_data_have(planner, registry):
     assert "no splits of its own" in one.problem[1]
 
 
+def test_an_ordered_holdout_is_one_split(planner, registry):
+    text = TEXT + '[protocol]\nsplits = "ordered"\n'
+    (one,) = planned(planner, registry, text, limits=Limits(n_splits=7))
+    assert one.n_splits == 1
+
+
 def test_a_cell_without_data_is_planned_all_the_same(planner, registry):
     suite = read(TEXT, "s", registry)
     (one,) = planner.plan(suite, {}, {"iris": ("unavailable", "no network")}, {})

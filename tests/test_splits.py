@@ -91,6 +91,18 @@ def test_sizes_can_be_numbers_of_rows():
     assert (len(each.train), len(each.test), len(each.unlabelled)) == (4, 3, 2)
 
 
+def test_an_ordered_holdout_takes_the_first_rows_and_the_last_ones():
+    y = np.arange(10) % 2
+    each = split(data(y), Protocol(splits="ordered", train_size=6, test_size=3), 0)
+    assert (list(each.train), list(each.test)) == ([0, 1, 2, 3, 4, 5], [7, 8, 9])
+    each = split(data(y), Protocol(splits="ordered", test_size=3), 0)
+    assert list(each.train) == [0, 1, 2, 3, 4, 5, 6]
+    with pytest.raises(DatasetError, match='"ordered" is one split of d; split 1'):
+        split(data(y), Protocol(splits="ordered", test_size=3), 1)
+    with pytest.raises(DatasetError, match="has 10 rows"):
+        split(data(y), Protocol(splits="ordered", train_size=8, test_size=3), 0)
+
+
 @given(labels, st.integers(0, 4))
 def test_unlabelled_rows_come_out_of_the_training_part(y, index):
     labelled = split(data(y), Protocol(n_folds=5), index)

@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from kbench.records import Limits, Protocol
+from kbench.records import MEASURES, Limits, Measure, Protocol
 from kbench.registry import did_you_mean
 
 Share = Annotated[float, Field(gt=0, lt=1)] | Annotated[int, Field(ge=1)]
@@ -31,7 +31,9 @@ class _SearchedSteps(_Strict):
 
 
 class ProtocolTable(_Strict):
-    splits: Literal["stratified", "holdout", "group_duplicates", "official"] = "stratified"
+    splits: Literal["stratified", "holdout", "ordered", "group_duplicates", "official"] = (
+        "stratified"
+    )
     n_folds: Annotated[int, Field(ge=2)] = 5
     train_size: Share | None = None
     test_size: Share = 0.3
@@ -83,6 +85,11 @@ class PublishedTable(_Strict):
     source: str = ""
 
 
+class MeasureTable(_Strict):
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
+    better: Literal["higher", "lower"]
+
+
 class BlockTable(_Strict):
     datasets: Lines | None = None
     feature_maps: Lines | None = None
@@ -93,6 +100,7 @@ class BlockTable(_Strict):
 class SuiteFile(_Strict):
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     description: str = ""
+    measure: MeasureTable = MeasureTable(name="accuracy", better="higher")
     protocol: ProtocolTable = ProtocolTable()
     limits: LimitsTable = LimitsTable()
     published: list[PublishedTable] = []
@@ -100,6 +108,23 @@ class SuiteFile(_Strict):
     feature_maps: Lines | None = None
     learners: Lines | None = None
     block: list[BlockTable] = []
+
+    @field_validator("measure", mode="before")
+    @classmethod
+    def _known_measure(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        if value not in MEASURES:
+            raise ValueError(
+                f"there are {', '.join(MEASURES)}{did_you_mean(value, MEASURES)}; one that a "
+                'plugin reports is written { name = "...", better = "lower" }'
+            )
+        return {"name": value, "better": MEASURES[value].better}
+
+    @property
+    def compared(self) -> Measure:
+        """What tables compare, as a record."""
+        return Measure(self.measure.name, self.measure.better)
 
 
 def explained(error: ValidationError, raw: Mapping[str, Any]) -> Iterator[str]:
@@ -140,6 +165,7 @@ def _keys_at(loc: Sequence[str | int]) -> Iterable[str]:
         "published": PublishedTable,
         "block": BlockTable,
         "preprocess": _SearchedSteps,
+        "measure": MeasureTable,
     }
     return (models[names[-1]] if names else SuiteFile).model_fields
 
