@@ -153,6 +153,20 @@ def leave_children_and_hang(how):
     time.sleep(60)
 
 
+def leave_children_once(payload):
+    """Hang with children the first time; say so the second."""
+    mark = Path(payload["mark"])
+    if mark.exists():
+        return "the second time"
+    mark.touch()
+    return leave_children_and_hang(payload["how"])
+
+
+def kill_the_supervisor(_):
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(60)
+
+
 def fork_and_return(_):
     os.fork()
     return os.getpid()
@@ -545,23 +559,43 @@ def test_a_fork_of_the_client_leaves_the_tasks_alone(sandbox):
 
 
 @linux
-def test_a_killed_supervisor_is_replaced(sandbox):
+def test_a_killed_supervisor_costs_its_tasks_one_retry(sandbox, tmp_path):
     before = sandbox.run(f"{ME}:where", None).value["supervisor"]
     with ThreadPoolExecutor(2) as pool:
-        doomed = [
-            pool.submit(sandbox.run, f"{ME}:leave_children_and_hang", how)
+        calls = [
+            pool.submit(
+                sandbox.run, f"{ME}:leave_children_once", {"how": how, "mark": f"{tmp_path}/{how}"}
+            )
             for how in ("group", "daemon")
         ]
         # two tasks, two children each, and what the daemons have forked on the way
         assert wait_until(lambda: len(processes.descendants(before)) == 8, 10)
         left = processes.descendants(before)
         os.kill(before, signal.SIGKILL)
-        for outcome in doomed:
-            assert outcome.result().status == "crash"
-            assert "SIGKILL" in outcome.result().error
-    assert wait_until(lambda: all(map(gone, left)), 1)
+        assert [call.result().value for call in calls] == ["the second time"] * 2
+    assert all(map(gone, left))
     after = sandbox.run(f"{ME}:where", None).value["supervisor"]
     assert after != before
+
+
+@linux
+def test_a_task_that_kills_its_supervisor_crashes_and_those_beside_it_do_not(sandbox):
+    with ThreadPoolExecutor(3) as pool:
+        beside = [pool.submit(sandbox.run, f"{ME}:nap", 0.5) for _ in range(2)]
+        outcome = sandbox.run(f"{ME}:kill_the_supervisor", None)
+        assert outcome.status == "crash"
+        assert outcome.error.count("SIGKILL") == 2
+        assert "tried once more" in outcome.error
+        assert [call.result().value for call in beside] == ["rested"] * 2
+    assert sandbox.run(f"{ME}:echo", 1).value == 1
+
+
+def test_a_task_that_nobody_wants_any_longer_is_killed(sandbox, tmp_path):
+    outcome = sandbox.run(f"{ME}:nap", 60, wanted=lambda: False)
+    assert (outcome.status, "wanted" in outcome.error) == ("crash", True)
+    assert sandbox.run(f"{ME}:nap", 0.1, wanted=lambda: True).value == "rested"
+    supervisor_pid = sandbox.run(f"{ME}:where", None).value["supervisor"]
+    assert wait_until(lambda: not processes.children(supervisor_pid), 2)
 
 
 def test_an_interrupted_call_ends_its_task(sandbox, tmp_path):

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,6 +22,9 @@ MARK = "KBENCH_SANDBOX"
 
 PROBE_S = 30.0
 """Seconds that the import of one third-party module may take beforehand."""
+
+WANTED_S = 0.5
+"""Seconds between two questions whether a task is still wanted."""
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -100,6 +103,7 @@ class Sandbox:
         self._threads = threads
         self._lock = threading.Lock()
         self._supervisor: _Supervisor | None = None
+        self._alone: set[Sandbox] = set()
         self._closed = False
         self._owner = os.getpid()
 
@@ -117,8 +121,13 @@ class Sandbox:
         *,
         time_s: float | None = None,
         memory_mb: float | None = None,
+        wanted: Callable[[], bool] | None = None,
     ) -> Outcome:
         """Call a function in a fresh process and wait for its outcome.
+
+        A task whose supervisor dies under it is tried once more, with a
+        supervisor of its own: whatever killed the first one, if it was a task,
+        then meets no other task again.
 
         Parameters
         ----------
@@ -134,6 +143,9 @@ class Sandbox:
             Limit of resident memory beyond that at the start, with all
             descendants, in units of 2**20 bytes. A failure at 90 % of it or
             more has status "memory".
+        wanted : callable, optional
+            Asked every half second while the task runs; once it returns False
+            the task is killed, with status "crash".
 
         Returns
         -------
@@ -158,19 +170,55 @@ class Sandbox:
         limits = {"time_s": time_s, "memory_mb": memory_mb}
         request = wire.pack({"function": function, **limits}, json.dumps(payload).encode("ascii"))
 
+        try:
+            outcome, ended = self._ask(request, wanted)
+        except _NotStartedError as error:
+            outcome, ended = None, str(error)
+        if outcome is None and not self._closed:
+            outcome, again = self._ask_alone(request, wanted)
+            ended += f"\nit was tried once more: {again}"
+        if outcome is None and self._closed:
+            ended = "the sandbox was closed while the task ran"
+        return outcome or Outcome("crash", error=ended)
+
+    def _ask_alone(
+        self, request: bytes, wanted: Callable[[], bool] | None
+    ) -> tuple[Outcome | None, str]:
+        """Have a request answered by a supervisor that serves nothing else."""
+        alone = Sandbox(self._preload, self._threads)
+        with self._lock:
+            alone._closed = self._closed
+            self._alone.add(alone)
+        try:
+            return alone._ask(request, wanted)
+        except RuntimeError:
+            if not self._closed:
+                raise
+            return None, ""
+        finally:
+            with self._lock:
+                self._alone.discard(alone)
+            alone.close()
+
+    def _ask(self, request: bytes, wanted: Callable[[], bool] | None) -> tuple[Outcome | None, str]:
+        """Have one request answered; None, and why, where its supervisor has gone."""
         connection, supervisor = self._connect()
         with connection:
             try:
-                reply = _ask(connection, request)
+                reply = _ask(connection, request, wanted)
+            except _UnwantedError:
+                return Outcome("crash", error="nobody wanted the task any longer"), ""
             finally:
                 # Ends the task if we are interrupted, even where a forked copy
                 # of this process still holds the socket.
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
         if reply is None:
-            return self._lost(supervisor)
+            if not self._closed:
+                supervisor.check_started()
+            return None, f"the sandbox's supervisor ended while the task ran: {supervisor.close()}"
         header, body = reply
-        return Outcome(value=json.loads(body) if body else None, **header)
+        return Outcome(value=json.loads(body) if body else None, **header), ""
 
     def close(self) -> None:
         """End every process of this sandbox; calls in flight return "crash"."""
@@ -180,6 +228,9 @@ class Sandbox:
             self._closed = True
             if self._supervisor is not None:
                 self._supervisor.close()
+            alone = list(self._alone)
+        for each in alone:
+            each.close()
 
     def _warm(self) -> _Supervisor:
         if os.getpid() != self._owner:
@@ -206,14 +257,6 @@ class Sandbox:
                 except OSError:  # it died this moment: nothing was started
                     ours.close()
                     supervisor.check_started()
-
-    def _lost(self, supervisor: _Supervisor) -> Outcome:
-        """Explain a call whose supervisor has gone."""
-        if self._closed:
-            return Outcome("crash", error="the sandbox was closed while the task ran")
-        supervisor.check_started()
-        why = f"the sandbox's supervisor ended while the task ran: {supervisor.close()}"
-        return Outcome("crash", error=why)
 
 
 class _Supervisor:
@@ -269,7 +312,7 @@ class _Supervisor:
         """Raise if the process, which has ended, never got ready for a task."""
         end = self.close()
         if not self._ready:
-            raise RuntimeError(f"the sandbox's supervisor could not start: {end}")
+            raise _NotStartedError(f"the sandbox's supervisor could not start: {end}")
 
     def close(self) -> str:
         """End the process and all of its tasks; returns how it ended and what it said."""
@@ -297,13 +340,29 @@ class _Supervisor:
             return self._end
 
 
-def _ask(connection: socket.socket, request: bytes) -> tuple[dict[str, Any], bytes] | None:
+class _UnwantedError(Exception):
+    """The caller no longer wants the answer."""
+
+
+class _NotStartedError(RuntimeError):
+    """A supervisor ended before it was ready."""
+
+
+def _ask(
+    connection: socket.socket, request: bytes, wanted: Callable[[], bool] | None
+) -> tuple[dict[str, Any], bytes] | None:
     """Send a request and wait for the reply; None if the other side is gone."""
     buffer = bytearray()
     try:
         connection.sendall(request)
+        connection.settimeout(None if wanted is None else WANTED_S)
         while (reply := wire.unpack(buffer)) is None:
-            chunk = connection.recv(2**20)
+            try:
+                chunk = connection.recv(2**20)
+            except TimeoutError:
+                if wanted is not None and not wanted():
+                    raise _UnwantedError from None
+                continue
             if not chunk:
                 return None
             buffer += chunk
