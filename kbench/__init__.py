@@ -7,7 +7,13 @@ A plugin author imports everything from here::
     @hookimpl
     def kbench_feature_maps():
         return [FeatureMap("my-map", make="my_plugin._map:MyMap", grid={"gamma": [0.1, 1.0]})]
+
+`run_suite`, `load_results` and `evaluate` do from Python what the command line
+does; they are loaded on first use.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from kbench.errors import (
     DatasetError,
@@ -38,6 +44,9 @@ from kbench.records import (
     Task,
 )
 
+if TYPE_CHECKING:
+    from kbench.api import evaluate, load_results, run_suite
+
 __all__ = [
     "Block",
     "Cell",
@@ -62,6 +71,21 @@ __all__ = [
     "Suite",
     "SuiteError",
     "Task",
+    "evaluate",
     "hookimpl",
+    "load_results",
+    "run_suite",
 ]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("evaluate", "load_results", "run_suite"):
+        # by name: an import statement would make all of kbench part of every
+        # fingerprint, since plugins import this module
+        return getattr(import_module("kbench.api"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -110,7 +110,10 @@ def evaluate(payload: Mapping[str, Any]) -> dict[str, Any]:
 
     protocol = Protocol(**{k: from_json(v) for k, v in payload["protocol"].items()})
     dataset = DataCache(Path(payload["cache"])).load(payload["checksum"])
-    method = _method(from_json(payload["feature_map"]), from_json(payload["learner"]))
+    method = evaluation.Method(
+        **map_side(from_json(payload["feature_map"]), _registry()),
+        **learner_side(from_json(payload["learner"]), _registry()),
+    )
     with threadpool_limits(limits=protocol.threads):
         found = evaluation.evaluate(dataset, payload["split"], method, protocol)
     return {
@@ -135,43 +138,47 @@ def unpacked(text: str) -> np.ndarray:
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<i4")
 
 
-def _method(feature_map: Ref, learner: Ref) -> evaluation.Method:
-    map_record = _registry().get("feature map", feature_map.name)
-    learner_record = _registry().get("learner", learner.name)
-    return evaluation.Method(
-        feature_map=_component(
-            feature_map,
-            map_record,
-            supervised=map_record.supervised,
-            requires=map_record.requires,
+def map_side(ref: Ref, registry: Registry) -> dict[str, Any]:
+    """Return the fields of a `Method` that its feature map decides."""
+    record = registry.get("feature map", ref.name)
+    return {
+        "feature_map": _component(
+            ref, record, registry, supervised=record.supervised, requires=record.requires
         ),
-        learner=_component(learner, learner_record, path=learner_record.path),
-        kernel=resolve(map_record.kernel) if map_record.kernel else None,
-        map_measures=resolve(map_record.measures) if map_record.measures else None,
-        learner_measures=resolve(learner_record.measures) if learner_record.measures else None,
-    )
+        "kernel": resolve(record.kernel) if record.kernel else None,
+        "map_measures": resolve(record.measures) if record.measures else None,
+    }
 
 
-def _component(ref: Ref, record: Any, **options: Any) -> Component:
+def learner_side(ref: Ref, registry: Registry) -> dict[str, Any]:
+    """Return the fields of a `Method` that its learner decides."""
+    record = registry.get("learner", ref.name)
+    return {
+        "learner": _component(ref, record, registry, path=record.path),
+        "learner_measures": resolve(record.measures) if record.measures else None,
+    }
+
+
+def _component(ref: Ref, record: Any, registry: Registry, **options: Any) -> Component:
     space = {
-        name: tuple(_nested(value) for value in values)
+        name: tuple(_nested(value, registry) for value in values)
         for name, values in record.grid.items()
         if name not in ref.params
     }
     given = {}
     for name, value in ref.params.items():
         if isinstance(value, Search):
-            space[name] = tuple(_nested(each) for each in value.values)
+            space[name] = tuple(_nested(each, registry) for each in value.values)
         else:
-            given[name] = _nested(value)
+            given[name] = _nested(value, registry)
     return Component(resolve(record.make), given, space, **options)
 
 
-def _nested(value: Any) -> Any:
+def _nested(value: Any, registry: Registry) -> Any:
     if isinstance(value, tuple):
-        return tuple(_nested(each) for each in value)
+        return tuple(_nested(each, registry) for each in value)
     if not isinstance(value, Ref):
         return value
-    record = suite.nested_record(value.name, _registry())
-    params = {name: _nested(each) for name, each in value.params.items()}
+    record = suite.nested_record(value.name, registry)
+    params = {name: _nested(each, registry) for name, each in value.params.items()}
     return Nested(resolve(record.make), params, value.label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -81,14 +82,14 @@ def _content(
 ) -> Content:
     """Read a suite's runs and collect what there is to say of them."""
     from kbench import suite as suites
-    from kbench.cli.results import runs_of
     from kbench.errors import SuiteError
     from kbench.report.content import Content, name_of
+    from kbench.request import runs_of
     from kbench.results import by_dataset, of_run_in_full
 
     if machine == "all":
         raise SuiteError("--machine all: times of several machines are not compared; name one")
-    runs, name, uri = runs_of(suite, store, machine)
+    runs, name, uri = runs_of(suite, store, machine, partial(typer.echo, err=True))
     rows = by_dataset([of_run_in_full(run) for run in runs])
     methods = {
         name_of(method): method for method in ((r["feature_map"], r["learner"]) for r in rows)

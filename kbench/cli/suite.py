@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from kbench.records import Suite
-    from kbench.registry import Registry
     from kbench.runner import Report
 
 
@@ -91,33 +89,21 @@ def suite(
         return
     if name is None:
         raise SuiteError(f"which suite? There are: {', '.join(sorted(registry.all('suite')))}")
-    for option, value in (("--time-limit", time_limit), ("--memory-limit", memory_limit)):
-        if value is not None and not value > 0:
-            raise SuiteError(f"{option} must be positive; found {value:g}")
+    from kbench.request import chosen_suite, limited, notices, options_of
 
-    chosen = _chosen(name, registry, dataset or [], feature_map or [], learner or [])
-    chosen = _limited(chosen, splits, time_limit, memory_limit)
+    chosen = chosen_suite(name, registry, dataset or [], feature_map or [], learner or [])
+    chosen = limited(chosen, splits, time_limit, memory_limit)
 
-    from kbench.cli import show, watch
-    from kbench.machine import physical_cores
-    from kbench.runner import Options, Run
-    from kbench.tracking import default_uri, old_store_notice
+    from kbench import progress
+    from kbench.cli import show
+    from kbench.runner import Run
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
-    options = Options(
-        store=store or default_uri(),
-        jobs=jobs or physical_cores(),
-        fresh=fresh,
-        retry_failed=retry_failed,
-        offline=offline,
-    )
-    watcher = watch.choose(as_json=as_json, quiet=quiet, jobs=options.jobs)
-    if store is None and (notice := old_store_notice()):
-        watcher.notice(notice)
-    for plugin in registry.plugins:
-        if plugin.reason:
-            watcher.notice(f"plugin {plugin.name!r} is left out: {plugin.reason}")
+    options = options_of(store, jobs, fresh=fresh, retry_failed=retry_failed, offline=offline)
+    watcher = progress.choose(as_json=as_json, quiet=quiet, jobs=options.jobs)
+    for text in notices(registry, store):
+        watcher.notice(text)
     run = Run(chosen, registry, options, watcher)
     if dry_run:
         show.plan(run.plan(), as_json=as_json)
@@ -126,36 +112,6 @@ def suite(
         report = run.run()
     show.report(report, name=name, as_json=as_json)
     raise typer.Exit(_exit_code(report))
-
-
-def _chosen(
-    name: str,
-    registry: Registry,
-    datasets: list[str],
-    feature_maps: list[str],
-    learners: list[str],
-) -> Suite:
-    """Read the suite and apply the filters."""
-    from kbench import suite as suites
-
-    text, stem = suites.find(name, registry)
-    chosen = suites.read(text, stem, registry)
-    return suites.select(chosen, registry, datasets, feature_maps, learners)
-
-
-def _limited(
-    suite: Suite, splits: int | None, time_s: float | None, memory_mb: float | None
-) -> Suite:
-    from dataclasses import replace
-
-    limits = suite.limits
-    if splits is not None:
-        limits = replace(limits, n_splits=splits)
-    if time_s is not None:
-        limits = replace(limits, time_s=time_s)
-    if memory_mb is not None:
-        limits = replace(limits, memory_mb=memory_mb)
-    return replace(suite, limits=limits)
 
 
 def _exit_code(report: Report) -> int:

@@ -1,4 +1,4 @@
-"""Progress: a live display on a terminal, a plain log elsewhere, JSON lines for programs."""
+"""Progress: a live display in a terminal or notebook, a log elsewhere, JSON for programs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -39,7 +40,9 @@ def choose(as_json: bool, quiet: bool, jobs: int) -> Display:
     if quiet:
         return Quiet()
     console = Console(stderr=True)
-    return LiveTable(console, jobs) if console.is_terminal else Log()
+    # a notebook redraws only what is a widget
+    redraws = console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
+    return LiveTable(console, jobs) if redraws else Log()
 
 
 class Quiet(Display):
