@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 from enum import StrEnum
@@ -116,8 +117,10 @@ def _show_component(record: Any) -> None:
 
     make = getattr(record, "make", None) or record.load
     target = resolve(make)
-    doc = parse(inspect.getdoc(target) or "")
-    typer.echo(f"source: {target.__module__}.{target.__qualname__}")
+    # a partial's docstring would be that of functools; its signature has the preset values
+    source = target.func if isinstance(target, functools.partial) else target
+    doc = parse(inspect.getdoc(source) or "")
+    typer.echo(f"source: {source.__module__}.{source.__qualname__}")
     if doc.short_description:
         typer.echo("\n" + doc.short_description)
     meanings = {name: p for p in doc.params for name in p.arg_name.replace("*", "").split(", ")}

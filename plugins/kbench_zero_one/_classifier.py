@@ -318,7 +318,7 @@ class ZeroOneKernelClassifier(_BallClassifier):
 
     The algorithm of Shalev-Shwartz, Shamir and Sridharan (IJCAI 2011): among the
     predictors h(x) = <v, psi(x)> with ||v||^2 <= B it finds the one with the smallest
-    mean absolute error |h(x_i) - y_i|, y_i in {0, 1} (equations 8 and 9), psi being the
+    mean absolute error ``|h(x_i) - y_i|``, y_i in {0, 1} (equations 8 and 9), psi being the
     feature map of the kernel 1 / (1 - nu <x, x'>) (equation 6), and predicts 1 with
     probability h(x) clipped to [0, 1]. With B large enough the result is nearly as good
     as the best sigmoid of a halfspace (Theorem 2), and for any B as the best predictor
@@ -419,7 +419,7 @@ class ZeroOneHingeClassifier(_BallClassifier):
 
     Section 6 of Shalev-Shwartz, Shamir and Sridharan (IJCAI 2011) says that a support
     vector machine with their kernel can give similar guarantees. The reason is short.
-    Let f = 2h - 1, h the clipped probability of label 1 and s = 2y - 1; then
+    Let f = 2h - 1, h the clipped probability of label 1 and s = 2y - 1; then ::
 
         |clip(h) - y|  <=  max(0, 1 - s f) / 2  <=  |h - y|,
 

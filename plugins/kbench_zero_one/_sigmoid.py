@@ -114,7 +114,7 @@ class SigmoidHalfspace(ClassifierMixin, BaseEstimator):
     """A sigmoid of a halfspace, x -> 1 / (1 + exp(-4 L <w, x>)) with ||w|| <= 1.
 
     The class H_sig of Shalev-Shwartz, Shamir and Sridharan (IJCAI 2011), equation 4: what
-    their algorithm competes with. ``fit`` minimises the mean error |h(x_i) - y_i| over the
+    their algorithm competes with. ``fit`` minimises the mean error ``|h(x_i) - y_i|`` over the
     unit ball (equation 5), a non-convex problem, by descent from several starts: the best
     of them, not a certified minimum. With `weights` nothing is learned: for data of which
     the best halfspace w* is known, it gives the reference line h_sig(w*).
