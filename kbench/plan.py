@@ -6,13 +6,14 @@ Planning loads no data: the cache's manifest knows the checksums.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kbench.canonical import dumps, to_json
 from kbench.datacache import DataCache
 from kbench.fingerprint import Fingerprinter
+from kbench.journal import Journal
 from kbench.records import (
     WORST_FIRST,
     Cell,
@@ -93,6 +94,48 @@ def task_key(cell_key: str, split_index: int) -> str:
     return hashlib.sha256(f"{cell_key}/{split_index}".encode()).hexdigest()
 
 
+def recall(
+    planned: Iterable[PlannedCell],
+    journal: Journal,
+    limits: Limits | None = None,
+    retry_failed: bool = False,
+) -> None:
+    """Give cells the journal's lines that still hold.
+
+    Parameters
+    ----------
+    planned : iterable of PlannedCell
+    journal : Journal
+    limits : Limits, optional
+        Those of the run that is planned: what hit a lower limit is left out,
+        so that it is computed again.
+    retry_failed : bool, default False
+        Leave out what failed.
+    """
+    tasks = [
+        (task_key(each.key, index), each, index)
+        for each in planned
+        if each.problem is None
+        for index in range(each.n_splits)
+    ]
+    results = journal.results({key for key, _, _ in tasks})
+    for key, each, index in tasks:
+        line = results.get(key)
+        if line is None:
+            continue
+        if line["status"] == "ok" or not (retry_failed or _is_raised(line, limits)):
+            each.lines[index] = line
+
+
+def _is_raised(line: Mapping[str, Any], limits: Limits | None) -> bool:
+    """Tell whether the limit that a task hit is higher now."""
+    if limits is None:
+        return False
+    if line["status"] == "timeout":
+        return bool(limits.time_s > line["limits"]["time_s"])
+    return line["status"] == "memory" and bool(limits.memory_mb > line["limits"]["memory_mb"])
+
+
 def line_key(cell: Cell) -> str:
     """Return the key of a cell without data: of the lines of the suite file."""
     return _hash(["line", to_json(cell.dataset), *_method_of(cell)])
@@ -128,10 +171,8 @@ class Planner:
         suite: Suite,
         datasets: Mapping[str, Mapping[str, Any]],
         problems: Mapping[str, tuple[Status, str]],
-        results: Mapping[str, Mapping[str, Any]],
-        retry_failed: bool = False,
     ) -> list[PlannedCell]:
-        """Plan all cells of a suite.
+        """Plan all cells of a suite; what is known of them is for `recall` to tell.
 
         Parameters
         ----------
@@ -141,10 +182,6 @@ class Planner:
         problems : mapping of str to (status, reason)
             Why a dataset cannot be had, by label. A dataset in neither is
             still to be fetched.
-        results : mapping
-            The journal's result lines by task key; empty to start anew.
-        retry_failed : bool, default False
-            Leave out what failed, so that it is computed again.
         """
         planned = []
         for cell in cells(suite, self._registry):
@@ -155,17 +192,16 @@ class Planner:
                 planned.append(PlannedCell(cell, line_key(cell), {}, n_splits, problem))
                 continue
             known = datasets[label]
-            one = PlannedCell(
-                cell,
-                self.cell_key(cell, known["checksum"]),
-                known,
-                _n_splits(cell.protocol, suite.limits, known),
-                _refused(cell, known),
-                equivalence=self._equivalence(cell),
+            planned.append(
+                PlannedCell(
+                    cell,
+                    self.cell_key(cell, known["checksum"]),
+                    known,
+                    _n_splits(cell.protocol, suite.limits, known),
+                    _refused(cell, known),
+                    equivalence=self._equivalence(cell),
+                )
             )
-            if one.problem is None:
-                one.lines = dict(_reusable(one, results, suite.limits, retry_failed))
-            planned.append(one)
         return planned
 
     def cell_key(self, cell: Cell, checksum: str) -> str:
@@ -270,25 +306,6 @@ def _refused(cell: Cell, dataset: Mapping[str, Any]) -> tuple[Status, str] | Non
     if cell.protocol.splits == "official" and not dataset["n_splits"]:
         return "error", f'{cell.dataset.label} has no splits of its own (splits = "official")'
     return None
-
-
-def _reusable(
-    planned: PlannedCell,
-    results: Mapping[str, Mapping[str, Any]],
-    limits: Limits,
-    retry_failed: bool,
-) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the splits whose journal line still holds."""
-    for index in range(planned.n_splits):
-        line = results.get(task_key(planned.key, index))
-        if line is None or (line["status"] != "ok" and retry_failed):
-            continue
-        raised = {
-            "timeout": limits.time_s > line["limits"]["time_s"],
-            "memory": limits.memory_mb > line["limits"]["memory_mb"],
-        }
-        if not raised.get(line["status"], False):
-            yield index, line
 
 
 def with_expanded(suite: Suite, expanded: Mapping[str, Sequence[Ref]]) -> Suite:

@@ -16,7 +16,7 @@ from kbench.delivery import Delivered, Delivery, is_finished
 from kbench.errors import SuiteError
 from kbench.fetching import Fetching, is_offline
 from kbench.journal import Holder, Journal
-from kbench.plan import STOPPING, PlannedCell, Planner, task_key, with_expanded
+from kbench.plan import STOPPING, PlannedCell, Planner, recall, task_key, with_expanded
 from kbench.records import Ref, Status, Suite
 from kbench.registry import Registry, module_of
 from kbench.sandbox import Outcome, Sandbox
@@ -285,17 +285,16 @@ class Run:
         self._checked = True
 
     def _plan(self, data: _Data) -> list[PlannedCell]:
-        results = {} if self._options.fresh else self._journal.results()
-        return self._planner.plan(
-            self._suite, data.known, data.problems, results, self._options.retry_failed
-        )
+        planned = self._planner.plan(self._suite, data.known, data.problems)
+        if not self._options.fresh:
+            recall(planned, self._journal, self._suite.limits, self._options.retry_failed)
+        return planned
 
     def _note_problems(self, cells: list[PlannedCell]) -> None:
         """Journal cells that cannot be computed: the time of the first sight is their run's."""
         seen = {
             (line["cell_key"], line["reason"]): line["at_ms"]
-            for line in self._journal.read()
-            if line["kind"] == "problem"
+            for line in self._journal.read("problem")
         }
         for each in cells:
             if each.problem is None:
@@ -320,8 +319,7 @@ class Run:
                 delivery.offer(each)
         tasks = self._tasks(cells)
         for (planned, index), line in engine.run(tasks, self._work, self._options.jobs):
-            self._keep(planned, index, line)
-            self._watch.finished(planned, line)
+            self._watch.finished(planned, self._keep(planned, index, line))
             if is_finished(planned):
                 delivery.offer(planned)
 
@@ -369,15 +367,16 @@ class Run:
             "calibration_s": self._calibration_s,
         }
 
-    def _keep(self, planned: PlannedCell, index: int, line: dict[str, Any]) -> None:
+    def _keep(self, planned: PlannedCell, index: int, line: dict[str, Any]) -> dict[str, Any]:
         """Write a task's line, before anything else is done with it."""
         key = task_key(planned.key, index)
+        line = {"task_key": key, "cell_key": planned.key, "split": index, **line}
         predictions = line.pop("predictions", None)
         if predictions is not None:
             self._journal.save_blob(key, "predictions", predictions.encode("ascii"))
-        line |= {"task_key": key, "cell_key": planned.key, "split": index}
         self._journal.append("result", **line)
         planned.lines[index] = line
+        return line
 
     def _tell_waiting(self, holder: Holder | None) -> None:
         who = f"{holder.command} (process {holder.pid} on {holder.host})" if holder else "another"

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from kbench import Limits, Protocol, Ref
-from kbench.plan import PlannedCell, Planner, line_key, task_key
+from kbench.plan import PlannedCell, Planner, line_key, recall, task_key
 from kbench.suite import cells, read
 
 IRIS = {
@@ -27,6 +27,16 @@ class NoCache:
         return None
 
 
+class Known:
+    """A journal with these results."""
+
+    def __init__(self, results):
+        self._results = results
+
+    def results(self, keys):
+        return {key: line for key, line in self._results.items() if key in keys}
+
+
 @pytest.fixture
 def planner(registry):
     return Planner(registry, NoCache())
@@ -36,7 +46,9 @@ def planned(planner, registry, text=TEXT, known=IRIS, results=None, limits=None,
     suite = read(text, "s", registry)
     if limits:
         suite = dataclasses.replace(suite, limits=limits)
-    return planner.plan(suite, {"iris": known}, {}, results or {}, **options)
+    cells = planner.plan(suite, {"iris": known}, {})
+    recall(cells, Known(results or {}), suite.limits, **options)
+    return cells
 
 
 def line(key, index, status="ok", time_s=300.0, memory_mb=4096.0):
@@ -206,7 +218,7 @@ def test_an_ordered_holdout_is_one_split(planner, registry):
 
 def test_a_cell_without_data_is_planned_all_the_same(planner, registry):
     suite = read(TEXT, "s", registry)
-    (one,) = planner.plan(suite, {}, {"iris": ("unavailable", "no network")}, {})
+    (one,) = planner.plan(suite, {}, {"iris": ("unavailable", "no network")})
     assert (one.status, one.missing, one.n_splits) == ("unavailable", [], 5)
     assert one.key == line_key(one.cell)
 
