@@ -1,0 +1,85 @@
+import json
+
+import pytest
+
+from kbench.search_curve import search_curves
+
+LABELS = {"dataset": "iris", "feature_map": "rff", "learner": "linear-svm"}
+
+
+def candidate(C, accuracies, **more):
+    return {"preprocess": "minmax", "learner.C": C, "accuracies": accuracies, **more}
+
+
+def run(*splits):
+    return {**LABELS, "search": {str(i): list(split) for i, split in enumerate(splits)}}
+
+
+def test_a_point_has_the_mean_and_standard_error_of_all_inner_folds():
+    first = [candidate(1.0, [0.5, 0.7]), candidate(4.0, [0.8, 0.9])]
+    other = [candidate(1.0, [0.6, 0.6]), candidate(4.0, [0.7, 0.8])]
+    low, high = search_curves([run(first, other)])
+    assert low == {
+        **LABELS,
+        "parameter": "learner.C",
+        "value": 1.0,
+        "mean": pytest.approx(0.6),
+        "standard_error": pytest.approx(0.0816496580927726 / 2),
+        "n": 4,
+        "at_edge": False,
+    }
+    assert (high["value"], high["mean"]) == (4.0, pytest.approx(0.8))
+
+
+def test_of_the_other_parameters_each_split_takes_the_best():
+    one = [
+        candidate(C, [accuracy], **{"feature_map.gamma": gamma})
+        for C, gamma, accuracy in ((1, 1, 0.5), (1, 2, 0.7), (2, 1, 0.6), (2, 2, 0.4))
+    ]
+    rows = search_curves([run(one)])
+    assert [(row["parameter"], row["value"], row["mean"]) for row in rows] == [
+        ("learner.C", 1.0, 0.7),
+        ("learner.C", 2.0, 0.6),
+        ("feature_map.gamma", 1.0, 0.6),
+        ("feature_map.gamma", 2.0, 0.7),
+    ]
+    assert {row["standard_error"] for row in rows} == {None}
+
+
+@pytest.mark.parametrize(
+    ("means", "edges"),
+    [
+        ((0.9, 0.5, 0.4), [True, False, False]),
+        ((0.4, 0.9, 0.5), [False, False, False]),
+        ((0.4, 0.5, 0.9), [False, False, True]),
+    ],
+)
+def test_the_best_value_at_an_end_of_its_grid_is_flagged(means, edges):
+    kept = [candidate(C, [mean]) for C, mean in zip((1, 2, 3), means, strict=True)]
+    assert [row["at_edge"] for row in search_curves([run(kept)])] == edges
+
+
+def test_what_failed_or_did_not_see_all_rows_is_in_no_point():
+    kept = [
+        candidate(1, [0.6, 0.6]),
+        candidate(2, [0.9], error="ValueError: no"),
+        candidate(3, [0.9, 0.9], share=1 / 3),
+        candidate(4, []),
+        candidate(5, [0.7, 0.7], converged=False),
+    ]
+    assert [row["value"] for row in search_curves([run(kept)])] == [1.0, 5.0]
+
+
+def test_only_numbers_that_were_searched_have_curves():
+    kernels = [
+        {"preprocess": step, "learner.kernel": kernel, "learner.C": 1.0, "accuracies": [0.5]}
+        for step in ("minmax", "none")
+        for kernel in ("gaussian", "laplacian")
+    ]
+    assert search_curves([run(kernels)]) == []
+    assert search_curves([run([]), run()]) == []
+
+
+def test_the_text_of_the_artifact_is_read_as_it_is():
+    kept = run([candidate(1, [0.5]), candidate(2, [0.6])])
+    assert search_curves([{**kept, "search": json.dumps(kept["search"])}]) == search_curves([kept])
