@@ -9,7 +9,7 @@ def registry():
     return build(installed())
 
 
-@pytest.mark.parametrize("name", ["nbcs-large", "nbcs-medium"])
+@pytest.mark.parametrize("name", ["nbcs-large", "nbcs-medium", "map-curves"])
 def test_the_suite_is_read_and_planned(name, registry):
     text, stem = find(name, registry)
     suite = read(text, stem, registry)
@@ -37,3 +37,23 @@ def test_table_1_is_complete_and_names_its_schemes(registry):
         for learner in block.learners:
             if several and learner.name == "linear-svm":
                 assert "one-against-" in learner.label
+
+
+def test_curves_have_every_size_and_most_sets_chose_no_default(registry):
+    from kbench_openml._source import DEVELOPMENT
+
+    suite = read(*find("map-curves", registry), registry)
+    sizes, data_ids = set(), set()
+    for block in suite.blocks:
+        assert block.protocol.splits == "holdout"
+        data_ids |= {each.params["data_id"] for each in block.datasets}
+        for each in block.feature_maps:
+            sizes |= {
+                (each.name, size) for name, size in each.params.items() if name.startswith("n_")
+            }
+    assert {("simplicial-mesh", n) for n in (1, 4, 12, 32)} <= sizes
+    assert {("nbcs", n) for n in (1, 4, 16)} <= sizes
+    for name in ("nystroem", "orthogonal-rff"):
+        assert {(name, n) for n in (100, 300, 1000)} <= sizes
+    assert len(data_ids - DEVELOPMENT) >= 9
+    assert data_ids & DEVELOPMENT == {6, 36}

@@ -48,6 +48,13 @@ def kbench_learners():
             measures="kbench_learners._linear_svm:margin_error",
         ),
         Learner(
+            "liblinear",
+            make="kbench_learners._references:liblinear",
+            multiclass="ovr",
+            grid={"C": [0.1, 1.0, 10.0]},
+            measures="kbench_learners._linear_svm:margin_error",
+        ),
+        Learner(
             "ridge",
             make="kbench_learners._ridge:PathRidgeClassifier",
             grid={"alpha": [1e-3, 1e-1, 1.0, 10.0]},
