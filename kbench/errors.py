@@ -7,6 +7,7 @@
     ├── DatasetError         data cannot be had, or are not what they claim to be
     │   └── SourceUnreachable   the server behind a source does not answer
     ├── PluginError          a plugin breaks the contract of its hook
+    ├── ClusterError         a Dask cluster cannot be reached, or would not compute the same
     └── StoreError           the MLflow store cannot be opened, read or written
 """
 
@@ -39,6 +40,10 @@ class SourceUnreachable(DatasetError):
 
 class PluginError(KbenchError):
     """A plugin breaks the contract of its hook."""
+
+
+class ClusterError(KbenchError):
+    """A Dask cluster cannot be reached, or its workers would not compute the same."""
 
 
 class StoreError(KbenchError):

@@ -46,15 +46,20 @@ class Fingerprinter:
 
     def __call__(self, modules: Iterable[str]) -> str:
         """Return the hash of all code that the modules reach (hex)."""
-        parts, foreign = set(), set(NUMERIC)
+        lines = sorted(f"{name} {value}" for name, value in self.parts(modules).items())
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    def parts(self, modules: Iterable[str]) -> dict[str, str]:
+        """Return what is hashed: digests of files by module, versions by distribution."""
+        parts, foreign = {}, set(NUMERIC)
         for module in self._closure(modules):
             if self._is_own(module):
-                parts.add(f"{module} {self._digest(module)}")
+                parts[module] = self._digest(module)
             else:
                 foreign.update(self._distributions.get(module.partition(".")[0], ()))
-        parts |= {f"{name} {_version(name)}" for name in foreign}
-        parts.add(f"python {sys.version_info.major}.{sys.version_info.minor}")
-        return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()
+        parts |= {name: _version(name) for name in foreign}
+        parts["python"] = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return parts
 
     def reached(self, modules: Iterable[str]) -> list[str]:
         """List the modules whose files are hashed, for explanations and tests."""

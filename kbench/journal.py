@@ -30,17 +30,24 @@ _POLL_S = 0.1
 _HOLDERS_BYTES = 2**15
 
 
-def state_folder() -> Path:
-    """Folder of what kbench remembers on this machine for this user.
+def state_folder(place: str = "") -> Path:
+    """Folder of what kbench remembers of one place for this user.
 
-    ``$KBENCH_STATE_DIR/<machine id>``, or ``$XDG_STATE_HOME/kbench/<machine
-    id>``, or ``~/.local/state/kbench/<machine id>``: a home folder may be
-    shared by machines, times may not.
+    ``$KBENCH_STATE_DIR/<place>``, or ``$XDG_STATE_HOME/kbench/<place>``, or
+    ``~/.local/state/kbench/<place>``: a home folder may be shared by machines,
+    times may not.
+
+    Parameters
+    ----------
+    place : str, optional
+        Where things were computed: this machine by default, or its
+        `kbench.machine.cluster_id`.
     """
+    place = place or machine_id()
     if own := os.environ.get("KBENCH_STATE_DIR"):
-        return Path(own) / machine_id()
+        return Path(own) / place
     base = os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local/state") / "kbench" / machine_id()
+    return (Path(base) if base else Path.home() / ".local/state") / "kbench" / place
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,18 @@ def machine_id() -> str:
     return hashlib.sha256(known.encode()).hexdigest()[:12]
 
 
+def cluster_id() -> str:
+    """Identify what this machine has clusters compute, whichever workers they have.
+
+    Returns
+    -------
+    str
+        ``cluster-`` and the `machine_id`: workers come and go, and what they
+        measured must not be taken for times of this machine.
+    """
+    return f"cluster-{machine_id()}"
+
+
 @cache
 def cpu_model() -> str:
     """Name of the CPU as it gives it itself, such as ``"AMD EPYC 9354"``."""

@@ -154,8 +154,19 @@ class Planner:
         self._registry = registry
         self._cache = data_cache
         packages = {plugin.module.partition(".")[0] for plugin in registry.plugins}
-        self._fingerprint = Fingerprinter({"kbench", *packages} - {""})
+        self._packages = tuple(sorted({"kbench", *packages} - {""}))
+        self._fingerprint = Fingerprinter(self._packages)
         self._codes: dict[tuple[str, ...], str] = {}
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Packages whose files are hashed: kbench's and the plugins'."""
+        return self._packages
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Modules of all components that were planned so far."""
+        return tuple(sorted({module for modules in self._codes for module in modules}))
 
     def source_code(self, dataset: Ref) -> str:
         """Return the fingerprint of the code that makes a dataset."""
@@ -227,6 +238,7 @@ class Planner:
                 _space(cell.feature_map, map_record),
                 _space(cell.learner, learner_record),
                 [map_record.supervised, map_record.requires, learner_record.path],
+                dict(learner_record.simpler),
                 self._code(tuple(modules)),
             ]
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -13,9 +14,9 @@ from kbench import engine, machine
 from kbench.canonical import to_json
 from kbench.datacache import DataCache
 from kbench.delivery import Delivered, Delivery, is_finished
-from kbench.errors import SuiteError
-from kbench.fetching import Fetching, is_offline
-from kbench.journal import Holder, Journal
+from kbench.errors import ClusterError, SuiteError
+from kbench.fetching import LOAD_TIME_S, Fetching, is_offline
+from kbench.journal import Holder, Journal, state_folder
 from kbench.plan import STOPPING, PlannedCell, Planner, recall, task_key, with_expanded
 from kbench.records import Ref, Status, Suite
 from kbench.registry import Registry, module_of
@@ -23,8 +24,9 @@ from kbench.sandbox import Outcome, Sandbox
 from kbench.suite import indistinct_cells
 
 CHECK_TIME_S = 120.0
-CPU_CLOCK_S = 0.05
-"""Wall clock from which a share of CPU time can be told."""
+
+_Split = tuple[PlannedCell, int]
+"""A task: a planned cell and the number of its split."""
 
 
 @dataclass(frozen=True)
@@ -35,21 +37,29 @@ class Options:
     ----------
     store : str
         URI of the MLflow store.
-    jobs : int, default 1
-        Tasks at a time.
+    jobs : int or None, default 1
+        Tasks at a time; None for as many as there are: physical cores here,
+        threads of a cluster's workers.
+    scheduler : str, default ""
+        Address of the scheduler of a Dask cluster that computes the tasks;
+        this machine does where it is empty.
     fresh : bool, default False
         Compute everything again.
     retry_failed : bool, default False
         Compute again what failed.
     offline : bool, default False
         Ask no server.
+    total_s : float, default inf
+        Wall clock of the whole run: no task begins that would not end by then.
     """
 
     store: str
-    jobs: int = 1
+    jobs: int | None = 1
+    scheduler: str = ""
     fresh: bool = False
     retry_failed: bool = False
     offline: bool = False
+    total_s: float = math.inf
 
 
 class Watcher:
@@ -137,10 +147,10 @@ class Run:
     ) -> None:
         self._suite, self._registry, self._options = suite, registry, options
         self._watch = watcher or Watcher()
-        self._journal = journal or Journal()
+        self._place = machine.cluster_id() if options.scheduler else machine.machine_id()
+        self._journal = journal or Journal(state_folder(self._place) / "journal.jsonl")
         self._cache = data_cache or DataCache()
         self._planner = Planner(registry, self._cache)
-        self._machine = machine.machine_id()
         records = [
             *(
                 registry.get("feature map", ref.name)
@@ -150,16 +160,17 @@ class Run:
             *(registry.get("learner", ref.name) for b in suite.blocks for ref in b.learners),
         ]
         modules = {module_of(record.make) for record in records}
-        self._sandbox = Sandbox(preload=("kbench.task:warm", *sorted(modules)))
+        self._preload = ("kbench.task:warm", *sorted(modules))
+        self._sandbox = Sandbox(preload=self._preload)
+        self._offline = options.offline or is_offline()
         self._fetching = Fetching(
-            registry,
-            self._planner,
-            self._cache,
-            self._sandbox,
-            offline=options.offline or is_offline(),
+            registry, self._planner, self._cache, self._sandbox, offline=self._offline
         )
         self._checked = False
-        self._calibration_s = 0.0
+        self._until = math.inf
+        self._jobs = options.jobs or machine.physical_cores()
+        self._cluster: engine.Cluster | None = None
+        self._host: engine.Host | None = None
         self._stopped: set[str] = set()
 
     def plan(self) -> Report:
@@ -178,16 +189,26 @@ class Run:
         ------
         SuiteError
             A parameter of a component does not exist; nothing has run.
+        ClusterError
+            The cluster cannot be used, and nothing has run; or it is gone, and
+            what it computed is kept and delivered.
         """
         start = time.perf_counter()
+        self._until = time.monotonic() + self._options.total_s
         name = f"{self._suite.name} in {self._options.store}"
         with ExitStack() as stack:
+            if self._options.scheduler:
+                self._cluster = engine.Cluster(
+                    self._options.scheduler, self._options.jobs, self._watch.notice
+                )
+                stack.callback(self._cluster.close)
             stack.enter_context(self._journal.lock(name, self._tell_waiting))
             stack.callback(self._sandbox.close)
             cells: list[PlannedCell] = []
             data = _Data()
             interrupted = False
-            delivery = Delivery(self._options.store, self._suite.name, self._journal, self._machine)
+            lost: ClusterError | None = None
+            delivery = Delivery(self._options.store, self._suite.name, self._journal, self._place)
             try:
                 self._expand()
                 data = self._look_up()
@@ -200,20 +221,26 @@ class Run:
                 n_tasks = sum(len(each.missing) for each in cells)
                 if n_tasks:
                     self._check_parameters()
+                    self._get_ready()
                     delivery.start()
                 self._note_problems(cells)
-                if n_tasks:
-                    self._calibration_s = machine.calibrate()
                 self._watch.planned(cells, n_tasks)
-                if n_tasks:
-                    self._compute(cells, delivery)
+                try:
+                    if n_tasks:
+                        self._compute(cells, delivery)
+                except ClusterError as error:
+                    lost = error
             except KeyboardInterrupt:
                 interrupted = True
                 self._sandbox.close()
+                if self._cluster is not None:
+                    self._cluster.close()
                 # interrupted before the plan was made: what is known is shown all the same
                 cells = cells or self._plan(data)
             self._watch.delivering()
             delivered = delivery.finish(cells)
+            if lost is not None:
+                raise lost
         return Report(self._suite, cells, delivered, time.perf_counter() - start, interrupted)
 
     # -- data
@@ -264,6 +291,17 @@ class Run:
         """
         if self._checked:
             return
+        outcome = self._sandbox.run(
+            "kbench.task:check", {"components": self._components()}, time_s=CHECK_TIME_S
+        )
+        if outcome.status != "ok":
+            raise SuiteError(f"the components cannot be checked: {outcome.error}")
+        if outcome.value:
+            raise SuiteError(*dict.fromkeys(outcome.value))
+        self._checked = True
+
+    def _components(self) -> dict[str, list[Any]]:
+        """Return every component with its place in the suite, by kind, as JSON."""
         places: dict[str, list[Any]] = {"dataset": [], "feature map": [], "learner": []}
         for number, block in enumerate(self._suite.blocks):
             at = f"block[{number}]." if len(self._suite.blocks) > 1 else ""
@@ -275,14 +313,7 @@ class Run:
                 places[kind] += [
                     (f"{at}{key}[{i}]", to_json(ref)) for i, ref in enumerate(getattr(block, key))
                 ]
-        outcome = self._sandbox.run(
-            "kbench.task:check", {"components": places}, time_s=CHECK_TIME_S
-        )
-        if outcome.status != "ok":
-            raise SuiteError(f"the components cannot be checked: {outcome.error}")
-        if outcome.value:
-            raise SuiteError(*dict.fromkeys(outcome.value))
-        self._checked = True
+        return places
 
     def _plan(self, data: _Data) -> list[PlannedCell]:
         planned = self._planner.plan(self._suite, data.known, data.problems)
@@ -313,33 +344,60 @@ class Run:
 
     # -- tasks
 
+    def _get_ready(self) -> None:
+        """Take the measure of the machine, or of the cluster's, before the first task."""
+        if self._cluster is None:
+            self._host = engine.Host.here()
+            return
+        self._cluster.admit(
+            self._planner.packages, self._planner.modules, self._preload, self._components()
+        )
+
     def _compute(self, cells: list[PlannedCell], delivery: Delivery) -> None:
         for each in cells:
             if is_finished(each):
                 delivery.offer(each)
-        tasks = self._tasks(cells)
-        for (planned, index), line in engine.run(tasks, self._work, self._options.jobs):
-            self._watch.finished(planned, self._keep(planned, index, line))
+        for (planned, index), answer in self._answers(self._tasks(cells)):
+            if answer.outcome.status in STOPPING:
+                self._stopped.add(planned.key)
+            self._watch.finished(planned, self._keep(planned, index, self._line(answer)))
             if is_finished(planned):
                 delivery.offer(planned)
 
     def _tasks(self, cells: list[PlannedCell]) -> Iterator[tuple[PlannedCell, int]]:
         for planned in cells:
             for index in list(planned.missing):
-                if planned.key not in self._stopped:
+                if planned.key not in self._stopped and self._has_time_for(planned):
                     yield planned, index
 
-    def _work(self, task: tuple[PlannedCell, int], slot: int) -> dict[str, Any]:
-        """Compute one task and return its line of the journal."""
+    def _has_time_for(self, planned: PlannedCell) -> bool:
+        """Tell whether another split may begin: as long as the longest so far takes."""
+        longest = max((line["seconds"] for line in planned.lines.values()), default=0.0)
+        return time.monotonic() + longest < self._until
+
+    def _answers(self, tasks: Iterator[_Split]) -> Iterator[tuple[_Split, engine.Answer]]:
+        if self._cluster is None:
+            return engine.run(tasks, self._work, self._jobs)
+        return self._cluster.run(tasks, self._request, self._tell_started)
+
+    def _work(self, task: _Split, slot: int) -> engine.Answer:
+        """Compute one task on this machine."""
+        self._tell_started(task, slot)
+        assert self._host is not None
+        answer = engine.measure(
+            self._request(task), self._sandbox, self._cache.root, self._host, self._jobs
+        )
+        if answer.outcome.status in STOPPING:
+            # noted here, before this slot takes its next task
+            self._stopped.add(task[0].key)
+        return answer
+
+    def _request(self, task: _Split) -> engine.Request:
         planned, index = task
         cell, limits = planned.cell, self._suite.limits
-        self._watch.started(planned, index, slot)
-        before, started_ms = machine.snapshot(), _now_ms()
-        outcome = self._sandbox.run(
-            "kbench.task:evaluate",
-            {
-                "checksum": planned.dataset["checksum"],
-                "cache": str(self._cache.root),
+        return engine.Request(
+            checksum=planned.dataset["checksum"],
+            arguments={
                 "feature_map": to_json(cell.feature_map),
                 "learner": to_json(cell.learner),
                 "protocol": to_json(cell.protocol),
@@ -347,24 +405,33 @@ class Run:
             },
             time_s=limits.time_s,
             memory_mb=limits.memory_mb,
+            dataset=to_json(cell.dataset),
+            source_code=self._planner.source_code(cell.dataset),
+            offline=self._offline,
+            load_time_s=LOAD_TIME_S,
         )
-        if outcome.status in STOPPING:
-            # noted here, before this slot takes its next task
-            self._stopped.add(planned.key)
-        after = machine.snapshot()
-        doubts = machine.contention(before, after, self._options.jobs, _waited(outcome)).reasons
+
+    def _tell_started(self, task: _Split, slot: int) -> None:
+        self._watch.started(*task, slot)
+
+    def _line(self, answer: engine.Answer) -> dict[str, Any]:
+        """Return the line of the journal that tells of an answer."""
+        outcome, host, limits = answer.outcome, answer.host, self._suite.limits
         return {
             "status": outcome.status,
-            **_found(outcome, doubts),
+            **_found(outcome, answer.doubts),
             "error": outcome.error,
             "printed": outcome.printed,
-            "started_ms": started_ms,
-            "ended_ms": _now_ms(),
+            "started_ms": answer.started_ms,
+            "ended_ms": answer.ended_ms,
             "seconds": outcome.seconds,
             "limits": {"time_s": limits.time_s, "memory_mb": limits.memory_mb},
             "jobs": self._options.jobs,
             "version": kbench.__version__,
-            "calibration_s": self._calibration_s,
+            "machine": host.machine,
+            "host": host.name,
+            "cpu": host.cpu,
+            "calibration_s": host.calibration_s,
         }
 
     def _keep(self, planned: PlannedCell, index: int, line: dict[str, Any]) -> dict[str, Any]:
@@ -381,18 +448,6 @@ class Run:
     def _tell_waiting(self, holder: Holder | None) -> None:
         who = f"{holder.command} (process {holder.pid} on {holder.host})" if holder else "another"
         self._watch.notice(f"waiting for {who}, which runs this suite with this store")
-
-
-def _waited(outcome: Outcome) -> float | None:
-    """Return the share of its timed steps that a task spent off the CPU."""
-    if outcome.status != "ok":
-        return None
-    measures = outcome.value["measures"]
-    wall = measures["fit_time_s"] + measures["predict_time_s"]
-    cpu = measures["fit_time_cpu_s"] + measures["predict_time_cpu_s"]
-    # Clocks of CPU time may tick every few milliseconds, so that they say nothing of
-    # short steps; those were repeated, and their median stands a wait or two.
-    return max(0.0, 1.0 - cpu / wall) if wall >= CPU_CLOCK_S else 0.0
 
 
 def _found(outcome: Outcome, doubts: Sequence[str]) -> dict[str, Any]:
