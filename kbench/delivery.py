@@ -68,6 +68,11 @@ def as_run(planned: PlannedCell, suite: str, machine: str) -> Run:
     failed = next((line for line in lines if line["status"] != "ok"), None)
     error = failed["error"] if failed else (planned.problem or ("", ""))[1]
     doubts = {why for line in done for why in line["details"].get("contention", ())}
+    cpus = {line["cpu"] for line in done if "cpu" in line}
+    if len(cpus) > 1:
+        doubts.add(f"its splits were timed on different CPUs: {', '.join(sorted(cpus))}")
+    # a cluster's machines; of a run of this machine its id says it all
+    away = [line for line in lines if line.get("machine", machine) != machine]
     tags = {
         "suite": suite,
         "version": ", ".join(sorted({line["version"] for line in lines})),
@@ -80,6 +85,7 @@ def as_run(planned: PlannedCell, suite: str, machine: str) -> Run:
         "notes": "; ".join(sorted({n for line in done for n in line["details"]["notes"]})),
         "contention": "; ".join(sorted(doubts)),
         "calibration_s": ", ".join(sorted({f"{line['calibration_s']:.4g}" for line in lines})),
+        "hosts": ", ".join(sorted({f"{line['host']} ({line['cpu']})" for line in away})),
         "error": error[-ERROR_TAIL:],
     }
     artifacts = {}

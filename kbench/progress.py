@@ -33,7 +33,7 @@ class Display(Watcher):
         return None
 
 
-def choose(as_json: bool, quiet: bool, jobs: int) -> Display:
+def choose(as_json: bool, quiet: bool, jobs: int | None) -> Display:
     """Return the display that suits where the output goes."""
     if as_json:
         return JsonLines()
@@ -132,16 +132,17 @@ class LiveTable(Display):
     ----------
     console : rich.console.Console
         The terminal.
-    jobs : int
-        Number of slots.
+    jobs : int or None
+        Number of slots, where it is known beforehand.
     """
 
     LATEST = 8
+    SLOTS = 16
 
-    def __init__(self, console: Console, jobs: int) -> None:
+    def __init__(self, console: Console, jobs: int | None) -> None:
         self._console = console
         self._lock = threading.Lock()
-        self._slots = ["waiting"] * jobs
+        self._slots = ["waiting"] * (jobs or 0)
         self._latest: deque[PlannedCell] = deque(maxlen=self.LATEST)
         self._failures: deque[str] = deque(maxlen=5)
         self._n_failures = 0
@@ -181,7 +182,8 @@ class LiveTable(Display):
         self._progress.update(self._bar, total=n_tasks, visible=bool(n_tasks))
 
     def started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
-        """Show what a slot does now."""
+        """Show what a slot does now; a cluster may get more of them."""
+        self._slots += ["waiting"] * (slot + 1 - len(self._slots))
         self._slots[slot] = f"{cell.cell.name}, split {split_index + 1} of {cell.n_splits}"
 
     def finished(self, cell: PlannedCell, line: Mapping[str, Any]) -> None:
@@ -214,6 +216,8 @@ class LiveTable(Display):
                     values[3] = row["status"]
                 table.add_row(*values, style=style)
             lines = [escape(each) for each in self._slots] if not self._stage else [self._stage]
+            if (more := len(lines) - self.SLOTS) > 0:
+                lines[self.SLOTS :] = [f"and {more} more slots"]
             parts: list[RenderableType] = [table] if self._latest else []
             parts += [f"[dim]{number}: {text}[/dim]" for number, text in enumerate(lines, 1)]
             if self._n_failures:

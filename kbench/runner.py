@@ -239,6 +239,7 @@ class Run:
                 cells = cells or self._plan(data)
             self._watch.delivering()
             delivered = delivery.finish(cells)
+            self._tell_cpus(cells)
             if lost is not None:
                 raise lost
         return Report(self._suite, cells, delivered, time.perf_counter() - start, interrupted)
@@ -444,6 +445,14 @@ class Run:
         self._journal.append("result", **line)
         planned.lines[index] = line
         return line
+
+    def _tell_cpus(self, cells: list[PlannedCell]) -> None:
+        cpus = {line["cpu"] for each in cells for line in each.done if "cpu" in line}
+        if len(cpus) > 1:
+            self._watch.notice(
+                f"times were taken on different CPUs ({', '.join(sorted(cpus))}): compare those "
+                "of runs with the same tag kbench.hosts only"
+            )
 
     def _tell_waiting(self, holder: Holder | None) -> None:
         who = f"{holder.command} (process {holder.pid} on {holder.host})" if holder else "another"

@@ -51,7 +51,20 @@ def suite(
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", min=1, help="Tasks at a time; default: physical cores."),
+        typer.Option(
+            "--jobs",
+            "-j",
+            min=1,
+            help="Tasks at a time; default: physical cores, or the threads of a cluster.",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Compute on the Dask cluster with this scheduler, such as "
+            "tcp://host:8786; needs kbench-core[dask].",
+        ),
     ] = None,
     store: Annotated[
         str | None,
@@ -100,7 +113,14 @@ def suite(
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
-    options = options_of(store, jobs, fresh=fresh, retry_failed=retry_failed, offline=offline)
+    options = options_of(
+        store,
+        jobs,
+        scheduler=scheduler or "",
+        fresh=fresh,
+        retry_failed=retry_failed,
+        offline=offline,
+    )
     watcher = progress.choose(as_json=as_json, quiet=quiet, jobs=options.jobs)
     for text in notices(registry, store):
         watcher.notice(text)
