@@ -102,7 +102,9 @@ def evaluate(dataset: Dataset, split_index: int, method: Method, protocol: Proto
     Returns
     -------
     Evaluation
-        Among its measures are the times, all in seconds of wall clock (and
+        Among its measures are ``accuracy`` and ``expected_error``, that of a
+        rule which draws its labels, exactly (else one less the accuracy);
+        and the times, all in seconds of wall clock (and
         with ``_cpu`` before ``_s``, of CPU):
 
         - ``map_fit_time_s``, ``map_transform_time_s`` (of the training part)
@@ -125,6 +127,11 @@ def evaluate(dataset: Dataset, split_index: int, method: Method, protocol: Proto
 
     found = search(method.feature_map, method.learner, data, protocol, seed)
     best = found.best
+    if not found.complete:
+        notes.append(
+            f"search stopped by its budget of {protocol.search_time_s:g} s "
+            f"after {found.n_compared} of {len(found.scores)} candidates"
+        )
     _warm_up(method, data, best, seed)
 
     steps = fit_preprocessing(data, data.X, best.preprocess, method.feature_map.requires)
@@ -161,7 +168,8 @@ def evaluate(dataset: Dataset, split_index: int, method: Method, protocol: Proto
         **_sizes(map_.value, learner.value, Z_test.value),
         "converged": float(converged),
         "search_converged": found.converged,
-        "n_candidates": float(max(len(found.scores), 1)),
+        "search_complete": float(found.complete),
+        "n_candidates": float(found.n_compared),
         "n_train": float(len(data.y)),
         "n_test": float(len(y_test)),
         "n_features": float(dataset.X.shape[1]),
@@ -298,7 +306,11 @@ def _times(
 def _scores(learner: Any, Z: Any, y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
     hits = predicted == y
     recalls = [hits[y == label].mean() for label in np.unique(y)]
-    scores = {"accuracy": float(np.mean(hits)), "balanced_accuracy": float(np.mean(recalls))}
+    scores = {
+        "accuracy": float(np.mean(hits)),
+        "balanced_accuracy": float(np.mean(recalls)),
+        "expected_error": 1.0 - _expected_accuracy(learner, Z, y, predicted),
+    }
     if hasattr(learner, "predict_proba"):
         chances = np.asarray(learner.predict_proba(Z))
         column = np.searchsorted(learner.classes_, y)
@@ -309,6 +321,20 @@ def _scores(learner: Any, Z: Any, y: np.ndarray, predicted: np.ndarray) -> dict[
         eps = np.finfo(np.float64).eps
         scores["log_loss"] = float(-np.log(np.clip(given, eps, 1.0)).mean())
     return scores
+
+
+def _expected_accuracy(learner: Any, Z: Any, y: np.ndarray, predicted: np.ndarray) -> float:
+    """Return the accuracy that the learner's rule has in expectation.
+
+    Where a rule draws its labels, the learner's own ``score`` tells it without
+    a draw; that is also what searches compare. scikit-learn's counts hits.
+    """
+    from sklearn.base import ClassifierMixin
+
+    score = getattr(type(learner), "score", ClassifierMixin.score)
+    if score is ClassifierMixin.score:
+        return float(np.mean(predicted == y))
+    return float(learner.score(Z, y))
 
 
 def _seen(
@@ -401,7 +427,8 @@ def _search_table(found: SearchResult) -> list[dict[str, Any]]:
         {
             **{name: _plain(value) for name, value in score.candidate.params.items()},
             "accuracies": score.accuracies,
-            "converged": all(score.converged),
+            "converged": bool(score.converged) and all(score.converged),
+            **({"share": score.share} if score.share < 1.0 else {}),
             **({"error": score.error} if score.error else {}),
         }
         for score in found.scores

@@ -198,7 +198,7 @@ class Planner:
         for cell in cells(suite, self._registry):
             label = cell.dataset.label
             if label not in datasets:
-                n_splits = _n_splits(cell.protocol, suite.limits, {})
+                n_splits = how_many_splits(cell.protocol, suite.limits, {})
                 problem = problems.get(label)
                 planned.append(PlannedCell(cell, line_key(cell), {}, n_splits, problem))
                 continue
@@ -208,7 +208,7 @@ class Planner:
                     cell,
                     self.cell_key(cell, known["checksum"]),
                     known,
-                    _n_splits(cell.protocol, suite.limits, known),
+                    how_many_splits(cell.protocol, suite.limits, known),
                     _refused(cell, known),
                     equivalence=self._equivalence(cell),
                 )
@@ -294,7 +294,7 @@ def _hash(value: Any) -> str:
     return hashlib.sha256(dumps(value).encode()).hexdigest()
 
 
-def _n_splits(protocol: Protocol, limits: Limits, dataset: Mapping[str, Any]) -> int:
+def how_many_splits(protocol: Protocol, limits: Limits, dataset: Mapping[str, Any]) -> int:
     """Return how many splits are planned: the suite's number, or all there are."""
     if protocol.splits == "official":
         own = int(dataset.get("n_splits", 1))

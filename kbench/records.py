@@ -263,6 +263,10 @@ class Learner:
         A parameter, say ``"C"``, along which the learner can be fitted in one
         go: it has ``fit_path(X, y, values)``, which returns one fitted
         estimator per value, in that order.
+    simpler : mapping of str to {"smaller", "larger"}, optional
+        Which values of numeric parameters make a simpler model, such as
+        ``{"C": "smaller"}``, for the one-standard-error rule; the first
+        parameter counts before the second.
     multiclass : str, optional
         How a binary method treats several classes ("ovr", "ovo") where the
         parameter `multiclass` is not given; labels show it, since the scheme
@@ -282,6 +286,7 @@ class Learner:
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     kernelized: bool = False
     path: str | None = None
+    simpler: Mapping[str, Literal["smaller", "larger"]] = field(default_factory=dict)
     multiclass: str = ""
     measures: Make | None = None
     depends: Sequence[str] = ()
@@ -407,11 +412,19 @@ class Protocol:
         What happens to missing values, inside the split.
     inner_folds : int, default 3
         Folds of the inner cross-validation.
-    search : {"grid", "random"}
-        All combinations of the searched parameters, or at most `n_candidates`
-        of them, drawn without replacement by seed.
+    search : {"grid", "random", "halving"}
+        All combinations of the searched parameters; or at most `n_candidates`
+        of them, drawn without replacement by seed; or successive halving: all
+        of them on a part of the rows, the best third on three times as many,
+        until the best are compared on all rows.
     n_candidates : int, default 12
         Bound of the random search.
+    one_standard_error : bool, default False
+        Choose the simplest candidate within one standard error of the best, by
+        the learner's `simpler`; else the best.
+    search_time_s : float, optional
+        Wall-clock seconds after which the search of a split takes the best so
+        far, at least one. Accuracies then depend on the machine.
     threads : int, default 1
         BLAS and OpenMP threads of a task.
     seed : int, default 0
@@ -428,8 +441,10 @@ class Protocol:
     preprocess: tuple[str, ...] = ("minmax",)
     missing: Literal["error", "drop_rows", "impute"] = "error"
     inner_folds: int = 3
-    search: Literal["grid", "random"] = "grid"
+    search: Literal["grid", "random", "halving"] = "grid"
     n_candidates: int = 12
+    one_standard_error: bool = False
+    search_time_s: float | None = None
     threads: int = 1
     seed: int = 0
 
@@ -507,6 +522,11 @@ class Measure:
     def sd(self) -> str:
         """Name of the standard deviation of one split."""
         return f"{self.name}_sd"
+
+    @property
+    def words(self) -> str:
+        """What people read."""
+        return self.name.replace("_", " ")
 
     def gain(self, value: Any) -> Any:
         """Return a value, or an array of them, so that higher is better."""

@@ -145,6 +145,30 @@ def stratified_folds(
         yield np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
 
 
+def stratified_order(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Shuffle rows so that every run of them holds its share of every class.
+
+    Parameters
+    ----------
+    y : ndarray of int, shape (n_samples,)
+        Labels.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of int, shape (n_samples,)
+        All rows.
+    """
+    # Every class is spread evenly over [0, 1); the jitter decides who gets the
+    # odd row of a part.
+    shuffled = rng.permutation(len(y))
+    place = np.empty(len(y))
+    for label in np.unique(y):
+        members = shuffled[y[shuffled] == label]
+        place[members] = (np.arange(len(members)) + rng.random()) / len(members)
+    return shuffled[np.argsort(place[shuffled], kind="stable")]
+
+
 def rare_classes(y: np.ndarray, n_folds: int) -> list[int]:
     """Return the classes with fewer members than folds."""
     labels, counts = np.unique(y, return_counts=True)
@@ -211,15 +235,7 @@ def _holdout(
     y: np.ndarray, protocol: Protocol, rng: np.random.Generator, name: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Stratified random holdout: both parts' class counts are as even as can be."""
-    n = len(y)
-    n_train, n_test = _holdout_sizes(n, protocol, name)
-    # Spreading every class evenly over [0, 1) and cutting there gives each part
-    # its share of every class; the jitter decides who gets the odd row.
-    shuffled = rng.permutation(n)
-    place = np.empty(n)
-    for label in np.unique(y):
-        members = shuffled[y[shuffled] == label]
-        place[members] = (np.arange(len(members)) + rng.random()) / len(members)
-    order = shuffled[np.argsort(place[shuffled], kind="stable")]
+    n_train, n_test = _holdout_sizes(len(y), protocol, name)
+    order = stratified_order(y, rng)
     test, train = order[:n_test], order[n_test : n_test + n_train]
     return np.sort(train), np.sort(test)

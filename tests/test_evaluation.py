@@ -40,6 +40,7 @@ def test_scores_are_those_of_scikit_learn_on_the_same_rows(iris):
         "accuracy": accuracy_score(y_test, predicted),
         "balanced_accuracy": balanced_accuracy_score(y_test, predicted),
         "log_loss": log_loss(y_test, peer.predict_proba(X_test)),
+        "expected_error": 1 - accuracy_score(y_test, predicted),
         "n_train": 120,
         "n_test": 30,
     }
@@ -103,6 +104,28 @@ def test_times_are_apart_and_the_search_is_in_none_of_them(iris):
     # sleeping is wall clock, not CPU
     assert found["fit_time_cpu_s"] < 0.06
     assert 0.0 < found["search_time_cpu_s"] < 6 * 0.11
+
+
+def test_a_search_that_was_stopped_says_so(iris):
+    learner = Component(Slow, {"fit_s": 0.02}, {"candidate": (0, 1, 2, 3)})
+    method = Method(Component(FunctionTransformer), learner)
+    found = evaluate(iris, 0, method, Protocol(search_time_s=0.01))
+    assert found.measures["search_complete"] == 0.0
+    assert found.measures["n_candidates"] == 1.0
+    assert (
+        "search stopped by its budget of 0.01 s after 1 of 4 candidates" in found.details["notes"]
+    )
+    rows = found.details["search"]
+    assert [len(row["accuracies"]) for row in rows] == [3, 0, 0, 0]
+    assert [row["converged"] for row in rows] == [True, False, False, False]
+    assert evaluate(iris, 0, PLAIN, Protocol()).measures["search_complete"] == 1.0
+
+
+def test_scores_on_a_part_of_the_rows_are_told_from_those_on_all(iris):
+    learner = Component(LogisticRegression, {}, {"C": (0.01, 0.1, 1.0, 10.0)})
+    method = Method(Component(FunctionTransformer), learner)
+    rows = evaluate(iris, 0, method, Protocol(search="halving", inner_folds=6)).details["search"]
+    assert sorted(row.get("share", 1.0) for row in rows) == [1 / 3, 1 / 3, 1.0, 1.0]
 
 
 def test_a_short_step_is_repeated_and_a_long_one_is_not():
@@ -229,3 +252,29 @@ def test_the_majority_class_has_the_accuracy_of_its_share():
     found = evaluate(data, 0, method, Protocol()).measures
     assert found["accuracy"] == pytest.approx(0.7)
     assert found["balanced_accuracy"] == pytest.approx(0.5)
+
+
+class Drawn(DummyClassifier):
+    """Draws a label of two with equal chances, and knows what that comes to."""
+
+    def predict(self, X):
+        return np.random.default_rng(0).choice(self.classes_, size=len(X))
+
+    def score(self, X, y, sample_weight=None):
+        return float(np.mean(np.isin(y, self.classes_))) / len(self.classes_)
+
+
+def test_the_expected_error_of_a_rule_that_draws_is_exact(iris):
+    method = Method(Component(FunctionTransformer), Component(Drawn))
+    found = evaluate(iris, 0, method, Protocol())
+    assert found.measures["expected_error"] == pytest.approx(2 / 3)
+    assert found.measures["accuracy"] != pytest.approx(1 / 3, abs=1e-3)
+
+
+def test_a_learner_may_say_its_expected_error_itself(iris):
+    method = Method(
+        Component(FunctionTransformer),
+        Component(LogisticRegression),
+        learner_measures=lambda fitted, X, y: {"expected_error": 0.125},
+    )
+    assert evaluate(iris, 0, method, Protocol()).measures["expected_error"] == 0.125

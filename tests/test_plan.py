@@ -4,6 +4,7 @@ import pytest
 
 from kbench import Limits, Protocol, Ref
 from kbench.plan import PlannedCell, Planner, line_key, recall, task_key
+from kbench.registry import build, installed
 from kbench.suite import cells, read
 
 IRIS = {
@@ -114,6 +115,8 @@ def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
         "inner_folds": 9,
         "search": "random",
         "n_candidates": 99,
+        "one_standard_error": True,
+        "search_time_s": 9.0,
         "threads": 9,
         "seed": 9,
     }
@@ -126,6 +129,14 @@ def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
 
 def test_the_data_are_in_a_cells_key(planner, registry):
     assert key_of(planner, registry, checksum="d" * 64) != key_of(planner, registry)
+
+
+def test_which_models_are_simpler_is_in_a_cells_key(planner, registry):
+    before = key_of(planner, registry)
+    ridge = registry.get("learner", "ridge")
+    changed = dataclasses.replace(ridge, simpler={"alpha": "smaller"})
+    registry._records["learner"]["ridge"] = changed
+    assert key_of(planner, registry) != before
 
 
 def test_the_default_grid_is_in_a_cells_key(plugin_of, planner, registry):
@@ -238,3 +249,32 @@ def test_a_cells_status_is_its_worst_splits(statuses, worst):
 
     cell = Cell(Ref("iris"), Ref("rff"), Ref("ridge"), Protocol())
     assert PlannedCell(cell, "k", IRIS, 2, None, lines).status == worst
+
+
+def test_rotations_of_one_map_are_known_for_learners_that_do_not_see_rotations():
+    registry = build(installed())
+    planner = Planner(registry, NoCache())
+    text = """
+datasets = ["iris"]
+feature_maps = [
+    { name = "nystroem", n_components = 50, gamma_factor = { search = [1.0, 4.0] } },
+    { name = "balcan-f2", n_landmarks = 50, kernel = { search = [
+        { name = "gaussian", bandwidth = "0.5*median" }, { name = "gaussian" , bandwidth = "median" },
+    ] } },
+    { name = "balcan-f2", label = "more", n_landmarks = 60 },
+    { name = "balcan-f2", label = "default", n_landmarks = 300 },
+    { name = "balcan-f2", label = "turned", n_landmarks = 300, basis = "eigen" },
+    { name = "balcan-f2", label = "greedy", n_landmarks = 300, sampling = "greedy" },
+    "nystroem",
+    "rff",
+]
+learners = ["ridge", "winnow"]
+"""
+    by_learner = {"ridge": {}, "winnow": {}}
+    for each in planned(planner, registry, text):
+        label = each.cell.learner.name
+        by_learner[label].setdefault(each.equivalence, []).append(each.cell.feature_map.label)
+    assert set(by_learner["winnow"]) == {""}
+    assert sorted(map(len, by_learner["ridge"].values())) == [1, 2, 2, 3]
+    assert by_learner["ridge"][""] == ["greedy", "rff"]
+    assert ["default", "turned", "nystroem"] in by_learner["ridge"].values()

@@ -9,10 +9,21 @@ from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 from kbench import Protocol
-from kbench.search import Component, Data, Nested, candidates, has_converged, search
+from kbench.search import (
+    Candidate,
+    Component,
+    Data,
+    Nested,
+    Score,
+    candidates,
+    has_converged,
+    search,
+)
+from kbench.search._halving import shares, subset
+from kbench.search._result import chosen
 from kbench.splits import derive_seed, stratified_folds
 
 
@@ -240,3 +251,216 @@ def test_convergence_is_what_an_estimator_says_of_itself(attributes, expected):
     estimator = Threshold()
     vars(estimator).update(attributes)
     assert has_converged(estimator, []) is expected
+
+
+class Counting(Threshold):
+    """Remembers on how many rows it was fitted."""
+
+    fits: list = []  # noqa: RUF012
+
+    def fit(self, X, y):
+        Counting.fits.append((self.cut, len(X)))
+        return super().fit(X, y)
+
+    def fit_path(self, X, y, cuts):
+        return [Counting(cut).fit(X, y) for cut in cuts]
+
+
+@pytest.fixture
+def long_line():
+    Counting.fits.clear()
+    rng = np.random.default_rng(0)
+    X = rng.random((540, 1))
+    return Data(X, (X[:, 0] > 0.5).astype(int))
+
+
+CUTS = tuple(np.linspace(0.05, 0.6, 12).round(2).tolist())
+HALVING = Protocol(preprocess=("none",), search="halving")
+
+
+def test_halving_judges_many_candidates_on_few_rows_and_few_on_all(long_line):
+    found = search(
+        Component(Identity), Component(Counting, space={"cut": CUTS}), long_line, HALVING, 0
+    )
+    assert found.best.learner == {"cut": 0.5}
+    rows = [n for _, n in Counting.fits]
+    # 12, 4 and 2 candidates in three folds of 360 training rows
+    assert {n: rows.count(n) for n in set(rows)} == {40: 36, 120: 12, 360: 6}
+    by_share = {s.candidate.learner["cut"]: s.share for s in found.scores}
+    assert sorted(by_share.values()) == [1 / 9] * 8 + [1 / 3] * 2 + [1.0] * 2
+    assert by_share[0.5] == 1.0
+    assert [s.candidate.learner["cut"] for s in found.scores] == list(CUTS)
+    assert all(len(s.accuracies) == 3 for s in found.scores)
+
+
+def test_halving_treats_a_learner_with_a_path_as_one_without(long_line):
+    one = Component(Counting, space={"cut": CUTS})
+    path = Component(Counting, space={"cut": CUTS}, path="cut")
+    first, other, again = (
+        search(Component(Identity), learner, long_line, HALVING, 0) for learner in (one, path, one)
+    )
+    assert first.best == other.best
+    assert [vars(s) for s in first.scores] == [vars(s) for s in other.scores]
+    assert [vars(s) for s in first.scores] == [vars(s) for s in again.scores]
+
+
+def test_the_last_round_of_halving_is_the_plain_search(long_line):
+    learner = Component(Threshold, space={"cut": CUTS})
+    halved, plain = (
+        search(Component(Identity), learner, long_line, protocol, 0) for protocol in (HALVING, RAW)
+    )
+    for one, other in zip(halved.scores, plain.scores, strict=True):
+        if one.share == 1.0:
+            assert one.accuracies == other.accuracies
+
+
+def test_halving_needs_candidates_and_rows():
+    assert shares(3, 10_000, 2) == [1.0]
+    assert shares(4, 10_000, 2) == [1 / 3, 1.0]
+    assert shares(100, 59, 2) == [1.0]
+    assert shares(100, 60, 2) == [1 / 3, 1.0]
+    assert shares(100, 10_000, 2) == [1 / 81, 1 / 27, 1 / 9, 1 / 3, 1.0]
+
+
+def test_parts_of_the_rows_are_stratified_grow_and_have_every_class():
+    y = np.array([0] * 100 + [1] * 50 + [2])
+    rows = np.arange(1, 151)
+    ninth, third = (subset(rows, y, share, seed=0) for share in (1 / 9, 1 / 3))
+    assert set(ninth) < set(third) < set(rows)
+    assert list(ninth) == sorted(ninth)
+    assert [int((y[third] == k).sum()) for k in range(3)] in ([33, 17, 1], [32, 17, 1])
+    assert 150 in ninth
+    assert subset(rows, y, 1.0, seed=0) is rows
+
+
+class Greedy(Identity):
+    """Cannot be fitted on fewer rows than it is wide."""
+
+    def fit(self, X, y=None):
+        if len(X) < self.width:
+            raise ValueError(f"{len(X)} rows are too few")
+        return super().fit(X, y)
+
+
+def test_halving_judges_nobody_by_rows_that_were_too_few(long_line):
+    feature_map = Component(Greedy, space={"width": (1, 200)})
+    found = search(
+        feature_map, Component(Threshold, space={"cut": CUTS[6:]}), long_line, HALVING, 0
+    )
+    wide = [s for s in found.scores if s.candidate.feature_map["width"] == 200]
+    assert {(s.share, s.error) for s in wide} == {(1.0, "")}
+    assert found.best.learner == {"cut": 0.5}
+
+
+def test_halving_of_gram_matrices_slices_rows_and_columns(long_line):
+    gram = Data(long_line.X @ long_line.X.T, long_line.y, pairwise=True)
+    learner = Component(SVC, {"kernel": "precomputed"}, {"C": (0.01, 0.1, 1.0, 10.0, 100.0)})
+    found = search(Component(Identity), learner, gram, HALVING, 0)
+    assert {s.share for s in found.scores} == {1 / 3, 1.0}
+    assert not any(s.error for s in found.scores)
+
+
+def score(mean, **learner):
+    return Score(Candidate("none", {"width": learner.pop("width", 1)}, learner), mean, [True])
+
+
+def test_the_simplest_candidate_within_one_standard_error_is_chosen():
+    scores = [
+        score([0.70, 0.72], C=0.1),
+        score([0.79, 0.81], C=1.0),
+        score([0.80, 0.82], C=2.0),
+        score([0.80, 0.84], C=4.0),  # the best: 0.82, standard error 0.02
+        score([0.80, 0.82], C=8.0),
+        score([0.80, 0.82], C=0.2, width=2),  # another map
+    ]
+    assert chosen(scores) is scores[3]
+    assert chosen(scores, {"C": "smaller"}) is scores[1]
+    assert chosen(scores, {"C": "larger"}) is scores[4]
+    assert chosen(scores, {"n_neighbors": "larger"}) is scores[3]
+    scores[1].error = "ValueError: no"
+    assert chosen(scores, {"C": "smaller"}) is scores[2]
+
+
+def test_the_one_standard_error_rule_is_an_option_of_the_protocol(line):
+    learner = Component(Threshold, space={"cut": (0.5, 0.4999)}, simpler={"cut": "smaller"})
+    rule = Protocol(preprocess=("none",), one_standard_error=True)
+    plain, simple = (
+        search(Component(Identity), learner, line, protocol, 0) for protocol in (RAW, rule)
+    )
+    assert plain.best.learner == {"cut": 0.5}
+    assert simple.best.learner == {"cut": 0.4999}
+    assert [s.accuracies for s in plain.scores] == [s.accuracies for s in simple.scores]
+
+
+class Clock:
+    """A second passes whenever somebody looks."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1.0
+        return self.now
+
+
+@pytest.fixture
+def ticking(monkeypatch):
+    monkeypatch.setattr("time.monotonic", Clock())
+
+
+def budget(seconds, **more):
+    return Protocol(preprocess=("none",), search_time_s=seconds, **more)
+
+
+def test_a_budget_stops_the_search_with_the_best_so_far(line, ticking):
+    learner = Component(Threshold, space={"cut": (0.1, 0.3, 0.5, 0.9)})
+    # the clock is read once for each of three folds
+    found = search(Component(Identity), learner, line, budget(7.5), 0)
+    assert not found.complete
+    assert found.n_compared == 2
+    assert [len(s.accuracies) for s in found.scores] == [3, 3, 0, 0]
+    assert found.best.learner == {"cut": 0.3}
+    assert Identity.fits == [(1, 40, False)] * 3
+
+
+def test_a_budget_leaves_no_candidate_half_judged(line, ticking):
+    learner = Component(Threshold, space={"cut": (0.1, 0.3, 0.5, 0.9)})
+    found = search(Component(Identity), learner, line, budget(8.5), 0)
+    assert [len(s.accuracies) for s in found.scores] == [3, 3, 0, 0]
+    assert found.converged == 1.0
+
+
+def test_a_budget_that_is_enough_changes_nothing(line):
+    feature_map = Component(Identity, space={"width": (1, 2)})
+    learner = Component(Threshold, space={"cut": (0.1, 0.3, 0.5, 0.9)})
+    plain, bounded = (
+        search(feature_map, learner, line, protocol, 0) for protocol in (RAW, budget(600.0))
+    )
+    assert bounded.complete
+    assert plain.best == bounded.best
+    assert [vars(s) for s in plain.scores] == [vars(s) for s in bounded.scores]
+
+
+def test_however_small_the_budget_one_candidate_is_judged(line, ticking):
+    learner = Component(Threshold, {"fail": False}, {"fail": (True, False), "cut": (0.5, 0.9)})
+    found = search(Component(Identity), learner, line, budget(1e-9), 0)
+    assert found.best.learner == {"fail": False, "cut": 0.5}
+    assert found.n_compared == 3
+    assert not found.complete
+
+
+def test_a_budget_tries_the_maps_in_no_order_of_the_grid(line, ticking):
+    feature_map = Component(Identity, space={"width": tuple(range(20))})
+    search(feature_map, Component(Threshold), line, budget(13.5), 0)
+    tried = list(dict.fromkeys(width for width, _, _ in Identity.fits))
+    assert len(tried) > 2
+    assert tried != sorted(tried)
+
+
+def test_a_round_of_halving_that_was_stopped_does_not_count(long_line, ticking):
+    learner = Component(Threshold, space={"cut": CUTS})
+    found = search(Component(Identity), learner, long_line, budget(40.5, search="halving"), 0)
+    # 36 fits of the first round, and two of the second
+    assert {s.share for s in found.scores} == {1 / 9}
+    assert found.n_compared == 12
+    assert not found.complete

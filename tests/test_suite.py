@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbench import Protocol, Ref, Search, SuiteError
+from kbench import Measure, Protocol, Ref, Search, SuiteError
 from kbench.canonical import dumps, from_json, to_json
 from kbench.suite import cells, find, read, select
 
@@ -96,11 +96,45 @@ def test_a_wrong_line_is_named_with_its_place(registry, line, words):
         ("train_size = 0.9\ntest_size = 0.9", "more than 1 together"),
         ("unlabelled_size = -1", "protocol.unlabelled_size"),
         ('n_folds = "5"', "protocol.n_folds: found '5'; must be a valid integer"),
+        ('search = "halve"', "protocol.search: found 'halve'; must be 'grid'"),
+        ("search_time_s = 0", "protocol.search_time_s: found 0; must be greater than 0"),
+        ("one_standard_error = 1", "protocol.one_standard_error: found 1; must be a valid bool"),
         ('splits = "loo"', "protocol.splits: found 'loo'; must be 'stratified'"),
     ],
 )
 def test_a_wrong_protocol_is_refused(registry, protocol, words):
     found = problems(f"{LISTS}[protocol]\n{protocol}", registry)
+    assert any(words in each for each in found), found
+
+
+@pytest.mark.parametrize(
+    ("given", "measure"),
+    [
+        ("", Measure("accuracy", "higher")),
+        ('measure = "expected_error"', Measure("expected_error", "lower")),
+        (
+            'measure = { name = "margin_error", better = "lower" }',
+            Measure("margin_error", "lower"),
+        ),
+    ],
+)
+def test_a_suite_says_what_it_compares(registry, given, measure):
+    assert read(f"{given}\n{LISTS}", "s", registry).measure == measure
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ('"expected_eror"', "did you mean 'expected_error'"),
+        ("3", "measure: found 3"),
+        ('{ name = "x" }', "measure.better: missing"),
+        ('{ name = "x", better = "low" }', "measure.better: found 'low'; must be 'higher' or"),
+        ('{ name = "X y", better = "lower" }', "measure.name: found 'X y'"),
+        ('{ nam = "x", better = "lower" }', "measure.nam: no such key; did you mean 'name'"),
+    ],
+)
+def test_a_measure_that_is_none_is_refused(registry, given, words):
+    found = problems(f"measure = {given}\n{LISTS}", registry)
     assert any(words in each for each in found), found
 
 

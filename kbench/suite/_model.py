@@ -41,8 +41,10 @@ class ProtocolTable(_Strict):
     preprocess: Step | _SearchedSteps = "minmax"
     missing: Literal["error", "drop_rows", "impute"] = "error"
     inner_folds: Annotated[int, Field(ge=2)] = 3
-    search: Literal["grid", "random"] = "grid"
+    search: Literal["grid", "random", "halving"] = "grid"
     n_candidates: Annotated[int, Field(ge=1)] = 12
+    one_standard_error: bool = False
+    search_time_s: Annotated[float, Field(gt=0)] | None = None
     threads: Annotated[int, Field(ge=1)] = 1
     seed: Annotated[int, Field(ge=0)] = 0
 

@@ -1,0 +1,22 @@
+"""Inner cross-validation: which parameters, judged on the training part only."""
+
+from kbench.search._candidates import Candidate, candidates
+from kbench.search._component import Component, Nested
+from kbench.search._data import Data, fit_map, fit_preprocessing, has_converged, stacked
+from kbench.search._result import Score, SearchResult
+from kbench.search._search import search
+
+__all__ = [
+    "Candidate",
+    "Component",
+    "Data",
+    "Nested",
+    "Score",
+    "SearchResult",
+    "candidates",
+    "fit_map",
+    "fit_preprocessing",
+    "has_converged",
+    "search",
+    "stacked",
+]
