@@ -154,7 +154,7 @@ def learner_side(ref: Ref, registry: Registry) -> dict[str, Any]:
     """Return the fields of a `Method` that its learner decides."""
     record = registry.get("learner", ref.name)
     return {
-        "learner": _component(ref, record, registry, path=record.path),
+        "learner": _component(ref, record, registry, path=record.path, simpler=record.simpler),
         "learner_measures": resolve(record.measures) if record.measures else None,
     }
 

@@ -15,6 +15,9 @@ from sklearn.utils.estimator_checks import check_estimator
 from threadpoolctl import threadpool_limits
 
 import kbench_learners
+from kbench import Ref
+from kbench.registry import build, installed
+from kbench.task import learner_side
 from kbench_learners import PathRidgeClassifier
 from kbench_learners._ridge import ridge_path
 
@@ -37,12 +40,21 @@ def test_names_of_the_design_are_there():
     assert wanted <= RECORDS.keys()
 
 
+def test_tasks_know_which_models_of_a_learner_are_simpler():
+    registry = build(installed())
+    for name in ("linear-svm", "ridge"):
+        component = learner_side(Ref(name), registry)["learner"]
+        assert component.simpler == RECORDS[name].simpler != {}
+
+
 @pytest.mark.parametrize("name", RECORDS)
 def test_records_resolve_and_learn(name, wine):
     record = RECORDS[name]
     make = resolved(record.make)
     parameters = inspect.signature(make).parameters
     assert set(record.grid) <= set(parameters)
+    assert set(record.simpler) <= set(parameters)
+    assert set(record.simpler.values()) <= {"smaller", "larger"}
     assert all(p.default is not p.empty for p in parameters.values())
     learner = clone(make())
     if hasattr(learner, "random_state"):
