@@ -1,0 +1,285 @@
+"""Two sets of results: differences, intervals, verdicts, what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from kbench.comparison import TIMES, Noise, chosen, columns, compare
+from kbench.errors import SuiteError
+from kbench.records import ACCURACY, Measure
+
+
+def row(dataset="iris", feature_map="rff", accuracies=(0.9, 0.92, 0.88, 0.9, 0.91), **more):
+    """Return a row as `kbench.results.of_run_in_full` does."""
+    keys = [str(i) for i in range(len(accuracies))]
+    values = {
+        "accuracy": dict(zip(keys, map(float, accuracies), strict=True)),
+        "fit_time_s": dict.fromkeys(keys, 0.1),
+        "predict_time_s": dict.fromkeys(keys, 0.01),
+    }
+    for name in ("fit_time_s", "predict_time_s"):
+        if name in more:
+            given = more.pop(name)
+            values[name] = dict(zip(keys, map(float, given), strict=True))
+    return {
+        "dataset": dataset,
+        "feature_map": feature_map,
+        "learner": "ridge",
+        "status": "ok",
+        "values_by_split": values,
+        "split_hash": {key: f"{dataset}-{key}" for key in keys},
+        "protocol": {"threads": "1", "n_folds": "5"},
+        "n_train": 120.0,
+        "n_test": 30.0,
+        "contention": "",
+        "calibration_s": "0.01",
+        "machine": "m1",
+        "version": "0.1.0",
+        "end_ms": 1,
+    } | more
+
+
+def only(comparison):
+    (cell,) = comparison.cells
+    return cell
+
+
+def change(a, b, name="accuracy", **more):
+    return only(compare([a], [b], **more)).changes[name]
+
+
+def shifted(by, **more):
+    base = np.array([0.9, 0.92, 0.88, 0.9, 0.91])
+    return row(accuracies=base + by + np.array([0.001, -0.001, 0.002, 0.0, -0.002]), **more)
+
+
+def test_the_interval_is_nadeau_and_bengios():
+    a, b = row(), shifted(-0.05)
+    found = change(a, b)
+    values = [each["values_by_split"]["accuracy"].values() for each in (a, b)]
+    d = np.subtract(list(values[1]), list(values[0]))
+    error = d.std(ddof=1) * math.sqrt(1 / 5 + 30 / 120)
+    wide = error * scipy_stats.t.ppf(0.975, 4)
+    assert found.change == pytest.approx(d.mean())
+    assert (found.low, found.high) == pytest.approx((d.mean() - wide, d.mean() + wide))
+    assert found.verdict == "worse"
+    assert change(b, a).verdict == "better"
+
+
+def test_the_same_is_the_same():
+    found = compare([row(), row("wine")], [row(), row("wine")])
+    assert [each.changes["accuracy"].change for each in found.cells] == [0.0, 0.0]
+    assert not found.regressions(["accuracy", "time"])
+    assert found.count("accuracy") == {"same": 2}
+
+
+def test_lower_may_be_better():
+    measure = Measure("log_loss", "lower")
+    a, b = row(), shifted(-0.05)
+    for each in (a, b):
+        each["values_by_split"]["log_loss"] = each["values_by_split"].pop("accuracy")
+    assert change(a, b, "log_loss", measure=measure).verdict == "better"
+    assert change(b, a, "log_loss", measure=measure).verdict == "worse"
+    found = compare([b], [a], measure)
+    assert found.regressions(["accuracy"]) == [(only(found), "log_loss")]
+    assert set(found.rows()[0]) == set(columns(measure))
+
+
+def test_many_cells_are_tested_together():
+    """A p of 0.01 is a change alone, and none among a hundred cells."""
+    rng = np.random.default_rng(0)
+    weak = row(accuracies=np.array([0.9, 0.92, 0.88, 0.9, 0.91]) - [0.01, 0.02, 0.012, 0.024, 0.02])
+    alone = change(row(), weak)
+    assert 0.001 < alone.p < 0.05
+    assert alone.verdict == "worse"
+    others = [row(f"d{i}") for i in range(99)]
+    noisy = [row(f"d{i}", accuracies=rng.normal(0.9, 0.01, 5)) for i in range(99)]
+    many = compare([row(), *others], [weak, *noisy]).cells[0].changes["accuracy"]
+    assert many.p == alone.p
+    assert many.p_holm > 0.05
+    assert many.verdict == "same"
+
+
+def test_one_row_of_the_test_part_on_every_split_is_no_change():
+    base = np.array([0.9, 0.8, 0.7])
+    assert change(row(accuracies=base), row(accuracies=base - 1 / 30)).verdict == "same"
+    assert change(row(accuracies=base), row(accuracies=base - 3 / 30)).verdict == "worse"
+
+
+def test_one_split_says_nothing_unless_it_is_the_same():
+    assert change(row(accuracies=[0.9]), row(accuracies=[0.9])).verdict == "same"
+    found = change(row(accuracies=[0.9]), row(accuracies=[0.1]))
+    assert found.verdict == "unknown"
+    assert found.doubts == ("one split: its noise is not known",)
+
+
+def test_other_splits_are_refused():
+    b = row("wine", split_hash={str(i): "other" for i in range(5)})
+    with pytest.raises(SuiteError, match=r"1 of 2 common cells .* other splits \(wine\)"):
+        compare([row(), row("wine")], [row(), b])
+    with pytest.raises(SuiteError, match="no cell in common"):
+        compare([row()], [row("wine")])
+
+
+def test_splits_of_one_side_only_do_not_count():
+    a = row(accuracies=[0.9, 0.8, 0.7])
+    b = row(accuracies=[0.9, 0.8, 0.7, 0.1, 0.2])
+    cell = only(compare([a], [b]))
+    assert cell.n_splits == 3
+    assert cell.changes["accuracy"].change == 0.0
+
+
+def test_cells_of_one_side_are_listed():
+    found = compare([row(), row("wine")], [row(), row("wdbc")])
+    assert found.only_a == [("wine", "rff", "ridge")]
+    assert found.only_b == [("wdbc", "rff", "ridge")]
+    assert [each["side"] for each in found.rows()] == ["both", "a", "b"]
+    assert all(tuple(each) == columns(ACCURACY) for each in found.rows())
+
+
+def test_what_was_ok_and_fails_is_a_regression():
+    failed = row(
+        status="timeout",
+        split_hash={},
+        values_by_split={},
+    )
+    found = compare([row()], [failed])
+    assert found.regressions(["time"]) == [(only(found), "timeout")]
+    assert found.regressions([]) == []
+    assert only(found).changes["accuracy"].doubts == ("timeout in b",)
+    assert compare([failed], [row()]).regressions(["accuracy", "time"]) == []
+    gone = row(status="unavailable", split_hash={}, values_by_split={})
+    assert compare([row()], [gone]).regressions(["accuracy"]) == []
+
+
+# -- times ---------------------------------------------------------------------------------
+
+
+def test_a_slower_fit_is_found():
+    slow = row(fit_time_s=[0.30, 0.31, 0.29, 0.30, 0.32])
+    found = change(row(), slow, "fit_time_s")
+    assert found.verdict == "worse"
+    assert found.change == pytest.approx(3.04, abs=0.01)
+    assert found.low < found.change < found.high
+    assert change(slow, row(), "fit_time_s").verdict == "better"
+    comparison = compare([row()], [slow])
+    assert comparison.regressions(["accuracy"]) == []
+    assert comparison.regressions(["time"]) == [(only(comparison), "fit_time_s")]
+
+
+@pytest.mark.parametrize("factor", [0.6, 1.8])
+def test_a_change_within_the_factor_is_none(factor):
+    steady = row(fit_time_s=[factor * 0.1] * 5)
+    assert change(row(), steady, "fit_time_s").verdict == "same"
+    strict = Noise(time_factor=1.2, time_noise=0.03)
+    assert change(row(), steady, "fit_time_s", noise=strict).verdict != "same"
+
+
+def test_the_interval_of_a_ratio_holds_the_noise_between_runs():
+    """Without noise between runs it is the plain t interval of the logarithms."""
+    times = np.array([0.30, 0.31, 0.29, 0.30, 0.32])
+    logs = np.log(times / 0.1)
+    plain = scipy_stats.ttest_1samp(logs, 0.0).confidence_interval(0.95)
+    found = change(row(), row(fit_time_s=times), "fit_time_s", noise=Noise(time_noise=0.0))
+    assert (found.low, found.high) == pytest.approx(tuple(np.exp(plain)))
+    wider = change(row(), row(fit_time_s=times), "fit_time_s")
+    within = logs.std(ddof=1) / math.sqrt(5)
+    wide = 1.96 * math.hypot(within, 0.1 * math.sqrt(2))
+    assert math.log(wider.high / wider.change) == pytest.approx(wide, rel=0.01)
+
+
+def test_microseconds_are_no_change():
+    assert (
+        change(
+            row(fit_time_s=[1e-4] * 5),
+            row(fit_time_s=[1e-3, 1.1e-3, 1e-3, 0.9e-3, 1e-3]),
+            "fit_time_s",
+        ).verdict
+        == "same"
+    )
+
+
+def test_times_are_corrected_by_the_calibration():
+    """A machine that is three times slower in everything is no regression."""
+    slow = [0.3, 0.31, 0.3, 0.29, 0.3]
+    found = change(row(), row(fit_time_s=slow, calibration_s="0.03", machine="m2"), "fit_time_s")
+    assert found.verdict == "same"
+    assert found.change == pytest.approx(1.0, abs=0.01)
+    assert found.b == pytest.approx(0.1, abs=0.001)
+    comparison = compare([row()], [row(calibration_s="0.03", machine="m2")])
+    assert "m1 in a, m2 in b" in comparison.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"contention": "2 slots on 1 physical cores"}, "b: the machine was busy: 2 slots"),
+        ({"calibration_s": ""}, "b: no calibration figure"),
+        ({"calibration_s": "0.01, 0.014"}, "b: the machine's speed changed"),
+        ({"protocol": {"threads": "4", "n_folds": "5"}}, "1 threads in a, 4 in b"),
+    ],
+)
+def test_times_that_cannot_be_compared_are_no_regression(more, why):
+    comparison = compare([row()], [row(fit_time_s=[1, 2, 1, 2, 1], **more)])
+    found = only(comparison).changes["fit_time_s"]
+    assert found.verdict == "unknown"
+    assert found.doubts[0].startswith(why)
+    assert comparison.regressions(["accuracy", "time"]) == []
+    assert only(comparison).changes["accuracy"].verdict == "same"
+
+
+def test_protocols_that_differ_are_named():
+    other = row(protocol={"threads": "1", "n_folds": "5", "inner_folds": "2"})
+    (note,) = compare([row()], [other]).notes
+    assert note == "protocols differ: inner_folds (- in a, 2 in b)"
+
+
+def simulated(rng, n_cells=60, n_splits=5):
+    """One run of a suite: times vary by cell, by split, and now and then by a hiccup."""
+    rows = []
+    for i in range(n_cells):
+        typical = 10 ** (-3 + 3 * i / n_cells)
+        times = {}
+        for name in TIMES:
+            drift, split = rng.normal(0, 0.08), rng.normal(0, 0.06, n_splits)
+            hiccup = np.where(rng.random(n_splits) < 0.02, 0.7, 0.0)
+            times[name] = typical * np.exp(drift + split + hiccup)
+        rows.append(
+            row(f"d{i}", calibration_s=f"{0.01 * np.exp(rng.normal(0, 0.05)):.4g}", **times)
+        )
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_against_a_with_noise_passes(seed):
+    rng = np.random.default_rng(seed)
+    found = compare(simulated(rng), simulated(rng))
+    assert found.regressions(["accuracy", "time"]) == []
+
+
+def test_a_cell_that_is_four_times_slower_is_found_in_noise():
+    """Unless hiccups made the times of its splits say nothing."""
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        a, b = simulated(rng), simulated(rng)
+        times = b[30]["values_by_split"]["fit_time_s"]
+        times |= {split: 4 * seconds for split, seconds in times.items()}
+        found += [(each.labels[0], name) for each, name in compare(a, b).regressions(["time"])]
+    assert set(found) == {("d30", "fit_time_s")}
+    assert len(found) >= 19
+
+
+# -- which rows ----------------------------------------------------------------------------
+
+
+def test_rows_of_a_version_or_as_they_were():
+    old, mixed = row(version="0.1.0", end_ms=1), row(version="0.1.0, 0.2.0", end_ms=2)
+    new, other = row(version="0.2.0", end_ms=3), row("wine", version="0.2.0", end_ms=3)
+    every = [new, old, other, mixed]
+    assert chosen(every) == [new, other]
+    assert chosen(every, version="0.1.0") == [mixed]
+    assert chosen(every, until_ms=1) == [old]
+    assert chosen(every, version="0.1") == []
