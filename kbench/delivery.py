@@ -7,6 +7,7 @@ it later.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
 import threading
@@ -19,7 +20,7 @@ from kbench.canonical import dumps, to_json
 from kbench.errors import StoreError
 from kbench.journal import Journal
 from kbench.plan import PlannedCell, line_key
-from kbench.records import Ref
+from kbench.records import ACCURACY, Measure, Ref
 from kbench.tracking import DatasetInput, Experiment, Run, Store, delivered_without_mlflow
 
 BY_SPLIT = ("accuracy", "fit_time_s", "predict_time_s", "search_time_s")
@@ -52,7 +53,7 @@ class Delivered:
     problem: str = ""
 
 
-def as_run(planned: PlannedCell, suite: str, machine: str) -> Run:
+def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = ACCURACY) -> Run:
     """Return what the MLflow run of a finished cell should look like.
 
     Parameters
@@ -62,6 +63,8 @@ def as_run(planned: PlannedCell, suite: str, machine: str) -> Run:
         Name of the suite.
     machine : str
         Identity of the machine that computed it.
+    measure : Measure, optional
+        What the suite compares.
     """
     cell, lines = planned.cell, [planned.lines[i] for i in sorted(planned.lines)]
     done = planned.done
@@ -79,7 +82,13 @@ def as_run(planned: PlannedCell, suite: str, machine: str) -> Run:
         "n_splits": str(planned.n_splits),
         # what tests over datasets need beside the means, without a request per run
         "group": str(planned.dataset.get("group", "")),
-        "accuracy_by_split": dumps({line["split"]: line["measures"]["accuracy"] for line in done}),
+        "equivalence": planned.equivalence,
+        "measure": measure.name,
+        "better": measure.better,
+        **{
+            f"{name}_by_split": dumps(_of_each_split(done, name))
+            for name in (ACCURACY.name, measure.name)
+        },
         "split_hash": dumps({line["split"]: line["details"]["split_hash"] for line in done}),
         "at_edge": ", ".join(sorted({e for line in done for e in line["details"]["at_edge"]})),
         "notes": "; ".join(sorted({n for line in done for n in line["details"]["notes"]})),
@@ -106,9 +115,9 @@ def as_run(planned: PlannedCell, suite: str, machine: str) -> Run:
         end_ms=max((line["ended_ms"] for line in lines), default=since),
         params=_params(planned),
         tags={name: value for name, value in tags.items() if value},
-        metrics=results.means(done),
+        metrics=results.means(done, measure),
         n_splits_done=len(done),
-        by_split=_by_split(done),
+        by_split=_by_split(done, measure),
         dataset=_dataset_input(planned),
         artifacts=artifacts,
     )
@@ -132,8 +141,17 @@ def _params(planned: PlannedCell) -> dict[str, str]:
     return params
 
 
-def _by_split(done: list[Mapping[str, Any]]) -> dict[str, dict[int, float]]:
-    found: dict[str, dict[int, float]] = {}
+def _of_each_split(done: list[Mapping[str, Any]], name: str) -> dict[int, float]:
+    """Return a measure by number of the split; a split may lack it."""
+    return {
+        line["split"]: line["measures"][name]
+        for line in done
+        if math.isfinite(line["measures"].get(name, math.nan))
+    }
+
+
+def _by_split(done: list[Mapping[str, Any]], measure: Measure) -> dict[str, dict[int, float]]:
+    found = {measure.name: _of_each_split(done, measure.name)} if done else {}
     for line in done:
         numbers = {name: line["measures"][name] for name in BY_SPLIT}
         for name, value in line["details"]["chosen"].items():
@@ -170,10 +188,20 @@ class Delivery:
         Remembers what was delivered where.
     machine : str
         Identity of this machine.
+    measure : Measure, optional
+        What the suite compares.
     """
 
-    def __init__(self, uri: str, suite: str, journal: Journal, machine: str) -> None:
+    def __init__(
+        self,
+        uri: str,
+        suite: str,
+        journal: Journal,
+        machine: str,
+        measure: Measure = ACCURACY,
+    ) -> None:
         self._uri, self._suite, self._journal, self._machine = uri, suite, journal, machine
+        self._measure = measure
         self._store = Store(uri)
         self._queue: queue.SimpleQueue[PlannedCell | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -240,7 +268,7 @@ class Delivery:
         )
 
     def _run(self, planned: PlannedCell) -> Run:
-        return as_run(planned, self._suite, self._machine)
+        return as_run(planned, self._suite, self._machine, self._measure)
 
     def _last_delivery(self) -> Mapping[str, Any] | None:
         """Return the newest line that says where this suite was delivered."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from kbench.plan import PlannedCell
-from kbench.records import Published
+from kbench.records import ACCURACY, Measure, Published
 
 COLUMNS = (
     "dataset",
@@ -28,27 +29,53 @@ COLUMNS = (
     "peak_memory_mb",
     "converged",
 )
-"""Columns of a results table, in order."""
+"""Columns of a results table, in order, where accuracy is compared."""
 
-_MEANS = COLUMNS[6:]
-_TAGS = ("version", "at_edge", "notes", "contention", "calibration_s", "error")
+_LABELS = 6
+"""Columns that no measure fills."""
+_TAGS = ("version", "at_edge", "notes", "contention", "calibration_s", "error", "equivalence")
 Row = dict[str, Any]
 
 
-def means(lines: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def columns(measure: Measure = ACCURACY) -> tuple[str, ...]:
+    """Return the columns of a results table: the measure that is compared comes first.
+
+    >>> columns(Measure("log_loss", "lower"))[5:9]
+    ('n_splits', 'log_loss', 'log_loss_sd', 'accuracy')
+    """
+    compared = (*COLUMNS[:_LABELS], measure.name, measure.sd, *COLUMNS[_LABELS:])
+    return tuple(dict.fromkeys(compared))
+
+
+def measure_of(runs: Sequence[Mapping[str, Any]]) -> Measure:
+    """Return what the suite of MLflow runs compares: what most of them say."""
+    told = Counter(
+        (run["tags"]["kbench.measure"], run["tags"].get("kbench.better"))
+        for run in runs
+        if run["tags"].get("kbench.measure")
+    )
+    if not told:
+        return ACCURACY
+    name, better = told.most_common(1)[0][0]
+    return Measure(name, "lower" if better == "lower" else "higher")
+
+
+def means(lines: Sequence[Mapping[str, Any]], measure: Measure = ACCURACY) -> dict[str, float]:
     """Average the measures of a cell's splits.
 
     Parameters
     ----------
     lines : sequence of mapping
         Journal lines with status "ok".
+    measure : Measure, optional
+        What the suite compares.
 
     Returns
     -------
     dict of str to float
-        The mean of each measure over the splits that have it, and
-        ``accuracy_sd``, the standard deviation of one split (ddof 1; absent
-        for a single split).
+        The mean of each measure over the splits that have it; of the accuracy
+        and of `measure` also the standard deviation of one split, such as
+        ``accuracy_sd`` (ddof 1; absent for a single split).
     """
     collected: dict[str, list[float]] = {}
     for line in lines:
@@ -56,28 +83,46 @@ def means(lines: Sequence[Mapping[str, Any]]) -> dict[str, float]:
             if value is not None and math.isfinite(value):
                 collected.setdefault(name, []).append(value)
     found = {name: float(np.mean(values)) for name, values in collected.items()}
-    if len(collected.get("accuracy", ())) > 1:
-        found["accuracy_sd"] = float(np.std(collected["accuracy"], ddof=1))
+    for each in (ACCURACY, measure):
+        if len(collected.get(each.name, ())) > 1:
+            found[each.sd] = float(np.std(collected[each.name], ddof=1))
     return found
 
 
-def of_cell(planned: PlannedCell) -> Row:
-    """Return the row of a planned cell, whatever became of it."""
+def of_cell(planned: PlannedCell, measure: Measure = ACCURACY) -> Row:
+    """Return the row of a planned cell, whatever became of it.
+
+    Parameters
+    ----------
+    planned : PlannedCell
+    measure : Measure, optional
+        What the suite compares.
+
+    Returns
+    -------
+    dict
+        `columns` of the measure, and what decides how cells are compared:
+        the ``group`` of the dataset and the ``equivalence`` of the method.
+    """
     done = planned.done
-    return _row(
+    row = _row(
+        columns(measure),
         dataset=planned.cell.dataset.label,
         feature_map=planned.cell.feature_map.label,
         learner=planned.cell.learner.label,
         status=planned.status,
         n_splits_done=len(done),
         n_splits=planned.n_splits,
-        measures=means(done),
+        measures=means(done, measure),
     )
+    group = str(planned.dataset.get("group") or row["dataset"])
+    return {**row, "group": group, "equivalence": planned.equivalence}
 
 
-def of_run(run: Mapping[str, Any]) -> Row:
-    """Return the row of an MLflow run, as `kbench.tracking` reads it."""
+def of_run(run: Mapping[str, Any], measure: Measure = ACCURACY) -> Row:
+    """Return the row of an MLflow run, as `kbench.tracking` reads it: `columns` only."""
     return _row(
+        columns(measure),
         dataset=run["params"].get("dataset", ""),
         feature_map=run["params"].get("feature_map", ""),
         learner=run["params"].get("learner", ""),
@@ -88,24 +133,28 @@ def of_run(run: Mapping[str, Any]) -> Row:
     )
 
 
-def of_run_in_full(run: Mapping[str, Any]) -> Row:
+def of_run_in_full(run: Mapping[str, Any], measure: Measure = ACCURACY) -> Row:
     """Return the row of an MLflow run with all that its tags and metrics tell.
 
     Parameters
     ----------
     run : mapping
         As `kbench.tracking.Store.read` gives it.
+    measure : Measure, optional
+        What the suite compares.
 
     Returns
     -------
     dict
-        `COLUMNS`, every other measure under its name, and ``group, machine,
-        version, by_split, split_hash`` (by number of the split), ``protocol``,
-        ``at_edge, notes, contention, calibration_s, error, start_ms, end_ms``.
-        `group` is the dataset's label where the store does not tell.
+        `columns`, every other measure under its name, and ``group, machine,
+        version, by_split`` (accuracy by number of the split),
+        ``measure_by_split`` (the measure that is compared), ``split_hash``,
+        ``protocol, at_edge, notes, contention, calibration_s, error,
+        equivalence, start_ms, end_ms``. `group` is the dataset's label where
+        the store does not tell.
     """
     tags = {name.removeprefix("kbench."): value for name, value in run["tags"].items()}
-    row = of_run(run)
+    row = of_run(run, measure)
     protocol = {
         name.removeprefix("protocol."): value
         for name, value in run["params"].items()
@@ -117,6 +166,7 @@ def of_run_in_full(run: Mapping[str, Any]) -> Row:
         "group": tags.get("group") or row["dataset"],
         "machine": run["machine"],
         "by_split": json.loads(tags.get("accuracy_by_split") or "{}"),
+        "measure_by_split": json.loads(tags.get(f"{measure.name}_by_split") or "{}"),
         "split_hash": json.loads(tags.get("split_hash") or "{}"),
         "protocol": protocol,
         **{name: tags.get(name, "") for name in _TAGS},
@@ -125,14 +175,14 @@ def of_run_in_full(run: Mapping[str, Any]) -> Row:
     }
 
 
-def _row(measures: Mapping[str, float], **fields: Any) -> Row:
-    row: Row = {**fields, **{name: measures.get(name) for name in _MEANS}}
+def _row(names: Sequence[str], measures: Mapping[str, float], **fields: Any) -> Row:
+    row: Row = {**fields, **{name: measures.get(name) for name in names[_LABELS:]}}
     if row["converged"] is not None:
         # a share over the splits; one split that did not converge is enough
         row["converged"] = row["converged"] == 1.0
     if row["n_components"] is not None and float(row["n_components"]).is_integer():
         row["n_components"] = int(row["n_components"])
-    return {name: row[name] for name in COLUMNS}
+    return {name: row[name] for name in names}
 
 
 def by_dataset(rows: Sequence[Row]) -> list[Row]:
@@ -150,87 +200,44 @@ def is_complete(row: Row) -> bool:
     return bool(row["status"] == "ok" and row["n_splits_done"] == row["n_splits"])
 
 
-def ranks(rows: Sequence[Row]) -> list[float | None]:
-    """Rank each complete row among its dataset's, 1 for the best accuracy.
+def ranks(rows: Sequence[Row], measure: Measure = ACCURACY) -> list[float | None]:
+    """Rank each complete row among its dataset's, 1 for the best.
 
-    Ties share the mean of their ranks; rows that are not complete have none.
+    Ties share the mean of their ranks; rows that are not complete, or lack
+    the measure, have none.
     """
     from scipy.stats import rankdata
 
     found: list[float | None] = [None] * len(rows)
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        places = [i for i, r in enumerate(rows) if r["dataset"] == dataset and is_complete(r)]
+        places = [
+            i
+            for i, row in enumerate(rows)
+            if row["dataset"] == dataset and is_complete(row) and row[measure.name] is not None
+        ]
         # rounding first: sums in another order must not break ties
-        values = [-round(rows[i]["accuracy"], 12) for i in places]
+        values = [-measure.gain(round(rows[i][measure.name], 12)) for i in places]
         for i, rank in zip(places, rankdata(values) if places else (), strict=True):
             found[i] = float(rank)
     return found
 
 
-def method_summary(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
-    """Compare methods over the datasets that all of them finished.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        Rows of `COLUMNS`.
-
-    Returns
-    -------
-    summary : list of dict
-        ``feature_map, learner, accuracy, rank, fit_time_s, predict_time_s``:
-        means over those datasets, best rank first.
-    datasets : list of str
-        The datasets. Methods that finished none at all are not compared.
-    """
-    finished = (row for row in rows if is_complete(row))
-    methods = list(dict.fromkeys((row["feature_map"], row["learner"]) for row in finished))
-    complete = {
-        (row["dataset"], row["feature_map"], row["learner"]): row
-        for row in rows
-        if is_complete(row)
-    }
-    datasets = [
-        dataset
-        for dataset in dict.fromkeys(row["dataset"] for row in rows)
-        if all((dataset, *method) in complete for method in methods)
-    ]
-    if not datasets:
-        return [], []
-    chosen = [complete[dataset, *method] for dataset in datasets for method in methods]
-    ranked = ranks(chosen)
-    summary = []
-    for method in methods:
-        mine = [i for i, row in enumerate(chosen) if (row["feature_map"], row["learner"]) == method]
-        summary.append(
-            {
-                "feature_map": method[0],
-                "learner": method[1],
-                "rank": float(np.mean([ranked[i] for i in mine if ranked[i] is not None])),
-                **{
-                    name: float(np.mean([chosen[i][name] for i in mine]))
-                    for name in ("accuracy", "fit_time_s", "predict_time_s")
-                },
-            }
-        )
-    return sorted(summary, key=lambda row: row["rank"]), datasets
-
-
 def beside_published(rows: Sequence[Row], published: Sequence[Published]) -> list[Row]:
-    """Put our accuracies beside the figures that papers print.
+    """Put ours beside the figures that papers print.
 
     Parameters
     ----------
     rows : sequence of dict
         Rows of `COLUMNS`.
     published : sequence of Published
-        Figures of the suite; measures other than accuracy are left out.
+        Figures of the suite; those of measures that rows do not have are
+        left out.
 
     Returns
     -------
     list of dict
-        ``dataset, feature_map, learner, ours, standard_error, n, paper, z,
-        source``, one per published figure whose cell is planned, whatever
+        ``dataset, feature_map, learner, measure, ours, standard_error, n, paper,
+        z, source``, one per published figure whose cell is planned, whatever
         became of it. z is the distance in standard errors,
         (ours - paper) / sqrt(sd^2 (1/n_ours + 1/n_paper)), where sd is that
         of one run, ours, ddof 1; None where it is not known.
@@ -239,9 +246,10 @@ def beside_published(rows: Sequence[Row], published: Sequence[Published]) -> lis
     found: list[Row] = []
     for figure in published:
         row = by_labels.get((figure.dataset, figure.feature_map, figure.learner))
-        if row is None or figure.measure != "accuracy":
+        if row is None or figure.measure not in row:
             continue
-        n, sd, ours = row["n_splits_done"], row["accuracy_sd"], row["accuracy"]
+        ours, sd = row[figure.measure], row.get(f"{figure.measure}_sd")
+        n = row["n_splits_done"]
         z = None
         if sd and figure.n_runs:
             z = (ours - figure.value) / (sd * math.sqrt(1 / n + 1 / figure.n_runs))
@@ -250,6 +258,7 @@ def beside_published(rows: Sequence[Row], published: Sequence[Published]) -> lis
                 "dataset": figure.dataset,
                 "feature_map": figure.feature_map,
                 "learner": figure.learner,
+                "measure": figure.measure,
                 "ours": ours,
                 "standard_error": None if sd is None else sd / math.sqrt(n),
                 "n": n,

@@ -208,7 +208,13 @@ class Run:
             data = _Data()
             interrupted = False
             lost: ClusterError | None = None
-            delivery = Delivery(self._options.store, self._suite.name, self._journal, self._place)
+            delivery = Delivery(
+                self._options.store,
+                self._suite.name,
+                self._journal,
+                self._place,
+                self._suite.measure,
+            )
             try:
                 self._expand()
                 data = self._look_up()

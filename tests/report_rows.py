@@ -32,6 +32,8 @@ def row(dataset, feature_map, learner="ridge", accuracies=(0.9, 0.92, 0.88), **m
         "machine": "m1",
         "protocol": {"splits": "stratified", "n_folds": "3"},
         "by_split": {},
+        "measure_by_split": {},
+        "equivalence": "",
         "split_hash": {},
         "error": "",
         "version": "0.1.0",
@@ -43,6 +45,7 @@ def row(dataset, feature_map, learner="ridge", accuracies=(0.9, 0.92, 0.88), **m
             "accuracy": float(np.mean(accuracies)),
             "accuracy_sd": float(np.std(accuracies, ddof=1)),
             "by_split": {str(i): float(a) for i, a in enumerate(accuracies)},
+            "measure_by_split": {str(i): float(a) for i, a in enumerate(accuracies)},
             "split_hash": {str(i): f"{dataset[:9]}-{i}" for i in range(len(accuracies))},
             "n_train": 100.0,
             "n_test": 50.0,
@@ -69,6 +72,7 @@ def grid(n_datasets, n_methods, n_splits=5, seed=0):
                     f"data-{d}",
                     f"map-{m}",
                     accuracies=accuracies,
+                    n_train=100.0 * 2 ** (d % 4),
                     fit_time_s=float(0.001 * 2**m * rng.lognormal(0, 0.2))
                     if m < 20
                     else float(rng.lognormal()),
@@ -81,7 +85,7 @@ def grid(n_datasets, n_methods, n_splits=5, seed=0):
 def nasty_rows():
     """Return rows whose names attack HTML, SVG, LaTeX and scripts."""
     rows = [
-        row(dataset, feature_map, learner, (0.8 + 0.01 * i, 0.85, 0.9 - 0.01 * j))
+        row(dataset, feature_map, learner, (0.8 + 0.01 * i, 0.85, 0.9 - 0.01 * j), n_train=10**i)
         for i, dataset in enumerate(NASTY)
         for j, (feature_map, learner) in enumerate(zip(NASTY, reversed(NASTY), strict=True))
     ]

@@ -259,7 +259,8 @@ datasets = ["iris"]
 feature_maps = [
     { name = "nystroem", n_components = 50, gamma_factor = { search = [1.0, 4.0] } },
     { name = "balcan-f2", n_landmarks = 50, kernel = { search = [
-        { name = "gaussian", bandwidth = "0.5*median" }, { name = "gaussian" , bandwidth = "median" },
+        { name = "gaussian", bandwidth = "0.5*median" },
+        { name = "gaussian", bandwidth = "median" },
     ] } },
     { name = "balcan-f2", label = "more", n_landmarks = 60 },
     { name = "balcan-f2", label = "default", n_landmarks = 300 },

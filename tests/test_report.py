@@ -4,8 +4,17 @@ import json
 
 import pytest
 
-from kbench.report import latex_text, write
-from kbench.results import COLUMNS, means, method_summary, ranks
+from kbench import stats
+from kbench.records import ACCURACY, Measure
+from kbench.report import Column, Table, latex_text, tables
+from kbench.report import write as write_table
+from kbench.results import COLUMNS, columns, means, measure_of, ranks
+
+ERROR = Measure("expected_error", "lower")
+
+
+def write(rows, form):
+    return write_table(tables.cells(rows, ACCURACY), form)
 
 
 def row(dataset="iris", feature_map="rff", learner="ridge", accuracy=0.9, **fields):
@@ -62,16 +71,75 @@ def test_methods_are_compared_on_the_datasets_that_all_of_them_finished():
         row("wine", "a", accuracy=0.1),
         row("wine", "b", accuracy=0.9, status="timeout"),
     ]
-    summary, datasets = method_summary(rows)
-    assert datasets == ["iris"]
-    assert [(each["feature_map"], each["rank"], each["accuracy"]) for each in summary] == [
+    scores = stats.scores(rows)
+    assert scores.datasets == ("iris",)
+    assert [(e.method[0], e.rank, e.mean) for e in stats.standings(scores, rows)] == [
         ("a", 1.0, 0.9),
         ("b", 2.0, 0.8),
     ]
 
 
+def test_related_datasets_count_once_also_in_the_terminal():
+    rows = [
+        row(dataset, name, accuracy=accuracy, group=group)
+        for dataset, group, accuracies in (
+            ("iris", "iris", (0.9, 0.8)),
+            ("iris-setosa", "iris", (0.9, 0.8)),
+            ("wine", "wine", (0.1, 0.9)),
+        )
+        for name, accuracy in zip("ab", accuracies, strict=True)
+    ]
+    found = {e.method[0]: e for e in stats.standings(stats.scores(rows), rows)}
+    assert (found["a"].rank, found["b"].rank) == (1.5, 1.5)
+    assert found["a"].mean == pytest.approx(0.5)
+
+
+def test_lower_is_better_of_an_error():
+    rows = [
+        row("iris", name, accuracy=0.5, expected_error=error, expected_error_sd=0.01)
+        for name, error in (("a", 0.2), ("b", 0.1), ("c", None))
+    ]
+    assert ranks(rows, ERROR) == [2.0, 1.0, None]
+    scores = stats.scores(rows, ERROR)
+    assert [(e.method[0], e.mean) for e in stats.standings(scores, rows)] == [
+        ("b", 0.1),
+        ("a", 0.2),
+    ]
+    text = write_table(tables.cells(rows, ERROR), "latex")
+    assert r"\textbf{0.1000} $\pm$ 0.0100" in text
+    assert "no expected\\_error" in text
+    assert columns(ERROR)[6:9] == ("expected_error", "expected_error_sd", "accuracy")
+
+
+def test_runs_say_what_their_suite_compares():
+    told = {"tags": {"kbench.measure": "expected_error", "kbench.better": "lower"}}
+    assert measure_of([{"tags": {}}, told, told]) == ERROR
+    assert measure_of([{"tags": {}}]) == ACCURACY
+
+
+def test_a_rotation_of_a_method_is_not_compared_with_it():
+    rows = [
+        row(d, m, accuracy=a, equivalence=e)
+        for d in ("iris", "wine")
+        for m, a, e in (("nystroem", 0.9, "x"), ("f2", 0.9, "x"), ("rff", 0.8, ""))
+    ]
+    scores = stats.scores(rows)
+    assert [method[0] for method in scores.methods] == ["nystroem", "rff"]
+    assert scores.same == ((("f2", "ridge"), ("nystroem", "ridge")),)
+    # on one dataset it stands for something else
+    rows[4]["equivalence"] = "y"
+    assert stats.scores(rows).same == ()
+
+
+def test_a_rotation_that_was_kept_out_by_hand_keeps_nobody_out():
+    rows = [row("iris", m, equivalence="x") for m in ("nystroem", "f2")]
+    scores = stats.scores(rows, without=[("nystroem", "ridge")])
+    assert scores.methods == (("f2", "ridge"),)
+
+
 def test_methods_without_a_common_dataset_are_not_compared():
-    assert method_summary([row("iris", "a"), row("wine", "b")]) == ([], [])
+    rows = [row("iris", "a"), row("wine", "b")]
+    assert stats.standings(stats.scores(rows), rows) == []
 
 
 NASTY = ['<script>alert("x")</script>', "=1+1", "a&b_c%$#{}~^\\", "q" * 200, "🐍 | pipe", 'a"b,c']
@@ -85,13 +153,30 @@ def test_names_come_out_as_text(name):
     assert read[0].removeprefix("'") == name
     assert not read[0].startswith("=")
     line = write(rows, "markdown").splitlines()[2]
-    assert line.replace("\\|", "").count("|") == len(COLUMNS) + 1
+    assert line.replace("\\|", "").count("|") == len(COLUMNS)  # a spread stands in its column
     assert "<script>" not in line.replace("\\<", "")
     latex = write(rows, "latex")
     body = latex_text(name)
     for sign in "&%$#_":
         assert body.count(sign) == body.count("\\" + sign)
     assert body in latex
+
+
+def test_marks_spreads_and_notes_are_in_the_forms_for_people():
+    made = [Column("method"), Column("x", "x < 1", str, True, sd="x_sd"), Column("x_sd")]
+    rows = [
+        {"method": "[a]", "x": 1.5, "x_sd": 0.5},
+        {"method": "-b", "x": float("nan"), "x_sd": None},
+        {"method": "c", "x": None, "x_sd": None},
+    ]
+    table = Table("t", "T", made, rows, {(0, "x"): "best"}, {(0, "x"): "1 of 2", (2, "x"): "gone"})
+    assert write_table(table, "markdown").splitlines()[2] == (
+        "| \\[a\\] | **1.5** ± 0.5 (1 of 2) |"
+    )
+    assert "{}[a] & \\textbf{1.5} $\\pm$ 0.5 (1 of 2)" in write_table(table, "latex")
+    assert write_table(table, "csv").splitlines()[2] == "'-b,nan,"
+    assert json.loads(write_table(table, "json"))[1] == {"method": "-b", "x": None, "x_sd": None}
+    assert write_table(table, "markdown").splitlines()[4] == "| c | gone |"
 
 
 def test_json_is_one_array_with_the_columns_in_order():

@@ -12,9 +12,9 @@ import pytest
 from matplotlib.figure import Figure as Drawn
 
 from kbench.errors import PluginError, SuiteError
-from kbench.records import Published
+from kbench.records import ACCURACY, Published
 from kbench.registry import Registry
-from kbench.report import diagram, figures, scatter
+from kbench.report import diagram, figures, lines, scatter
 from kbench.report.content import on_dataset
 from kbench.report.page import page
 from kbench.results import of_run_in_full
@@ -105,7 +105,7 @@ def test_standings_are_over_what_all_finished():
     made = content(rows)
     first, second = made.standings
     assert (first.method[0], first.rank, first.fit_time_s) == ("a", 1.5, pytest.approx(2.0))
-    assert (second.method[0], second.rank, second.accuracy) == ("b", 1.5, pytest.approx(0.5))
+    assert (second.method[0], second.rank, second.mean) == ("b", 1.5, pytest.approx(0.5))
     text = told(page(made, Registry()))
     assert "did not finish them: zoo" in text
     assert "limit of 1 s" in text
@@ -197,7 +197,10 @@ def test_svg_is_well_formed_and_names_are_whole():
     written = [each.text for each in tree.iter(f"{SVG}text")]
     for name in NASTY:
         assert name.replace(" ", "") in "".join(written).replace(" ", "")
-    ElementTree.fromstring(scatter.draw(NASTY, [10.0**i for i in range(7)], [0.5] * 7, "time <s>"))
+    costs, values = [10.0**i for i in range(7)], [0.5] * 7
+    ElementTree.fromstring(scatter.draw(NASTY, costs, values, ACCURACY, "time <s>"))
+    drawn = [lines.Line(name, [(1.0, 2.0), (9.0, 3.0)], i + 1) for i, name in enumerate(NASTY)]
+    ElementTree.fromstring(lines.draw(drawn, "rows <n>", "time <s>", str, str))
 
 
 def test_names_of_a_diagram_lie_within_it_and_apart():
@@ -230,7 +233,11 @@ def test_pictures_for_a_paper(kind, form):
 
 
 def test_a_formula_in_a_name_is_no_formula_and_no_tick_is_raw():
-    rows = [row(d, m) for d in ("iris", "wine") for m in ("$x^2$", "$\\frac{$")]
+    rows = [
+        row(d, m, n_train=100.0 * n, fit_time_s=0.01 * n)
+        for d, n in (("iris", 1), ("wine", 2), ("zoo", 9))
+        for m in ("$x^2$", "$\\frac{$")
+    ]
     for kind in figures.KINDS:
         tree = ElementTree.fromstring(
             figures.save(figures.draw(kind, content(rows), Registry()), "svg")

@@ -130,11 +130,11 @@ def test_noise_picture():
             "feature_map": "identity",
             "learner": learner,
             "accuracy": 1 - x / 2,
-            "rule_error": rule_error,
+            "expected_error": expected_error,
         }
         for name in ("noise", "outliers")
         for x in (0.2, 0.1)
-        for learner, rule_error in (("zero-one", 0.05), ("ridge", None))
+        for learner, expected_error in (("zero-one", 0.05), ("ridge", None))
     ]
     rows.append({**rows[0], "dataset": "iris"})
     rows.append({**rows[0], "dataset": "halfspace(noise=0.1, radius=0.3)"})

@@ -43,7 +43,7 @@ def report(
     registry = build(installed())
     content = _content(suite, registry, store, machine, without or [])
     path = output or Path(f"{_file_name(content.suite)}.html")
-    _write(path, page(content, registry).encode())
+    write(path, page(content, registry).encode())
     typer.echo(f"{path}: {len(content.rows)} cells, {path.stat().st_size / 1000:.0f} kB")
     if show:
         import webbrowser
@@ -73,7 +73,7 @@ def plot(
         raise SuiteError(f"-o {output}: a file that ends in .pdf, .png or .svg is needed")
     registry = build(installed())
     content = _content(suite, registry, store, machine, without or [])
-    _write(output, figures.save(figures.draw(kind, content, registry), form))
+    write(output, figures.save(figures.draw(kind, content, registry), form))
     typer.echo(str(output))
 
 
@@ -85,12 +85,13 @@ def _content(
     from kbench.errors import SuiteError
     from kbench.report.content import Content, name_of
     from kbench.request import runs_of
-    from kbench.results import by_dataset, of_run_in_full
+    from kbench.results import by_dataset, measure_of, of_run_in_full
 
     if machine == "all":
         raise SuiteError("--machine all: times of several machines are not compared; name one")
     runs, name, uri = runs_of(suite, store, machine, partial(typer.echo, err=True))
-    rows = by_dataset([of_run_in_full(run) for run in runs])
+    measure = measure_of(runs)
+    rows = by_dataset([of_run_in_full(run, measure) for run in runs])
     methods = {
         name_of(method): method for method in ((r["feature_map"], r["learner"]) for r in rows)
     }
@@ -105,13 +106,14 @@ def _content(
         name,
         rows,
         published,
-        _machine(rows[0]["machine"]),
+        machine_facts(rows[0]["machine"]),
         uri,
         [methods[each] for each in without],
+        measure,
     )
 
 
-def _machine(owner: str) -> dict[str, str]:
+def machine_facts(owner: str) -> dict[str, str]:
     """Describe the machine of the runs, as far as it is known here."""
     from kbench.machine import describe
 
@@ -135,7 +137,8 @@ def _file_name(name: str) -> str:
     )
 
 
-def _write(path: Path, data: bytes) -> None:
+def write(path: Path, data: bytes) -> None:
+    """Write a file, or say in a line why not."""
     from kbench.errors import SuiteError
 
     try:

@@ -42,15 +42,17 @@ def results(
 ) -> None:
     """Print the results of a suite, read back from MLflow: one row per cell."""
     from kbench import report
+    from kbench.report import tables
     from kbench.request import runs_of
-    from kbench.results import by_dataset, of_run
+    from kbench.results import by_dataset, columns, measure_of, of_run
 
     runs, _, _ = runs_of(suite, store, machine, partial(typer.echo, err=True))
-    rows = by_dataset([of_run(run) for run in runs])
+    measure = measure_of(runs)
+    rows = by_dataset([of_run(run, measure) for run in runs])
     if form is Form.table:
         from kbench.cli import show
 
-        show.table(rows)
+        show.table(rows, columns(measure))
         show.published(rows, _published(suite))
         fewer = sum(row["n_splits_done"] < row["n_splits"] for row in rows)
         typer.echo(
@@ -58,7 +60,7 @@ def results(
             + (f", {fewer} of them over fewer splits than planned" if fewer else "")
         )
         return
-    typer.echo(report.write(rows, form.value))
+    typer.echo(report.write(tables.cells(rows, measure), form.value))
 
 
 def _published(name: str) -> tuple[Published, ...]:

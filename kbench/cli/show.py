@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kbench import results
-from kbench.records import Published
+from kbench import results, stats
+from kbench.records import ACCURACY, Measure, Published
 from kbench.report import shown
 from kbench.results import COLUMNS, Row
 from kbench.runner import Report
@@ -27,7 +27,12 @@ def _console() -> Console:
     return console
 
 
-def table(rows: Sequence[Row], columns: Sequence[str] = COLUMNS, ranked: bool = False) -> None:
+def table(
+    rows: Sequence[Row],
+    columns: Sequence[str] = COLUMNS,
+    ranked: bool = False,
+    measure: Measure = ACCURACY,
+) -> None:
     """Print rows as a table, one line per cell.
 
     Parameters
@@ -36,15 +41,17 @@ def table(rows: Sequence[Row], columns: Sequence[str] = COLUMNS, ranked: bool = 
     columns : sequence of str
     ranked : bool
         Add the rank of each complete row within its dataset.
+    measure : Measure, optional
+        What is compared.
     """
-    numeric = COLUMNS[4:]
+    labels = COLUMNS[:4]
     drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in columns:
-        right = name in numeric
+        right = name not in labels
         drawn.add_column(name, justify="right" if right else "left", overflow="fold")
     if ranked:
         drawn.add_column("rank", justify="right")
-    places = results.ranks(rows) if ranked else [None] * len(rows)
+    places = results.ranks(rows, measure) if ranked else [None] * len(rows)
     before = None
     for row, place in zip(rows, places, strict=True):
         if before not in (None, row["dataset"]):
@@ -69,13 +76,15 @@ def report(found: Report, name: str, as_json: bool) -> None:
     as_json : bool
         Print one JSON line instead.
     """
-    rows = results.by_dataset([results.of_cell(each) for each in found.cells])
+    measure = found.suite.measure
+    rows = results.by_dataset([results.of_cell(each, measure) for each in found.cells])
+    columns = results.columns(measure)
     delivered = found.delivered
     assert delivered is not None
     if as_json:
         end = {
             "event": "interrupted" if found.interrupted else "done",
-            "rows": rows,
+            "rows": [{name: row[name] for name in columns} for row in rows],
             "store": delivered.uri,
             "experiment": delivered.experiment,
             "runs": delivered.stored,
@@ -88,10 +97,13 @@ def report(found: Report, name: str, as_json: bool) -> None:
     with_data = [row for row in rows if row["status"] != "unavailable"]
     if with_data:
         console.print(f"\n[bold]{escape(found.suite.name)}[/bold]: results")
-        columns = (*COLUMNS[:4], *COLUMNS[6:11], "n_components", "converged")
-        table(with_data, columns, ranked=True)
+        hidden = {"n_splits_done", "n_splits", "peak_memory_mb"}
+        if measure != ACCURACY:
+            hidden |= {ACCURACY.name, ACCURACY.sd}
+        shown_here = [name for name in columns if name not in hidden]
+        table(with_data, shown_here, ranked=True, measure=measure)
     _unavailable(console, found)
-    _summary(console, rows)
+    _summary(console, rows, measure)
     published(rows, found.suite.published)
     _counts(console, found, rows)
     _failures(console, found)
@@ -135,29 +147,38 @@ def _unavailable(console: Console, found: Report) -> None:
     console.print(drawn)
 
 
-def _summary(console: Console, rows: Sequence[Row]) -> None:
-    """Compare the methods over the datasets that all of them finished."""
-    with_data = [row for row in rows if row["status"] != "unavailable"]
-    summary, datasets = results.method_summary(with_data)
-    if len(summary) < 2 or not datasets:
+def _summary(console: Console, rows: Sequence[Row], measure: Measure) -> None:
+    """Compare the methods over the datasets that all of them finished, as reports do."""
+    scores = stats.scores(rows, measure)
+    standings = stats.standings(scores, rows)
+    if not standings:
         return
+    datasets, groups = len(scores.datasets), len(scores.groups)
+    counted = "" if groups == datasets else f", which count as {groups}: related ones are averaged"
     console.print(
-        f"\n[bold]methods[/bold], means over the {len(datasets)} datasets that all of them "
-        f"finished: {escape(', '.join(datasets))}"
-        "\nEach dataset counts once here; `kbench report` averages related ones first and tests "
-        "the differences."
+        f"\n[bold]methods[/bold] over the {datasets} datasets that all of them finished{counted}: "
+        f"{escape(', '.join(scores.datasets))}"
+        "\nTimes are geometric means; `kbench report` tests the differences.",
+        soft_wrap=True,
     )
+    for left, kept in scores.same:
+        console.print(
+            f"left out: {escape(' + '.join(left))}, which is {escape(' + '.join(kept))} up to a "
+            "rotation of the features",
+            soft_wrap=True,
+        )
     drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in ("feature_map", "learner"):
         drawn.add_column(name)
-    for name in ("rank", "accuracy", "fit_time_s", "predict_time_s"):
+    for name in ("rank", measure.name, "fit_time_s", "predict_time_s"):
         drawn.add_column(name, justify="right")
-    for row in summary:
+    for each in standings:
         drawn.add_row(
-            escape(row["feature_map"]),
-            escape(row["learner"]),
-            f"{row['rank']:.2f}",
-            *(shown(name, row[name]) for name in ("accuracy", "fit_time_s", "predict_time_s")),
+            *(escape(name) for name in each.method),
+            f"{each.rank:.2f}",
+            shown(measure.name, each.mean),
+            shown("fit_time_s", each.fit_time_s),
+            shown("predict_time_s", each.predict_time_s),
         )
     console.print(drawn)
 
@@ -168,7 +189,7 @@ def published(rows: Sequence[Row], figures: Sequence[Published]) -> None:
     if not compared:
         return
     console = _console()
-    console.print("\n[bold]accuracy beside the published figures[/bold]")
+    console.print("\n[bold]ours beside the published figures[/bold]")
     drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in ("dataset", "feature_map", "learner"):
         drawn.add_column(name)

@@ -2,15 +2,19 @@
 
 ::
 
-    text      tables of results as CSV, JSON, LaTeX, Markdown
+    text      a table as CSV, JSON, LaTeX, Markdown; values for people
     content   what a page says: every number of it, no markup
+    tables    every table of a report, in no form yet
     svg       escaped SVG elements; how wide a text is
     diagram   the critical-difference diagram
-    scatter   accuracy against time
-    page      the content in HTML
+    axes      the frame of a chart
+    scatter   a measure against a cost
+    lines     values along an axis
+    charts    the charts of the page, with their tables
+    page      all of it in HTML
     figures   the same pictures for a paper, and those of plugins, by matplotlib
 """
 
-from kbench.report.text import FORMATS, latex_text, shown, write
+from kbench.report.text import FORMATS, Column, Table, latex_text, shown, write
 
-__all__ = ["FORMATS", "latex_text", "shown", "write"]
+__all__ = ["FORMATS", "Column", "Table", "latex_text", "shown", "write"]

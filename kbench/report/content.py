@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from kbench import stats
-from kbench.records import Published
+from kbench.records import ACCURACY, Measure, Published
 from kbench.results import Row, beside_published, is_complete
-from kbench.stats import Method, Scores
+from kbench.stats import Method, Scores, Standing
 
 ALPHA = 0.05
 ROPE = 0.01
@@ -49,40 +49,6 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A method over the datasets that all methods finished.
-
-    Parameters
-    ----------
-    place : int
-        Its number, 1 for the best mean rank.
-    method : (str, str)
-        Feature map and learner.
-    rank, accuracy, low, high : float
-        Mean rank; mean accuracy, with its bootstrap interval over datasets.
-    fit_time_s, predict_time_s : float
-        Geometric means over datasets.
-    wins : int
-        Datasets on which none is better.
-    """
-
-    place: int
-    method: Method
-    rank: float
-    accuracy: float
-    low: float
-    high: float
-    fit_time_s: float
-    predict_time_s: float
-    wins: int
-
-    @property
-    def name(self) -> str:
-        """What people read."""
-        return name_of(self.method)
-
-
-@dataclass(frozen=True)
 class Pair:
     """Two methods compared over datasets; the first has the better mean rank."""
 
@@ -97,6 +63,37 @@ class Pair:
     p: float
     adjusted: float
     posterior: stats.Posterior
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a method's fit time grows with the number of training rows.
+
+    Parameters
+    ----------
+    place : int
+        The method's place in the standings.
+    method : (str, str)
+    points : list of (int, float)
+        Training rows, and seconds: the geometric mean over the datasets of
+        that size.
+    exponent, r2 : float
+        Of the line through the logarithms of both, by least squares: time
+        grows as rows to the `exponent`.
+    n_datasets : int
+    """
+
+    place: int
+    method: Method
+    points: list[tuple[int, float]]
+    exponent: float
+    r2: float
+    n_datasets: int
+
+    @property
+    def name(self) -> str:
+        """What people read."""
+        return name_of(self.method)
 
 
 @dataclass(frozen=True)
@@ -117,6 +114,8 @@ class Content:
         Where the runs are.
     without : sequence of (feature map, learner), optional
         Methods to keep out of the comparison.
+    measure : Measure, default accuracy
+        What is compared.
     """
 
     suite: str
@@ -125,6 +124,7 @@ class Content:
     machine: Mapping[str, str] = field(default_factory=dict)
     store: str = ""
     without: Sequence[Method] = ()
+    measure: Measure = ACCURACY
     datasets: list[str] = field(init=False)
     methods: list[Method] = field(init=False)
     scores: Scores = field(init=False)
@@ -137,49 +137,16 @@ class Content:
             object.__setattr__(self, name, value)
 
         put("datasets", list(dict.fromkeys(row["dataset"] for row in self.rows)))
-        put("scores", stats.scores(self.rows, without=self.without))
-        values = self.scores.values
-        ranked = values.shape[0] > 0 and values.shape[1] > 1
+        put("scores", stats.scores(self.rows, self.measure, self.without))
+        values = self.scores.gains
+        put("standings", stats.standings(self.scores, self.rows))
+        ranked = bool(self.standings)
         put("adjusted", stats.wilcoxon_holm(values) if ranked else np.ones((len(values.T),) * 2))
-        put("standings", self._standings() if ranked else [])
         n, k = values.shape
         put("friedman", stats.friedman(values) if n > 1 and k > 2 else None)
         order = {each.method: each.place for each in self.standings}
         methods = dict.fromkeys((row["feature_map"], row["learner"]) for row in self.rows)
         put("methods", sorted(methods, key=lambda method: order.get(method, math.inf)))
-
-    def _standings(self) -> list[Standing]:
-        values = self.scores.values
-        ranks = stats.ranks(values)
-        best = np.round(values, 12) == np.round(values, 12).max(axis=1, keepdims=True)
-        times = {
-            name: np.exp(np.mean(np.log(np.maximum(self._of(name), 1e-9)), axis=0))
-            for name in ("fit_time_s", "predict_time_s")
-        }
-        order = sorted(
-            range(values.shape[1]), key=lambda i: (ranks[:, i].mean(), times["fit_time_s"][i])
-        )
-        found = []
-        for place, i in enumerate(order, start=1):
-            low, high = stats.bootstrap_interval(values[:, i])
-            found.append(
-                Standing(
-                    place,
-                    self.scores.methods[i],
-                    float(ranks[:, i].mean()),
-                    float(values[:, i].mean()),
-                    low,
-                    high,
-                    float(times["fit_time_s"][i]),
-                    float(times["predict_time_s"][i]),
-                    int(best[:, i].sum()),
-                )
-            )
-        return found
-
-    def _of(self, measure: str) -> stats.Array:
-        """Return another measure of what is compared, group by group."""
-        return stats.scores(self.rows, measure, self.without).values
 
     # -- tables
 
@@ -189,18 +156,20 @@ class Content:
         found = []
         for dataset in self.datasets:
             rows = [by_place.get((dataset, *method)) for method in self.methods]
-            complete = [row for row in rows if row is not None and is_complete(row)]
-            top = max((round(row["accuracy"], 12) for row in complete), default=None)
-            best = next((r for r in complete if round(r["accuracy"], 12) == top), None)
+            gains = {
+                i: self.measure.gain(round(row[self.measure.name], 12))
+                for i, row in enumerate(rows)
+                if row is not None and is_complete(row) and row[self.measure.name] is not None
+            }
+            top = max(gains.values(), default=None)
+            best = next((rows[i] for i, gain in gains.items() if gain == top), None)
             entries = []
-            for row in rows:
+            for i, row in enumerate(rows):
                 mark = ""
-                if row is not None and best is not None and is_complete(row) and len(complete) > 1:
-                    if round(row["accuracy"], 12) == top:
-                        mark = "best"
-                    else:
-                        told = on_dataset(best, row)
-                        mark = "tie" if told is not None and told.p > ALPHA else ""
+                if row is not None and best is not None and i in gains and len(gains) > 1:
+                    told = None if gains[i] == top else on_dataset(best, row)
+                    mark = "best" if gains[i] == top else ""
+                    mark = "tie" if told is not None and told.p > ALPHA else mark
                 entries.append(Entry(row, mark))
             found.append((dataset, entries))
         return found
@@ -216,14 +185,14 @@ class Content:
 
     def pairs(self) -> list[Pair]:
         """Compare methods two by two, in the order of their mean ranks."""
-        values, index = self.scores.values, self._columns()
-        counted = stats.wins_ties_losses(values)
+        values, gains, index = self.scores.values, self.scores.gains, self._columns()
+        counted = stats.wins_ties_losses(gains)
         chosen: Iterable[tuple[int, int]] = itertools.combinations(index, 2)
         if self.shortened:
             chosen = ((index[0], j) for j in index[1:])
         found = []
         for i, j in chosen:
-            d = values[:, i] - values[:, j]
+            d, gained = values[:, i] - values[:, j], gains[:, i] - gains[:, j]
             low, high = stats.bootstrap_interval(d)
             wins, ties, losses = (int(count) for count in counted[i, j])
             found.append(
@@ -238,10 +207,20 @@ class Content:
                     losses=losses,
                     p=stats.signed_rank(d).p,
                     adjusted=float(self.adjusted[i, j]),
-                    posterior=stats.bayesian_signed_rank(d, ROPE, n_samples=10_000),
+                    posterior=stats.bayesian_signed_rank(gained, ROPE, n_samples=10_000),
                 )
             )
         return found
+
+    @property
+    def best_mean(self) -> float:
+        """The best mean of the measure over datasets; there must be standings."""
+        return max((each.mean for each in self.standings), key=self.measure.gain)
+
+    @property
+    def alpha(self) -> float:
+        """Level of the tests."""
+        return ALPHA
 
     @property
     def shortened(self) -> bool:
@@ -251,6 +230,42 @@ class Content:
     def beside_published(self) -> list[Row]:
         """Return ours beside the figures that papers print."""
         return beside_published(self.rows, self.published)
+
+    def sizes(self) -> list[int]:
+        """Return the numbers of training rows of what is compared, where they vary.
+
+        Empty where there are fewer than three, or the largest is not four
+        times the smallest: no growth can be told then.
+        """
+        compared = set(self.scores.datasets)
+        found = {
+            round(row["n_train"])
+            for row in self.rows
+            if row["dataset"] in compared and is_complete(row) and row.get("n_train")
+        }
+        return sorted(found) if len(found) > 2 and max(found) >= 4 * min(found) else []
+
+    def growth(self) -> list[Growth]:
+        """Return how fit times grow with the number of training rows, where sizes vary."""
+        if not self.sizes():
+            return []
+        compared = set(self.scores.datasets)
+        seconds: dict[Method, dict[int, list[float]]] = {}
+        for row in self.rows:
+            known = row.get("n_train") and row["fit_time_s"]
+            if row["dataset"] in compared and is_complete(row) and known:
+                by_size = seconds.setdefault((row["feature_map"], row["learner"]), {})
+                by_size.setdefault(round(row["n_train"]), []).append(row["fit_time_s"])
+        found = []
+        for each in self.standings:
+            by_size = seconds.get(each.method, {})
+            if len(by_size) < 3:
+                continue
+            points = [(n, math.exp(np.mean(np.log(by_size[n])))) for n in sorted(by_size)]
+            exponent, r2 = _power(points)
+            count = sum(map(len, by_size.values()))
+            found.append(Growth(each.place, each.method, points, exponent, r2, count))
+        return found
 
     # -- what was run
 
@@ -309,26 +324,26 @@ class Content:
     def splits_by_cell(self) -> dict[str, Any]:
         """Return what the page needs to compare any two methods on each dataset.
 
-        Accuracies of the splits in per cent of a per cent would lose digits:
-        they are rounded to six.
+        All of the measure; rounded to six digits.
         """
         from scipy.stats import t
 
         place = {method: i for i, method in enumerate(self.methods)}
         cells = []
         for row in self.rows:
-            if row["status"] != "ok" or row["accuracy"] is None:
+            value = row[self.measure.name]
+            if row["status"] != "ok" or value is None:
                 continue
             hashes = row.get("split_hash", {})
             by_split = {
-                f"{i}/{str(hashes.get(i, ''))[:6]}": round(value, 6)
-                for i, value in row.get("by_split", {}).items()
+                f"{i}/{str(hashes.get(i, ''))[:6]}": round(each, 6)
+                for i, each in row.get("measure_by_split", {}).items()
             }
             cells.append(
                 [
                     self.datasets.index(row["dataset"]),
                     place[row["feature_map"], row["learner"]],
-                    round(row["accuracy"], 6),
+                    round(value, 6),
                     round(_overlap(row), 6),
                     by_split,
                 ]
@@ -338,6 +353,7 @@ class Content:
             "datasets": self.datasets,
             "methods": [name_of(method) for method in self.methods],
             "cells": cells,
+            "sign": self.measure.gain(1),
             "t": [
                 0.0,
                 0.0,
@@ -354,7 +370,7 @@ def on_dataset(first: Row, second: Row) -> stats.CorrectedT | None:
     CorrectedT or None
         None where fewer than two splits are the same.
     """
-    a, b = first.get("by_split", {}), second.get("by_split", {})
+    a, b = first.get("measure_by_split", {}), second.get("measure_by_split", {})
     ours, theirs = first.get("split_hash", {}), second.get("split_hash", {})
     common = [i for i in a if i in b and ours.get(i) == theirs.get(i)]
     if len(common) < 2:
@@ -366,6 +382,15 @@ def _overlap(row: Row) -> float:
     """Return test rows over training rows."""
     n_test, n_train = row.get("n_test"), row.get("n_train")
     return n_test / n_train if n_test and n_train else 0.0
+
+
+def _power(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
+    """Fit log y = a + b log x by least squares; return b and R squared."""
+    x, y = np.log(np.array(points, dtype=float)).T
+    slope, intercept = np.polyfit(x, y, 1)
+    residual = float(np.sum((y - intercept - slope * x) ** 2))
+    total = float(np.sum((y - y.mean()) ** 2))
+    return float(slope), 1 - residual / total if total > 0 else 1.0
 
 
 def _written(ms: int) -> str:

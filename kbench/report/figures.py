@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kbench import records
 from kbench.errors import PluginError, SuiteError
 from kbench.registry import Registry, did_you_mean, resolve
-from kbench.report import diagram, scatter
+from kbench.report import diagram
+from kbench.report.axes import duration, number
+from kbench.report.charts import COSTS, MOST_LINES, Cost
 from kbench.report.content import Content
 from kbench.report.svg import wrapped
 from kbench.stats import pareto_front
@@ -17,7 +20,12 @@ from kbench.stats import pareto_front
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = ("accuracy-time", "accuracy-predict-time", "ranks")
+_COSTS = {
+    "accuracy-time": COSTS[0],
+    "accuracy-predict-time": COSTS[1],
+    "accuracy-components": COSTS[2],
+}
+KINDS = (*_COSTS, "time-rows", "ranks")
 
 # PDF and SVG keep text as text; the same figure gives the same bytes
 _STYLE: dict[Any, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "kbench"}
@@ -49,7 +57,9 @@ def draw(kind: str, content: Content, registry: Registry) -> Figure:
         raise SuiteError("nothing to draw: no dataset was finished by at least two methods")
     if kind == "ranks":
         return _ranks(content)
-    return _accuracy_time(content, "fit" if kind == "accuracy-time" else "predict")
+    if kind == "time-rows":
+        return _growth(content)
+    return _against(content, _COSTS[kind])
 
 
 def draw_given(figure: records.Figure, content: Content) -> Figure:
@@ -125,41 +135,61 @@ def _ranks(content: Content) -> Figure:
     return figure
 
 
-def _accuracy_time(content: Content, which: str) -> Figure:
+def _against(content: Content, cost: Cost) -> Figure:
+    """Draw the measure against a cost; the Pareto front is a line."""
     standings = content.standings
-    seconds = [getattr(each, f"{which}_time_s") for each in standings]
-    accuracy = [each.accuracy for each in standings]
-    front = pareto_front(seconds, [round(value, 12) for value in accuracy])
+    costs = [getattr(each, cost.attribute) for each in standings]
+    if not all(map(math.isfinite, costs)):
+        raise SuiteError(f"nothing to draw: {cost.title} is not known of every method")
+    means = [each.mean for each in standings]
+    front = pareto_front(costs, [content.measure.gain(round(value, 12)) for value in means])
     figure = _figure(7.0, max(3.6, 0.2 * len(standings)))
     axes = figure.subplots()
-    axes.set(xscale="log", xlabel=f"{which} time", ylabel="accuracy")
+    axes.set(xscale="log", xlabel=cost.label, ylabel=content.measure.words)
     axes.step(
-        [seconds[i] for i in front],
-        [accuracy[i] for i in front],
+        [costs[i] for i in front],
+        [means[i] for i in front],
         where="post",
         color="0.6",
         lw=1,
         zorder=0,
     )
-    for each, x, y in zip(standings, seconds, accuracy, strict=True):
-        name = "\n".join(wrapped(each.name, 34))
-        axes.plot(x, y, "osv^D"[each.place // 10 % 5], label=f"{each.place}  {name}")
+    for each, x, y in zip(standings, costs, means, strict=True):
+        axes.plot(x, y, "osv^D"[each.place // 10 % 5], label=_in_legend(each.place, each.name))
         axes.annotate(str(each.place), (x, y), (5, 4), textcoords="offset points", size=8)
+    return _finished(figure, axes, cost.written)
+
+
+def _growth(content: Content) -> Figure:
+    """Draw fit times against the number of training rows."""
+    growth = content.growth()[:MOST_LINES]
+    if not growth:
+        raise SuiteError(
+            "nothing to draw: the datasets that all methods finished have fewer than three "
+            "sizes, or the largest is not four times the smallest"
+        )
+    figure = _figure(7.0, 4.2)
+    axes = figure.subplots()
+    axes.set(xscale="log", yscale="log", xlabel="training rows", ylabel="fit time")
+    for each in growth:
+        name = f"{_in_legend(each.place, each.name)} (n to the {each.exponent:.2f})"
+        axes.plot(*zip(*each.points, strict=True), "o-", ms=3, lw=1, label=name)
+    axes.yaxis.set_major_formatter(lambda value, place: duration(value))
+    axes.yaxis.set_minor_formatter(lambda value, place: "")
+    return _finished(figure, axes, number)
+
+
+def _in_legend(place: int, name: str) -> str:
+    lines = "\n".join(wrapped(name, 34))
+    return f"{place}  {lines}"
+
+
+def _finished(figure: Figure, axes: Any, written: Callable[[float], str]) -> Figure:
+    """Add grid, marks of the horizontal axis and a legend whose names are no formulas."""
     axes.grid(alpha=0.3)
-    axes.xaxis.set_major_formatter(lambda value, place: scatter.duration(value))
+    axes.xaxis.set_major_formatter(lambda value, place: written(value))
     axes.xaxis.set_minor_formatter(lambda value, place: "")
     legend = figure.legend(loc="outside right upper", fontsize="x-small")
     for text in legend.get_texts():
         text.set_parse_math(False)
     return figure
-
-
-def scatter_of(content: Content, which: str) -> str:
-    """Draw accuracy against fit or prediction time as SVG."""
-    standings = content.standings
-    return scatter.draw(
-        [each.name for each in standings],
-        [getattr(each, f"{which}_time_s") for each in standings],
-        [each.accuracy for each in standings],
-        f"{which} time, geometric mean over datasets",
-    )

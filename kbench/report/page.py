@@ -11,16 +11,21 @@ import kbench
 from kbench import records
 from kbench.errors import PluginError
 from kbench.registry import Registry
+from kbench.report import charts, diagram, figures
 from kbench.report import content as content_module
-from kbench.report import diagram, figures
 from kbench.report.content import Content, name_of
-from kbench.report.scatter import duration
-from kbench.report.text import shown
-from kbench.results import COLUMNS
+from kbench.report.tables import TABLES
+from kbench.report.text import p_value, shown
+from kbench.results import columns
 from kbench.stats import smallest_p
 
 _EMBEDDED_SVG = 300_000
 """Bytes of a plugin's figure beyond which it is embedded as PNG."""
+
+_MOST_LISTED = 50
+"""Remarks of a kind that are listed; the table `doubts` has all."""
+_SHOWN = ("methods", "ranks", "pairs", "published", "failures", "unavailable")
+"""Tables that the page draws as they are; others have a shape of their own."""
 
 
 def page(content: Content, registry: Registry) -> str:
@@ -47,15 +52,19 @@ def page(content: Content, registry: Registry) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["duration"] = duration
     environment.filters["p"] = p_value
-    environment.filters["signed"] = signed
     environment.globals["name_of"] = name_of
     environment.globals["shown"] = shown
     folder = files("kbench.report") / "templates"
+    names = columns(content.measure)
     values: dict[str, Any] = {
         "content": content,
-        "columns": COLUMNS,
+        "measure": content.measure,
+        "tables": {name: make(content) for name, (_, make) in TABLES.items() if name in _SHOWN},
+        "columns": names,
+        "cells": Markup(_script_json([[row[name] for name in names] for row in content.rows])),
+        "most_listed": _MOST_LISTED,
+        "most_lines": charts.MOST_LINES,
         "version": kbench.__version__,
         "alpha": content_module.ALPHA,
         "rope": content_module.ROPE,
@@ -69,36 +78,19 @@ def page(content: Content, registry: Registry) -> str:
         ],
     }
     if content.standings:
-        names = [each.name for each in content.standings]
+        methods = [each.name for each in content.standings]
         ranks = [each.rank for each in content.standings]
-        values["diagram"] = Markup(diagram.draw(names, ranks, content.cliques()))
-        for which in ("fit", "predict"):
-            values[f"{which}_chart"] = Markup(figures.scatter_of(content, which))
+        values["diagram"] = Markup(diagram.draw(methods, ranks, content.cliques()))
+        values["charts"] = [
+            {"title": each.title, "picture": Markup(each.svg), "table": each.table}
+            for each in charts.of(content)
+        ]
     values["sections"] = [
         Markup(environment.from_string(each.read_text(encoding="utf-8")).render(values))
         for name, each in sorted(registry.all("dashboard").items())
         if name.endswith(".html.j2")
     ]
     return environment.get_template("page.html.j2").render(values)
-
-
-def p_value(p: float) -> str:
-    """Write a p value.
-
-    >>> p_value(0.04321), p_value(0.00001), p_value(1.0)
-    ('0.043', '< 0.001', '1.000')
-    """
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def signed(value: float, digits: int = 4) -> str:
-    """Write a difference with its sign; zero has none.
-
-    >>> signed(0.01234), signed(-0.5), signed(-0.00001)
-    ('+0.0123', '−0.5000', '0.0000')
-    """
-    text = f"{abs(value):.{digits}f}"
-    return text if float(text) == 0 else ("+" if value > 0 else "−") + text
 
 
 def _script_json(value: Any) -> str:

@@ -1,20 +1,22 @@
-"""Tables of results in the forms people need: text, CSV, JSON, LaTeX, Markdown."""
+"""Tables in the forms people need: CSV, JSON, LaTeX, Markdown; and values for people."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from kbench.results import COLUMNS, Row, is_complete
+from kbench.records import MEASURES
 
 FORMATS = ("table", "csv", "json", "latex", "markdown")
 
 _DIGITS = {
-    "accuracy": ".4f",
-    "accuracy_sd": ".4f",
+    **dict.fromkeys(MEASURES, ".4f"),
+    **{each.sd: ".4f" for each in MEASURES.values()},
     "fit_time_s": ".4g",
     "predict_time_s": ".4g",
     "search_time_s": ".4g",
@@ -29,70 +31,204 @@ def shown(name: str, value: Any) -> str:
     >>> shown("accuracy", 0.97333), shown("converged", False), shown("accuracy_sd", None)
     ('0.9733', 'no', '')
     """
-    if value is None:
+    if value is None or value != value:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return format(value, _DIGITS.get(name, "g"))
+        return format(value, _DIGITS.get(name, ".4g"))
     return str(value)
 
 
-def write(rows: Sequence[Row], form: str) -> str:
-    """Write results rows in one of the text forms.
+def plain(value: Any) -> str:
+    """Write a value that has no digits of its own."""
+    return shown("", value)
+
+
+def p_value(p: float | None) -> str:
+    """Write a p value.
+
+    >>> p_value(0.04321), p_value(0.00001), p_value(1.0), p_value(None)
+    ('0.043', '< 0.001', '1.000', '')
+    """
+    if p is None:
+        return ""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def signed(value: float | None, digits: int = 4) -> str:
+    """Write a difference with its sign; zero has none.
+
+    >>> signed(0.01234), signed(-0.5), signed(-0.00001)
+    ('+0.0123', '−0.5000', '0.0000')
+    """
+    if value is None:
+        return ""
+    text = f"{abs(value):.{digits}f}"
+    return text if float(text) == 0 else ("+" if value > 0 else "−") + text
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
 
     Parameters
     ----------
-    rows : sequence of dict
-        Rows of `kbench.results.COLUMNS`.
-    form : {"csv", "json", "latex", "markdown"}
-        The form; "table" is drawn by the command line.
+    name : str
+        Its key in the rows, and its heading in CSV and JSON.
+    title : str, optional
+        Its heading for people; the name by default.
+    written : callable, default `plain`
+        Writes a value for people.
+    numeric : bool, default False
+    sd : str, optional
+        A column whose value stands behind ± for people, and alone in data.
+    wide : bool, default False
+        Left out of LaTeX, where there is no room.
     """
-    writers: Mapping[str, Callable[[Sequence[Row]], str]] = {
+
+    name: str
+    title: str = ""
+    written: Callable[[Any], str] = plain
+    numeric: bool = False
+    sd: str = ""
+    wide: bool = False
+
+    @property
+    def heading(self) -> str:
+        """What people read."""
+        return self.title or self.name
+
+
+Place = tuple[int, str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows with columns, in no form yet.
+
+    Parameters
+    ----------
+    name, title : str
+        Identifier, and caption.
+    columns : sequence of Column
+    rows : sequence of mapping
+        Values by the names of columns; JSON values.
+    marks : mapping of (row, column) to {"best", "tie"}
+        What is best of its kind, or not told apart from it.
+    notes : mapping of (row, column) to str
+        What stands beside a value, or in its place where there is none.
+    by : str, optional
+        A column whose equal neighbours belong together: written once.
+    note : str
+        What must be known to read it.
+    """
+
+    name: str
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Mapping[str, Any]]
+    marks: Mapping[Place, str] = field(default_factory=dict)
+    notes: Mapping[Place, str] = field(default_factory=dict)
+    by: str = ""
+    note: str = ""
+
+    @property
+    def visible(self) -> list[Column]:
+        """Columns that people see: a standard deviation stands beside its mean."""
+        behind = {column.sd for column in self.columns}
+        return [column for column in self.columns if column.name not in behind]
+
+    def value(self, place: int, column: Column) -> str:
+        """Write a value for people, without its standard deviation and note."""
+        value = self.rows[place][column.name]
+        return "" if value is None else column.written(value)
+
+    def beside(self, place: int, column: Column) -> str:
+        """Write the standard deviation of a value; empty where there is none."""
+        value = self.rows[place].get(column.sd) if column.sd else None
+        return "" if value is None else column.written(value)
+
+
+def write(table: Table, form: str) -> str:
+    """Write a table in one of the text forms.
+
+    Parameters
+    ----------
+    table : Table
+    form : {"csv", "json", "latex", "markdown"}
+        The form.
+    """
+    writers: Mapping[str, Callable[[Table], str]] = {
         "csv": _csv,
         "json": _json,
         "latex": _latex,
         "markdown": _markdown,
     }
-    return writers[form](rows)
+    return writers[form](table)
 
 
-def _json(rows: Sequence[Row]) -> str:
-    return json.dumps(list(rows), indent=1, ensure_ascii=False)
+def _json(table: Table) -> str:
+    names = [column.name for column in table.columns]
+    rows = [{name: _plain_json(row[name]) for name in names} for row in table.rows]
+    return json.dumps(rows, indent=1, ensure_ascii=False)
 
 
-def _csv(rows: Sequence[Row]) -> str:
+def _plain_json(value: Any) -> Any:
+    """JSON has no NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _csv(table: Table) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        writer.writerow([_harmless("" if v is None else v) for v in row.values()])
+    writer.writerow([_harmless(column.name) for column in table.columns])
+    for row in table.rows:
+        values = (row[column.name] for column in table.columns)
+        writer.writerow([_harmless("" if v is None else v) for v in values])
     return text.getvalue().rstrip("\n")
 
 
 def _harmless(value: Any) -> Any:
     """Keep spreadsheets from running a name as a formula."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+    if isinstance(value, str) and value.lstrip()[:1] in ("=", "+", "-", "@", "|"):
         return "'" + value
-    return value
+    return "'" + value if isinstance(value, str) and value[:1] in ("\t", "\r", "\n") else value
 
 
-def _markdown(rows: Sequence[Row]) -> str:
-    def cell(text: str) -> str:
-        for sign in "\\|<>*_`[]":
-            text = text.replace(sign, "\\" + sign)
-        return " ".join(text.split())
+def _markdown(table: Table) -> str:
+    def cell(place: int, column: Column) -> str:
+        text = _in_markdown(table.value(place, column))
+        if table.marks.get((place, column.name)) == "best" and text:
+            text = f"**{text}**"
+        spread = table.beside(place, column)
+        note = _in_markdown(table.notes.get((place, column.name), ""))
+        return " ".join([*([text] if text else []), *_spread("±", spread), *_note(text, note)])
 
-    numbers = COLUMNS[4:]
+    columns = table.visible
     lines = [
-        "| " + " | ".join(COLUMNS) + " |",
-        "|" + "|".join(" ---: " if name in numbers else " --- " for name in COLUMNS) + "|",
+        "| " + " | ".join(_in_markdown(column.heading) for column in columns) + " |",
+        "|" + "|".join(" ---: " if column.numeric else " --- " for column in columns) + "|",
     ]
-    for row in rows:
-        values = [shown(name, row[name]) for name in COLUMNS]
-        written = [v if n in numbers else cell(v) for n, v in zip(COLUMNS, values, strict=True)]
-        lines.append("| " + " | ".join(written) + " |")
+    for place in range(len(table.rows)):
+        lines.append("| " + " | ".join(cell(place, column) for column in columns) + " |")
     return "\n".join(lines)
+
+
+def _in_markdown(text: str) -> str:
+    """Escape text for a cell of a table."""
+    for sign in "\\|<>*_`[]":
+        text = text.replace(sign, "\\" + sign)
+    return " ".join(text.split())
+
+
+def _spread(sign: str, spread: str) -> list[str]:
+    return [sign, spread] if spread else []
+
+
+def _note(value: str, note: str) -> list[str]:
+    """Write a note behind a value, or in its place."""
+    return [f"({note})" if value else note] if note else []
 
 
 _LATEX = {
@@ -108,6 +244,11 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "−": r"\ensuremath{-}",
+    "±": r"\ensuremath{\pm}",
+    "µ": r"\ensuremath{\mu}",
 }
 
 
@@ -120,36 +261,47 @@ def latex_text(text: str) -> str:
     return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
 
 
-def _latex(rows: Sequence[Row]) -> str:
-    """Write a booktabs table; the best accuracy of each dataset is bold."""
-    best: dict[str, float] = {}
-    for row in rows:
-        if is_complete(row):
-            value = round(row["accuracy"], 4)
-            best[row["dataset"]] = max(best.get(row["dataset"], 0.0), value)
+def _latex(table: Table) -> str:
+    """Write a booktabs table; the best is bold."""
+    columns = [column for column in table.visible if not column.wide]
     lines = [
-        "% needs \\usepackage{booktabs}",
-        r"\begin{tabular}{lllrrr}",
+        f"% {' '.join(table.title.split())}",
+        "% needs \\usepackage{booktabs} and, for quotation marks, \\usepackage[T1]{fontenc}",
+        r"\begin{tabular}{" + "".join("r" if each.numeric else "l" for each in columns) + "}",
         r"\toprule",
-        r"dataset & feature map & learner & accuracy & fit (s) & predict (s) \\",
+        _latex_line(latex_text(column.heading) for column in columns),
+        r"\midrule",
     ]
     before = None
-    for row in rows:
-        if row["dataset"] != before:
+    for place, row in enumerate(table.rows):
+        again = bool(table.by) and place > 0 and row[table.by] == before
+        if table.by and place > 0 and not again:
             lines.append(r"\midrule")
-        dataset = latex_text(row["dataset"]) if row["dataset"] != before else ""
-        before = row["dataset"]
-        names = [dataset, latex_text(row["feature_map"]), latex_text(row["learner"])]
-        if row["accuracy"] is None:
-            numbers = [latex_text(row["status"]), "", ""]
-        else:
-            text = shown("accuracy", row["accuracy"])
-            if is_complete(row) and round(row["accuracy"], 4) == best.get(row["dataset"]):
-                text = rf"\textbf{{{text}}}"
-            if row["accuracy_sd"] is not None:
-                text += rf" $\pm$ {shown('accuracy_sd', row['accuracy_sd'])}"
-            if not is_complete(row):
-                text += rf" ({row['n_splits_done']} of {row['n_splits']} splits)"
-            numbers = [text, *(shown(n, row[n]) for n in ("fit_time_s", "predict_time_s"))]
-        lines.append(" & ".join([*names, *numbers]) + r" \\")
+        before = row[table.by] if table.by else None
+        lines.append(
+            _latex_line(
+                "" if again and column.name == table.by else _in_latex(table, place, column)
+                for column in columns
+            )
+        )
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def _latex_line(cells: Any) -> str:
+    return (
+        " & ".join(
+            # a bracket behind \\ would be taken for its argument
+            f"{{}}{cell}" if i == 0 and cell.startswith(("[", "*")) else cell
+            for i, cell in enumerate(cells)
+        )
+        + r" \\"
+    )
+
+
+def _in_latex(table: Table, place: int, column: Column) -> str:
+    text = latex_text(table.value(place, column))
+    if table.marks.get((place, column.name)) == "best" and text:
+        text = rf"\textbf{{{text}}}"
+    spread = latex_text(table.beside(place, column))
+    note = latex_text(table.notes.get((place, column.name), ""))
+    return " ".join([*([text] if text else []), *_spread(r"$\pm$", spread), *_note(text, note)])

@@ -72,6 +72,7 @@ def read(text: str, name: str, registry: Registry) -> Suite:
         blocks=blocks,
         limits=Limits(**file.limits.model_dump()),
         published=tuple(Published(**each.model_dump()) for each in file.published),
+        measure=file.compared,
     )
     problems = indistinct_cells(suite, registry)
     if problems:

@@ -39,6 +39,27 @@ def approximated(fitted, X, Y):
     return fitted.kernel_(X, Y)
 
 
+def span_of_f2(params):
+    """Say what F2 spans: where landmarks are uniform, what Nystroem features span.
+
+    Parameters
+    ----------
+    params : mapping
+        Of a suite line; a kernel is a `Ref`, or a `Search` over some.
+
+    Returns
+    -------
+    str
+        Number of landmarks and kernels; empty where no other map says the same.
+    """
+    number, kernel = params.get("n_landmarks", 100), params.get("kernel", "gaussian")
+    if params.get("sampling", "uniform") != "uniform" or not isinstance(number, int):
+        return ""
+    kernels = getattr(kernel, "values", GRID["kernel"] if "kernel" not in params else (kernel,))
+    labels = sorted(each.label if isinstance(each, Ref) else str(each) for each in kernels)
+    return f"{number} uniform landmarks: {', '.join(labels)}"
+
+
 @hookimpl
 def kbench_kernels():
     """List the kernels of `kbench.kernels`, and the lower bound's."""
@@ -56,7 +77,13 @@ def kbench_feature_maps():
     """List F1, F2 and F3."""
     return [
         FeatureMap("balcan-f1", make="kbench_balcan._map:BalcanF1", grid=GRID),
-        FeatureMap("balcan-f2", make="kbench_balcan._map:BalcanF2", grid=GRID, kernel=approximated),
+        FeatureMap(
+            "balcan-f2",
+            make="kbench_balcan._map:BalcanF2",
+            grid=GRID,
+            kernel=approximated,
+            span=span_of_f2,
+        ),
         FeatureMap("balcan-f3", make="kbench_balcan._map:BalcanF3", grid=GRID, kernel=approximated),
     ]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 
-from kbench import FeatureMap, hookimpl
+from kbench import FeatureMap, Ref, hookimpl
 
 _HOMES = {
     "ArcCosineFeatures": "_arc_cosine",
@@ -52,7 +52,7 @@ PLAIN = (0.25, 1.0, 4.0)
 """gamma_factor of kernels of the distance itself."""
 
 
-def _map(name, module, make, kernel, grid=None, requires=None):
+def _map(name, module, make, kernel, grid=None, requires=None, span=None):
     here = f"{__name__}.{module}"
     return FeatureMap(
         name,
@@ -62,7 +62,44 @@ def _map(name, module, make, kernel, grid=None, requires=None):
         requires=requires,
         # where scikit-learn's class is used as it is, its kernel is still ours
         depends=(here,),
+        span=span,
     )
+
+
+def span_of_nystroem(params):
+    """Say what Nystroem features span: landmarks, and Gaussians by their bandwidths.
+
+    Parameters
+    ----------
+    params : mapping
+        Of a suite line; several values are a `Search`.
+
+    Returns
+    -------
+    str
+        Number of landmarks and kernels, as a map with the same kernel written
+        ``gaussian(bandwidth=0.5*median)`` says them; empty where there is no
+        such writing.
+    """
+    number, kernel = params.get("n_components", 300), params.get("kernel", "rbf")
+    if not isinstance(number, int):
+        return ""
+    if kernel != "rbf":
+        kernels = getattr(kernel, "values", (kernel,))
+        labels = [each.label if isinstance(each, Ref) else str(each) for each in kernels]
+    else:
+        gamma, factor = params.get("gamma", "median"), params.get("gamma_factor")
+        factors = SQUARED if factor is None else getattr(factor, "values", (factor,))
+        if gamma == "median":
+            shares = [f"{each**-0.5:g}*" if each != 1 else "" for each in factors]
+            widths = [f"{share}median" for share in shares]
+        else:
+            gammas = getattr(gamma, "values", (gamma,))
+            if "median" in gammas:
+                return ""
+            widths = [f"{(2 * each) ** -0.5:g}" for each in gammas]
+        labels = [f"gaussian(bandwidth={width})" for width in widths]
+    return f"{number} uniform landmarks: {', '.join(sorted(labels))}"
 
 
 @hookimpl
@@ -116,7 +153,14 @@ def kbench_feature_maps():
             "maclaurin_gram",
             {"gamma_factor": (0.25, 1.0, 4.0)},
         ),
-        _map("nystroem", "_nystroem", "UniformNystroem", "nystroem_gram", squared),
+        _map(
+            "nystroem",
+            "_nystroem",
+            "UniformNystroem",
+            "nystroem_gram",
+            squared,
+            span=span_of_nystroem,
+        ),
         _map("nystroem-kmeans", "_nystroem", "KMeansNystroem", "nystroem_gram", squared),
         _map("nystroem-rpcholesky", "_nystroem", "RPCholeskyNystroem", "nystroem_gram", squared),
         _map("nystroem-leverage", "_nystroem", "LeverageNystroem", "nystroem_gram", squared),

@@ -83,7 +83,7 @@ def kbench_learners():
         Learner(
             "sigmoid-halfspace",
             make="kbench_zero_one._sigmoid:SigmoidHalfspace",
-            measures="kbench_zero_one._sigmoid:expected_zero_one_error",
+            measures="kbench_zero_one._sigmoid:expected_error",
         ),
     ]
 

@@ -475,13 +475,11 @@ def certificates(fitted, X, y):
     -------
     dict of str to float
         ``expected_zero_one_error``: of the randomised rule, exactly, the mean of
-        |h(x) - y|; ``rule_error``: that error or that of the threshold, by the rule in
-        use; the largest ``duality_gap``, ``kernel_gap`` and ``squared_norm`` of the fit,
-        and its ``rank``.
+        ``|h(x) - y|``, whichever rule is in use; the largest ``duality_gap``,
+        ``kernel_gap`` and ``squared_norm`` of the fit, and its ``rank``.
     """
     return {
         "expected_zero_one_error": fitted.expected_error(X, y),
-        "rule_error": 1.0 - fitted.score(X, y),
         "duality_gap": float(np.max(fitted.duality_gap_)),
         "kernel_gap": float(np.max(fitted.kernel_gap_)),
         "squared_norm": float(np.max(fitted.norm_) ** 2),

@@ -70,9 +70,8 @@ def draw_noise(results):
     ----------
     results : DataFrame or sequence of mappings
         One row per cell, with ``dataset``, ``feature_map``, ``learner`` (labels) and
-        ``accuracy``. ``rule_error``, or else ``expected_zero_one_error``, is drawn
-        where there is one: exact where the accuracy counts draws, and for a sigmoid
-        the error of equation 1.
+        ``expected_error``: exact where the accuracy counts draws, and for a sigmoid
+        the error of equation 1. Where an older store lacks it, the accuracy serves.
 
     Returns
     -------
@@ -139,7 +138,7 @@ def _place(dataset):
 
 
 def _error(row):
-    for name in ("rule_error", "expected_zero_one_error", "accuracy"):
+    for name in ("expected_error", "accuracy"):
         value = row.get(name)
         if value is not None and np.isfinite(value):
             return 1.0 - value if name == "accuracy" else value

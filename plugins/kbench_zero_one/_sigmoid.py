@@ -302,8 +302,11 @@ class SigmoidHalfspace(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def expected_zero_one_error(fitted, X, y):
+def expected_error(fitted, X, y):
     """Measure of a sigmoid: the exact expected error of drawing labels from it.
+
+    In place of the error of its thresholded predictions: a sigmoid of a halfspace is
+    what the paper's algorithm competes with, by equation 1.
 
     Parameters
     ----------
@@ -317,6 +320,6 @@ def expected_zero_one_error(fitted, X, y):
     Returns
     -------
     dict of str to float
-        ``expected_zero_one_error``: the mean of |h(x) - y|.
+        ``expected_error``: the mean of ``|h(x) - y|``.
     """
-    return {"expected_zero_one_error": fitted.expected_error(X, y)}
+    return {"expected_error": fitted.expected_error(X, y)}

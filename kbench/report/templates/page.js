@@ -1,5 +1,12 @@
 "use strict";
-// Sorting: a button in each heading; numbers by data-v, else by the text.
+// Sorting: a button in each heading; numbers by data-v, else by the text; nothing comes last.
+const compare = up => (a, b) => {
+  const none = v => v === null || v === "";
+  if (none(a) || none(b)) return none(a) - none(b);
+  const numbers = typeof a !== "string" && typeof b !== "string";
+  return (up ? 1 : -1) * (numbers ? a - b :
+    String(a).localeCompare(String(b), undefined, {numeric: true}));
+};
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
   heads.forEach((head, column) => {
@@ -10,34 +17,86 @@ for (const table of document.querySelectorAll("table.sortable")) {
       const up = head.getAttribute("aria-sort") !== "ascending";
       heads.forEach(each => each.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
+      if (table.sortRows) return table.sortRows(column, up);
       const key = row => {
         const cell = row.cells[column], v = cell.dataset.v;
         return v === undefined ? cell.textContent.trim() : v === "" ? null : Number(v);
       };
-      const body = table.tBodies[0];
+      const body = table.tBodies[0], order = compare(up);
       const rows = [...body.rows].map(row => [key(row), row]);
-      rows.sort(([a], [b]) => a === null ? (b === null ? 0 : 1) : b === null ? -1 :
-        (up ? 1 : -1) * (typeof a === "number" && typeof b === "number" ? a - b :
-          String(a).localeCompare(String(b), undefined, {numeric: true})));
+      rows.sort(([a], [b]) => order(a, b));
       body.append(...rows.map(([, row]) => row));
     });
   });
 }
-// Filtering: every word must occur in the row.
-for (const input of document.querySelectorAll("input[data-filters]")) {
-  const body = document.getElementById(input.dataset.filters).tBodies[0];
-  const count = document.getElementById(input.dataset.filters + "-count");
+// Filtering: every word must occur in the text.
+const wanted = input => {
+  const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  return text => words.every(word => text.toLowerCase().includes(word));
+};
+for (const input of document.querySelectorAll("input[data-rows]")) {
+  const body = document.getElementById(input.dataset.rows).tBodies[0];
   input.addEventListener("input", () => {
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
-    for (const row of body.rows) {
-      const text = row.textContent.toLowerCase();
-      row.hidden = !words.every(word => text.includes(word));
-      shown += !row.hidden;
-    }
-    count.textContent = shown + " of " + body.rows.length + " cells";
+    const fits = wanted(input);
+    for (const row of body.rows) row.hidden = !fits(row.cells[0].textContent);
   });
 }
+for (const input of document.querySelectorAll("input[data-columns]")) {
+  const table = document.getElementById(input.dataset.columns), head = table.tHead.rows[0];
+  input.addEventListener("input", () => {
+    const fits = wanted(input);
+    const hidden = [...head.cells].map((cell, i) => i > 0 && !fits(cell.innerText));
+    for (const row of table.rows)
+      [...row.cells].forEach((cell, i) => { cell.hidden = hidden[i]; });
+  });
+}
+// All cells: rows are made when they are first looked at, a thousand at a time.
+(() => {
+  const details = document.getElementById("all-cells"), table = document.getElementById("all");
+  const input = document.getElementById("all-filter"), more = document.getElementById("all-more");
+  const count = document.getElementById("all-count"), names =
+    [...table.tHead.rows[0].cells].map(cell => cell.textContent);
+  let rows = null, found = [], drawn = 0;
+  const shown = (name, v) => v === null ? "" : typeof v === "boolean" ? (v ? "yes" : "no") :
+    typeof v !== "number" ? String(v) : name.endsWith("_s") ? String(Number(v.toPrecision(4))) :
+    name.endsWith("_mb") ? v.toFixed(1) : Number.isInteger(v) && /^n_/.test(name) ? String(v) :
+    /^n_/.test(name) ? String(Number(v.toPrecision(6))) : v.toFixed(4);
+  const draw = upTo => {
+    const made = document.createDocumentFragment();
+    for (; drawn < Math.min(upTo, found.length); drawn++) {
+      const row = document.createElement("tr");
+      found[drawn].forEach((v, i) => {
+        const cell = row.insertCell();
+        cell.textContent = shown(names[i], v);
+        if (i > 3) { cell.className = "n"; cell.dataset.v = v === null ? "" : Number(v); }
+      });
+      made.append(row);
+    }
+    table.tBodies[0].append(made);
+    more.hidden = drawn >= found.length;
+  };
+  const open = upTo => {
+    if (!rows) {
+      rows = JSON.parse(document.getElementById("cells-data").textContent);
+      found = rows;
+    }
+    draw(upTo);
+  };
+  table.sortRows = (column, up) => {  // all of them, not only those that are drawn
+    const order = compare(up);
+    found = found.map(row => [row[column], row]).sort((a, b) => order(a[0], b[0])).map(e => e[1]);
+    table.tBodies[0].replaceChildren(); drawn = 0; draw(1000);
+  };
+  input.addEventListener("input", () => {
+    const fits = wanted(input);
+    found = rows.filter(row => fits(row.slice(0, 4).join(" ")));
+    table.tBodies[0].replaceChildren(); drawn = 0; draw(1000);
+    count.textContent = found.length + " of " + rows.length + " cells";
+  });
+  details.addEventListener("toggle", () => { if (details.open && !drawn) open(1000); });
+  more.addEventListener("click", () => draw(drawn + 1000));
+  addEventListener("beforeprint", () => { details.open = true; open(2000); });
+})();
 // Two methods, dataset by dataset, over the splits that both have.
 (() => {
   const body = document.getElementById("two-body");
@@ -75,7 +134,7 @@ for (const input of document.querySelectorAll("input[data-filters]")) {
       put(sign(each.d), "n", each.d);
       put(each.wide === null ? "" : sign(each.d - each.wide) + " to " + sign(each.d + each.wide), "n");
       put(each.wide === null ? "not paired" : Math.abs(each.d) <= each.wide + 1e-12 ? "not told apart" :
-        each.d > 0 ? "first is better" : "second is better", "verdict");
+        each.d * data.sign > 0 ? "first is better" : "second is better", "verdict");
       const bar = document.createElement("i"), size = 50 * Math.abs(each.d) / most;
       bar.style.width = size + "%"; bar.style.left = (each.d < 0 ? 50 - size : 50) + "%";
       const cell = put("", "diff screen", each.d); cell.append(bar);

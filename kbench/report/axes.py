@@ -1,0 +1,153 @@
+"""The frame of a chart as SVG: two axes, round marks, grid lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kbench.report.svg import element, text
+
+WIDTH, HEIGHT = 560.0, 380.0
+LEFT, RIGHT, TOP, BOTTOM = 66.0, 18.0, 16.0, 48.0
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A range of numbers with marks; with `log`, of their decimal logarithms.
+
+    Parameters
+    ----------
+    label : str
+        What it shows.
+    low, high : float
+        Its ends, logarithms with `log`.
+    marks : sequence of (float, str)
+        Where something is written, and what.
+    log : bool
+    """
+
+    label: str
+    low: float
+    high: float
+    marks: Sequence[tuple[float, str]]
+    log: bool = False
+
+    def share(self, value: float) -> float:
+        """Return how far along the axis a value is, 0 to 1 between its ends."""
+        place = math.log10(max(value, 1e-12)) if self.log else value
+        return (place - self.low) / (self.high - self.low)
+
+
+def linear(values: Sequence[float], label: str) -> Axis:
+    """Return an axis of numbers with about five round marks.
+
+    >>> [text for _, text in linear([0.71, 0.93], "accuracy").marks]
+    ['0.65', '0.70', '0.75', '0.80', '0.85', '0.90', '0.95']
+    """
+    low, high = min(values), max(values)
+    spread = max(high - low, 0.01, 1e-3 * max(abs(low), abs(high)))
+    unit = 10.0 ** math.floor(math.log10(spread / 6))
+    step = next(s * unit for s in (1, 2, 5, 10) if spread / (s * unit) <= 6)
+    first, last = math.floor((low - 0.06 * spread) / step), math.ceil((high + 0.06 * spread) / step)
+    # nothing measured here is negative; do not pretend that it could be
+    first = max(first, 0) if low >= 0 else first
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    digits = max(digits, 2) if step < 1 else digits
+    marks = [(i * step, f"{i * step:.{digits}f}") for i in range(first, last + 1)]
+    return Axis(label, first * step, last * step, marks)
+
+
+def logarithmic(values: Sequence[float], label: str, written: Callable[[float], str]) -> Axis:
+    """Return a logarithmic axis of positive numbers, with few enough marks to read."""
+    logs = [math.log10(max(value, 1e-12)) for value in values]
+    low, high = min(logs), max(logs)
+    margin = max(0.12 * (high - low), 0.08)
+    low, high = low - margin, high + margin
+    return Axis(label, low, high, [(each, written(each)) for each in _round(low, high)], log=True)
+
+
+def _round(low: float, high: float) -> list[float]:
+    """Return round numbers between two logarithms."""
+    marks: list[float] = []
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        marks = [
+            s * 10.0**e
+            for e in range(math.floor(low), math.ceil(high) + 1)
+            for s in steps
+            if low <= math.log10(s) + e <= high
+        ]
+        if len(marks) <= 7:
+            return marks
+    return marks[:: math.ceil(len(marks) / 7)]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where values stand in a picture of `WIDTH` by `HEIGHT`."""
+
+    horizontal: Axis
+    vertical: Axis
+
+    @property
+    def floor(self) -> float:
+        """Return y of the horizontal axis."""
+        return HEIGHT - BOTTOM
+
+    def x(self, value: float) -> float:
+        """Return the place of a value."""
+        return LEFT + (WIDTH - LEFT - RIGHT) * self.horizontal.share(value)
+
+    def y(self, value: float) -> float:
+        """Return the height of a value, from the top."""
+        return TOP + (self.floor - TOP) * (1 - self.vertical.share(value))
+
+    def drawn(self) -> list[str]:
+        """Draw grid, marks and labels."""
+        parts = []
+        for mark, written in self.vertical.marks:
+            y = self.y(mark)
+            parts.append(element("path", d=f"M{LEFT} {y:.1f}H{WIDTH - RIGHT}", class_="grid"))
+            parts.append(text(written, LEFT - 8, y + 4, class_="tick", text_anchor="end"))
+        for mark, written in self.horizontal.marks:
+            x = self.x(mark)
+            parts.append(element("path", d=f"M{x:.1f} {TOP}V{self.floor}", class_="grid"))
+            at = self.floor + 18
+            parts.append(text(written, x, at, class_="tick", text_anchor="middle"))
+        middle = (LEFT + WIDTH - RIGHT) / 2
+        label, at = self.horizontal.label, HEIGHT - 8
+        parts.append(text(label, middle, at, class_="tick", text_anchor="middle"))
+        turned = f"translate(13 {(TOP + self.floor) / 2:.0f}) rotate(-90)"
+        label = self.vertical.label
+        parts.append(text(label, 0, 0, class_="tick", text_anchor="middle", transform=turned))
+        return parts
+
+
+def overlap(one: Box, other: Box) -> bool:
+    """Tell whether two boxes (left, top, right, bottom) share a point."""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def duration(seconds: float) -> str:
+    """Write a time for people.
+
+    >>> duration(0.00042), duration(0.05), duration(2.0), duration(1234.5), duration(3e-7)
+    ('0.42 ms', '50 ms', '2 s', '1230 s', '0.3 µs')
+    """
+    if seconds < 1e-4:
+        return f"{float(f'{seconds * 1e6:.2g}'):g} µs"
+    if seconds < 1e-3:
+        return f"{seconds * 1e3:.2g} ms"
+    if seconds < 1:
+        return f"{float(f'{seconds * 1e3:.3g}'):g} ms"
+    return f"{float(f'{seconds:.3g}'):g} s"
+
+
+def number(value: float) -> str:
+    """Write a number for people.
+
+    >>> number(0.001), number(300.0), number(20000.0), number(2.5)
+    ('0.001', '300', '20,000', '2.5')
+    """
+    return f"{value:,.0f}" if value >= 1000 else f"{float(f'{value:.3g}'):g}"

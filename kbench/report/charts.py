@@ -1,0 +1,71 @@
+"""The charts of the page, each with the table of its numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from kbench.report import lines, scatter
+from kbench.report.axes import duration, number
+from kbench.report.content import Content
+from kbench.report.tables import methods, sizes
+from kbench.report.text import Table
+
+MOST_LINES = 10
+"""Lines of a chart; more cannot be told apart."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a method costs: an attribute of `kbench.stats.Standing`, and words for it."""
+
+    attribute: str
+    title: str
+    label: str
+    written: Callable[[float], str] = duration
+
+
+COSTS = (
+    Cost("fit_time_s", "fit time", "fit time, geometric mean over datasets"),
+    Cost("predict_row_s", "prediction time", "time to predict one row, geometric mean"),
+    Cost("n_components", "number of components", "components, mean over datasets", number),
+)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture with its numbers."""
+
+    title: str
+    svg: str
+    table: Table
+
+
+def of(content: Content) -> Iterator[Chart]:
+    """Draw what there is to draw: of several methods over common datasets."""
+    standings, words = content.standings, content.measure.words
+    for cost in COSTS:
+        costs = [getattr(each, cost.attribute) for each in standings]
+        # an older store may not know them, and of one width there is nothing to see
+        if not all(map(math.isfinite, costs)) or len({round(each, 12) for each in costs}) < 2:
+            continue
+        title = f"{words.capitalize()} against {cost.title}"
+        picture = scatter.draw(
+            [each.name for each in standings],
+            costs,
+            [each.mean for each in standings],
+            content.measure,
+            cost.label,
+            cost.written,
+        )
+        shown = {"place", "feature_map", "learner", "mean", cost.attribute}
+        table = methods(content)
+        columns = [replace(c, wide=False) for c in table.columns if c.name in shown]
+        yield Chart(title, picture, replace(table, title=title, columns=columns))
+    growth = content.growth()
+    if growth:
+        drawn = [lines.Line(e.name, e.points, e.place) for e in growth[:MOST_LINES]]
+        label, title = "training rows", "Fit time against training rows"
+        picture = lines.draw(drawn, label, "fit time", number, duration)
+        yield Chart(title, picture, sizes(content))
