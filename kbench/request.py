@@ -79,9 +79,7 @@ def limited(
     return replace(suite, limits=replace(suite.limits, **given))  # type: ignore[arg-type]
 
 
-def options_of(
-    store: str | None = None, jobs: int | None = None, **flags: bool | float | None
-) -> Options:
+def options_of(store: str | None = None, jobs: int | None = None, **fields: Any) -> Options:
     """Return the options of a run, with the defaults of this folder and machine.
 
     Parameters
@@ -89,8 +87,8 @@ def options_of(
     store : str, optional
         MLflow store; ``MLFLOW_TRACKING_URI`` or ``mlflow.db`` here by default.
     jobs : int, optional
-        Tasks at a time; physical cores by default.
-    **flags
+        Tasks at a time; physical cores by default, or what a cluster has.
+    **fields
         Further fields of `Options`.
 
     Raises
@@ -102,8 +100,9 @@ def options_of(
         raise SuiteError(f"jobs must be at least 1; found {jobs}")
     return Options(
         store=store or default_uri(),
-        jobs=jobs or physical_cores(),
-        **flags,  # type: ignore[arg-type]
+        # a cluster has as many as its workers have threads
+        jobs=jobs if fields.get("scheduler") else jobs or physical_cores(),
+        **fields,
     )
 
 

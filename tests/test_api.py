@@ -9,6 +9,7 @@ import pytest
 import kbench
 from kbench import Dataset, DatasetError, Protocol, Ref, SuiteError
 from kbench.results import COLUMNS
+from tests.command_here import command
 
 SUITE = """
 datasets = ["iris"]
@@ -44,15 +45,9 @@ def test_a_suite_from_python_and_from_the_command_line_are_one(suite, capfd):
     assert frame["status"].tolist() == ["ok"]
     assert capfd.readouterr() == ("", "")
     # the command line finds in the journal what Python computed
-    done = subprocess.run(
-        [sys.executable, "-m", "kbench.cli", "suite", suite, "--jobs", "1"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "2 tasks to compute, 2 known already" in done.stderr
+    code, _, err = command("suite", suite, "--jobs", "1", capfd=capfd)
+    assert code == 0, err
+    assert "2 tasks to compute, 2 known already" in err
     loaded = kbench.load_results("tiny")
     assert list(loaded.columns) == list(COLUMNS)
     assert set(loaded["learner"]) == {"majority", "ridge"}
@@ -124,14 +119,14 @@ def test_a_map_that_needs_labels_gets_them_and_a_given_seed_is_kept():
     from sklearn.base import BaseEstimator, TransformerMixin
     from sklearn.feature_selection import SelectKBest
 
-    class Seeded(TransformerMixin, BaseEstimator):
-        seen = []
+    seen = []
 
+    class Seeded(TransformerMixin, BaseEstimator):
         def __init__(self, random_state=None):
             self.random_state = random_state
 
         def fit(self, X, y=None):
-            self.seen.append(self.random_state)
+            seen.append(self.random_state)
             return self
 
         def transform(self, X):
@@ -140,7 +135,7 @@ def test_a_map_that_needs_labels_gets_them_and_a_given_seed_is_kept():
     found = kbench.evaluate("iris", SelectKBest(k=2), "ridge", splits=1)
     assert found["n_components"].tolist() == [2]
     kbench.evaluate("iris", Seeded(7), "majority", splits=1)
-    assert set(Seeded.seen) == {7}
+    assert set(seen) == {7}
 
 
 @pytest.mark.parametrize(

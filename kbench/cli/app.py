@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import kbench
-from kbench.cli import data, listing, plugin, report, results, suite, ui
+from kbench.cli import data, listing, plugin, report, results, run, suite, ui
 
 app = typer.Typer(
     name="kbench",
@@ -39,6 +39,7 @@ def _options(
 
 
 app.command("suite")(suite.suite)
+app.command("run")(run.run)
 app.command("results")(results.results)
 app.command("report")(report.report)
 app.command("plot")(report.plot)

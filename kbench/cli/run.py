@@ -1,0 +1,252 @@
+"""`kbench run`: which method for a file of one's own."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from kbench.advice import Advice
+    from kbench.records import Ref
+    from kbench.registry import Registry
+    from kbench.results import Row
+    from kbench.runner import Report
+
+COLUMNS = (
+    "feature_map",
+    "learner",
+    "status",
+    "accuracy",
+    "accuracy_sd",
+    "fit_time_s",
+    "predict_time_s",
+    "n_components",
+)
+
+PATH = typer.Argument(help="A .csv, .tsv, .parquet, .arff, .svmlight or .libsvm file.")
+TARGET = typer.Option(metavar="COLUMN", help="Which column holds the labels.")
+IGNORE = typer.Option(metavar="COLUMN", help="Leave this column out; repeatable.")
+NOMINAL = typer.Option(metavar="COLUMN", help="Its numbers stand for categories; repeatable.")
+DELIMITER = typer.Option(help="What stands between two values of a CSV file; a comma.")
+STORE = typer.Option(
+    metavar="URI",
+    help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
+)
+
+
+def run(
+    file: Annotated[str, PATH],
+    target: Annotated[str | None, TARGET] = None,
+    feature_map: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Try this feature map; repeatable."),
+    ] = None,
+    learner: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Try this learner; repeatable.")
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", help="For the whole; what does not fit is reported as skipped."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write a report as HTML too."),
+    ] = None,
+    ignore: Annotated[list[str] | None, IGNORE] = None,
+    nominal: Annotated[list[str] | None, NOMINAL] = None,
+    delimiter: Annotated[str | None, DELIMITER] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Tasks at a time; default: physical cores."),
+    ] = None,
+    store: Annotated[str | None, STORE] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute everything again.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON line per event, and nothing else.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress, only the end.")
+    ] = False,
+) -> None:
+    """Compare feature maps and learners on your own data, and recommend one.
+
+    Text becomes indicator columns, missing values are imputed, each inside the
+    split. Results are journalled and logged to MLflow under the file's name,
+    so that the same command goes on where it stopped.
+    """
+    from kbench import progress
+    from kbench.advice import advise
+    from kbench.errors import SuiteError
+    from kbench.own_data import fetched, source_of, suite_for
+    from kbench.registry import build, installed
+    from kbench.request import notices, options_of
+    from kbench.runner import Run
+
+    started = time.monotonic()
+    if time_limit is not None and not time_limit > 0:
+        raise SuiteError(f"--time-limit must be positive; found {time_limit:g}")
+    if output is not None and not output.absolute().parent.is_dir():
+        raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
+    registry = build(installed())
+    ref = source_of(file, target, ignore or (), nominal or (), delimiter)
+    known = fetched(ref, registry)
+    suite = suite_for(ref, known, registry, feature_map or (), learner or (), time_limit)
+    left = {} if time_limit is None else {"total_s": time_limit - (time.monotonic() - started)}
+    options = options_of(store, jobs, fresh=fresh, **left)
+    watcher = progress.choose(as_json=as_json, quiet=quiet, jobs=options.jobs or 1)
+    for text in notices(registry, store):
+        watcher.notice(text)
+    with watcher:
+        report = Run(suite, registry, options, watcher).run()
+    rows = _rows(report)
+    advice = advise(rows)
+    given = {"target": target, "ignore": ignore, "nominal": nominal, "delimiter": delimiter}
+    export = _export(file, given, report, advice) if advice else ""
+    if as_json:
+        _print_json(report, rows, advice, export)
+    else:
+        _print(ref, known, report, rows, advice, export)
+    if output is not None:
+        _write_page(output, report, rows, registry)
+        if not as_json:
+            typer.echo(f"report:  {output}")
+    if report.interrupted:
+        raise typer.Exit(130)
+    failed = any(row["status"] not in ("ok", "skipped") for row in rows)
+    raise typer.Exit(1 if failed or advice is None else 0)
+
+
+def _rows(report: Report) -> list[Row]:
+    """Return the rows of a report with all that MLflow would tell of them, best first."""
+    from kbench.delivery import as_run
+    from kbench.machine import machine_id
+    from kbench.results import of_run_in_full
+
+    rows = []
+    for each in report.cells:
+        run = as_run(each, report.suite.name, machine_id())
+        tags = {f"kbench.{name}": value for name, value in run.tags.items()}
+        rows.append(of_run_in_full({**vars(run), "tags": tags}))
+    return sorted(rows, key=lambda row: (row["status"] != "ok", -(row["accuracy"] or 0.0)))
+
+
+def _export(file: str, given: Mapping[str, Any], report: Report, advice: Advice) -> str:
+    """Return the command that exports the recommended method."""
+    chosen = (advice.chosen["feature_map"], advice.chosen["learner"])
+    cell = next(
+        each.cell
+        for each in report.cells
+        if (each.cell.feature_map.label, each.cell.learner.label) == chosen
+    )
+    words = ["kbench", "export", file]
+    for name, value in given.items():
+        for each in [value] if isinstance(value, str) else value or ():
+            words += [f"--{name}", each]
+    words += ["--feature-map", cell.feature_map.name, "--learner", cell.learner.name, "-o", "model"]
+    return shlex.join(words)
+
+
+def _print_json(report: Report, rows: Sequence[Row], advice: Advice | None, export: str) -> None:
+    from kbench.results import COLUMNS as ALL
+
+    assert report.delivered is not None
+    end = {
+        "event": "interrupted" if report.interrupted else "done",
+        "rows": [
+            {**{name: row[name] for name in ALL}, "model_floats": row.get("model_floats")}
+            for row in rows
+        ],
+        "recommended": advice and {name: advice.chosen[name] for name in ALL[:3]},
+        "sentences": list(advice.sentences) if advice else [],
+        "export": export,
+        "store": report.delivered.uri,
+        "experiment": report.delivered.experiment,
+        "problem": report.delivered.problem,
+        "seconds": report.seconds,
+    }
+    print(json.dumps(end), flush=True)
+
+
+def _print(
+    ref: Ref,
+    known: Mapping[str, Any],
+    report: Report,
+    rows: Sequence[Row],
+    advice: Advice | None,
+    export: str,
+) -> None:
+    """Print the table, the recommendation, and what to type next."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from kbench.advice import size
+    from kbench.report import shown
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=160)
+    missing = f", {known['n_missing']:,} missing values" if known["n_missing"] else ""
+    console.print(
+        f"[bold]{escape(ref.label)}[/bold]: {known['n_samples']:,} rows, "
+        f"{known['n_features']:,} columns, {known['n_classes']} classes{missing}\n",
+    )
+    drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for name in (*COLUMNS, "size", "splits"):
+        words = name in COLUMNS[:3]
+        drawn.add_column(name, justify="left" if words else "right", overflow="fold")
+    for row in rows:
+        floats = row.get("model_floats")
+        style = (
+            "bold" if advice and row is advice.chosen else "" if row["status"] == "ok" else "dim"
+        )
+        drawn.add_row(
+            *(escape(shown(name, row[name])) for name in COLUMNS),
+            size(floats) if floats else "",
+            f"{row['n_splits_done']}/{row['n_splits']}",
+            style=style,
+        )
+    console.print(drawn)
+    for row in rows:
+        if row["status"] not in ("ok", "skipped") and row["error"]:
+            last = row["error"].strip().splitlines()[-1]
+            name = f"{row['feature_map']} + {row['learner']}"
+            console.print(f"[red]{row['status']}[/red]: {escape(name)}: {escape(last)}")
+    console.print()
+    for sentence in advice.sentences if advice else ("No method was measured in full.",):
+        console.print(escape(sentence), soft_wrap=True)
+    if report.interrupted:
+        console.print("Interrupted: what is done is kept, the same command goes on.")
+    delivered = report.delivered
+    assert delivered is not None
+    if delivered.problem:
+        console.print(f"[red]not all runs are in the store: {escape(delivered.problem)}[/red]")
+    console.print("\nnext:")
+    if export:
+        console.print(f"  {escape(export)}", soft_wrap=True)
+    name = shlex.quote(delivered.experiment)
+    console.print(f"  kbench report {escape(name)} --open", soft_wrap=True)
+    console.print(f"  kbench ui {escape(name)}", soft_wrap=True)
+
+
+def _write_page(path: Path, report: Report, rows: Sequence[Row], registry: Registry) -> None:
+    from kbench.cli.report import machine_facts, write
+    from kbench.report.content import Content
+    from kbench.report.page import page
+
+    assert report.delivered is not None
+    content = Content(
+        report.suite.name,
+        list(rows),
+        machine=machine_facts(rows[0]["machine"]),
+        store=report.delivered.uri,
+    )
+    write(path, page(content, registry).encode())

@@ -1,0 +1,98 @@
+"""Which method is recommended, and in which words."""
+
+import pytest
+
+from kbench.advice import advise, size
+
+HASHES = {str(i): f"h{i}" for i in range(5)}
+
+
+def row(name, accuracies, fit_time_s, learner="ridge", status="ok", **more):
+    n = len(accuracies)
+    mean = sum(accuracies) / n if n else None
+    sd = (sum((a - mean) ** 2 for a in accuracies) / (n - 1)) ** 0.5 if n > 1 else None
+    return {
+        "dataset": "mine",
+        "feature_map": name,
+        "learner": learner,
+        "status": status,
+        "n_splits_done": n,
+        "n_splits": 5,
+        "accuracy": mean,
+        "accuracy_sd": sd,
+        "fit_time_s": fit_time_s,
+        "predict_time_s": 0.001,
+        "measure_by_split": dict(zip(HASHES, accuracies, strict=False)),
+        "split_hash": HASHES,
+        "n_train": 80,
+        "n_test": 20,
+        "model_floats": 1000.0,
+        **more,
+    }
+
+
+BEST = [0.90, 0.92, 0.94, 0.91, 0.93]
+NEAR = [0.91, 0.90, 0.93, 0.92, 0.92]
+FAR = [0.70, 0.72, 0.74, 0.71, 0.73]
+
+
+def test_nothing_finished_nothing_recommended():
+    assert advise([row("a", BEST[:2], 1.0, status="skipped")]) is None
+
+
+def test_the_cheapest_of_those_within_noise_is_taken():
+    rows = [row("slow", BEST, 9.0), row("quick", NEAR, 0.1), row("quickest", FAR, 0.01)]
+    found = advise(rows)
+    assert found.best["feature_map"] == "slow"
+    assert found.chosen["feature_map"] == "quick"
+    assert [each["feature_map"] for each in found.within_noise] == ["slow", "quick"]
+    text = " ".join(found.sentences)
+    assert text.startswith("Take quick + ridge: accuracy 0.916 ± 0.011")
+    assert "within noise of the most accurate, slow + ridge (0.920)" in text
+    assert "8 kB" in text
+
+
+def test_what_no_test_tells_apart_but_is_clearly_less_accurate_is_not_taken():
+    spread = [0.70, 1.0, 0.80, 1.0, 0.84]
+    rows = [row("slow", BEST, 9.0), row("wild", spread, 0.1)]
+    found = advise(rows)
+    assert found.chosen is found.best
+    assert "do not tell apart from it: wild + ridge (0.868)" in " ".join(found.sentences)
+
+
+def test_a_clear_winner_is_called_one():
+    found = advise([row("good", BEST, 1.0), row("bad", FAR, 0.1)])
+    assert "measurably more accurate than the 1 others" in " ".join(found.sentences)
+
+
+def test_incomplete_methods_are_not_taken_and_are_told_of():
+    rows = [row("good", FAR, 1.0), row("perhaps", [0.99, 0.99], 0.1, status="skipped")]
+    found = advise(rows)
+    assert found.chosen["feature_map"] == "good"
+    assert "1 of 2 methods were not measured in full" in " ".join(found.sentences)
+
+
+def test_times_are_compared_with_the_kernel_machine():
+    rows = [row("good", BEST, 0.5), row("identity", FAR, 6.0, learner="kernel-svm (ovo)")]
+    assert "12 times faster to fit than identity + kernel-svm (ovo) (0.720)" in " ".join(
+        advise(rows).sentences
+    )
+    close = [row("good", BEST, 5.0), row("identity", FAR, 6.0, learner="kernel-svm (ovo)")]
+    assert "faster" not in " ".join(advise(close).sentences)
+
+
+def test_the_commonest_class_is_the_yardstick():
+    rows = [row("good", BEST, 1.0), row("identity", FAR, 0.1, learner="majority")]
+    assert "Always naming the commonest class gives 0.720." in advise(rows).sentences
+    same = [row("good", NEAR, 1.0), row("identity", BEST, 0.1, learner="majority")]
+    assert "may say nothing of the target" in " ".join(advise(same).sentences)
+
+
+def test_one_split_gives_an_answer_without_tests():
+    found = advise([row("only", [0.9], 1.0, n_splits=1)])
+    assert found.sentences[0].startswith("Take only + ridge: accuracy 0.900, fitted in 1 s")
+
+
+@pytest.mark.parametrize(("floats", "words"), [(100, "0.8 kB"), (3e8, "2400 MB")])
+def test_sizes_are_written_for_people(floats, words):
+    assert size(floats) == words
