@@ -34,7 +34,7 @@ class Delivered:
     Parameters
     ----------
     uri, experiment : str
-        Where the runs are.
+        Where the runs are; the URI without its password.
     experiment_id : str
         MLflow's number of the experiment; empty where the store did not answer.
     written : int
@@ -200,9 +200,10 @@ class Delivery:
         machine: str,
         measure: Measure = ACCURACY,
     ) -> None:
-        self._uri, self._suite, self._journal, self._machine = uri, suite, journal, machine
+        self._suite, self._journal, self._machine = suite, journal, machine
         self._measure = measure
         self._store = Store(uri)
+        self._uri = self._store.uri
         self._queue: queue.SimpleQueue[PlannedCell | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._experiment: Experiment | None = None
@@ -248,7 +249,7 @@ class Delivery:
         if self._thread is None and not lacking:
             known = self._last_delivery() or {}
             return Delivered(
-                self._uri, self._suite, known.get("experiment_id", ""), stored=len(finished)
+                self._store.name, self._suite, known.get("experiment_id", ""), stored=len(finished)
             )
         for each in lacking:
             self.offer(each)
@@ -259,7 +260,7 @@ class Delivery:
         if not self._problem:
             self._tidy(planned)
         return Delivered(
-            self._uri,
+            self._store.name,
             self._suite,
             self._experiment.id if self._experiment else "",
             written=self._written,
@@ -273,12 +274,8 @@ class Delivery:
     def _last_delivery(self) -> Mapping[str, Any] | None:
         """Return the newest line that says where this suite was delivered."""
         found = None
-        for line in self._journal.read():
-            if (
-                line["kind"] == "delivered"
-                and line["store"] == self._uri
-                and line["suite"] == self._suite
-            ):
+        for line in self._journal.read("delivered"):
+            if line["store"] == self._uri and line["suite"] == self._suite:
                 found = line
         return found
 
@@ -324,6 +321,11 @@ class Delivery:
             self._store.supersede(self._experiment, self._machine, keys)
         except StoreError as error:
             self._problem = str(error)
+
+
+def lock_name(suite: str, store: str) -> str:
+    """Name what one process at a time may bring up to date: a suite in a store."""
+    return f"{suite} in {Store(store).name}"
 
 
 def is_finished(planned: PlannedCell) -> bool:

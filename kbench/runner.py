@@ -13,15 +13,18 @@ import kbench
 from kbench import engine, machine
 from kbench.canonical import to_json
 from kbench.datacache import DataCache
-from kbench.delivery import Delivered, Delivery, is_finished
+from kbench.delivery import Delivered, Delivery, is_finished, lock_name
 from kbench.errors import ClusterError, SuiteError
 from kbench.fetching import LOAD_TIME_S, Fetching, is_offline
 from kbench.journal import Holder, Journal, state_folder
 from kbench.plan import STOPPING, PlannedCell, Planner, recall, task_key, with_expanded
+from kbench.plans import Plans
 from kbench.records import Ref, Status, Suite
 from kbench.registry import Registry, module_of
 from kbench.sandbox import Outcome, Sandbox
 from kbench.suite import indistinct_cells
+from kbench.syncing import deliver_leftovers
+from kbench.tracking import Store
 
 CHECK_TIME_S = 120.0
 
@@ -195,13 +198,15 @@ class Run:
         """
         start = time.perf_counter()
         self._until = time.monotonic() + self._options.total_s
-        name = f"{self._suite.name} in {self._options.store}"
+        store = Store(self._options.store).uri
+        plans = Plans(self._journal)
         with ExitStack() as stack:
             if self._options.scheduler:
                 self._cluster = engine.Cluster(
                     self._options.scheduler, self._options.jobs, self._watch.notice
                 )
                 stack.callback(self._cluster.close)
+            name = lock_name(self._suite.name, store)
             stack.enter_context(self._journal.lock(name, self._tell_waiting))
             stack.callback(self._sandbox.close)
             cells: list[PlannedCell] = []
@@ -230,6 +235,7 @@ class Run:
                     self._get_ready()
                     delivery.start()
                 self._note_problems(cells)
+                plans.keep(self._suite, store, cells)
                 self._watch.planned(cells, n_tasks)
                 try:
                     if n_tasks:
@@ -246,6 +252,11 @@ class Run:
             self._watch.delivering()
             delivered = delivery.finish(cells)
             self._tell_cpus(cells)
+            if not delivered.problem:
+                plans.settle(self._suite.name, store)
+                if not interrupted:
+                    for each in deliver_leftovers(self._journal, self._place, store):
+                        self._watch.notice(f"left over from earlier: {each.sentence}")
             if lost is not None:
                 raise lost
         return Report(self._suite, cells, delivered, time.perf_counter() - start, interrupted)

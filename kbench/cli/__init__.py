@@ -1,7 +1,8 @@
 """The command line. Every heavy import is inside a command.
 
 Exit codes: 0 all planned cells are ok (data that cannot be had are allowed),
-1 some cell failed, 2 wrong usage or suite file, 130 interrupted.
+1 some cell failed, or the store does not have all runs yet, 2 wrong usage or suite file,
+130 interrupted.
 """
 
 from __future__ import annotations

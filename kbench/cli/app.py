@@ -7,14 +7,15 @@ from typing import Annotated
 import typer
 
 import kbench
-from kbench.cli import data, listing, plugin, report, results, run, suite, ui
+from kbench.cli import data, listing, plugin, report, results, run, suite, sync, ui
 
 app = typer.Typer(
     name="kbench",
     help="Which explicit feature map, with which learner, gives how much accuracy at what "
     "cost on which data?",
     epilog="Exit codes: 0 all planned cells are ok (data that cannot be had are allowed), "
-    "1 some cell failed, 2 wrong usage or suite file, 130 interrupted.",
+    "1 some cell failed, or the store does not have all runs yet, 2 wrong usage or suite file, "
+    "130 interrupted.",
     no_args_is_help=True,
     # errors of kbench's own are one line; others keep Python's plain traceback
     pretty_exceptions_enable=False,
@@ -40,6 +41,7 @@ def _options(
 
 app.command("suite")(suite.suite)
 app.command("run")(run.run)
+app.command("sync")(sync.sync)
 app.command("results")(results.results)
 app.command("report")(report.report)
 app.command("plot")(report.plot)

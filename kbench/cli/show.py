@@ -116,7 +116,8 @@ def report(found: Report, name: str, as_json: bool) -> None:
     if delivered.problem:
         console.print(
             f"[red]not all runs are in the store: {escape(delivered.problem)}[/red]\n"
-            "Nothing is lost: the journal has them, and the next run delivers them.",
+            "Nothing is lost: the journal keeps them. `kbench sync` delivers them, and so does "
+            "the next `kbench suite` with this store.",
             soft_wrap=True,
         )
     label, file = shlex.quote(found.suite.name), shlex.quote(name)

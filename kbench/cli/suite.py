@@ -138,4 +138,5 @@ def _exit_code(report: Report) -> int:
     if report.interrupted:
         return 130
     sys.stdout.flush()
-    return 1 if report.failed else 0
+    undelivered = report.delivered is not None and bool(report.delivered.problem)
+    return 1 if report.failed or undelivered else 0

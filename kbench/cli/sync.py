@@ -1,0 +1,61 @@
+"""`kbench sync`: what was computed reaches a store that was away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from kbench.journal import Holder
+
+
+def sync(
+    suites: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SUITE", help="Names of suites; default: all that were run for the store."
+        ),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URI",
+            help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
+        ),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also suites that were run for other stores.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON line per suite, and nothing else.")
+    ] = False,
+) -> None:
+    """Deliver what was computed and a store lacks; compute nothing.
+
+    Needs neither the suites' files nor their data. Exit code 0 if the store
+    has everything now, 1 if it could not be reached.
+    """
+    import json
+    from dataclasses import asdict
+
+    from kbench import syncing
+    from kbench.tracking import default_uri
+
+    left = ""
+    for each in syncing.sync(store or default_uri(), suites or (), everything, _tell_waiting):
+        if as_json:
+            typer.echo(json.dumps(asdict(each)))
+        else:
+            typer.echo(each.sentence)
+        left = left or each.delivered.problem
+    if left:
+        if not as_json:
+            typer.echo(f"kbench: {left}", err=True)
+            typer.echo("Nothing is lost: the journal keeps it, for `kbench sync` again.", err=True)
+        raise typer.Exit(1)
+
+
+def _tell_waiting(holder: Holder | None) -> None:
+    who = f"{holder.command} (process {holder.pid})" if holder else "another kbench"
+    typer.echo(f"kbench: waiting for {who}, which works on this suite with this store", err=True)

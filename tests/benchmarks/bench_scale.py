@@ -1,0 +1,158 @@
+"""Time and memory against the number of tasks: planned, journalled, resumed, delivered again.
+
+Every size in a process of its own, on a small registry whose components are
+never made; the journal's lines have the usual size (4 kB)::
+
+    python tests/benchmarks/bench_scale.py [--sizes 1000 3000 10000]
+
+- *plan*: cells with their keys, nothing known;
+- *journal*: one fsynced line a task;
+- *resume*: the plan again with all results read;
+- *rows*: the table of the resumed cells;
+- *keep*: the plan written to the journal;
+- *memory*: growth of the resident memory from before the plan to after the rows.
+
+The last column is the slope between the two largest sizes: 1 is linear.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+N_SPLITS = 5
+MAPS, DATASETS = 20, 10
+
+
+def suite_text(n_cells: int) -> str:
+    """Return a suite of so many cells: 10 datasets, 20 maps, the rest learners."""
+    maps = ", ".join(f'{{ name = "rff", n_components = {i + 1} }}' for i in range(MAPS))
+    learners = ", ".join(
+        f'{{ name = "ridge", alpha = {i + 1}.0 }}' for i in range(n_cells // (MAPS * DATASETS))
+    )
+    data = ", ".join(f'{{ name = "digits", label = "d{i}" }}' for i in range(DATASETS))
+    return f"datasets = [{data}]\nfeature_maps = [{maps}]\nlearners = [{learners}]\n"
+
+
+def a_line() -> dict[str, Any]:
+    """Return a result line of the usual size."""
+    measures = {f"measure_{i}": 0.123456789012345 + i for i in range(30)}
+    measures |= {name: 0.5 for name in ("accuracy", "fit_time_s", "predict_time_s")}
+    candidate = {"preprocess": "minmax", "feature_map.gamma": 0.25, "learner.alpha": 0.001}
+    candidate |= {"accuracies": [0.8823529411764706, 0.5, 1.0], "converged": True}
+    details = {"chosen": {}, "search": [candidate] * 16, "at_edge": [], "notes": []}
+    details |= {"split_hash": "2c83e39922e4361e", "contention": []}
+    times = {"started_ms": 0, "ended_ms": 1, "seconds": 1.0, "calibration_s": 0.01}
+    limits = {"limits": {"time_s": 300.0, "memory_mb": 4096.0}, "jobs": 1, "version": "0"}
+    line = {"status": "ok", "measures": measures, "details": details, "error": ""}
+    return {**line, **times, **limits}
+
+
+def measure(n_tasks: int, folder: Path) -> dict[str, float]:
+    """Return seconds and megabytes of one size."""
+    from kbench import results
+    from kbench.datacache import DataCache
+    from kbench.journal import Journal
+    from kbench.plan import Planner, recall, task_key
+    from kbench.plans import Plans
+    from kbench.registry import build, installed
+    from kbench.suite import read
+
+    registry = build(installed())
+    planner = Planner(registry, DataCache(folder / "cache"))
+    known = {"n_missing": 0, "missing": {}, "n_splits": 0, "group": ""}
+    suite = read(suite_text(n_tasks // N_SPLITS), "scale", registry)
+    data = {
+        ref.label: {**known, "checksum": ref.label * 20}
+        for block in suite.blocks
+        for ref in block.datasets
+    }
+    journal = Journal(folder / "journal.jsonl")
+    found = {}
+
+    def clock(name: str, start: float) -> None:
+        found[f"{name} s"] = time.process_time() - start
+
+    planner.cell_key(_first(suite, registry), "warm")  # reads the sources
+    before = _resident_mb()
+    start = time.process_time()
+    cells = planner.plan(suite, data, {})
+    clock("plan", start)
+    assert sum(len(each.missing) for each in cells) == n_tasks
+
+    start, line = time.process_time(), a_line()
+    for each in cells:
+        for index in range(each.n_splits):
+            journal.append(
+                "result", task_key=task_key(each.key, index), split=index, **line
+            )
+    clock("journal", start)
+    start = time.process_time()
+    Plans(journal).keep(suite, "sqlite:///x.db", cells)
+    clock("keep", start)
+    del cells
+
+    start = time.process_time()
+    cells = planner.plan(suite, data, {})
+    recall(cells, journal, suite.limits)
+    clock("resume", start)
+    assert not any(each.missing for each in cells)
+    start = time.process_time()
+    rows = results.by_dataset([results.of_cell(each) for each in cells])
+    clock("rows", start)
+    assert len(rows) == len(cells)
+    found["memory MB"] = _resident_mb() - before
+    found["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return found
+
+
+def _first(suite: Any, registry: Any) -> Any:
+    from kbench.suite import cells
+
+    return cells(suite, registry)[0]
+
+
+def _resident_mb() -> float:
+    text = Path("/proc/self/statm").read_text()
+    return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def main() -> None:
+    """Measure every size in a process of its own and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 3000, 10_000])
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.one:
+        with tempfile.TemporaryDirectory() as folder:
+            print(json.dumps(measure(asked.one, Path(folder))))
+        return
+    sizes = asked.sizes
+    columns = []
+    for size in sizes:
+        command = [sys.executable, __file__, "--one", str(size)]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        columns.append(json.loads(done.stdout))
+    print(f"{'tasks':12s}" + "".join(f"{size:>10d}" for size in sizes) + f"{'slope':>8s}")
+    for name in columns[0]:
+        values = [column[name] for column in columns]
+        slope = math.nan
+        if len(sizes) > 1 and min(values[-2:]) > 0:
+            slope = math.log(values[-1] / values[-2]) / math.log(sizes[-1] / sizes[-2])
+        print(f"{name:12s}" + "".join(f"{value:10.2f}" for value in values) + f"{slope:8.2f}")
+
+
+if __name__ == "__main__":
+    main()
