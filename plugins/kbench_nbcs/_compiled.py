@@ -15,6 +15,10 @@ TOGETHER = 64
 
 _options = {"cache": True, "error_model": "numpy"}
 
+# Arrays are walked flat, by numbers without sign: a signed index may count from
+# the end, and to look after that keeps loops from being vectorised.
+U = np.uint64
+
 
 def _array(scalar, n_dim, *, written=False):
     """C-contiguous; what is only read may be a memory map without write access."""
@@ -34,26 +38,40 @@ _numbers = (types.int64, types.int64, types.int64)
     **_options,
 )
 def corner_coordinates(X, low, scale, out):
-    width = X.shape[1]
-    whole = 1 + width - width % 4
-    for r in range(X.shape[0]):
-        x, row = X[r], out[r]
-        for j in range(width):
-            row[j + 1] = (x[j] - low[j]) * scale[j]
+    x, a = X.reshape(-1), out.reshape(-1)
+    d = U(X.shape[1])
+    fours, rest = d // U(4), d % U(4)
+    source, target = U(0), U(0)
+    for _ in range(X.shape[0]):
+        first = target + U(1)
+        for j in range(d):
+            a[first + j] = (x[source + j] - low[j]) * scale[j]
         # four sums at a time: one would wait for every addition
-        a = b = c = d = 0.0
-        for j in range(1, whole, 4):
-            a += row[j]
-            b += row[j + 1]
-            c += row[j + 2]
-            d += row[j + 3]
-        if whole <= width:
-            a += row[whole]
-        if whole + 1 <= width:
-            b += row[whole + 1]
-        if whole + 2 <= width:
-            c += row[whole + 2]
-        row[0] = 1.0 - ((a + b) + (c + d))
+        s0 = s1 = s2 = s3 = 0.0
+        for _ in range(fours):
+            s0 += a[first]
+            s1 += a[first + U(1)]
+            s2 += a[first + U(2)]
+            s3 += a[first + U(3)]
+            first += U(4)
+        if rest > U(0):
+            s0 += a[first]
+        if rest > U(1):
+            s1 += a[first + U(1)]
+        if rest > U(2):
+            s2 += a[first + U(2)]
+        a[target] = 1.0 - ((s0 + s1) + (s2 + s3))
+        source += d
+        target += d + U(1)
+
+
+@njit(types.boolean(_matrix), **_options)
+def none_negative(alpha):
+    values = alpha.reshape(-1)
+    n_others = 0
+    for k in range(U(len(values))):
+        n_others += not values[k] >= 0.0
+    return n_others == 0
 
 
 @njit(types.void(_matrix, _columns), **_options)
@@ -83,53 +101,64 @@ def barycentric_paths(alpha, paths):
     **_options,
 )
 def embed_barycentric(alpha, child, root, first_root, first_split, data, indices):
-    n, width = alpha.shape
-    block = slice(first_root, first_root + width)
-    columns = np.empty((width, TOGETHER))
-    columns[:] = 0.0
+    n, width = alpha.shape[0], U(alpha.shape[1])
+    stride, rows = U(data.shape[1]), U(TOGETHER)
+    values, children = alpha.reshape(-1), child.reshape(-1)
+    data, indices = data.reshape(-1), indices.reshape(-1)
+    columns = np.zeros(width * rows)
     smallest = np.empty(TOGETHER)
     slot = np.empty(TOGETHER, dtype=np.int64)
     taken = np.empty(TOGETHER)
     node = np.empty(TOGETHER, dtype=np.int64)
+    source, target = U(0), U(first_root)
     for start in range(0, n, TOGETHER):
-        size = min(TOGETHER, n - start)
-        for r in range(size):
-            row, vertex = alpha[start + r], indices[start + r, block]
+        size = U(min(TOGETHER, n - start))
+        for j in range(width):
+            a, column = source + j, j * rows
+            for r in range(size):
+                columns[column + r] = values[a]
+                a += width
+        o = target
+        for _ in range(size):
             for j in range(width):
-                columns[j, r] = row[j]
-            for j in range(width):
-                vertex[j] = first_root + j
+                indices[o + j] = np.int32(U(first_root) + j)
+            o += stride
         node[:] = root
         taken[:] = 0.0
         live = root >= 0
         while live:
             live = False
-            for r in range(TOGETHER):
-                smallest[r] = columns[0, r]
-                slot[r] = 0
-            for j in range(1, width):
-                column = columns[j]
-                for r in range(TOGETHER):
-                    value = column[r]
-                    less = value < smallest[r]
-                    smallest[r] = value if less else smallest[r]
-                    slot[r] = j if less else slot[r]
+            for q in range(TOGETHER):
+                smallest[q] = columns[q]
+                slot[q] = 0
+            for j in range(1, alpha.shape[1]):
+                column = columns[j * TOGETHER : (j + 1) * TOGETHER]
+                for q in range(TOGETHER):
+                    value = column[q]
+                    less = value < smallest[q]
+                    smallest[q] = value if less else smallest[q]
+                    slot[q] = j if less else slot[q]
+            a, o = source, target
             for r in range(size):
                 k = node[r]
                 if k >= 0:
-                    i = slot[r]
+                    i = U(slot[r])
                     value = smallest[r] + width * (smallest[r] - taken[r])
-                    columns[i, r] = value
-                    alpha[start + r, i] = value
+                    columns[i * rows + r] = value
+                    values[a + i] = value
                     taken[r] = smallest[r]
-                    indices[start + r, first_root + i] = first_split + k
-                    k = child[k, i]
+                    indices[o + i] = first_split + k
+                    k = children[U(k) * width + i]
                     node[r] = k
                     live |= k >= 0
+                a += width
+                o += stride
         for r in range(size):
-            row, source, t = data[start + r, block], alpha[start + r], taken[r]
+            t = taken[r]
             for j in range(width):
-                row[j] = source[j] - t
+                data[target + j] = values[source + j] - t
+            source += width
+            target += stride
 
 
 @njit(

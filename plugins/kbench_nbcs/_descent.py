@@ -19,16 +19,18 @@ import numpy as np
 
 def corner_coordinates(X, low, scale, out):
     """Barycentric coordinates in the corner simplex, into `out` (n, d + 1)."""
-    np.subtract(X, low, out=out[:, 1:])
-    out[:, 1:] *= scale
+    u = np.subtract(X.T, low[:, None], order="C")
+    u *= scale[:, None]
+    out[:, 1:] = u.T
     # every fourth column together: the order of ``_compiled``, which numpy's
-    # own sum does not keep
-    total = np.zeros((len(X), 4))
-    for j in range(1, out.shape[1], 4):
-        part = out[:, j : j + 4]
-        total[:, : part.shape[1]] += part
-    total = (total[:, 0] + total[:, 1]) + (total[:, 2] + total[:, 3])
-    np.subtract(1.0, total, out=out[:, 0])
+    # own sum over rows does not keep
+    total = [u[j::4].sum(axis=0) for j in range(4)]
+    np.subtract(1.0, (total[0] + total[1]) + (total[2] + total[3]), out=out[:, 0])
+
+
+def none_negative(alpha):
+    """Whether every number is at least 0; not a number is not."""
+    return alpha.size == 0 or bool(alpha.min() >= 0.0)
 
 
 def barycentric_paths(alpha, paths):
@@ -58,28 +60,30 @@ def embed_barycentric(alpha, child, root, first_root, first_split, data, indices
 
     `alpha` is overwritten.
     """
-    width = alpha.shape[1]
-    flat = alpha.ravel()
+    n, width = alpha.shape
+    flat, children = alpha.ravel(), child.ravel()
     vertex = np.empty(alpha.shape, dtype=np.int32)
     vertex[:] = np.arange(first_root, first_root + width)
     flat_vertex = vertex.ravel()
-    first = np.arange(0, alpha.size, width)
-    taken = np.zeros((len(alpha), 1))
-    rows = np.arange(len(alpha)) if root >= 0 else np.empty(0, dtype=np.intp)
-    node = np.full(len(rows), root)
-    while len(rows):
-        slot = (alpha if len(rows) == len(alpha) else alpha[rows]).argmin(axis=1)
-        place = first[rows] + slot
-        smallest = flat[place]
-        flat[place] = smallest + width * (smallest - taken[rows, 0])
-        taken[rows, 0] = smallest
-        flat_vertex[place] = first_split + node
-        node = child[node, slot]
-        live = node >= 0
-        if not live.all():
-            rows, node = rows[live], node[live]
+    taken = np.zeros(n)
+    if root >= 0 and n:
+        # all rows, until some are in simplices that are not split
+        rows, first = slice(None), np.arange(0, alpha.size, width)
+        node = np.full(n, root)
+        while len(node):
+            slot = alpha[rows].argmin(axis=1)
+            place = first + slot
+            smallest = flat[place]
+            flat[place] = smallest + width * (smallest - taken[rows])
+            taken[rows] = smallest
+            flat_vertex[place] = first_split + node
+            node = children[node * width + slot].astype(np.intp)
+            if node.min() < 0:
+                live = np.flatnonzero(node >= 0)
+                rows = live if isinstance(rows, slice) else rows[live]
+                first, node = first[live], node[live]
     block = slice(first_root, first_root + width)
-    np.subtract(alpha, taken, out=data[:, block], casting="same_kind")
+    np.subtract(alpha, taken[:, None], out=data[:, block], casting="same_kind")
     indices[:, block] = vertex
 
 

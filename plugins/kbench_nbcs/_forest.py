@@ -12,9 +12,8 @@ import numpy as np
 
 from kbench_nbcs._roots import clip_to_root, kernels
 
-# Values that go through the kernels together. They stay in cache, and below the
-# 128 kB from which malloc may map (and the kernel clear) new pages every time.
-CHUNK_VALUES = 16_000
+# Values that go through the kernels together: they stay in cache.
+CHUNK_VALUES = 2**15
 
 # A split point nearer to a vertex than this (in barycentric coordinates) splits
 # nothing; a smaller share of a vertex in a split point is rounding.

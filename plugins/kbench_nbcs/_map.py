@@ -211,7 +211,14 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             2**31 stored values.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,  # `clip_to_root` sees to it
+        )
         return self._embed(X)[0]
 
     def inverse_transform(self, Z):
@@ -338,11 +345,13 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         integer = np.int32 if n * per_row <= np.iinfo(np.int32).max else np.int64
         data = np.empty((n, per_row), dtype=self.dtype)
         indices = np.empty((n, per_row), dtype=np.int32)
-        n_outside = 0
+        n_outside, buffer = 0, None
         for rows, part in chunks(X):
+            if buffer is None:
+                buffer = np.empty((len(part), width))
             for root in range(n_roots):
-                alpha = self._roots[root].coordinates(part)
-                outside = clip_to_root(alpha)
+                alpha = self._roots[root].coordinates(part, buffer)
+                outside = clip_to_root(alpha, part)
                 if outside and self.outside == "error":
                     raise ValueError(
                         f"{outside} of rows {rows.start} to {rows.stop - 1} lie outside the root "

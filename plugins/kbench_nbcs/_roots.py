@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.utils import assert_all_finite
 
 try:
     from kbench_nbcs import _compiled as kernels
@@ -49,13 +50,13 @@ class Root:
     offset: np.ndarray | None = None
     scale: np.ndarray | None = None
 
-    def coordinates(self, X: np.ndarray) -> np.ndarray:
+    def coordinates(self, X: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Barycentric coordinates, negative outside, shape (n_samples, n_features + 1)."""
+        alpha = np.empty((X.shape[0], X.shape[1] + 1)) if out is None else out[: len(X)]
         if self.matrix is None:
-            alpha = np.empty((X.shape[0], X.shape[1] + 1))
             kernels.corner_coordinates(X, self.low, self.scale, alpha)
             return alpha
-        alpha = (X - self.low) @ self.matrix
+        np.matmul(X - self.low, self.matrix, out=alpha)
         alpha += self.offset
         return alpha
 
@@ -167,20 +168,34 @@ def fitted_root(
     return Root(low, low + vertices * extent, matrix / size, (offset - smallest) / size)
 
 
-def clip_to_root(alpha: np.ndarray) -> int:
+def clip_to_root(alpha: np.ndarray, X: np.ndarray | None = None) -> int:
     """Move points outside into the simplex, in place, and count them.
 
     Negative coordinates become zero and the rest is divided by its sum: the
     map stays continuous. Without it the coordinates of a point outside grow
     without bound from split to split.
 
+    Parameters
+    ----------
+    alpha : ndarray of shape (n, n_features + 1)
+    X : ndarray of shape (n, n_features), optional
+        Inputs that nobody has looked at yet: where they are not finite, some
+        coordinate is no number of at least 0, so that most need no look.
+
     Returns
     -------
     int
         Number of rows that were outside by more than rounding.
+
+    Raises
+    ------
+    ValueError
+        `X` contains NaN or infinity.
     """
-    if alpha.size == 0 or alpha.min() >= 0.0:
+    if kernels.none_negative(alpha):
         return 0
+    if X is not None:
+        assert_all_finite(X, estimator_name="NestedBarycentricMap", input_name="X")
     # not alpha.min(axis=1): short rows make it twenty times as slow
     rows = np.unique(np.flatnonzero(alpha.ravel() < 0.0) // alpha.shape[1])
     beyond = np.count_nonzero(alpha[rows].min(axis=1) < -OUTSIDE)
