@@ -7,13 +7,16 @@ tried elsewhere once and not as often as the scheduler likes.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 import queue
 import threading
 import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -429,17 +432,26 @@ _NONE = object()
 
 def _connect(address: str) -> Any:
     try:
-        from distributed import Client
+        from distributed import Client, Security
+        from distributed.comm import connect
     except ImportError:
         raise ClusterError(
             "--scheduler needs Dask: pip install 'kbench-core[dask]', here and on the workers"
         ) from None
-    import logging
 
     # what it logs about a connection that is lost is said in one line by us
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
+
+    async def knock() -> None:
+        own = Security().get_connection_args("client")
+        comm = await connect(address, timeout=CONNECT_S, **own)
+        await comm.close()
+
     try:
-        return Client(address, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
+        # a client that finds nobody would say so again, at length, when it is collected
+        with ThreadPoolExecutor(1) as aside:  # there may be a running loop here: a notebook's
+            aside.submit(asyncio.run, knock()).result()
+        return Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
             f"the Dask scheduler {address} cannot be reached: {error}. Is it running "
