@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbench.errors import (
     DatasetError,
+    ExportError,
     KbenchError,
     PluginError,
     SourceUnreachable,
@@ -54,6 +55,7 @@ __all__ = [
     "Dataset",
     "DatasetError",
     "DatasetSource",
+    "ExportError",
     "FeatureMap",
     "Figure",
     "KbenchError",

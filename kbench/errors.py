@@ -8,6 +8,7 @@
     │   └── SourceUnreachable   the server behind a source does not answer
     ├── PluginError          a plugin breaks the contract of its hook
     ├── ClusterError         a Dask cluster cannot be reached, or would not compute the same
+    ├── ExportError          a model cannot be saved, or not be loaded as it was
     └── StoreError           the MLflow store cannot be opened, read or written
 """
 
@@ -44,6 +45,10 @@ class PluginError(KbenchError):
 
 class ClusterError(KbenchError):
     """A Dask cluster cannot be reached, or its workers would not compute the same."""
+
+
+class ExportError(KbenchError):
+    """A model cannot be saved, or predicts otherwise once it is loaded."""
 
 
 class StoreError(KbenchError):

@@ -21,7 +21,7 @@ from typing import Any
 
 from kbench.datacache import DataCache
 from kbench.errors import DatasetError, SuiteError
-from kbench.fetching import Fetching
+from kbench.fetching import Fetching, is_offline
 from kbench.plan import Planner
 from kbench.records import Block, Limits, Protocol, Ref, Search, Suite
 from kbench.registry import Registry, did_you_mean
@@ -134,8 +134,7 @@ def source_of(
         There is no such file, its kind is not known or takes no such option.
     """
     file = Path(path).expanduser()
-    endings = [each.lower() for each in file.suffixes if each.lower() not in PACKED]
-    ending = endings[-1] if endings else ""
+    ending = _ending(file)
     if ending not in SOURCES:
         raise DatasetError(
             f"file {path!r}: what kind is it? Its name should end in {', '.join(SOURCES)}"
@@ -162,6 +161,20 @@ def source_of(
     return Ref(source, params, label=file.name.partition(".")[0] or file.name)
 
 
+def is_data_file(name: str) -> bool:
+    """Tell a file of data from a suite by its name.
+
+    >>> is_data_file("uci"), is_data_file("mine.toml"), is_data_file("mine.csv.gz")
+    (False, False, True)
+    """
+    return _ending(Path(name)) in SOURCES
+
+
+def _ending(file: Path) -> str:
+    endings = [each.lower() for each in file.suffixes if each.lower() not in PACKED]
+    return endings[-1] if endings else ""
+
+
 def fetched(ref: Ref, registry: Registry) -> Mapping[str, Any]:
     """Bring a dataset into the data cache and return what is known of it.
 
@@ -182,7 +195,9 @@ def fetched(ref: Ref, registry: Registry) -> Mapping[str, Any]:
     known = planner.dataset(ref)
     if known is None:
         with closing(Sandbox()) as sandbox:
-            known, problem = Fetching(registry, planner, cache, sandbox, offline=True).fetch(ref)
+            known, problem = Fetching(
+                registry, planner, cache, sandbox, offline=is_offline()
+            ).fetch(ref)
         if known is None:
             raise DatasetError(problem[1])
     return known

@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.metadata import entry_points
+from importlib.metadata import PackageNotFoundError, entry_points, metadata, requires
 from importlib.resources.abc import Traversable
 from pathlib import PurePath
 from types import MappingProxyType, ModuleType, SimpleNamespace
@@ -243,6 +243,43 @@ def resolve(make: Make) -> Callable[..., Any]:
     if not callable(target):
         raise PluginError(f"{make} is not callable")
     return target  # type: ignore[no-any-return]
+
+
+def how_to_get(package: str, plugin: str = HOST) -> str:
+    """Return which extra of a plugin's distribution brings a package; empty where none does.
+
+    Parameters
+    ----------
+    package : str
+        Name of the package, as it is imported or installed.
+    plugin : str, optional
+        Distribution of the plugin.
+
+    Examples
+    --------
+    >>> how_to_get("numba")
+    ": pip install 'kbench-core[fast]'"
+    >>> how_to_get("no-such-package")
+    ''
+    """
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    try:
+        lines = requires(plugin) or []
+        extras = metadata(plugin).get_all("Provides-Extra") or []
+    except PackageNotFoundError:
+        return ""
+    wanted = [each for each in map(Requirement, lines) if each.marker]
+    wanted = [e for e in wanted if canonicalize_name(e.name) == canonicalize_name(package)]
+    found = [
+        extra
+        for extra in extras
+        if any(each.marker and each.marker.evaluate({"extra": extra}) for each in wanted)
+    ]
+    # an extra that gathers others says less than that of the package's own
+    own = [extra for extra in found if extra not in ("all", "dev", "test")]
+    return f": pip install '{plugin}[{(own or found)[0]}]'" if found else ""
 
 
 def module_of(make: Make) -> str:

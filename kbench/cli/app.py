@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import kbench
-from kbench.cli import data, listing, plugin, report, results, run, suite, sync, ui
+from kbench.cli import data, export, listing, plugin, report, results, run, suite, sync, ui
 
 app = typer.Typer(
     name="kbench",
@@ -41,6 +41,7 @@ def _options(
 
 app.command("suite")(suite.suite)
 app.command("run")(run.run)
+app.command("export")(export.export)
 app.command("sync")(sync.sync)
 app.command("results")(results.results)
 app.command("report")(report.report)

@@ -14,7 +14,7 @@ from kbench.tracking.faults import no_warnings, one_line, quiet, without_passwor
 from kbench.tracking.location import sqlite_path
 from kbench.tracking.server import HTTP_DEFAULTS, alone_on_server, few_attempts, reach
 
-_QUIET_DEFAULTS = {
+QUIET_DEFAULTS = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "GIT_PYTHON_REFRESH": "quiet",
@@ -51,7 +51,7 @@ class Connection:
                 raise StoreError(
                     f"the MLflow store {self.name} does not answer: {error}"
                 ) from error
-        for name, value in (_QUIET_DEFAULTS | HTTP_DEFAULTS).items():
+        for name, value in (QUIET_DEFAULTS | HTTP_DEFAULTS).items():
             os.environ.setdefault(name, value)
         with self.calls("cannot import MLflow"), no_warnings():
             import mlflow

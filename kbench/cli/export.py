@@ -1,0 +1,158 @@
+"""`kbench export`: a method of a suite, fitted on all data, as a model to use."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kbench.cli.run import DELIMITER, IGNORE, NOMINAL, TARGET
+
+if TYPE_CHECKING:
+    from kbench.plan import PlannedCell
+    from kbench.records import Suite
+    from kbench.registry import Registry
+
+_MOST = 10
+"""Cells that a message names."""
+
+
+def export(
+    suite: Annotated[
+        str, typer.Argument(help="Name of a suite, a suite file, or a file of your own data.")
+    ],
+    cell: Annotated[
+        str | None,
+        typer.Argument(
+            help="Name of a cell, such as 'nystroem + ridge on iris', or the beginning of its key."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="A folder to make.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="Label or name of its dataset.")] = None,
+    feature_map: Annotated[
+        str | None, typer.Option(help="Label or name of its feature map.")
+    ] = None,
+    learner: Annotated[str | None, typer.Option(help="Label or name of its learner.")] = None,
+    form: Annotated[
+        str, typer.Option("--format", help="skops, or joblib, which is a pickle.")
+    ] = "skops",
+    mlflow: Annotated[
+        bool, typer.Option("--mlflow", help="Save it as an MLflow model too.")
+    ] = False,
+    target: Annotated[str | None, TARGET] = None,
+    ignore: Annotated[list[str] | None, IGNORE] = None,
+    nominal: Annotated[list[str] | None, NOMINAL] = None,
+    delimiter: Annotated[str | None, DELIMITER] = None,
+) -> None:
+    """Search and fit one method on all rows, and save it with a card.
+
+    The model takes your table as it is and answers with your labels. It is
+    loaded again, and its predictions are compared, before the folder is there.
+    """
+    from kbench import export as exports
+    from kbench.datacache import DataCache
+    from kbench.errors import SuiteError
+    from kbench.journal import Journal
+    from kbench.own_data import fetched
+    from kbench.plan import Planner, recall
+    from kbench.registry import build, installed
+    from kbench.results import of_cell
+
+    if output is None:
+        raise SuiteError("where to? Say -o FOLDER")
+    exports.refuse_existing(output)
+    exports.check_format(form)
+    registry = build(installed())
+    options = {"target": target, "ignore": ignore, "nominal": nominal, "delimiter": delimiter}
+    chosen = _suite(suite, registry, dataset, feature_map, learner, options)
+    cache = DataCache()
+    planner = Planner(registry, cache)
+    refs = {ref.label: ref for block in chosen.blocks for ref in block.datasets}
+    there = {label: planner.dataset(ref) for label, ref in refs.items()}
+    known = {label: each for label, each in there.items() if each is not None}
+    planned = _one(planner.plan(chosen, known, {}), cell, suite)
+    label = planned.cell.dataset.label
+    if label not in known:
+        known[label] = fetched(refs[label], registry)
+        again = planner.plan(chosen, known, {})
+        planned = next(each for each in again if each.cell == planned.cell)
+    recall([planned], Journal())
+    row = of_cell(planned, chosen.measure) if planned.done else None
+    typer.echo(f"fitting {planned.cell.name} on {known[label]['n_samples']:,} rows", err=True)
+    fitted = exports.refit(planned.cell, cache.load(known[label]["checksum"]), registry)
+    n_rows = exports.write(output, planned.cell, planned.key, fitted, row, form, mlflow)
+    file = output / f"model.{form}"
+    typer.echo(f"{output}: {planned.cell.name}")
+    typer.echo(f"  {file}: {file.stat().st_size / 1000:,.0f} kB; README.md says how to load it")
+    typer.echo(f"  loaded again: it predicts the same on all {n_rows:,} rows")
+    if fitted.raw:
+        typer.echo("  its input is the table as it is in the file, without the target")
+    if row is None:
+        typer.echo("  its accuracy was never measured here: `kbench suite` or `kbench run` does")
+    typer.echo(f"\n{exports.TRUST}")
+
+
+def _suite(
+    name: str,
+    registry: Registry,
+    dataset: str | None,
+    feature_map: str | None,
+    learner: str | None,
+    options: Mapping[str, Any],
+) -> Suite:
+    """Return the suite of a name, or that of a file of data, with the filters applied."""
+    from kbench.errors import SuiteError
+    from kbench.own_data import fetched, is_data_file, source_of, suite_for
+    from kbench.request import chosen_suite
+
+    def listed(given: str | None) -> list[str]:
+        return [given] if given else []
+
+    if not is_data_file(name):
+        for option, value in options.items():
+            if value:
+                raise SuiteError(f"--{option} has no meaning for a suite: it says so itself")
+        return chosen_suite(name, registry, listed(dataset), listed(feature_map), listed(learner))
+    if dataset is not None:
+        raise SuiteError(f"--dataset has no meaning: {name} is the dataset")
+    ref = source_of(name, **{each: value for each, value in options.items() if value})
+    known = fetched(ref, registry)
+    return suite_for(ref, known, registry, listed(feature_map), listed(learner))
+
+
+def _one(planned: list[PlannedCell], wanted: str | None, suite: str) -> PlannedCell:
+    """Return the cell that is meant.
+
+    Raises
+    ------
+    SuiteError
+        None is, or several are: their names.
+    """
+    from kbench.errors import SuiteError
+    from kbench.registry import did_you_mean
+
+    found = planned
+    if wanted is not None:
+        words = " ".join(wanted.split())
+        found = [
+            each
+            for each in planned
+            if words in (each.cell.name, each.cell.name.rpartition(" on ")[0])
+            or (len(words) >= 6 and each.key.startswith(words.lower()))
+        ]
+        if not found:
+            names = [each.cell.name for each in planned]
+            raise SuiteError(f"no cell of {suite} is {wanted!r}{did_you_mean(words, names)}")
+    if len(found) > 1:
+        names = [shlex.quote(each.cell.name) for each in found[:_MOST]]
+        more = f"\n  and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        raise SuiteError(
+            f"which of these {len(found)} cells? Name one, or narrow them with --dataset, "
+            "--feature-map and --learner:\n  " + "\n  ".join(names) + more
+        )
+    return found[0]

@@ -1,0 +1,53 @@
+"""A fitted pipeline as an MLflow model, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kbench.errors import StoreError
+from kbench.tracking.connection import QUIET_DEFAULTS
+from kbench.tracking.faults import no_warnings, one_line, quiet
+
+
+def save_model(pipeline: Any, folder: Path, example: Any, requirements: Sequence[str]) -> None:
+    """Save a pipeline as an MLflow model with signature and input example.
+
+    It is loaded with ``mlflow.sklearn.load_model(folder)``, or served with
+    ``mlflow models serve -m folder``. MLflow pickles it: load only what you trust.
+
+    Parameters
+    ----------
+    pipeline : fitted scikit-learn estimator
+    folder : Path
+        Must not exist.
+    example : DataFrame, ndarray or CSR matrix
+        A few rows as the pipeline takes them.
+    requirements : sequence of str
+        Packages of the model, for pip.
+
+    Raises
+    ------
+    StoreError
+        MLflow cannot save it.
+    """
+    for name, value in QUIET_DEFAULTS.items():
+        os.environ.setdefault(name, value)
+    with quiet(), no_warnings():
+        import mlflow.sklearn
+        from mlflow.models import infer_signature
+    # its import sets the levels of its loggers, so that they are silenced anew
+    with quiet(), no_warnings():
+        try:
+            mlflow.sklearn.save_model(
+                pipeline,
+                str(folder),
+                signature=infer_signature(example, pipeline.predict(example)),
+                input_example=example,
+                pip_requirements=list(requirements),
+                serialization_format="cloudpickle",
+            )
+        except Exception as error:  # MLflow raises what it likes
+            raise StoreError(f"MLflow cannot save this model: {one_line(error)}") from error
