@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from kbench.registry import Registry
+    from kbench.report import Table
     from kbench.report.content import Content
 
 _SUITE = typer.Argument(help="Name of a suite, path of its file, or name of its experiment.")
@@ -26,24 +29,56 @@ _WITHOUT = typer.Option(
 )
 
 
+class Form(StrEnum):
+    """Forms of a report."""
+
+    html = "html"
+    latex = "latex"
+    csv = "csv"
+    markdown = "markdown"
+    json = "json"
+
+
 def report(
     suite: Annotated[str, _SUITE],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to; SUITE.html.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where to; SUITE.html, or the screen for tables."
+        ),
+    ] = None,
+    form: Annotated[
+        Form | None,
+        typer.Option("--format", help="The page (html), or one table in a form for papers."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--table", metavar="NAME", help="Which table: main, or `list` for all names."),
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     store: Annotated[str | None, _STORE] = None,
     machine: Annotated[str | None, _MACHINE] = None,
     without: Annotated[list[str] | None, _WITHOUT] = None,
 ) -> None:
-    """Write a suite's results, read from MLflow, as one self-contained HTML page."""
+    """Write a suite's results, read from MLflow, as one self-contained HTML page.
+
+    With --table or --format, one of its tables is written instead.
+    """
     from kbench.registry import build, installed
     from kbench.report.page import page
 
+    if name == "list":
+        _list_tables()
+        return
+    if name or form not in (None, Form.html):
+        chosen = _table_of(name or "main", form or Form.markdown)
+        content = _content(suite, build(installed()), store, machine, without or [])
+        _print_table(chosen, content, form or Form.markdown, output)
+        return
     registry = build(installed())
     content = _content(suite, registry, store, machine, without or [])
     path = output or Path(f"{_file_name(content.suite)}.html")
-    write(path, page(content, registry).encode())
+    write_file(path, page(content, registry).encode())
     typer.echo(f"{path}: {len(content.rows)} cells, {path.stat().st_size / 1000:.0f} kB")
     if show:
         import webbrowser
@@ -51,9 +86,49 @@ def report(
         webbrowser.open(path.resolve().as_uri())
 
 
+def _list_tables() -> None:
+    from kbench.report.tables import TABLES
+
+    for name, (text, _) in TABLES.items():
+        typer.echo(f"{name:<12} {text}")
+
+
+def _table_of(name: str, form: Form) -> Callable[[Content], Table]:
+    """Return what makes a table; a wrong name is an error before anything is read."""
+    from kbench.errors import SuiteError
+    from kbench.registry import did_you_mean
+    from kbench.report.tables import TABLES
+
+    if form is Form.html:
+        raise SuiteError("--table: a table is written as latex, csv, markdown or json; not as html")
+    if name not in TABLES:
+        raise SuiteError(f"no table is called {name!r}{did_you_mean(name, TABLES)}")
+    return TABLES[name][1]
+
+
+def _print_table(
+    make: Callable[[Content], Table], content: Content, form: Form, output: Path | None
+) -> None:
+    from kbench.report import write as in_form
+
+    table = make(content)
+    text = in_form(table, form.value)
+    if not table.rows:
+        typer.echo(f"the table {table.name!r} of {content.suite} has no rows", err=True)
+    if output is None:
+        typer.echo(text)
+        return
+    write_file(output, f"{text}\n".encode())
+    typer.echo(f"{output}: {table.title}, {len(table.rows)} rows")
+
+
 def plot(
     kind: Annotated[
-        str, typer.Argument(help="accuracy-time, accuracy-predict-time, ranks, or a plugin's.")
+        str,
+        typer.Argument(
+            help="accuracy-time, accuracy-predict-time, accuracy-components, time-rows, ranks, "
+            "or a plugin's."
+        ),
     ],
     suite: Annotated[str, _SUITE],
     output: Annotated[
@@ -73,7 +148,7 @@ def plot(
         raise SuiteError(f"-o {output}: a file that ends in .pdf, .png or .svg is needed")
     registry = build(installed())
     content = _content(suite, registry, store, machine, without or [])
-    write(output, figures.save(figures.draw(kind, content, registry), form))
+    write_file(output, figures.save(figures.draw(kind, content, registry), form))
     typer.echo(str(output))
 
 
@@ -137,7 +212,7 @@ def _file_name(name: str) -> str:
     )
 
 
-def write(path: Path, data: bytes) -> None:
+def write_file(path: Path, data: bytes) -> None:
     """Write a file, or say in a line why not."""
     from kbench.errors import SuiteError
 

@@ -238,7 +238,7 @@ def _print(
 
 
 def _write_page(path: Path, report: Report, rows: Sequence[Row], registry: Registry) -> None:
-    from kbench.cli.report import machine_facts, write
+    from kbench.cli.report import machine_facts, write_file
     from kbench.report.content import Content
     from kbench.report.page import page
 
@@ -249,4 +249,4 @@ def _write_page(path: Path, report: Report, rows: Sequence[Row], registry: Regis
         machine=machine_facts(rows[0]["machine"]),
         store=report.delivered.uri,
     )
-    write(path, page(content, registry).encode())
+    write_file(path, page(content, registry).encode())
