@@ -11,20 +11,24 @@ import math
 import os
 import queue
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kbench import results
 from kbench.canonical import dumps, to_json
-from kbench.errors import StoreError
+from kbench.errors import PluginError, StoreError
 from kbench.journal import Journal
 from kbench.plan import PlannedCell, line_key
 from kbench.records import ACCURACY, Measure, Ref
-from kbench.tracking import DatasetInput, Experiment, Run, Store, delivered_without_mlflow
+from kbench.search_curve import search_curves
+from kbench.registry import Registry
+from kbench.tracking import DatasetInput, Experiment, Run, Store, View, delivered_without_mlflow
 
 BY_SPLIT = ("accuracy", "fit_time_s", "predict_time_s", "search_time_s")
 ERROR_TAIL = 4000
+TAG_CHARS = 7900
+"""Longer tags are cut by the store."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = AC
         # what tests over datasets need beside the means, without a request per run
         "group": str(planned.dataset.get("group", "")),
         "equivalence": planned.equivalence,
+        "search_curves": _curves(planned),
         "measure": measure.name,
         "better": measure.better,
         **{
@@ -141,6 +146,27 @@ def _params(planned: PlannedCell) -> dict[str, str]:
     return params
 
 
+def _curves(planned: PlannedCell) -> str:
+    """Return the points of the search's curves, those that fit into a tag."""
+    search = {line["split"]: line["details"]["search"] for line in planned.done}
+    cell = planned.cell
+    run = {
+        "dataset": cell.dataset.label,
+        "feature_map": cell.feature_map.label,
+        "learner": cell.learner.label,
+        "search": search,
+    }
+    curves: dict[str, list[list[Any]]] = {}
+    for point in search_curves([run]):
+        values = [point[name] for name in results.CURVE]
+        rounded = [round(v, 6) if isinstance(v, float) else v for v in values[1:]]
+        curves.setdefault(point["parameter"], []).append([values[0], *rounded])
+    while len(text := dumps(curves)) > TAG_CHARS:
+        # a grid that nobody reads; the artifact has it
+        curves.pop(max(curves, key=lambda name: len(curves[name])))
+    return text if curves else ""
+
+
 def _of_each_split(done: list[Mapping[str, Any]], name: str) -> dict[int, float]:
     """Return a measure by number of the split; a split may lack it."""
     return {
@@ -190,6 +216,8 @@ class Delivery:
         Identity of this machine.
     measure : Measure, optional
         What the suite compares.
+    views : mapping of str to View, optional
+        What MLflow's page of the suite can open as.
     """
 
     def __init__(
@@ -199,15 +227,16 @@ class Delivery:
         journal: Journal,
         machine: str,
         measure: Measure = ACCURACY,
+        views: Mapping[str, View] | None = None,
     ) -> None:
         self._suite, self._journal, self._machine = suite, journal, machine
-        self._measure = measure
+        self._measure, self._views = measure, views or {}
         self._store = Store(uri)
         self._uri = self._store.uri
         self._queue: queue.SimpleQueue[PlannedCell | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._experiment: Experiment | None = None
-        self._offered: set[str] = set()
+        self._offered: set[tuple[str, str]] = set()
         self._written = 0
         self._problem = ""
 
@@ -219,7 +248,7 @@ class Delivery:
 
     def offer(self, planned: PlannedCell) -> None:
         """Hand over a finished cell."""
-        self._offered.add(planned.key)
+        self._offered.add(_identity(planned))
         self._queue.put(planned)
 
     def has_delivered(self) -> bool:
@@ -245,7 +274,7 @@ class Delivery:
         """Write what is still lacking and say what the store has now."""
         finished = [each for each in planned if is_finished(each)]
         # what was known before this run was perhaps never offered
-        lacking = self.lacking(each for each in finished if each.key not in self._offered)
+        lacking = self.lacking(each for each in finished if _identity(each) not in self._offered)
         if self._thread is None and not lacking:
             known = self._last_delivery() or {}
             return Delivered(
@@ -288,6 +317,11 @@ class Delivery:
             self._store.sweep(self._experiment)
         except StoreError as error:
             self._problem = str(error)
+        else:
+            # only what people look at: a store that refuses it may take runs all the same
+            with contextlib.suppress(StoreError):
+                if self._views:
+                    self._store.present(self._experiment, self._views, self._measure.name)
         while (planned := self._queue.get()) is not None:
             if not self._problem:
                 try:
@@ -326,6 +360,39 @@ class Delivery:
 def lock_name(suite: str, store: str) -> str:
     """Name what one process at a time may bring up to date: a suite in a store."""
     return f"{suite} in {Store(store).name}"
+
+
+def views_of(
+    registry: Registry, notice: Callable[[str], None] = lambda text: None
+) -> dict[str, View]:
+    """Read the views that plugins give for MLflow's pages.
+
+    Parameters
+    ----------
+    registry : Registry
+        Its dashboards whose names end in ``.view.json``.
+    notice : callable, optional
+        Is told of files that are no views; they are left out.
+
+    Returns
+    -------
+    dict of str to View
+        By their keys.
+    """
+    found = {}
+    for name, file in sorted(registry.all("dashboard").items()):
+        if name.endswith(".view.json"):
+            try:
+                view = View.of(name, file.read_text(encoding="utf-8"))
+                found[view.key] = view
+            except (PluginError, OSError, UnicodeDecodeError) as error:
+                notice(f"a view is left out: {error}")
+    return found
+
+
+def _identity(planned: PlannedCell) -> tuple[str, str]:
+    """Tell a run of a suite from every other: two cells of one key differ in their labels."""
+    return planned.key, planned.cell.name
 
 
 def is_finished(planned: PlannedCell) -> bool:

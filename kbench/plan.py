@@ -195,6 +195,8 @@ class Planner:
             still to be fetched.
         """
         planned = []
+        # cells of one key, such as the same data under two labels, are computed once
+        lines: dict[str, dict[int, Mapping[str, Any]]] = {}
         for cell in cells(suite, self._registry):
             label = cell.dataset.label
             if label not in datasets:
@@ -203,13 +205,15 @@ class Planner:
                 planned.append(PlannedCell(cell, line_key(cell), {}, n_splits, problem))
                 continue
             known = datasets[label]
+            key = self.cell_key(cell, known["checksum"])
             planned.append(
                 PlannedCell(
                     cell,
-                    self.cell_key(cell, known["checksum"]),
+                    key,
                     known,
                     how_many_splits(cell.protocol, suite.limits, known),
                     _refused(cell, known),
+                    lines=lines.setdefault(key, {}),
                     equivalence=self._equivalence(cell),
                 )
             )

@@ -13,7 +13,7 @@ import kbench
 from kbench import engine, machine
 from kbench.canonical import to_json
 from kbench.datacache import DataCache
-from kbench.delivery import Delivered, Delivery, is_finished, lock_name
+from kbench.delivery import Delivered, Delivery, is_finished, lock_name, views_of
 from kbench.errors import ClusterError, SuiteError
 from kbench.fetching import LOAD_TIME_S, Fetching, is_offline
 from kbench.journal import Holder, Journal, state_folder
@@ -219,6 +219,7 @@ class Run:
                 self._journal,
                 self._place,
                 self._suite.measure,
+                views_of(self._registry, self._watch.notice),
             )
             try:
                 self._expand()
@@ -229,7 +230,7 @@ class Run:
                         delivery.start()  # a new store is made while the data are fetched
                     self._fetch(data)
                 cells = self._plan(data)
-                n_tasks = sum(len(each.missing) for each in cells)
+                n_tasks = len({(each.key, i) for each in cells for i in each.missing})
                 if n_tasks:
                     self._check_parameters()
                     self._get_ready()
@@ -368,11 +369,15 @@ class Run:
             self._host = engine.Host.here()
             return
         self._cluster.admit(
-            self._planner.packages, self._planner.modules, self._preload, self._components()
+            engine.Terms(
+                self._planner.packages, self._planner.modules, self._preload, self._components()
+            )
         )
 
     def _compute(self, cells: list[PlannedCell], delivery: Delivery) -> None:
+        same: dict[str, list[PlannedCell]] = {}
         for each in cells:
+            same.setdefault(each.key, []).append(each)
             if is_finished(each):
                 delivery.offer(each)
         for (planned, index), answer in self._answers(self._tasks(cells)):
@@ -380,12 +385,17 @@ class Run:
                 self._stopped.add(planned.key)
             self._watch.finished(planned, self._keep(planned, index, self._line(answer)))
             if is_finished(planned):
-                delivery.offer(planned)
+                for each in same[planned.key]:
+                    delivery.offer(each)
 
     def _tasks(self, cells: list[PlannedCell]) -> Iterator[tuple[PlannedCell, int]]:
+        begun: set[tuple[str, int]] = set()  # cells of one key share their splits
         for planned in cells:
             for index in list(planned.missing):
-                if planned.key not in self._stopped and self._has_time_for(planned):
+                if (planned.key, index) in begun or planned.key in self._stopped:
+                    continue
+                if self._has_time_for(planned):
+                    begun.add((planned.key, index))
                     yield planned, index
 
     def _has_time_for(self, planned: PlannedCell) -> bool:

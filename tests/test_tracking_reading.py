@@ -48,6 +48,47 @@ def test_two_blocks_may_plan_the_same_labels(store, uci):
     assert {row["key"] for row in store.read("uci")} == {"a", "b"}
 
 
+def test_cells_of_one_key_are_runs_of_their_own(store, uci):
+    """The same data under two labels: one key, two rows."""
+    iris = a_run()
+    mine = a_run(name="rff + linear-svm on mine", params={"dataset": "mine", "feature_map": "rff"})
+    ids = {store.log(uci, iris), store.log(uci, mine)}
+    assert len(ids) == 2
+    again = Store(store.uri)
+    assert {again.log(uci, mine), again.log(uci, iris)} == ids
+    assert {row["params"]["dataset"] for row in store.read("uci")} == {"iris", "mine"}
+    both = {iris.name: ["k1"], mine.name: ["k1"]}
+    assert store.supersede(uci, "m1", both) == 0
+    assert delivered_without_mlflow(store.uri, uci.id) == {
+        (each.key, each.digest) for each in (iris, mine)
+    }
+    # labels that were renamed: the row of the old ones goes
+    assert again.supersede(uci, "m1", {mine.name: ["k1"]}) == 1
+    assert [row["params"]["dataset"] for row in store.read("uci")] == ["mine"]
+    # and comes back when it is planned again
+    Store(store.uri).log(uci, iris)
+    assert {row["params"]["dataset"] for row in store.read("uci")} == {"iris", "mine"}
+    assert {row["tags"]["kbench.kind"] for row in store.read("uci")} == {"cell"}
+
+
+def test_a_run_that_somebody_renamed_is_still_its_cells(store, uci):
+    run_id = store.log(uci, a_run())
+    client_of(store).set_tag(run_id, "mlflow.runName", "my favourite")
+    assert Store(store.uri).log(uci, replace(a_run(), end_ms=1_800_000_000_000)) == run_id
+    assert Store(store.uri).supersede(uci, "m1", {a_run().name: ["new"]}) == 1
+
+
+def test_superseded_runs_can_be_read(store, uci):
+    store.log(uci, a_run(key="old", tags={"version": "0.1.0"}))
+    store.log(uci, a_run(key="new", tags={"version": "0.2.0"}))
+    store.supersede(uci, "m1", {a_run().name: ["new"]})
+    found = {row["key"]: row["tags"] for row in store.read("uci", superseded=True)}
+    assert found["old"]["kbench.version"] == "0.1.0"
+    assert found["old"]["kbench.kind"] == "superseded"
+    assert found["new"]["kbench.kind"] == "cell"
+    assert [row["key"] for row in store.read("uci")] == ["new"]
+
+
 def test_only_runs_without_data_are_withdrawn(store, uci):
     store.log(uci, replace(FAILED, key="line 1", status="unavailable", dataset=None))
     store.log(uci, replace(FAILED, key="line 2", status="unavailable", dataset=None))

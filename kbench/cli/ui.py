@@ -12,6 +12,7 @@ def ui(
         str | None, typer.Argument(help="Open the page of this suite's experiment.")
     ] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on loopback.")] = 5000,
+    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     store: Annotated[
         str | None,
         typer.Option(
@@ -20,35 +21,75 @@ def ui(
         ),
     ] = None,
 ) -> None:
-    """Start MLflow's user interface on loopback and print the address to open.
+    """Start MLflow's user interface on loopback and print the addresses to open.
 
-    Ends with Ctrl-C.
+    Those of a suite open ready: methods with their metrics, and charts. Ends with Ctrl-C.
     """
     import os
     import subprocess
     import sys
 
-    from kbench.errors import StoreError
-    from kbench.tracking import Store, default_uri, ui_address
+    from kbench.tracking import default_uri
 
     uri = store or default_uri()
-    if uri.startswith(("http://", "https://")):
-        server = uri.rstrip("/")
-    else:
-        server = f"http://127.0.0.1:{port}"
-    address = server
-    if suite is not None:
-        handle = Store(uri)
-        if not handle.read(suite):
-            raise StoreError(
-                f"the store {uri} has no runs of {suite!r}; run `kbench suite {suite}`"
-            )
-        address = ui_address(server, handle.experiment(suite))
-    typer.echo(f"open {address}")
-    if server == uri.rstrip("/"):
-        return  # somebody serves it already
+    served = uri.startswith(("http://", "https://"))  # by somebody, already
+    server = uri.rstrip("/") if served else f"http://127.0.0.1:{port}"
+    addresses = {"MLflow": server} if suite is None else _addresses(uri, suite, server)
+    for name, address in addresses.items():
+        typer.echo(f"{name}  {address}")
+    first = next(iter(addresses.values()))
+    if served:
+        if show:
+            _open(first, server)
+        return
     # job execution off: half the time to start and a quarter of the memory
     environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", uri]
     command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    if show:
+        from threading import Thread
+
+        Thread(target=_open, args=(first, server), daemon=True).start()
     raise typer.Exit(subprocess.run(command, env=environment, check=False).returncode)
+
+
+def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
+    """Return the pages of a suite by what they show; its views are written where they lack."""
+    from kbench.delivery import views_of
+    from kbench.errors import StoreError
+    from kbench.registry import build, installed
+    from kbench.request import runs_of
+    from kbench.results import measure_of
+    from kbench.tracking import Store, ui_address
+
+    runs, name, _ = runs_of(suite, uri, "all")
+    handle = Store(uri)
+    experiment = handle.experiment(name)
+    views = views_of(build(installed()), lambda text: typer.echo(text, err=True))
+    try:
+        handle.present(experiment, views, measure_of(runs).name)
+    except StoreError as error:
+        typer.echo(f"MLflow's plain page only: {error}", err=True)
+        views = {}
+    # tables first
+    ordered = sorted(views.values(), key=lambda view: (view.mode != "table", view.key))
+    found = {view.name: ui_address(server, experiment, view) for view in ordered}
+    return found or {name: ui_address(server, experiment)}
+
+
+def _open(address: str, server: str) -> None:
+    """Open an address in the browser as soon as its server answers."""
+    import time
+    import urllib.error
+    import urllib.request
+    import webbrowser
+
+    for _ in range(120):
+        try:
+            urllib.request.urlopen(server, timeout=5).close()
+            break
+        except urllib.error.HTTPError:
+            break
+        except OSError:
+            time.sleep(0.5)
+    webbrowser.open(address)

@@ -12,7 +12,10 @@
     stored          runs as the store has them
     upsert          a run written so that it can be written again at any time
     owner           which process writes a run, and whether it lives
+    views           what MLflow's pages open as
+    report_run      the report, as a run of its own
     store           `Store`: all of it behind one class
+    model           a fitted pipeline as an MLflow model in a folder
 
 The only package that imports MLflow, and only when a store is opened. It knows
 nothing of suites or journals: it is given `Run` records, and makes the store
@@ -22,6 +25,7 @@ hold exactly them.
 from kbench.tracking.location import default_uri, old_store_notice, ui_address
 from kbench.tracking.run import DatasetInput, Experiment, Run
 from kbench.tracking.store import Store
+from kbench.tracking.views import View
 from kbench.tracking.without_mlflow import delivered_without_mlflow
 
 __all__ = [
@@ -29,6 +33,7 @@ __all__ = [
     "Experiment",
     "Run",
     "Store",
+    "View",
     "default_uri",
     "delivered_without_mlflow",
     "old_store_notice",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from urllib.parse import urlencode
 
 from kbench.tracking.run import Experiment
+from kbench.tracking.views import View
 
 
 def default_uri(folder: Path | None = None) -> str:
@@ -54,7 +56,7 @@ def old_store_notice(folder: Path | None = None) -> str | None:
     )
 
 
-def ui_address(server: str, experiment: Experiment) -> str:
+def ui_address(server: str, experiment: Experiment, view: View | None = None) -> str:
     """Return the page of an experiment in MLflow's user interface.
 
     Parameters
@@ -63,13 +65,22 @@ def ui_address(server: str, experiment: Experiment) -> str:
         Address of the MLflow server, such as ``"http://127.0.0.1:5000"``.
     experiment : Experiment
         The experiment.
+    view : View, optional
+        What it opens as.
 
     Examples
     --------
-    >>> ui_address("http://127.0.0.1:5000", Experiment("3", "uci", 0))
-    'http://127.0.0.1:5000/#/experiments/3'
+    >>> experiment = Experiment("3", "uci", 0)
+    >>> ui_address("http://127.0.0.1:5000", experiment)
+    'http://127.0.0.1:5000/#/experiments/3/runs'
+    >>> ui_address("http://127.0.0.1:5000", experiment, View("kbench-times", "Times", "chart", {}))
+    'http://127.0.0.1:5000/#/experiments/3/runs?viewStateShareKey=kbench-times&compareRunsMode=CHART'
     """
-    return f"{server.rstrip('/')}/#/experiments/{experiment.id}"
+    address = f"{server.rstrip('/')}/#/experiments/{experiment.id}/runs"
+    if view is None:
+        return address
+    query = {"viewStateShareKey": view.key, "compareRunsMode": view.mode.upper()}
+    return f"{address}?{urlencode(query)}"
 
 
 def sqlite_path(uri: str) -> Path | None:

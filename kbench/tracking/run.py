@@ -57,11 +57,12 @@ class Run:
     ----------
     key : str
         The cell's key (the suite line's for cells without data): with
-        `machine`, the identity of the run within its experiment.
+        `machine` and `name`, the identity of the run within its experiment.
     machine : str
         The machine that computed it.
     name : str
-        What people read: ``map + learner on dataset``.
+        What people read: ``map + learner on dataset``, by labels. Two cells of
+        one key, such as the same data under two labels, are two runs.
     status : str
         ok, error, timeout, memory, crash, unavailable or skipped; FINISHED in
         MLflow for "ok", else FAILED.
@@ -167,6 +168,8 @@ class Content:
         split_hashes = _split_hashes(by_split)
         tags = {
             **{key if "." in key else f"kbench.{key}": value for key, value in run.tags.items()},
+            "kbench.kind": "cell",
+            "kbench.cell": run.name,
             "kbench.cell_key": run.key,
             "kbench.machine": run.machine,
             "kbench.status": run.status,

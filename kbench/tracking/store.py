@@ -9,9 +9,11 @@ from typing import Any
 from kbench.errors import StoreError
 from kbench.tracking.connection import Connection
 from kbench.tracking.owner import owner_is_gone
+from kbench.tracking.report_run import log_report
 from kbench.tracking.run import Experiment, Run
-from kbench.tracking.stored import Stored, live_runs
+from kbench.tracking.stored import Identity, Stored, identity, live_runs
 from kbench.tracking.upsert import upsert
+from kbench.tracking.views import View, experiment_tags
 
 # Seconds within which a failed write is tried once more.
 _RETRY_S = 2.0
@@ -45,7 +47,7 @@ class Store:
 
     def __init__(self, uri: str) -> None:
         self._connection = Connection(uri)
-        self._indexes: dict[str, dict[tuple[str, str], Stored]] = {}
+        self._indexes: dict[str, dict[Identity, Stored]] = {}
 
     @property
     def uri(self) -> str:
@@ -101,6 +103,59 @@ class Store:
                 self._indexes.pop(found.experiment_id, None)
             return Experiment(found.experiment_id, found.name, found.creation_time or 0)
 
+    def present(
+        self, experiment: Experiment, views: Mapping[str, View], measure: str = "accuracy"
+    ) -> None:
+        """Give an experiment its views and its note, where it lacks them.
+
+        Parameters
+        ----------
+        experiment : Experiment
+            Which one.
+        views : mapping of str to View
+            What MLflow's page can open as.
+        measure : str, default "accuracy"
+            The measure that its suite compares.
+
+        Raises
+        ------
+        StoreError
+            The store cannot be read or written.
+        """
+        self.open()
+        with self._connection.calls("cannot write views"):
+            present = self._client.get_experiment(experiment.id).tags
+            wanted = experiment_tags(experiment.name, views, measure, experiment.created, present)
+            for name, value in wanted.items():
+                self._client.set_experiment_tag(experiment.id, name, value)
+
+    def log_report(self, experiment: Experiment, machine: str, files: Mapping[str, str]) -> str:
+        """Keep the report of an experiment in a run of its own, which `read` leaves out.
+
+        Parameters
+        ----------
+        experiment : Experiment
+            Where it belongs.
+        machine : str
+            Whose results it tells; its earlier report is replaced.
+        files : mapping of str to str
+            Relative path to text.
+
+        Returns
+        -------
+        str
+            MLflow's id of the run.
+
+        Raises
+        ------
+        StoreError
+            It may be written in part; calling again repairs that.
+        """
+        self.open()
+        with self._connection.calls("cannot write the report"):
+            self._connection.check_lock()
+            return log_report(self._client, experiment.id, experiment.name, machine, files)
+
     def log(self, experiment: Experiment, run: Run) -> str:
         """Make the store hold `run`, once.
 
@@ -141,21 +196,21 @@ class Store:
         raise AssertionError("unreachable")
 
     def _log(self, experiment: Experiment, run: Run) -> str:
-        identity = run.key, run.machine
+        place = identity(run)
         index = self._index(experiment)
-        stored = index.get(identity)
+        stored = index.get(place)
         if stored is None or not stored.is_written_as(run.content):
             self._connection.check_lock()
             # Until the write is complete the index says nothing: a failure leaves no lie behind.
-            index.pop(identity, None)
+            index.pop(place, None)
             stored = upsert(self._connection, experiment.id, run, stored)
-            index[identity] = stored
+            index[place] = stored
         return stored.run_id
 
     def supersede(
         self, experiment: Experiment, machine: str, planned: Mapping[str, Collection[str]]
     ) -> int:
-        """Tag runs whose cell is planned under another key now.
+        """Tag runs whose cell is planned under another key, or other labels, now.
 
         Parameters
         ----------
@@ -165,7 +220,7 @@ class Store:
             Whose runs.
         planned : mapping of str to collection of str
             Name of a run (`Run.name`, the labels of its cell) to all keys
-            planned under it. Runs of other names are left alone.
+            planned under it. Runs of other names and keys are left alone.
 
         Returns
         -------
@@ -179,15 +234,19 @@ class Store:
         """
         self.open()
         count = 0
+        known = {key for keys in planned.values() for key in keys}
         with self._connection.calls("cannot mark superseded runs"):
-            for (key, owner), stored in self._index(experiment).items():
-                keys = planned.get(stored.tags.get("mlflow.runName", ""), ())
-                if owner != machine or not keys or key in keys:
+            for (key, owner, name), stored in self._index(experiment).items():
+                keys = planned.get(name, ())
+                if owner != machine or key in keys or not (keys or key in known):
                     continue
-                new = next(iter(keys))
+                # under other labels the key is the same
+                new = next(iter(keys), key)
                 if stored.tags.get("kbench.superseded") != new:
-                    self._client.set_tag(stored.run_id, "kbench.superseded", new)
-                    stored.tags["kbench.superseded"] = new
+                    tags = {"kbench.superseded": new, "kbench.kind": "superseded"}
+                    for tag, value in tags.items():
+                        self._client.set_tag(stored.run_id, tag, value)
+                    stored.tags |= tags
                     count += 1
         return count
 
@@ -217,14 +276,15 @@ class Store:
         with self._connection.calls("cannot delete runs without data"):
             index = self._index(experiment)
             gone = [
-                identity
-                for key in keys
-                if (identity := (key, machine)) in index
-                and index[identity].tags.get("kbench.status") == "unavailable"
+                place
+                for place, stored in index.items()
+                if place[0] in keys
+                and place[1] == machine
+                and stored.tags.get("kbench.status") == "unavailable"
             ]
-            for identity in gone:
-                self._client.delete_run(index[identity].run_id)
-                del index[identity]
+            for place in gone:
+                self._client.delete_run(index[place].run_id)
+                del index[place]
         return len(gone)
 
     def sweep(self, experiment: Experiment) -> int:
@@ -259,22 +319,23 @@ class Store:
             self._indexes.pop(experiment.id, None)
         return count
 
-    def read(self, experiment_name: str) -> list[dict[str, Any]]:
-        """Return the complete, live runs of kbench, the newest per key and machine.
+    def read(self, experiment_name: str, superseded: bool = False) -> list[dict[str, Any]]:
+        """Return the complete, live runs of cells, the newest per key, machine and name.
 
         Parameters
         ----------
         experiment_name : str
             Name of the experiment.
+        superseded : bool, default False
+            Those of earlier code, data or labels too.
 
         Returns
         -------
         list of dict
             ``key, machine, name, status, n_splits_done, params, tags, metrics,
             run_id, experiment_id, start_ms, end_ms``, in the order of the start.
-            Superseded runs and runs being written are left out; `metrics` are
-            the means; tags have their full names. Empty where there is no such
-            experiment.
+            Runs being written are left out; `metrics` are the means; tags have
+            their full names. Empty where there is no such experiment.
 
         Raises
         ------
@@ -282,13 +343,13 @@ class Store:
             The store cannot be read.
         """
         self.open()
-        newest: dict[tuple[str, str], Stored] = {}
+        newest: dict[Identity, Stored] = {}
         with self._connection.calls(f"cannot read experiment {experiment_name!r}"):
             experiment = self._client.get_experiment_by_name(experiment_name)
             if experiment is None:
                 return []
             for run in live_runs(self._client, experiment.experiment_id):
-                if run.complete and not run.superseded:
+                if run.complete and (superseded or not run.superseded):
                     other = newest.setdefault(run.identity, run)
                     newest[run.identity] = max(run, other, key=lambda each: each.preference)
         return [
@@ -313,14 +374,14 @@ class Store:
             for run in sorted(newest.values(), key=lambda each: (each.start_ms, each.run_id))
         ]
 
-    def _index(self, experiment: Experiment) -> dict[tuple[str, str], Stored]:
+    def _index(self, experiment: Experiment) -> dict[Identity, Stored]:
         """All runs of ours in an experiment: searched once, then kept up to date.
 
         A reply that was lost may have left two runs of one identity: all but
         the best are deleted.
         """
         if experiment.id not in self._indexes:
-            index: dict[tuple[str, str], Stored] = {}
+            index: dict[Identity, Stored] = {}
             for run in live_runs(self._client, experiment.id):
                 other = index.setdefault(run.identity, run)
                 if other is not run:

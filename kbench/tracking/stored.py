@@ -6,12 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kbench.tracking.run import Content
+from kbench.tracking.run import Content, Run
 
 BOOKKEEPING = {f"kbench.{name}" for name in ("host", "pid", "pid_start", "writing", "digest")}
 """Tags that are not content: who writes or wrote, and how far that went."""
 
+Identity = tuple[str, str, str]
+"""Key, machine and name of a cell: one run each within an experiment."""
+
 _RUNS_A_PAGE = 500
+
+
+def identity(run: Run) -> Identity:
+    """Return the identity of a run that is to be written."""
+    return run.key, run.machine, run.content.tags["kbench.cell"]
 
 
 @dataclass
@@ -48,9 +56,10 @@ class Stored:
         return "kbench.cell_key" in self.tags
 
     @property
-    def identity(self) -> tuple[str, str]:
-        """Key and machine."""
-        return self.tags["kbench.cell_key"], self.tags.get("kbench.machine", "")
+    def identity(self) -> Identity:
+        """Key, machine and name, as they were written, whatever people call the run now."""
+        name = self.tags.get("kbench.cell") or self.tags.get("mlflow.runName", "")
+        return self.tags["kbench.cell_key"], self.tags.get("kbench.machine", ""), name
 
     @property
     def digest(self) -> str:

@@ -82,6 +82,8 @@ class _Writing:
                 self._terminate()
             self._log_numbers(params, points, not_stored)
         elif stored.superseded:
+            self._send(tags={"kbench.kind": content.tags["kbench.kind"]})
+            stored.tags["kbench.kind"] = content.tags["kbench.kind"]
             self._delete_tag("kbench.superseded")
         self._terminate()
 

@@ -1,0 +1,148 @@
+"""Views of MLflow's pages that open ready, as tags of an experiment.
+
+MLflow keeps what "Save view" makes in a tag ``mlflow.sharedViewState.KEY`` of
+the experiment and opens it for ``?viewStateShareKey=KEY``. The value is a JSON
+object with ``name``, ``createdAt`` (milliseconds) and ``state``, the JSON text
+of the table's filter, columns, groups and charts. Servers that have no menu of
+views yet expect the keys of that state in the object itself: both are given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kbench.errors import PluginError
+
+TAG = "mlflow.sharedViewState."
+
+NOTE = (
+    "Written by kbench. MLflow's group means cover the first 100 loaded runs only; "
+    "publishable means are in the report: `kbench report {suite}` (run `report`)."
+)
+"""MLflow shows it above the runs, as Markdown."""
+
+_OURS = "Written by kbench."
+_VALUE_CHARS = 20_000
+_MODES = ("table", "chart")
+
+
+@dataclass(frozen=True)
+class View:
+    """A view of an experiment's runs.
+
+    Parameters
+    ----------
+    key : str
+        What addresses name it by.
+    name : str
+        What MLflow's menu of views shows.
+    mode : {"table", "chart"}
+        Which of MLflow's two pages it is for.
+    state : mapping
+        MLflow's own, with ``{measure}`` for the measure that a suite compares.
+    """
+
+    key: str
+    name: str
+    mode: str
+    state: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, file_name: str, text: str) -> View:
+        """Read a ``*.view.json`` file.
+
+        Parameters
+        ----------
+        file_name : str
+            The key is ``kbench-`` and what stands before ``.view.json``.
+        text : str
+            JSON: an object with ``name``, ``mode`` and ``state``.
+
+        Raises
+        ------
+        PluginError
+            It is none.
+
+        Examples
+        --------
+        >>> View.of("t.view.json", '{"name": "Times", "mode": "chart", "state": {}}').key
+        'kbench-t'
+        """
+        try:
+            given = json.loads(text)
+        except ValueError as error:
+            raise PluginError(f"{file_name} is no JSON: {error}") from error
+        wanted = {"name": str, "mode": str, "state": dict}
+        if not isinstance(given, dict) or given.keys() != wanted.keys():
+            raise PluginError(f"{file_name}: an object with name, mode and state is needed")
+        for name, kind in wanted.items():
+            if not isinstance(given[name], kind):
+                raise PluginError(f"{file_name}: {name} must be a {kind.__name__}")
+        if given["mode"] not in _MODES:
+            raise PluginError(f"{file_name}: mode must be one of {', '.join(_MODES)}")
+        return cls("kbench-" + file_name.removesuffix(".view.json"), **given)
+
+    def tag(self, measure: str, created: int) -> tuple[str, str]:
+        """Return the tag that makes MLflow know the view.
+
+        Parameters
+        ----------
+        measure : str
+            The measure that the suite compares.
+        created : int
+            Milliseconds since 1970.
+
+        Raises
+        ------
+        PluginError
+            It is too large.
+        """
+        state = _filled(self.state, measure)
+        envelope = {"name": self.name, "createdAt": created, "updatedAt": created}
+        text = json.dumps(state, separators=(",", ":"))
+        value = json.dumps(envelope | {"state": text} | state, separators=(",", ":"))
+        if len(value) > _VALUE_CHARS:
+            value = json.dumps(envelope | {"state": text}, separators=(",", ":"))
+        if len(value) > _VALUE_CHARS:
+            raise PluginError(f"the view {self.name!r} is too large for MLflow: {len(value)} signs")
+        return TAG + self.key, value
+
+
+def _filled(value: Any, measure: str) -> Any:
+    """Put the measure into every text; what then stands twice in a list stands there once."""
+    if isinstance(value, str):
+        return value.replace("{measure}", measure)
+    if isinstance(value, Mapping):
+        return {name: _filled(each, measure) for name, each in value.items()}
+    if isinstance(value, list):
+        found = [_filled(each, measure) for each in value]
+        return [each for i, each in enumerate(found) if each not in found[:i]]
+    return value
+
+
+def experiment_tags(
+    suite: str, views: Mapping[str, View], measure: str, created: int, present: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the tags that an experiment lacks.
+
+    Parameters
+    ----------
+    suite : str
+        Its name.
+    views : mapping of str to View
+    measure : str
+        The measure that the suite compares.
+    created : int
+        When the experiment was made, in milliseconds since 1970.
+    present : mapping of str to str
+        Its tags; a note that somebody wrote is left alone.
+    """
+    tags = dict(each.tag(measure, created) for each in views.values())
+    if present.get("mlflow.note.content", _OURS).startswith(_OURS):
+        tags["mlflow.note.content"] = NOTE.format(suite=suite)
+    # otherwise MLflow asks what kind it is before it shows the runs
+    tags["mlflow.experimentKind"] = present.get("mlflow.experimentKind", "custom_model_development")
+    return {name: value for name, value in tags.items() if present.get(name) != value}
