@@ -52,8 +52,15 @@ def leave_trace(path):
         file.write(f"{os.getpid()}\\n")
 
 
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
 ACTS = {
     "work": lambda: None,
+    "burn": lambda: burn(0.15),
     "hang-in-python": lambda: test_sandbox.hang_in_python(None),
     "hang-in-c": lambda: test_sandbox.hang_in_c(None),
     "segfault": lambda: test_sandbox.segfault(None),

@@ -15,7 +15,7 @@ import pytest
 from kbench import Dataset
 from kbench.canonical import to_json
 from kbench.datacache import DataCache
-from kbench.engine import Cluster, Request, differences, parts
+from kbench.engine import Cluster, Request, Terms, differences, parts
 from kbench.errors import ClusterError
 from kbench.journal import Journal, state_folder
 from kbench.machine import cluster_id, machine_id
@@ -44,7 +44,7 @@ def test_a_scheduler_that_is_not_there_is_a_wrong_usage(monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and nobody listens
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        monkeypatch.setattr("kbench.engine._cluster.CONNECT_S", 0.5)
+        monkeypatch.setattr("kbench.engine._workers.CONNECT_S", 0.5)
         with pytest.raises(ClusterError, match=f"{address} cannot be reached"):
             Cluster(address)
     with pytest.raises(ClusterError, match="form tcp://host:8786"):
@@ -128,7 +128,9 @@ def admitted(address, jobs=None, components=NOTHING):
     notices = []
     cluster = Cluster(address, jobs, notices.append)
     try:
-        cluster.hosts = cluster.admit(["kbench", "planted_plugin"], MODULES, PRELOAD, components)
+        cluster.hosts = cluster.admit(
+            Terms(["kbench", "planted_plugin"], MODULES, PRELOAD, components)
+        )
         cluster.notices = notices
         yield cluster
     finally:
@@ -317,7 +319,7 @@ def test_workers_may_join_and_differing_ones_are_left_out(site, request_of, tmp_
 def test_a_scheduler_that_goes_away_ends_the_run_and_loses_nothing(
     site, store_uri, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("kbench.engine._cluster.SILENT_S", 1.0)
+    monkeypatch.setattr("kbench.engine._workers.SILENT_S", 1.0)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

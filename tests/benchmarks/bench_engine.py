@@ -1,0 +1,121 @@
+"""What slots bring: two jobs against one, and a Dask cluster of two workers against two jobs.
+
+Run as a script, on a quiet machine with two cores; prints ratios of medians::
+
+    python tests/benchmarks/bench_engine.py [--rounds 3] [--tasks 20]
+
+A task burns 0.3 s of CPU in a sandbox, in two fits; one BLAS thread. Starting
+the warm parents, and of the cluster its workers, is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import pytest  # noqa: E402
+from planted import plant  # noqa: E402
+
+from kbench import engine  # noqa: E402
+from kbench.canonical import to_json  # noqa: E402
+from kbench.datacache import DataCache  # noqa: E402
+from kbench.records import Protocol, Ref  # noqa: E402
+from kbench.registry import build, installed  # noqa: E402
+from kbench.sandbox import Sandbox  # noqa: E402
+
+PRELOAD = ("kbench.task:warm", "planted_plugin")
+PACKAGES = ("kbench", "planted_plugin")
+
+
+def request_of(cache: DataCache) -> engine.Request:
+    """Return the task, its data in the cache."""
+    dataset = build(installed()).get("dataset", "blobs").load()
+    return engine.Request(
+        checksum=cache.store(dataset),
+        arguments={
+            "feature_map": to_json(Ref("planted", {"do": "burn"})),
+            "learner": to_json(Ref("centroids")),
+            "protocol": to_json(Protocol()),
+            "split": 0,
+        },
+        time_s=60.0,
+        memory_mb=1024.0,
+    )
+
+
+def checked(answers: object, n_tasks: int) -> None:
+    """Take all answers; each must be ok."""
+    found = [answer.outcome for _, answer in answers]  # type: ignore[attr-defined]
+    assert len(found) == n_tasks
+    assert {each.status for each in found} == {"ok"}, found[0]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tasks", type=int, default=20)
+    asked = parser.parse_args()
+
+    from distributed import LocalCluster
+
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KBENCH_STATE_DIR", f"{folder}/state")
+        patch.setenv("KBENCH_CACHE_DIR", f"{folder}/cache")
+        plant(Path(folder) / "site", patch)
+        cache = DataCache()
+        request = request_of(cache)
+        host = engine.Host.here()
+        tasks = range(asked.tasks)
+
+        with (
+            Sandbox(preload=PRELOAD) as sandbox,
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as workers,
+        ):
+            cluster = engine.Cluster(workers.scheduler_address)
+            nothing = {"dataset": [], "feature map": [], "learner": []}
+            cluster.admit(engine.Terms(PACKAGES, PACKAGES[1:], PRELOAD, nothing))
+
+            def local(jobs: int) -> None:
+                def work(task: int, slot: int) -> engine.Answer:
+                    return engine.measure(request, sandbox, cache.root, host, jobs)
+
+                checked(engine.run(tasks, work, jobs), len(tasks))
+
+            def on_dask() -> None:
+                answers = cluster.run(tasks, lambda task: request, lambda task, slot: None)
+                checked(answers, len(tasks))
+
+            ways = {"1 job": lambda: local(1), "2 jobs": lambda: local(2), "Dask": on_dask}
+            times: dict[str, list[float]] = {name: [] for name in ways}
+            local(1)  # the warm parent starts
+            for _ in range(asked.rounds):
+                for name, way in ways.items():
+                    start = time.perf_counter()
+                    way()
+                    times[name].append(time.perf_counter() - start)
+            cluster.close()
+
+    median = {name: statistics.median(taken) for name, taken in times.items()}
+    print(f"{asked.tasks} tasks of 0.3 s, median of {asked.rounds} rounds")
+    for name, seconds in median.items():
+        print(f"  {name:<7}{seconds:6.2f} s, {1e3 * seconds / asked.tasks:6.1f} ms a task")
+    print(
+        f"speed of 2 jobs against 1             {median['1 job'] / median['2 jobs']:5.2f}  (>= 1.8)"
+    )
+    print(
+        f"speed of 2 Dask workers, of 2 jobs    {median['2 jobs'] / median['Dask']:5.2f}  (>= 0.9)"
+    )
+
+
+if __name__ == "__main__":
+    main()
