@@ -147,6 +147,7 @@ def _register(plugin: Plugin, registry: Registry) -> Plugin:
     """Add all records of one plugin, or none."""
     try:
         # what a plugin prints at import must not end up in `--json` output
+        _refuse_other_version(plugin.distribution)
         with contextlib.redirect_stdout(sys.stderr):
             collected = _collect(plugin)
         for kind, name, _ in collected:
@@ -158,12 +159,41 @@ def _register(plugin: Plugin, registry: Registry) -> Plugin:
                 )
     except PluginError as error:
         return replace(plugin, reason=str(error))
+    except ModuleNotFoundError as error:
+        missing = error.name or str(error)
+        how = how_to_get(missing, plugin.distribution)
+        return replace(plugin, reason=f"needs the package {missing!r}, which is not installed{how}")
     except (Exception, SystemExit) as error:
         return replace(plugin, reason=f"{type(error).__name__}: {error}".strip(": "))
     for kind, name, record in collected:
         registry._records[kind][name] = record
         registry._owners[kind, name] = plugin
     return plugin
+
+
+def _refuse_other_version(distribution: str) -> None:
+    """Raise if a distribution asks for another version of kbench than this."""
+    from kbench import __version__
+
+    try:
+        lines = requires(distribution) or []
+    except PackageNotFoundError:  # a plugin that was never installed, in tests
+        return
+    # only those of others name it, so this costs the built-ins nothing
+    for line in (each for each in lines if re.match(r"kbench[-_.]core\b", each, re.IGNORECASE)):
+        from packaging.requirements import Requirement
+        from packaging.utils import canonicalize_name
+
+        wanted = Requirement(line)
+        if canonicalize_name(wanted.name) != HOST:
+            continue
+        if wanted.marker and not wanted.marker.evaluate({"extra": ""}):
+            continue
+        if not wanted.specifier.contains(__version__, prereleases=True):
+            raise PluginError(
+                f"is made for {HOST}{wanted.specifier}, and this is {__version__}: "
+                f"install a version of {distribution} that goes with it, or that {HOST}"
+            )
 
 
 def _collect(plugin: Plugin) -> list[tuple[Kind, str, Any]]:
@@ -236,6 +266,7 @@ def resolve(make: Make) -> Callable[..., Any]:
         if error.name is not None and not module.startswith(error.name):
             raise PluginError(
                 f"{make} needs the package {error.name!r}, which is not installed"
+                f"{how_to_get(error.name, _distribution_of(module))}"
             ) from error
         raise PluginError(f"there is no module {module!r}") from error
     except AttributeError as error:
@@ -243,6 +274,13 @@ def resolve(make: Make) -> Callable[..., Any]:
     if not callable(target):
         raise PluginError(f"{make} is not callable")
     return target  # type: ignore[no-any-return]
+
+
+def _distribution_of(module: str) -> str:
+    """Return the distribution whose plugin a module belongs to; that of kbench if none is known."""
+    top = module.partition(".")[0]
+    owners = [p.distribution for p in installed() if p.module.partition(".")[0] == top]
+    return owners[0] if owners else HOST
 
 
 def how_to_get(package: str, plugin: str = HOST) -> str:

@@ -129,3 +129,44 @@ def test_a_missing_dependency_of_a_component_is_named(install_plugin):
 def test_the_module_of_a_make_is_known_without_importing_it():
     assert module_of("no_such_module._x:Y") == "no_such_module._x"
     assert module_of(dict) == "builtins"
+
+
+NEEDY = """
+from kbench import FeatureMap, hookimpl
+{at_import}
+
+@hookimpl
+def kbench_feature_maps():
+    return [FeatureMap("needy", make="needy_plugin_map:Map")]
+"""
+
+
+@pytest.mark.parametrize("wanted", [">=99", "==0.0.1", "<0.1,>=0.0.1"])
+def test_a_plugin_for_another_version_of_kbench_is_left_out(install_plugin, wanted):
+    path = install_plugin("other_plugin", NEEDY.format(at_import=""))
+    with (path.parent / "other_plugin-1.0.dist-info" / "METADATA").open("a") as metadata:
+        metadata.write(f"Requires-Dist: Kbench_Core{wanted}\n")
+    (found,) = [p for p in build(installed()).plugins if p.distribution == "other-plugin"]
+    assert "is made for kbench-core" in found.reason
+    assert "and this is 0." in found.reason
+
+
+def test_a_plugin_for_this_version_is_taken(install_plugin):
+    path = install_plugin("other_plugin", NEEDY.format(at_import=""))
+    with (path.parent / "other_plugin-1.0.dist-info" / "METADATA").open("a") as metadata:
+        metadata.write("Requires-Dist: kbench-core>=0.1\nRequires-Dist: kbench-core-not>=99\n")
+    assert "needy" in build(installed()).all("feature map")
+
+
+def test_a_missing_optional_package_is_named_with_the_extra_that_brings_it(install_plugin):
+    path = install_plugin("needy_plugin", NEEDY.format(at_import="import not_there_at_all"))
+    with (path.parent / "needy_plugin-1.0.dist-info" / "METADATA").open("a") as metadata:
+        metadata.write(
+            "Provides-Extra: quick\nRequires-Dist: not-there-at-all>=1; extra == 'quick'\n"
+        )
+    (left_out,) = [p.reason for p in build(installed()).plugins if p.name == "needy-plugin"]
+    with pytest.raises(PluginError) as error:
+        resolve("needy_plugin:Map")
+    for said in (left_out, str(error.value)):
+        assert "needs the package 'not_there_at_all', which is not installed" in said
+        assert "pip install 'needy-plugin[quick]'" in said
