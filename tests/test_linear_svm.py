@@ -1,3 +1,4 @@
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -255,13 +256,72 @@ def test_gram_of_rows_and_weights():
     A = np.hstack([X, np.full((50, 1), 0.5)])[rows]
     for inputs in (X, sp.csr_array(X)):
         design = Design(inputs, bias=0.5)
-        np.testing.assert_allclose(
-            design.gram(rows, weights), A.T @ (weights[:, None] * A), atol=1e-12
-        )
+        expected = np.triu(A.T @ (weights[:, None] * A))
+        np.testing.assert_allclose(np.triu(design.gram(rows, weights)), expected, atol=1e-12)
+        total = design.add_gram(np.ones((8, 8)), -2.0, rows, weights)
+        np.testing.assert_allclose(np.triu(total), np.triu(np.ones((8, 8))) - 2.0 * expected)
         np.testing.assert_allclose(design.row_gram(rows), A @ A.T, atol=1e-12)
         np.testing.assert_allclose(
             design.part(rows).squared_columns(weights), (A**2).T @ weights, atol=1e-12
         )
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.5])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_rows_that_are_not_copied_are_the_same_rows(form, bias, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = form(rng.normal(size=(90, 6)) * (rng.random((90, 6)) < 0.5))
+    rows, weights = rng.permutation(90)[:40], rng.random(40)
+    copied = Design(X, bias).part(rows)
+    for name, value in (("_COPY_ENTRIES", 0), ("_MIN_BLOCK_ENTRIES", 30)):
+        monkeypatch.setattr(f"kbench_learners._design.{name}", value)
+    design = Design(X, bias).part(rows)
+    assert design.X is X
+    assert design.shape == copied.shape
+    w = rng.normal(size=(design.shape[1], 2))
+    np.testing.assert_allclose(design.margins(w), copied.margins(w))
+    np.testing.assert_allclose(design.adjoint(copied.margins(w)), copied.adjoint(copied.margins(w)))
+    np.testing.assert_allclose(design.gram(), copied.gram())
+    np.testing.assert_allclose(design.row_gram(), copied.row_gram())
+    np.testing.assert_allclose(design.squared_columns(weights), copied.squared_columns(weights))
+    some = np.array([3, 1, 8])
+    np.testing.assert_allclose(design.part(some).margins(w), copied.part(some).margins(w))
+    np.testing.assert_allclose(
+        design.gram(some, weights[:3]), copied.gram(some, weights[:3]), atol=1e-12
+    )
+
+
+def peak_memory(X, y, values, **options):
+    """Bytes beyond the input that a path takes at most, and its last fit."""
+    learner = LinearSVM(**options)
+    learner.fit_path(X[:50], y[:50], values)  # first calls load code
+    tracemalloc.start()
+    path = learner.fit_path(X, y, values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak, path[-1]
+
+
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+def test_memory_beyond_the_input_is_three_gram_matrices_and_a_few_columns(multiclass, monkeypatch):
+    rng = np.random.default_rng(0)
+    n, p, k = 8_000, 200, 3
+    X = rng.normal(size=(n, p))
+    y = (X @ rng.normal(size=(p, k)) + rng.normal(size=(n, k))).argmax(axis=1)
+    monkeypatch.setattr("kbench_learners._design._COPY_ENTRIES", 0)
+    peak, fitted = peak_memory(X, y, [0.1, 1.0, 10.0], multiclass=multiclass)
+    assert fitted.converged_
+    assert peak <= 3 * 8 * (p + 1) ** 2 + 10 * 8 * n
+    assert peak < 0.2 * X.nbytes
+
+
+def test_memory_is_bounded_by_three_gram_matrices_where_columns_are_many():
+    rng = np.random.default_rng(0)
+    n, p = 3000, 600
+    X = rng.normal(size=(n, p))
+    y = X[:, 0] + rng.normal(size=n) > 0
+    peak, _ = peak_memory(X, y, [0.1, 1.0])
+    assert peak <= 3.3 * 8 * (p + 1) ** 2
 
 
 def test_sklearn_contract():

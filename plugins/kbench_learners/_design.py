@@ -10,13 +10,21 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import blas, lapack, solve_triangular
 
 # Beyond these sizes a factorisation costs more than conjugate gradients, and
 # its memory is no longer small beside the input.
 MAX_FACTOR_COLUMNS = 3000
 MAX_FACTOR_ROWS = 4000
-_CHUNK_ENTRIES = 500_000
+
+# Rows are taken in blocks of half as many entries as the Gram matrix of the
+# columns has, but not of very few rows: products of narrow blocks are slow.
+_MIN_BLOCK_ENTRIES = 30_000
+_MAX_BLOCK_ENTRIES = 2_000_000
+
+# Rows of a problem of their own are copied up to this size; beyond, they are
+# taken anew for every product, which then takes 1.4 times as long.
+_COPY_ENTRIES = 4_000_000
 
 # A product of sparse matrices takes about a hundred times as long per
 # multiplication as one of dense matrices, and needs the square of the density
@@ -47,39 +55,68 @@ class Design:
         Inputs, float64.
     bias : float
         Value of the constant column; 0 for none.
+    index : ndarray of int, optional
+        The rows of `X` that belong to the problem; all of them by default.
 
     Attributes
     ----------
     shape : tuple of int
         Rows, and columns with the constant one.
     entries : int
-        Stored entries of `X`.
+        Stored entries of the rows.
     direct : bool
         The Gram matrix of the columns is small enough to be factorised.
     gram_ : ndarray or None
         ``X' X``, once it was asked for.
     """
 
-    def __init__(self, X, bias: float = 0.0) -> None:
+    def __init__(self, X, bias: float = 0.0, index: np.ndarray | None = None) -> None:
         self.X = X
         self.bias = float(bias)
         self.sparse = sp.issparse(X)
-        self.shape = (X.shape[0], X.shape[1] + bool(bias))
-        self.entries = X.nnz if self.sparse else X.size
+        self._index = index
+        n = X.shape[0] if index is None else len(index)
+        self.shape = (n, X.shape[1] + bool(bias))
+        entries = X.nnz if self.sparse else X.size
+        self.entries = entries * n // max(1, X.shape[0])
         self.direct = self.shape[1] <= MAX_FACTOR_COLUMNS
-        self._pivots: tuple[np.ndarray, np.ndarray] | None = None
+        self._pivots: np.ndarray | None = None
         self.gram_: np.ndarray | None = None
         self._row_gram: np.ndarray | None = None
 
+    def _taken(self, rows) -> np.ndarray:
+        """Return the inputs of some rows, by slice or number."""
+        return self.X[rows if self._index is None else self._index[rows]]
+
+    def _blocks(self, n_rows: int):
+        """Yield slices of up to `n_rows` rows that fit into a block."""
+        n, p = self.shape
+        size = min(max(p * p // 2, _MIN_BLOCK_ENTRIES), _MAX_BLOCK_ENTRIES)
+        step = max(1, size * max(1, n) // max(1, self.entries))
+        for start in range(0, n_rows, step):
+            yield slice(start, min(start + step, n_rows))
+
     def margins(self, w: np.ndarray) -> np.ndarray:
         """Return ``X w``; `w` may have several columns."""
-        if not self.bias:
-            return self.X @ w
-        return self.X @ w[:-1] + self.bias * w[-1]
+        coef = w[:-1] if self.bias else w
+        if self._index is None:
+            out = self.X @ coef
+        else:
+            out = np.empty((self.shape[0], *w.shape[1:]))
+            for part in self._blocks(len(out)):
+                out[part] = self._taken(part) @ coef
+        if self.bias:
+            out += self.bias * w[-1]
+        return out
 
     def adjoint(self, a: np.ndarray) -> np.ndarray:
         """Return ``X' a``; `a` may have several columns."""
-        w = self.X.T @ a
+        if self._index is None:
+            w = self.X.T @ a
+        else:
+            w = np.zeros((self.X.shape[1], *a.shape[1:]))
+            for part in self._blocks(len(a)):
+                w += self._taken(part).T @ a[part]
         if not self.bias:
             return w
         return np.concatenate([w, self.bias * a.sum(axis=0, keepdims=True)])
@@ -90,7 +127,7 @@ class Design:
         return self.gram_ is not None
 
     def gram(self, index: np.ndarray | None = None, weights: np.ndarray | None = None):
-        """Return ``X_I' D X_I``, accumulated over blocks of rows.
+        """Return ``X_I' D X_I``.
 
         Parameters
         ----------
@@ -102,36 +139,61 @@ class Design:
         Returns
         -------
         ndarray, shape (n_columns, n_columns)
-            The matrix of all rows without weights is computed once and must
-            not be written to.
+            Only the upper triangle is meant. The matrix of all rows without
+            weights is computed once and must not be written to.
         """
         whole = index is None and weights is None
         if whole and self.gram_ is not None:
             return self.gram_
-        n_rows = self.shape[0] if index is None else len(index)
-        p = self.shape[1]
-        total = np.zeros((p, p))
-        step = n_rows if self.sparse else max(1, _CHUNK_ENTRIES // p)
-        for start in range(0, n_rows, max(step, 1)):
-            part = slice(start, start + step)
-            block = self.X[part if index is None else index[part]]
-            scale = None if weights is None else np.sqrt(weights[part])
-            self._add_gram(total, block, scale)
+        total = self.add_gram(np.zeros((self.shape[1], self.shape[1])), 1.0, index, weights)
         if whole:
             self.gram_ = total
         return total
 
-    def _add_gram(self, total, block, scale) -> None:
+    def add_gram(
+        self,
+        total: np.ndarray,
+        factor: float,
+        index: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Add ``factor X_I' D X_I`` to the upper triangle of `total`, in place.
+
+        Rows are taken block by block, so that this needs little memory beside
+        `total`.
+        """
+        n_rows = self.shape[0] if index is None else len(index)
+        for part in self._blocks(n_rows):
+            block = self._taken(part if index is None else index[part])
+            scale = None if weights is None else np.sqrt(weights[part])
+            if self.sparse:
+                self._add_sparse(total, factor, block, scale)
+            else:
+                self._add_dense(total, factor, block, scale)
+        return total
+
+    def _add_dense(self, total, factor, block, scale) -> None:
+        if self.bias:
+            block = np.column_stack([block, np.full(len(block), self.bias)])
+            if scale is not None:
+                block *= scale[:, None]
+        elif scale is not None:
+            block = block * scale[:, None]
+        # the upper triangle by rows is the lower one by columns, which BLAS has
+        blas.dsyrk(factor, block.T, beta=1.0, c=total.T, lower=1, overwrite_c=1)
+
+    def _add_sparse(self, total, factor, block, scale) -> None:
         if scale is not None:
-            block = sp.diags_array(scale) @ block if self.sparse else block * scale[:, None]
+            block = sp.diags_array(scale) @ block
         q = self.X.shape[1]
-        inner = block.T @ block
-        total[:q, :q] += inner.toarray() if self.sparse else inner
+        inner = sp.csr_array(block.T @ block)
+        for start in range(0, q, 256):  # never all of it as an array
+            some = slice(start, min(start + 256, q))
+            total[some, :q] += factor * inner[some].toarray()
         if self.bias:
             ones = self.bias * (np.ones(block.shape[0]) if scale is None else scale)
-            total[:q, q] += block.T @ ones
-            total[q, :q] = total[:q, q]
-            total[q, q] += ones @ ones
+            total[:q, q] += factor * (block.T @ ones)
+            total[q, q] += factor * (ones @ ones)
 
     @property
     def keeps_row_gram(self) -> bool:
@@ -145,9 +207,12 @@ class Design:
         """Return ``X_I X_I'``, a new array unless I is all rows."""
         if self.keeps_row_gram:
             if self._row_gram is None:
-                self._row_gram = self._inner(self.X)
-            return self._row_gram if index is None else self._row_gram[index][:, index]
-        return self._inner(self.X if index is None else self.X[index])
+                self._row_gram = self._inner(self._everything())
+            return self._row_gram if index is None else self._row_gram[np.ix_(index, index)]
+        return self._inner(self._everything() if index is None else self._taken(index))
+
+    def _everything(self):
+        return self.X if self._index is None else self.X[self._index]
 
     def _inner(self, X) -> np.ndarray:
         K = X @ X.T
@@ -157,17 +222,22 @@ class Design:
 
     def squared_columns(self, weights: np.ndarray) -> np.ndarray:
         """Return the diagonal of ``X' D X``."""
-        if self.sparse:
-            squares = self.X.copy()
-            squares.data **= 2
-            out = squares.T @ weights
-        else:
-            out = np.einsum("ij,ij,i->j", self.X, self.X, weights)
+        out = np.zeros(self.X.shape[1])
+        for part in self._blocks(self.shape[0]):
+            block = self._taken(part)
+            if self.sparse:
+                squares = sp.csr_array((block.data**2, block.indices, block.indptr), block.shape)
+                out += squares.T @ weights[part]
+            else:
+                out += np.einsum("ij,ij,i->j", block, block, weights[part])
         return np.append(out, self.bias**2 * weights.sum()) if self.bias else out
 
     def part(self, index: np.ndarray) -> Design:
         """Return the design of some rows."""
-        return Design(self.X[index], self.bias)
+        rows = index if self._index is None else self._index[index]
+        if self.entries * len(index) // max(1, self.shape[0]) > _COPY_ENTRIES:
+            return Design(self.X, self.bias, rows)
+        return Design(self.X[rows], self.bias)
 
     def subproblem(self, index: np.ndarray) -> Design:
         """Return the design of some rows for a problem of their own.
@@ -196,10 +266,12 @@ class Design:
     def of_row_gram(cls, K: np.ndarray) -> Design:
         """Return a design whose rows have the inner products `K`, which is kept."""
         factor, pivots, rank, _ = lapack.dpstrf(K, lower=1)
+        for column in range(1, rank):
+            factor[:column, column] = 0.0
         L = np.empty((len(K), rank))
-        L[pivots - 1] = np.tril(factor)[:, :rank]
+        L[pivots - 1] = factor[:, :rank]
         out = cls(L)
-        out._pivots = pivots[:rank] - 1, factor[:rank, :rank]
+        out._pivots = pivots[:rank] - 1
         out._row_gram = K
         return out
 
@@ -214,5 +286,5 @@ class Design:
         They have the same margins and norms: ``X' v`` with ``L' v = w`` for the
         pivot rows.
         """
-        index, factor = self._pivots
-        return full.part(index).adjoint(solve_triangular(factor, W, lower=True, trans=1))
+        factor = self.X[self._pivots]
+        return full.part(self._pivots).adjoint(solve_triangular(factor, W, lower=True, trans=1))

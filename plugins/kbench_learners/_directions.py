@@ -82,18 +82,16 @@ class ActiveRows:
         design = self.design
         way, _ = self._update(J, members)
         if way == "rows":
+            self._S = None  # not two at a time
             self._S = design.gram() if len(J) == len(members) else design.gram(J)
         elif way == "complement":
-            self._S = design.gram() - design.gram(np.flatnonzero(~members))
+            self._S = None
+            self._S = design.add_gram(design.gram().copy(), -1.0, np.flatnonzero(~members))
         else:
-            S = self._S.copy() if self._S is design.gram_ else self._S
-            entered = np.flatnonzero(members & ~self._members)
-            left = np.flatnonzero(self._members & ~members)
-            if len(entered):
-                S += design.gram(entered)
-            if len(left):
-                S -= design.gram(left)
-            self._S = S
+            if self._S is design.gram_:
+                self._S = self._S.copy()
+            design.add_gram(self._S, 1.0, np.flatnonzero(members & ~self._members))
+            design.add_gram(self._S, -1.0, np.flatnonzero(self._members & ~members))
         self._members = members
         H = self._S * sigma
         H.flat[:: len(H) + 1] += 1.0

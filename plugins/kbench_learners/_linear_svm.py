@@ -199,10 +199,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def _fit_binary_problems(self, X, codes, n_classes, values, estimators) -> None:
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         design = Design(X, bias)
-        problems = list(binary_problems(codes, n_classes, self.multiclass))
+        problems = binary_problems(codes, n_classes, self.multiclass)
         options = (values, self.loss, self.tol)
-        if len(problems[0][0]) == X.shape[0]:
-            paths = self._fit_shared(design, [signs for _, signs in problems], *options)
+        if n_classes == 2 or self.multiclass == "ovr":
+            targets = [signs.astype(np.int8) for _, signs in problems]
+            paths = self._fit_shared(design, targets, *options)
         else:
             paths = []
             if design.keeps_row_gram:
@@ -222,11 +223,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def _fit_shared(self, design, targets, values, loss, tol):
         """Fit the paths of problems that have all rows in common."""
         working = design.reduced()
-        starts = least_squares(working, np.column_stack(targets), 2.0 * min(values))
+        starts = least_squares(working, targets, 2.0 * min(values))
         paths = [
             binary_path(
                 working,
-                signs,
+                signs.astype(np.float64),
                 values,
                 loss,
                 tol,

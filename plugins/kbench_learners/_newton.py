@@ -32,8 +32,9 @@ class Solution:
     ----------
     w : ndarray, shape (n_columns,)
         Coefficients, those of the constant column last.
-    dual : ndarray, shape (n_samples,)
-        ``y_i a_i``; at the optimum ``w = X' dual``.
+    dual : ndarray, shape (n_samples,), or None
+        ``y_i a_i``; at the optimum ``w = X' dual``. None where nobody needs it
+        any more.
     objective, gap : float
         P(w), and the duality gap at (w, dual).
     n_iter : int
@@ -43,11 +44,20 @@ class Solution:
     """
 
     w: np.ndarray
-    dual: np.ndarray
+    dual: np.ndarray | None
     objective: float
     gap: float
     n_iter: int
     converged: bool
+
+
+_BLOCK = 16_384
+"""Rows whose losses are computed at once: no temporary is as long as the data."""
+
+
+def _blocks(n: int):
+    for start in range(0, n, _BLOCK):
+        yield slice(start, start + _BLOCK)
 
 
 class ClippedQuadratic:
@@ -59,26 +69,49 @@ class ClippedQuadratic:
     ``C max(0, 1 - m)`` around a multiplier.
     """
 
-    def __init__(self, sigma: float, cap: float = np.inf, shift: np.ndarray | float = 0.0):
+    def __init__(self, sigma: float, cap: float = np.inf, shift: np.ndarray | None = None):
         self.sigma, self.cap, self.shift = sigma, cap, shift
 
-    def _t(self, m):
-        return self.shift + self.sigma * (1.0 - m)
+    def _t(self, m, part):
+        t = 1.0 - m
+        t *= self.sigma
+        if self.shift is not None:
+            t += self.shift[part]
+        return t
 
-    def dual(self, m):
-        """Return ``-psi'(m)``."""
-        return np.clip(self._t(m), 0.0, self.cap)
+    def dual(self, m, part=slice(None)):
+        """Return ``-psi'(m)`` of the margins of some rows, by default all."""
+        t = self._t(m, part)
+        return np.clip(t, 0.0, self.cap, out=t)
 
     def value(self, m):
         """Return the sum of psi."""
-        t = self._t(m)
-        a = np.clip(t, 0.0, self.cap)
-        return float(a @ (t - 0.5 * a)) / self.sigma
+        total = 0.0
+        for part in _blocks(len(m)):
+            t = self._t(m[part], part)
+            a = np.clip(t, 0.0, self.cap)
+            t -= 0.5 * a
+            total += float(a @ t)
+        return total / self.sigma
 
     def curvature(self, m):
         """Return the rows with curvature and ``psi''`` there."""
-        t = self._t(m)
-        return np.flatnonzero((t > 0.0) & (t < self.cap)), self.sigma
+        active = np.empty(len(m), dtype=bool)
+        for part in _blocks(len(m)):
+            active[part] = self._active(m[part], part)
+        return np.flatnonzero(active), self.sigma
+
+    def bend(self, m, d, part):
+        """Return ``sum psi''(m) d^2`` over some rows."""
+        moved = d[self._active(m, part)]
+        return self.sigma * float(moved @ moved)
+
+    def _active(self, m, part):
+        t = self._t(m, part)
+        active = t > 0.0
+        if self.cap < np.inf:
+            active &= t < self.cap
+        return active
 
 
 class Logistic:
@@ -87,18 +120,24 @@ class Logistic:
     def __init__(self, C: float):
         self.C = C
 
-    def dual(self, m):
-        """Return ``-psi'(m)``."""
+    def dual(self, m, part=slice(None)):
+        """Return ``-psi'(m)`` of the margins of some rows, by default all."""
         return self.C * expit(-m)
 
     def value(self, m):
         """Return the sum of psi."""
-        return self.C * float(np.logaddexp(0.0, -m).sum())
+        return self.C * sum(float(np.logaddexp(0.0, -m[part]).sum()) for part in _blocks(len(m)))
 
     def curvature(self, m):
         """Return all rows and ``psi''``."""
         p = expit(-m)
-        return None, self.C * p * (1.0 - p)
+        p *= self.C * (1.0 - p)
+        return None, p
+
+    def bend(self, m, d, part):
+        """Return ``sum psi''(m) d^2`` over some rows."""
+        p = expit(-m)
+        return self.C * float((p * (1.0 - p) * d) @ d)
 
 
 def line_search(loss, m, md, wd, dd, accuracy=0.1, max_iter=30):
@@ -110,7 +149,10 @@ def line_search(loss, m, md, wd, dd, accuracy=0.1, max_iter=30):
     """
 
     def slope(s):
-        return wd + s * dd - loss.dual(m + s * md) @ md
+        total = wd + s * dd
+        for part in _blocks(len(m)):
+            total -= loss.dual(m[part] + s * md[part], part) @ md[part]
+        return total
 
     start = slope(0.0)
     if not start < 0.0:
@@ -121,9 +163,9 @@ def line_search(loss, m, md, wd, dd, accuracy=0.1, max_iter=30):
         if abs(now) <= -accuracy * start:
             return s
         low, high = (s, high) if now < 0.0 else (low, s)
-        J, weights = loss.curvature(m + s * md)
-        moved = md if J is None else md[J]
-        bend = dd + float(np.sum(weights * moved * moved))
+        bend = dd
+        for part in _blocks(len(m)):
+            bend += loss.bend(m[part] + s * md[part], md[part], part)
         s -= now / bend
         if not low < s < high:
             s = 2.0 * low if np.isinf(high) else 0.5 * (low + high)
@@ -151,12 +193,13 @@ def minimise(design, y, loss, w, hessian, tol, max_iter):
     -------
     Solution
     """
-    z = design.margins(w)
+    m = design.margins(w)
+    m *= y
     stalled = 0
     first = previous = np.inf
     for n_iter in range(max_iter + 1):
-        m = y * z
-        dual = y * loss.dual(m)
+        dual = loss.dual(m)
+        dual *= y
         g = w - design.adjoint(dual)
         objective = 0.5 * float(w @ w) + loss.value(m)
         gap = 0.5 * float(g @ g)
@@ -172,14 +215,20 @@ def minimise(design, y, loss, w, hessian, tol, max_iter):
         first = gap if n_iter == 0 else first
         J, weights = loss.curvature(m)
         d = hessian.direction(g, J, weights, min(0.1, (gap / first) ** 0.25))
-        zd = design.margins(d)
-        s = line_search(loss, m, y * zd, float(w @ d), float(d @ d))
+        del J, weights
+        md = design.margins(d)
+        md *= y
+        s = line_search(loss, m, md, float(w @ d), float(d @ d))
         if s == 0.0:
             hessian.refresh()
-            d, zd = -g, -design.margins(g)
-            s = line_search(loss, m, y * zd, float(w @ d), float(d @ d))
+            d = -g
+            md = design.margins(d)
+            md *= y
+            s = line_search(loss, m, md, float(w @ d), float(d @ d))
             if s == 0.0:
                 break
         w = w + s * d
-        z = z + s * zd
+        md *= s
+        m += md
+        del md
     return Solution(w, dual, objective, gap, n_iter, False)

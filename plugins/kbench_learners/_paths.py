@@ -20,7 +20,7 @@ def binary_path(design, y, values, loss, tol, max_iter, start=None):
     ----------
     design : Design
         Rows; with fewer rows than columns best a reduced one.
-    y : ndarray of {-1, 1}, shape (n_samples,)
+    y : ndarray of float64 in {-1, 1}, shape (n_samples,)
     values : sequence of float
         Values of C; solved in ascending order, each from the one before.
     loss : {"squared_hinge", "hinge", "logistic"}
@@ -50,8 +50,8 @@ def binary_path(design, y, values, loss, tol, max_iter, start=None):
         else:
             psi = ClippedQuadratic(2.0 * C) if loss == "squared_hinge" else Logistic(C)
             found = minimise(design, y, psi, w, hessian, tol, max_iter)
-        solutions[C] = found
         w, dual, previous = found.w, found.dual, C
+        solutions[C] = replace(found, dual=None)  # as long as the data, for every C
     return [solutions[C] for C in values]
 
 
@@ -134,11 +134,17 @@ def _total_loss(loss, C, m):
     return C * float((slack**2 if loss == "squared_hinge" else slack).sum())
 
 
-def least_squares(design: Design, Y: np.ndarray, sigma: float) -> np.ndarray | None:
+def least_squares(design: Design, targets, sigma: float) -> np.ndarray | None:
     """Return the ridge solutions that all classifiers can start from.
 
     They are the first Newton step from zero of the squared hinge with
     ``sigma = 2 C``, and share one factorisation.
+
+    Parameters
+    ----------
+    design : Design
+    targets : list of ndarray of {-1, 1}, shape (n_samples,)
+    sigma : float
 
     Returns
     -------
@@ -149,10 +155,11 @@ def least_squares(design: Design, Y: np.ndarray, sigma: float) -> np.ndarray | N
     if design.keeps_row_gram and n < 2 * p:
         K = design.row_gram().copy()
         K.flat[:: n + 1] += 1.0 / sigma
-        beta = cholesky_solve(K, Y)
+        beta = cholesky_solve(K, np.column_stack(targets).astype(np.float64))
         return None if beta is None else design.adjoint(beta)
     if not design.direct or (design.sparse and p**3 > 1e4 * design.entries):
         return None
+    sums = np.column_stack([design.adjoint(signs.astype(np.float64)) for signs in targets])
     H = design.gram() * sigma
     H.flat[:: p + 1] += 1.0
-    return cholesky_solve(H, sigma * design.adjoint(Y))
+    return cholesky_solve(H, sigma * sums)
