@@ -21,11 +21,12 @@ from kbench.errors import PluginError, StoreError
 from kbench.journal import Journal
 from kbench.plan import PlannedCell, line_key
 from kbench.records import ACCURACY, Measure, Ref
-from kbench.search_curve import search_curves
 from kbench.registry import Registry
+from kbench.search_curve import search_curves
 from kbench.tracking import DatasetInput, Experiment, Run, Store, View, delivered_without_mlflow
 
-BY_SPLIT = ("accuracy", "fit_time_s", "predict_time_s", "search_time_s")
+TIMES = ("fit_time_s", "predict_time_s")
+BY_SPLIT = ("accuracy", *TIMES, "search_time_s")
 ERROR_TAIL = 4000
 TAG_CHARS = 7900
 """Longer tags are cut by the store."""
@@ -92,7 +93,7 @@ def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = AC
         "better": measure.better,
         **{
             f"{name}_by_split": dumps(_of_each_split(done, name))
-            for name in (ACCURACY.name, measure.name)
+            for name in (ACCURACY.name, measure.name, *TIMES)
         },
         "split_hash": dumps({line["split"]: line["details"]["split_hash"] for line in done}),
         "at_edge": ", ".join(sorted({e for line in done for e in line["details"]["at_edge"]})),

@@ -31,6 +31,9 @@ COLUMNS = (
 )
 """Columns of a results table, in order, where accuracy is compared."""
 
+CURVE = ("value", "mean", "standard_error", "n", "at_edge")
+"""What is known of a point of a search's curve."""
+
 _LABELS = 6
 """Columns that no measure fills."""
 _TAGS = ("version", "at_edge", "notes", "contention", "calibration_s", "error", "equivalence")
@@ -148,13 +151,20 @@ def of_run_in_full(run: Mapping[str, Any], measure: Measure = ACCURACY) -> Row:
     dict
         `columns`, every other measure under its name, and ``group, machine,
         version, by_split`` (accuracy by number of the split),
-        ``measure_by_split`` (the measure that is compared), ``split_hash``,
+        ``measure_by_split`` (the measure that is compared), ``values_by_split``
+        (these and times, by name), ``split_hash``,
         ``protocol, at_edge, notes, contention, calibration_s, error,
-        equivalence, start_ms, end_ms``. `group` is the dataset's label where
-        the store does not tell.
+        equivalence, start_ms, end_ms``, and ``search``: by parameter, the
+        points of what the search saw (`CURVE`). `group` is the dataset's
+        label where the store does not tell.
     """
     tags = {name.removeprefix("kbench."): value for name, value in run["tags"].items()}
     row = of_run(run, measure)
+    by_split = {
+        name.removesuffix("_by_split"): _of_splits(value)
+        for name, value in tags.items()
+        if name.endswith("_by_split")
+    }
     protocol = {
         name.removeprefix("protocol."): value
         for name, value in run["params"].items()
@@ -165,14 +175,25 @@ def of_run_in_full(run: Mapping[str, Any], measure: Measure = ACCURACY) -> Row:
         **row,
         "group": tags.get("group") or row["dataset"],
         "machine": run["machine"],
-        "by_split": json.loads(tags.get("accuracy_by_split") or "{}"),
-        "measure_by_split": json.loads(tags.get(f"{measure.name}_by_split") or "{}"),
-        "split_hash": json.loads(tags.get("split_hash") or "{}"),
+        "by_split": by_split.get("accuracy", {}),
+        "measure_by_split": by_split.get(measure.name, {}),
+        "values_by_split": by_split,
+        "split_hash": _of_splits(tags.get("split_hash", "")),
         "protocol": protocol,
+        "search": json.loads(tags.get("search_curves") or "{}"),
         **{name: tags.get(name, "") for name in _TAGS},
         "start_ms": run["start_ms"],
         "end_ms": run["end_ms"],
     }
+
+
+def _of_splits(text: str) -> dict[str, Any]:
+    """Read values by number of the split; none where the tag was too long for MLflow."""
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _row(names: Sequence[str], measures: Mapping[str, float], **fields: Any) -> Row:

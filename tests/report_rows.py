@@ -55,6 +55,12 @@ def row(dataset, feature_map, learner="ridge", accuracies=(0.9, 0.92, 0.88), **m
             "n_components": 30,
             "peak_memory_mb": 12.5,
             "converged": True,
+            "search": {
+                "learner.alpha": [[0.1, 0.7, 0.02, 9, False], [10.0, 0.8, 0.01, 9, False]],
+                "feature_map.gamma": [
+                    [g, 0.5 + g / 10, None, 1, g == 4.0] for g in (1.0, 2.0, 4.0)
+                ],
+            },
         }
     return found | more
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from kbench import stats
 from kbench.records import ACCURACY, Measure, Published
-from kbench.results import Row, beside_published, is_complete
+from kbench.results import CURVE, Row, beside_published, is_complete
 from kbench.stats import Method, Scores, Standing
 
 ALPHA = 0.05
@@ -266,6 +266,33 @@ class Content:
             count = sum(map(len, by_size.values()))
             found.append(Growth(each.place, each.method, points, exponent, r2, count))
         return found
+
+    def searched(self) -> list[Row]:
+        """Return the points of what searches saw, a row each; those of a curve together."""
+        return [
+            {
+                **{name: row[name] for name in ("dataset", "feature_map", "learner")},
+                "parameter": parameter,
+                **dict(zip(CURVE, point, strict=True)),
+            }
+            for row in self.rows
+            for parameter, points in row.get("search", {}).items()
+            for point in points
+        ]
+
+    def curves(self) -> dict[str, Any]:
+        """Return what the page needs to draw what searches saw: by method, parameter, dataset."""
+        place = {method: i for i, method in enumerate(self.methods)}
+        found: dict[int, dict[str, list[list[Any]]]] = {}
+        for row in self.rows:
+            for parameter, points in row.get("search", {}).items():
+                by_parameter = found.setdefault(place[row["feature_map"], row["learner"]], {})
+                number = self.datasets.index(row["dataset"])
+                by_parameter.setdefault(parameter, []).append([number, points])
+        return {
+            "methods": [[name_of(self.methods[i]), found[i]] for i in sorted(found)],
+            "datasets": self.datasets,
+        }
 
     # -- what was run
 

@@ -57,6 +57,7 @@ def page(content: Content, registry: Registry) -> str:
     environment.globals["shown"] = shown
     folder = files("kbench.report") / "templates"
     names = columns(content.measure)
+    curves = content.curves()
     values: dict[str, Any] = {
         "content": content,
         "measure": content.measure,
@@ -72,6 +73,7 @@ def page(content: Content, registry: Registry) -> str:
         "css": Markup((folder / "page.css").read_text(encoding="utf-8")),
         "js": Markup((folder / "page.js").read_text(encoding="utf-8")),
         "data": Markup(_script_json(content.splits_by_cell())),
+        "curves": Markup(_script_json(curves)) if curves["methods"] else "",
         "diagram": "",
         "figures": [
             _embedded(each, content) for each in figures.given_for(content.suite, registry).values()

@@ -282,6 +282,22 @@ def sizes(content: Content) -> Table:
     return Table("sizes", "Fit time by number of training rows", made, rows)
 
 
+def search(content: Content) -> Table:
+    """Return what inner cross-validation saw: accuracy by the values of each parameter."""
+    four = partial(shown, "accuracy")
+    made = [
+        *_LABELS,
+        Column("parameter"),
+        Column("value", "", number, True),
+        Column("mean", "inner accuracy", four, True),
+        Column("standard_error", "standard error", four, True),
+        Column("n", "inner folds", numeric=True),
+        Column("at_edge", "best at an edge"),
+    ]
+    rows = content.searched()
+    return Table("search", "Inner accuracy by searched parameter", made, rows, by="dataset")
+
+
 def all_cells(content: Content) -> Table:
     """Return every cell with the columns of results."""
     return cells(content.rows, content.measure)
@@ -294,6 +310,7 @@ TABLES: Mapping[str, tuple[str, Callable[[Content], Table]]] = {
     "pairs": ("methods two by two: differences and tests", pairs),
     "published": ("ours beside the figures of papers", published),
     "sizes": ("fit time by number of training rows", sizes),
+    "search": ("what searches saw: inner accuracy by the values of each parameter", search),
     "failures": ("cells that failed, and why", failures),
     "unavailable": ("datasets that could not be had, and why", unavailable),
     "doubts": ("what makes numbers less certain, cell by cell", doubts),

@@ -7,7 +7,7 @@ const compare = up => (a, b) => {
   return (up ? 1 : -1) * (numbers ? a - b :
     String(a).localeCompare(String(b), undefined, {numeric: true}));
 };
-for (const table of document.querySelectorAll("table.sortable")) {
+const sortable = table => {
   const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
   heads.forEach((head, column) => {
     const button = document.createElement("button");
@@ -28,7 +28,17 @@ for (const table of document.querySelectorAll("table.sortable")) {
       body.append(...rows.map(([, row]) => row));
     });
   });
-}
+};
+for (const table of document.querySelectorAll("table.sortable")) sortable(table);
+// Tables behind a button are made when it is first used.
+const unfold = details => {
+  for (const template of details.querySelectorAll("template")) {
+    template.replaceWith(template.content);
+    for (const table of details.querySelectorAll("table.sortable")) sortable(table);
+  }
+};
+for (const details of document.querySelectorAll("details.later"))
+  details.addEventListener("toggle", () => unfold(details));
 // Filtering: every word must occur in the text.
 const wanted = input => {
   const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -143,5 +153,90 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
   };
   first.addEventListener("change", draw); second.addEventListener("change", draw); draw();
 })();
+// What searches saw: a line per dataset.
+(() => {
+  const holder = document.getElementById("curves");
+  if (!holder) return;
+  const data = JSON.parse(holder.textContent), body = document.getElementById("search-body");
+  const methods = document.getElementById("search-method");
+  const parameters = document.getElementById("search-parameter");
+  data.methods.forEach(([name], i) => methods.add(new Option(name, i)));
+  const make = (tag, attributes, text) => {
+    const found = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const name in attributes) found.setAttribute(name, attributes[name]);
+    if (text !== undefined) found.textContent = text;
+    return found;
+  };
+  const written = v => String(Number(v.toPrecision(3)));
+  const draw = () => {
+    const curves = data.methods[methods.value][1][parameters.value];
+    const points = curves.flatMap(([, found]) => found);
+    const xs = [...new Set(points.map(p => p[0]))].sort((a, b) => a - b);
+    const log = xs[0] > 0 && xs[xs.length - 1] > 8 * xs[0];
+    const scale = v => log ? Math.log10(v) : v;
+    const ends = [scale(xs[0]), scale(xs[xs.length - 1])];
+    const low = Math.min(...points.map(p => p[1] - (p[2] || 0)));
+    const high = Math.max(...points.map(p => p[1] + (p[2] || 0)));
+    const spread = Math.max(high - low, 0.01);
+    const step = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5].find(s => spread / s <= 6) || 1;
+    const bottom = Math.max(0, Math.floor(low / step)), top = Math.ceil(high / step);
+    const x = v => 66 + 440 * (ends[1] > ends[0] ? (scale(v) - ends[0]) / (ends[1] - ends[0]) : .5);
+    const y = v => 16 + 316 * (top - v / step) / Math.max(1, top - bottom);
+    const svg = make("svg", {viewBox: "0 0 560 380", width: 560, height: 380, class: "scatter",
+      role: "img"});
+    svg.append(make("title", {}, "Inner accuracy against " + parameters.value));
+    for (let i = bottom; i <= top; i++) {
+      svg.append(make("path", {d: `M66 ${y(i * step)}H542`, class: "grid"}));
+      svg.append(make("text", {x: 58, y: y(i * step) + 4, class: "tick", "text-anchor": "end"},
+        (i * step).toFixed(step < 0.01 ? 3 : 2)));
+    }
+    let last = -Infinity;
+    for (const v of xs) {
+      svg.append(make("path", {d: `M${x(v)} 16V332`, class: "grid"}));
+      if (x(v) - last < 44) continue;
+      last = x(v);
+      svg.append(make("text", {x: last, y: 350, class: "tick", "text-anchor": "middle"}, written(v)));
+    }
+    svg.append(make("text", {x: 304, y: 372, class: "tick", "text-anchor": "middle"},
+      parameters.value));
+    const taken = [];
+    for (const [number, found] of curves) {
+      const line = make("g", {class: "line c" + number % 8});
+      line.append(make("title", {}, data.datasets[number]));
+      line.append(make("path", {class: "run", d: "M" + found.map(p => x(p[0]) + " " + y(p[1])).join("L")}));
+      for (const [v, mean, error, , edge] of found) {
+        if (error) line.append(make("path", {class: "bar",
+          d: `M${x(v)} ${y(mean - error)}V${y(mean + error)}`}));
+        line.append(make("circle", {cx: x(v), cy: y(mean), r: 2.6}));
+        if (edge) line.append(make("circle", {cx: x(v), cy: y(mean), r: 6, class: "ring"}));
+      }
+      const end = found[found.length - 1];
+      let at = y(end[1]);
+      while (taken.some(other => Math.abs(other - at) < 11)) at -= 11;
+      taken.push(at);
+      line.append(make("text", {x: x(end[0]) + 9, y: at + 4, class: "end"}, number + 1));
+      svg.append(line);
+    }
+    document.getElementById("search-chart").replaceChildren(svg);
+    body.replaceChildren(...curves.flatMap(([number, found]) => found.map(p => {
+      const row = document.createElement("tr");
+      row.insertCell().textContent = (number + 1) + " " + data.datasets[number];
+      for (const [text, v] of [[written(p[0]), p[0]], [p[1].toFixed(4), p[1]],
+          [p[2] === null ? "" : p[2].toFixed(4), p[2] === null ? "" : p[2]], [p[3], p[3]]]) {
+        const cell = row.insertCell();
+        cell.textContent = text; cell.className = "n"; cell.dataset.v = v;
+      }
+      row.insertCell().textContent = p[4] ? "yes" : "";
+      return row;
+    })));
+  };
+  const choose = () => {
+    const names = Object.keys(data.methods[methods.value][1]), before = parameters.value;
+    parameters.replaceChildren(...names.map(name => new Option(name)));
+    if (names.includes(before)) parameters.value = before;
+    draw();
+  };
+  methods.addEventListener("change", choose); parameters.addEventListener("change", draw); choose();
+})();
 addEventListener("beforeprint", () =>
-  document.querySelectorAll("details.print").forEach(each => { each.open = true; }));
+  document.querySelectorAll("details.print").forEach(each => { unfold(each); each.open = true; }));

@@ -1,0 +1,85 @@
+"""What the MLflow run of a cell says beside its means, for tests and charts over datasets."""
+
+import json
+
+import pytest
+
+from kbench import Cell, Measure, Protocol, Ref
+from kbench.delivery import TAG_CHARS, as_run
+from kbench.plan import PlannedCell
+from kbench.results import of_run, of_run_in_full
+
+ERROR = Measure("expected_error", "lower")
+
+
+def planned(n_values=2):
+    cell = Cell(Ref("iris"), Ref("rff"), Ref("ridge"), Protocol())
+    search = [
+        {"learner.alpha": float(v), "accuracies": [0.5 + v / 1e6], "converged": True}
+        for v in range(n_values)
+    ]
+    lines = {
+        i: {
+            "split": i,
+            "status": "ok",
+            "measures": {
+                "accuracy": 0.5 + i / 10,
+                "expected_error": 0.4 - i / 10,
+                "fit_time_s": 1.0,
+                "predict_time_s": 1.0,
+                "search_time_s": 1.0,
+            },
+            "details": {
+                "search": search,
+                "split_hash": f"h{i}",
+                "at_edge": [],
+                "notes": [],
+                "chosen": {},
+            },
+            "version": "1",
+            "calibration_s": 0.1,
+            "started_ms": 1,
+            "ended_ms": 2,
+        }
+        for i in range(2)
+    }
+    return PlannedCell(cell, "k", {"group": "flowers"}, 2, lines=lines, equivalence="e")
+
+
+def stored(run):
+    """Return a run as it is read back."""
+    return {
+        "params": run.params,
+        "tags": {f"kbench.{name}": value for name, value in run.tags.items()},
+        "metrics": run.metrics,
+        "status": run.status,
+        "n_splits_done": run.n_splits_done,
+        "machine": run.machine,
+        "start_ms": run.start_ms,
+        "end_ms": run.end_ms,
+    }
+
+
+def test_the_measure_that_a_suite_compares_comes_back_with_its_splits():
+    run = as_run(planned(), "s", "m", ERROR)
+    assert run.metrics["expected_error_sd"] == pytest.approx(0.0707, abs=1e-4)
+    assert run.by_split["expected_error"] == {0: 0.4, 1: pytest.approx(0.3)}
+    row = of_run_in_full(stored(run), ERROR)
+    assert row["measure_by_split"] == {"0": 0.4, "1": pytest.approx(0.3)}
+    assert row["by_split"] == {"0": 0.5, "1": 0.6}
+    assert (row["equivalence"], row["group"]) == ("e", "flowers")
+    assert of_run(stored(run), ERROR)["expected_error"] == pytest.approx(0.35)
+
+
+def test_what_the_search_saw_comes_back():
+    row = of_run_in_full(stored(as_run(planned(), "s", "m")))
+    assert row["search"] == {
+        "learner.alpha": [[0.0, 0.5, 0.0, 2, False], [1.0, 0.500001, 0.0, 2, False]]
+    }
+
+
+def test_a_grid_that_fits_into_no_tag_stays_in_the_artifact():
+    run = as_run(planned(2000), "s", "m")
+    assert run.tags.get("search_curves", "{}") == "{}"
+    assert all(len(tag) <= TAG_CHARS for tag in run.tags.values())
+    assert len(json.loads(run.artifacts["search.json"])["0"]) == 2000
