@@ -1,0 +1,347 @@
+"""README and docs are true: every command and snippet in them runs.
+
+Fenced blocks are console, python, toml, or text, which is not run. What a
+console block shows below a command is compared with what the command prints,
+``...`` standing for anything. A block whose first line names a file,
+``# mine.toml``, is written to that file for the commands after it. A comment
+before a block changes what becomes of it:
+
+    <!-- test: reduced --dataset iris -->  adds options to `kbench suite` and `kbench run`
+    <!-- test: not run: needs a cluster --> with the reason
+    <!-- test: output varies -->           the output is not compared
+    <!-- test: slow -->                    python that takes seconds, or needs the commands before
+
+The default run executes Python and TOML and checks that kbench has the commands
+and options; the slow one executes the commands too, page by page.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+import traceback
+from importlib.metadata import entry_points
+from pathlib import Path, PurePosixPath
+
+import pytest
+from sybil import Document
+from sybil.evaluators.python import PythonEvaluator
+from sybil.example import NotEvaluated
+from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, FencedCodeBlockLexer
+from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LANGUAGES = {"console", "python", "toml", "text", "{toctree}", "{include}", "{eval-rst}"}
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+MOST_NOT_RUN = 12
+PROMPT = re.compile(r"\w*\$ +")
+
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+def marks_of(document):
+    """Return the comments about each block, by where the block starts."""
+    starts = [region.start for region in FencedCodeBlockLexer(".*")(document)]
+    marks = {}
+    for region in DirectiveInHTMLCommentLexer("test", ".*?")(document):
+        following = min((start for start in starts if start > region.end), default=None)
+        marks.setdefault(following, []).append(region.lexemes["arguments"].strip())
+    return marks
+
+
+def commands_of(block):
+    """Return the commands of a console block, each with the lines of output below it."""
+    found = []
+    lines = iter(block.splitlines())
+    for line in lines:
+        prompt = PROMPT.match(line)
+        if prompt:
+            command = line[prompt.end() :]
+            while command.endswith("\\"):
+                command = command[:-1] + next(lines).strip()
+            found.append((command, []))
+        else:
+            assert found, f"output without a command: {line!r}"
+            found[-1][1].append(line)
+    return found
+
+
+def kbench_calls(command):
+    """Return the arguments of each call of kbench in a command."""
+    words = shlex.shlex(command, posix=True, punctuation_chars=True)
+    words.whitespace_split, words.commenters = True, "#"
+    calls, current = [], []
+    for word in [*words, ";"]:
+        if set(word) <= set("|&;<>()"):
+            if current and PurePosixPath(current[0]).name == "kbench":
+                calls.append(current[1:])
+            current = []
+        else:
+            current.append(word)
+    return calls
+
+
+def known_call(arguments):
+    """Let the command line parse arguments without running anything."""
+    from typer.main import get_command
+
+    from kbench.cli.app import app
+
+    group = get_command(app)
+    if not arguments or arguments[0].startswith("-"):
+        assert set(arguments) <= {"--version", "--help"}
+        return
+    with group.make_context("kbench", list(arguments)) as context:
+        name, command, rest = group.resolve_command(context, list(arguments))
+        command.make_context(name, rest, parent=context)
+
+
+def check_toml(text):
+    """Suite files, whole or in part, are read and planned; the rest is TOML of a pyproject."""
+    from kbench.registry import build, installed
+    from kbench.suite import cells, read
+
+    table = tomllib.loads(text)
+    if table.keys() <= {"project", "build-system", "tool"}:
+        return
+    least = {"datasets": ["iris"], "feature_maps": ["identity"], "learners": ["ridge"]}
+    given = {key for block in (table, *table.get("block", ())) for key in block}
+    whole = "".join(f"{key} = {value!r}\n" for key, value in least.items() if key not in given)
+    registry = build(installed())
+    assert cells(read(whole + text, "a-page", registry), registry)
+
+
+class Desk:
+    """A folder to work in, offline, with a place to install into, and a shell."""
+
+    def __init__(self, folder, variables):
+        """Keep what the shell starts with."""
+        self.folder, self.variables = folder, {**variables, "PWD": str(folder)}
+
+    def run(self, command):
+        """Run one command; return its exit code and what it printed."""
+        calls = kbench_calls(command)
+        simple = len(calls) == 1 and not set("|&;<>()*?$~`") & set(command)
+        with (self.folder / ".printed").open("w+b") as printed:
+            code = self.kbench(calls[0], printed) if simple else self.shell(command, printed)
+            printed.seek(0)
+            return code, printed.read().decode()
+
+    def kbench(self, arguments, printed):
+        """Do what the installed command does, in a fork, which has the slow imports already."""
+        sys.stdout.flush()
+        child = os.fork()
+        if child:
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        try:
+            os.environ.clear()
+            os.environ.update(self.variables)
+            os.chdir(self.variables["PWD"])
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(printed.fileno(), 1)
+            os.dup2(printed.fileno(), 2)
+            sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+            sys.argv = ["kbench", *arguments]
+            (command,) = entry_points(group="console_scripts", name="kbench")
+            try:
+                command.load()()
+                code = 0
+            except SystemExit as end:
+                code = end.code or 0
+        except BaseException:
+            traceback.print_exc()
+            code = 70
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+    def shell(self, command, printed):
+        """Run anything else; where it went and what it exported holds for what follows."""
+        after = self.folder / ".after"
+        done = subprocess.run(
+            ["bash", "-c", f"set -eo pipefail\n{command}\nenv -0 > {shlex.quote(str(after))}"],
+            cwd=self.variables["PWD"],
+            env=self.variables,
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            timeout=300,
+            check=False,
+        )
+        if done.returncode == 0:
+            pairs = after.read_text().split("\0")[:-1]
+            self.variables = dict(pair.split("=", 1) for pair in pairs)
+        return done.returncode
+
+
+class Reading:
+    """One page, read from top to bottom in a folder of its own."""
+
+    def __init__(self, page, desk, commands):
+        """Parse the page; `commands` says whether they are run, or only looked at."""
+        self.desk, self.commands = desk, commands
+        self.document = Document.parse(str(page), self.parse)
+        self.marks = marks_of(self.document)
+        self.document.push_evaluator(self.gate)
+
+    def parse(self, document):
+        """Yield the regions of all languages."""
+        yield from CodeBlockParser("console", self.console)(document)
+        yield from CodeBlockParser("toml", self.toml)(document)
+        yield from PythonCodeBlockParser(doctest_optionflags=FLAGS)(document)
+
+    def marks_before(self, example):
+        """Return the comments about the block that an example is in."""
+        fences = [
+            region.start
+            for region in FencedCodeBlockLexer(".*")(self.document)
+            if region.start <= example.start
+        ]
+        return self.marks.get(fences[-1], [])
+
+    def gate(self, example):
+        """Write files, and leave out what is not to be run."""
+        marks = self.marks_before(example)
+        if any(mark.startswith("not run") for mark in marks):
+            return
+        if "slow" in marks and not self.commands:
+            return
+        if isinstance(example.region.evaluator, PythonEvaluator):
+            name = self.write(example.parsed)
+            if name and Path(name).name.startswith("test_"):
+                compile(example.parsed, name, "exec")
+                return
+        raise NotEvaluated
+
+    def write(self, text):
+        """Write a block that begins with a file's name to that file."""
+        named = re.match(r"# ([\w./-]+\.(?:py|toml))\n", text)
+        if not named:
+            return None
+        path = self.desk.folder / named[1]
+        assert path.resolve().is_relative_to(self.desk.folder.resolve())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return named[1]
+
+    def toml(self, example):
+        """Check a block, and write it where it names a file."""
+        self.write(example.parsed)
+        check_toml(example.parsed)
+
+    def console(self, example):
+        """Run the commands of a block, and compare what they print."""
+        if not self.commands:
+            return
+        marks = self.marks_before(example)
+        fewer = " ".join(m.removeprefix("reduced") for m in marks if m.startswith("reduced"))
+        checker = doctest.OutputChecker()
+        for command, output in commands_of(example.parsed):
+            if fewer:
+                command = re.sub(r"(kbench (?:suite|run) \S+)", rf"\1 {fewer}", command)
+            code, got = self.desk.run(command)
+            place = f"line {example.line} of {example.path}: {command}"
+            assert code == 0, f"{place}\nexit code {code}\n{got}"
+            want = "\n".join(output).strip()
+            if want and not fewer and "output varies" not in marks:
+                assert checker.check_output(want + "\n", got.strip() + "\n", FLAGS), (
+                    f"{place}\nshown:\n{want}\ngot:\n{got}"
+                )
+
+    def run(self):
+        """Evaluate all examples in order."""
+        for example in self.document.examples():
+            example.evaluate()
+
+
+PIP = """#!{python}
+# What a page installs is for that page only, and nothing is downloaded.
+import os, subprocess, sys
+what = [os.path.abspath(a.split("[")[0]) for a in sys.argv[2:] if not a.startswith("-")]
+assert sys.argv[1] == "install" and all(map(os.path.isdir, what)), sys.argv
+options = ["--quiet", "--upgrade", "--no-deps", "--no-build-isolation", "--target", {site!r}]
+command = [sys.executable, "-m", "pip", "install", *options, *what]
+raise SystemExit(subprocess.run(command).returncode)
+"""
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    folder, site, tools = tmp_path / "work", tmp_path / "site", tmp_path / "bin"
+    for each in (folder / "docs" / "images", site, tools):  # as in a checkout
+        each.mkdir(parents=True)
+    (tools / "pip").write_text(PIP.format(python=sys.executable, site=str(site)))
+    (tools / "pip").chmod(0o755)
+    paths = [str(tools), str(Path(sys.executable).parent), os.environ["PATH"]]
+    monkeypatch.setenv("PATH", os.pathsep.join(paths))
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("KBENCH_OFFLINE", "1")
+    monkeypatch.setenv("PIP_DISABLE_PIP_VERSION_CHECK", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.chdir(folder)
+    return Desk(folder, dict(os.environ))
+
+
+@pages
+def test_snippets_run(page, desk):
+    Reading(page, desk, commands=False).run()
+
+
+def has_commands(page):
+    text = page.read_text(encoding="utf-8")
+    return "```console" in text or "<!-- test: slow" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [*filter(has_commands, PAGES)], ids=lambda page: page.name)
+def test_commands_run(page, desk, migrated_store):
+    import matplotlib.pyplot  # noqa: F401 - for the commands, which are forks
+    import mlflow  # noqa: F401
+    import sklearn.svm  # noqa: F401
+
+    shutil.copy(migrated_store, desk.folder / "mlflow.db")
+    Reading(page, desk, commands=True).run()
+
+
+@pages
+def test_kbench_has_the_commands_and_options(page):
+    document = Document.parse(str(page), CodeBlockParser("console", lambda example: None))
+    for example in document.examples():
+        for command, _ in commands_of(example.parsed):
+            for call in kbench_calls(command):
+                try:
+                    known_call(call)
+                except Exception as error:
+                    pytest.fail(f"{page.name}, line {example.line}: {command}: {error}")
+
+
+@pages
+def test_every_block_says_what_it_is(page):
+    document = Document.parse(str(page))
+    for region in FencedCodeBlockLexer(".*")(document):
+        line = document.line_column(region.start)
+        language = region.lexemes["language"].split()
+        assert language and language[0] in LANGUAGES, f"{page.name}, {line}"
+        if language[0] == "text":
+            assert not re.search(r"^(\$|kbench) ", region.lexemes["source"], re.MULTILINE), line
+
+
+def test_what_is_not_run_is_little_and_has_a_reason():
+    left_out = []
+    for page in PAGES:
+        for start, marks in marks_of(Document.parse(str(page))).items():
+            for mark in marks:
+                assert start is not None, f"{page.name}: no block after <!-- test: {mark} -->"
+                known = r"not run: .{12,}|reduced( .+)|output varies|slow"
+                assert re.fullmatch(known, mark), f"{page.name}: <!-- test: {mark} -->"
+                if mark.startswith("not run"):
+                    left_out.append((page.name, mark))
+    assert len(left_out) <= MOST_NOT_RUN, left_out
