@@ -48,6 +48,7 @@ def run_suite(
     offline: bool = False,
     time_limit: float | None = None,
     memory_limit: float | None = None,
+    scheduler: str = "",
     progress: bool = True,
 ) -> pandas.DataFrame:
     """Run a suite as ``kbench suite`` does: same plan, journal and MLflow runs.
@@ -65,7 +66,7 @@ def run_suite(
     splits : int, optional
         Number of splits, instead of the suite's.
     jobs : int, optional
-        Tasks at a time; physical cores by default.
+        Tasks at a time; physical cores, or the threads of a cluster, by default.
     store : str, optional
         MLflow store; ``MLFLOW_TRACKING_URI``, else ``mlflow.db`` in this
         folder, by default.
@@ -79,6 +80,8 @@ def run_suite(
         Wall-clock limit of one task, in seconds.
     memory_limit : float, optional
         Memory limit of one task, in megabytes (2**20 bytes).
+    scheduler : str, optional
+        Address of the scheduler of a Dask cluster that computes the tasks.
     progress : bool, default True
         Show progress: a live table in a terminal or a notebook, lines elsewhere.
 
@@ -109,7 +112,14 @@ def run_suite(
     registry = build(installed())
     chosen = chosen_suite(suite, registry, _names(dataset), _names(feature_map), _names(learner))
     chosen = limited(chosen, splits, time_limit, memory_limit)
-    options = options_of(store, jobs, fresh=fresh, retry_failed=retry_failed, offline=offline)
+    options = options_of(
+        store,
+        jobs,
+        scheduler=scheduler,
+        fresh=fresh,
+        retry_failed=retry_failed,
+        offline=offline,
+    )
     watcher = choose(as_json=False, quiet=not progress, jobs=options.jobs)
     for text in notices(registry, store):
         watcher.notice(text)
