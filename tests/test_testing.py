@@ -20,6 +20,7 @@ from kbench import (
     DatasetError,
     DatasetSource,
     FeatureMap,
+    Figure,
     KernelSpec,
     Learner,
     PluginError,
@@ -439,6 +440,39 @@ class Unpathed(Centroids):
     fit_path = None
 
 
+class Scaling(Centroids):
+    def predict(self, X):
+        chosen = super().predict(X)
+        if isinstance(X, np.ndarray):
+            X /= 2
+        return chosen
+
+
+class Attached(Centroids):
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.distance_ = lambda x, z: abs(x - z)
+        return self
+
+    def __deepcopy__(self, memo):
+        twin = type(self)(**self.get_params())
+        twin.__dict__.update(vars(self))
+        return twin
+
+
+class Lenient(Centroids):
+    def nearest(self, X):
+        check_is_fitted(self)
+        X = np.hstack([check_array(X), np.zeros((len(X), 9))])[:, : self.n_features_in_]
+        return ((X[:, None] - self.means_) ** 2).sum(axis=2).argmin(axis=1)
+
+
+class Hasty(Centroids):
+    def predict(self, X):
+        _ = self.means_  # AttributeError
+        return super().predict(X)
+
+
 LEARNER_DEFECTS = {
     Positions: "check_labels",
     Majority: "check_better_than_majority",
@@ -447,6 +481,10 @@ LEARNER_DEFECTS = {
     Inventive: "check_one_class",
     Backwards: "check_path",
     Unpathed: "check_path",
+    Scaling: "check_inputs_untouched",
+    Attached: "check_pickle_and_clone",
+    Lenient: "check_width",
+    Hasty: "check_unfitted",
 }
 
 
@@ -597,21 +635,21 @@ def dataset(**changed):
     return Dataset("small", **{"X": X_SMALL, "y": Y_SMALL, **changed})
 
 
-@pytest.mark.parametrize(
-    ("load", "check"),
-    [
-        (lambda: (X_SMALL, Y_SMALL), "check_is_dataset"),
-        (lambda: dataset(y=Y_SMALL[:-2]), "check_shapes"),
-        (lambda: dataset(feature_names=["one"]), "check_shapes"),
-        (lambda: dataset(feature_kinds=["numeric", "colour"]), "check_shapes"),
-        (lambda: dataset(X=np.where(X_SMALL > 10, np.inf, X_SMALL)), "check_finite"),
-        (lambda: dataset(X=X_SMALL.astype(int)), "check_finite"),
-        (lambda: dataset(y=Y_SMALL + 1), "check_labels"),
-        (lambda: dataset(y=np.zeros(6, dtype=int)), "check_labels"),
-        (lambda: dataset(y=Y_SMALL.astype(float)), "check_labels"),
-        (lambda: dataset(X=np.random.default_rng().random((6, 2))), "check_checksum"),
-    ],
-)
+DATASET_DEFECTS = [
+    (lambda: (X_SMALL, Y_SMALL), "check_is_dataset"),
+    (lambda: dataset(y=Y_SMALL[:-2]), "check_shapes"),
+    (lambda: dataset(feature_names=["one"]), "check_shapes"),
+    (lambda: dataset(feature_kinds=["numeric", "colour"]), "check_shapes"),
+    (lambda: dataset(X=np.where(X_SMALL > 10, np.inf, X_SMALL)), "check_finite"),
+    (lambda: dataset(X=X_SMALL.astype(int)), "check_finite"),
+    (lambda: dataset(y=Y_SMALL + 1), "check_labels"),
+    (lambda: dataset(y=np.zeros(6, dtype=int)), "check_labels"),
+    (lambda: dataset(y=Y_SMALL.astype(float)), "check_labels"),
+    (lambda: dataset(X=np.random.default_rng().random((6, 2))), "check_checksum"),
+]
+
+
+@pytest.mark.parametrize(("load", "check"), DATASET_DEFECTS)
 def test_a_defect_of_a_dataset_is_caught_by_its_check(plugin_of, load, check):
     found = failures(plugin_of(kbench_datasets=[DatasetSource("small", load=load)]))
     assert list(found) == [check], found
@@ -666,6 +704,21 @@ def test_a_suite_with_a_mistake_is_caught(plugin_of, tmp_path):
     path.write_text('datasets = ["iris"]\nfeature_maps = ["rfff"]\nlearners = ["ridge"]\n')
     found = failures(plugin_of(kbench_suites=[path]))
     assert "did you mean 'rff'" in found["check_suite"]
+
+
+def test_a_figure_that_nothing_draws_is_caught(plugin_of):
+    figure = Figure("sketch", "A sketch", draw="collections:nothing_of_this_name")
+    found = failures(plugin_of(kbench_figures=[figure]))
+    assert list(found) == ["check_draw"]
+
+
+def test_every_check_has_a_planted_defect():
+    planted = {*MAP_DEFECTS.values(), *LEARNER_DEFECTS.values(), *KERNEL_DEFECTS.values()}
+    planted |= {check for _, check in DATASET_DEFECTS}
+    # those that have a test of their own above
+    planted |= {"check_grid", "check_measures", "check_sklearn", "check_kernelized"}
+    planted |= {"check_expand", "check_loads", "check_suite", "check_draw"}
+    assert {check.__name__ for checks in CHECKS.values() for check in checks} == planted
 
 
 def test_plugins_are_found_by_entry_point_module_and_distribution():
