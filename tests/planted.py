@@ -206,7 +206,7 @@ def check_rows(report, store_uri):
     assert {(row["feature_map"], row["status"]) for row in rows} == stored
 
 
-def wait_until(condition, seconds=30.0):
+def wait_until(condition, seconds=60.0):
     """Wait for a condition; returns what it gave last."""
     end = time.monotonic() + seconds
     while not (found := condition()) and time.monotonic() < end:

@@ -81,7 +81,7 @@ def test_a_task_that_kills_the_warm_parent_costs_its_own_cell_only(planted, stor
 def test_each_costs_its_own_cells_only_on_dask(planted, store_uri, mark):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
     ) as cluster:
         text = suite_text(*EXPECTED, time_s=2)
         report, _ = run_text(text, store_uri, jobs=None, scheduler=cluster.scheduler_address)

@@ -84,7 +84,7 @@ def site(tmp_path_factory):
 def local_cluster(n_workers, **options):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, dashboard_address=None, **options
+        n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", **options
     ) as cluster:
         yield cluster
 
@@ -139,6 +139,10 @@ def admitted(address, jobs=None, components=NOTHING):
 
 def answers(cluster, requests, started=lambda task, slot: None):
     return cluster.run(range(len(requests)), requests.__getitem__, started)
+
+
+def parent(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def pids(path):
@@ -262,15 +266,13 @@ def test_a_worker_that_dies_costs_a_retry_and_then_a_crash(site, request_of, tmp
     trace = tmp_path / "trace"
     requests = [request_of("doze", trace=str(trace)), *[request_of("work") for _ in range(3)]]
     with local_cluster(1) as dask, admitted(dask.scheduler_address) as cluster:
-        found, killed = {}, []
-        going = answers(cluster, requests)
+        killed = []
 
         def kill_the_worker():
-            task = wait_until(lambda: pids(trace)[len(killed) :])[0]
-            supervisor = int(Path(f"/proc/{task}/stat").read_text().rpartition(")")[2].split()[1])
-            worker = int(Path(f"/proc/{supervisor}/stat").read_text().rpartition(")")[2].split()[1])
-            os.kill(worker, signal.SIGKILL)
+            assert wait_until(lambda: set(pids(trace)) - set(killed), 120)
+            task = (set(pids(trace)) - set(killed)).pop()
             killed.append(task)
+            os.kill(parent(parent(task)), signal.SIGKILL)  # of the sandbox's supervisor
             assert wait_until(lambda: not Path(f"/proc/{task}").exists(), 5)
 
         def killer():
@@ -279,6 +281,7 @@ def test_a_worker_that_dies_costs_a_retry_and_then_a_crash(site, request_of, tmp
 
         thread = threading.Thread(target=killer)
         thread.start()
+        going = answers(cluster, requests)
         found = dict(going)
         thread.join()
         notices = list(cluster.notices)

@@ -79,7 +79,7 @@ def main() -> None:
 
         with (
             Sandbox(preload=PRELOAD) as sandbox,
-            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as workers,
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as workers,
         ):
             cluster = engine.Cluster(workers.scheduler_address)
             nothing = {"dataset": [], "feature map": [], "learner": []}

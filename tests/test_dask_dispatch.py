@@ -1,0 +1,192 @@
+"""Which task goes to which worker, and what becomes of it: with workers that are made up."""
+
+import itertools
+from concurrent.futures import CancelledError
+
+import pytest
+
+from kbench.engine import _cluster
+from kbench.engine._measure import Answer, Host, Request
+from kbench.engine._workers import Worker
+from kbench.errors import ClusterError
+from kbench.sandbox import Outcome
+
+
+class KilledWorker(Exception):
+    """As Dask calls it."""
+
+
+class Future:
+    _numbers = itertools.count()
+
+    def __init__(self, outcome):
+        self.key, self._outcome = f"key-{next(self._numbers)}", outcome
+
+    def add_done_callback(self, callback):
+        if self._outcome is not None:
+            callback(self)
+
+    def result(self, timeout):
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
+
+
+class Cast:
+    """Workers that do what the script says for each task: one act per try."""
+
+    run = "a-run"
+
+    def __init__(self, machines, script):
+        self.known = [
+            Worker(f"tcp://{i}", 1, Host(name, f"host-{name}", "cpu", 0.01))
+            for i, name in enumerate(machines)
+        ]
+        self.script = {task: list(acts) for task, acts in script.items()}
+        self.sent, self.slots, self.cancelled, self.dismissed = [], [], [], []
+        self.words = 0
+
+    def __call__(self, address, events, notice):
+        self.events = events
+        return self
+
+    def ready(self):
+        return [each for each in self.known if each.host]
+
+    def submit(self, function, worker, run, request, slots):
+        task = request.arguments["task"]
+        acts = self.script.get(task, [])
+        act = acts.pop(0) if acts else "ok"
+        self.sent.append((task, worker.address))
+        self.slots.append(slots)
+        ok = Answer(Outcome("ok", value=task), worker.host, 1, 2)
+        lacking = Answer(Outcome("error", error="no data"), worker.host, 1, 2, lacks_data=True)
+        if act == "die":
+            self.known.remove(worker)
+            self.known.append(Worker(f"{worker.address}'", 1, worker.host))
+            self.events.put(worker)
+            self.events.put(None)
+        outcomes = {
+            "ok": ok,
+            "lack": lacking,
+            "lack on a": lacking if worker.host.machine == "a" else ok,
+            "die": None,
+            "cancel": CancelledError(),
+            "killed": KilledWorker(),
+            "fail": RuntimeError("no disk"),
+        }
+        return Future(outcomes[act])
+
+    def cancel(self, futures):
+        self.cancelled += futures
+
+    def dismiss(self, worker, reason):
+        worker.host = None
+        self.dismissed.append((worker.address, reason))
+        if not self.ready():
+            raise ClusterError("none of use")
+
+    def wait_for_word(self):
+        self.words += 1
+
+
+@pytest.fixture
+def play(monkeypatch):
+    def run(machines, script, tasks, jobs=None):
+        cast = Cast(machines, script)
+        monkeypatch.setattr(_cluster, "Workers", cast)
+        cluster = _cluster.Cluster("tcp://head:8786", jobs, lambda text: None)
+        slots = {}
+        answers = cluster.run(tasks, request_of, slots.__setitem__)
+        return cast, answers, slots
+
+    return run
+
+
+def request_of(task):
+    return Request(checksum="sum", arguments={"task": task}, time_s=1, memory_mb=1)
+
+
+def statuses(answers):
+    return {task: answer.outcome.status for task, answer in answers}
+
+
+def test_each_task_has_its_answer(play):
+    cast, answers, slots = play(["a", "b"], {}, range(20))
+    found = dict(answers)
+    assert {task: answer.outcome.value for task, answer in found.items()} == {
+        task: task for task in range(20)
+    }
+    assert set(slots.values()) <= {0, 1}
+    assert {address for _, address in cast.sent} == {"tcp://0", "tcp://1"}
+    assert set(cast.slots) == {1}  # one task at a time on each machine
+
+
+def test_what_a_machine_runs_is_told_to_its_tasks(play):
+    cast, answers, _ = play(["a", "a", "b"], {}, range(9))
+    dict(answers)
+    slots = {address: n for (_, address), n in zip(cast.sent, cast.slots, strict=True)}
+    assert slots == {"tcp://0": 2, "tcp://1": 2, "tcp://2": 1}
+
+
+def test_jobs_limit_what_is_in_flight(play):
+    cast, answers, slots = play(["a", "b", "c"], {}, range(6), jobs=1)
+    assert statuses(answers) == dict.fromkeys(range(6), "ok")
+    assert set(slots.values()) == {0}
+    assert set(cast.slots) == {1}
+
+
+def test_tasks_are_taken_only_when_a_slot_is_free(play):
+    taken = []
+    tasks = (taken.append(task) or task for task in range(10))
+    _, answers, _ = play(["a"], {}, tasks)
+    for n_done, _ in enumerate(answers, 1):
+        assert len(taken) <= n_done + 1
+
+
+@pytest.mark.parametrize("act", ["die", "killed"])
+def test_a_task_may_lose_one_worker(play, act):
+    cast, answers, _ = play(["a"], {0: [act], 1: [act, act]}, range(3))
+    found = dict(answers)
+    assert [found[task].outcome.status for task in range(3)] == ["ok", "crash", "ok"]
+    assert found[1].outcome.error.count("died while the task ran") == 2
+    assert found[1].outcome.error.count("host-a") == 2
+    assert found[1].host.machine == "a"
+    assert [task for task, _ in cast.sent].count(1) == 2
+
+
+def test_a_cancelled_future_is_nobodys_fault(play):
+    cast, answers, _ = play(["a"], {0: ["cancel"] * 5}, range(2))
+    assert statuses(answers) == {0: "ok", 1: "ok"}
+    assert cast.words == 5
+
+
+def test_a_worker_that_fails_gets_nothing_more(play):
+    cast, answers, _ = play(["a", "b"], {0: ["fail"]}, range(6))
+    assert statuses(answers) == dict.fromkeys(range(6), "ok")
+    assert cast.dismissed == [("tcp://0", "RuntimeError: no disk")]
+    after = cast.sent[cast.sent.index((0, "tcp://0")) + 1 :]
+    assert {address for task, address in after if task > 1} == {"tcp://1"}
+    _, answers, _ = play(["a"], {0: ["fail"]}, range(2))
+    with pytest.raises(ClusterError, match="none of use"):
+        dict(answers)
+
+
+def test_a_host_without_the_data_is_passed_over(play):
+    cast, answers, _ = play(["a", "b"], {task: ["lack on a"] * 2 for task in range(8)}, range(8))
+    assert statuses(answers) == dict.fromkeys(range(8), "ok")
+    assert sum(address == "tcp://0" for _, address in cast.sent) == 1
+
+
+def test_data_that_no_host_has_are_an_error_for_each_task(play):
+    acts = {task: ["lack", "lack"] for task in range(50)}
+    cast, answers, _ = play(["a", "b"], acts, range(50))
+    assert statuses(answers) == dict.fromkeys(range(50), "error")
+    assert len(cast.sent) <= 4
+
+
+def test_one_that_is_left_cancels_what_is_in_flight(play):
+    cast, answers, _ = play(["a", "b"], {}, range(10))
+    next(answers)
+    answers.close()
+    assert len(cast.cancelled) == 1
