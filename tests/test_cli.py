@@ -179,6 +179,24 @@ def test_a_run_ends_with_the_table_the_store_and_what_to_type_next(ran):
     assert "kbench results small" in done.stdout
 
 
+def test_a_search_that_was_stopped_by_its_budget_is_told(tmp_path, migrated_store):
+    import shutil
+
+    shutil.copy(migrated_store, tmp_path / "mlflow.db")
+    (tmp_path / "hasty.toml").write_text(
+        'datasets = ["iris"]\nfeature_maps = ["identity"]\nlearners = ["ridge", "knn"]\n'
+        "[protocol]\nn_folds = 2\nsearch_time_s = 1e-9\n"
+    )
+    environment = {
+        "KBENCH_STATE_DIR": str(tmp_path / "state"),
+        "KBENCH_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    done = kbench_("suite", "hasty.toml", cwd=tmp_path, **environment)
+    assert done.returncode == 0, done.stderr
+    # a path is taken whole; the neighbours are four candidates, of which one is left
+    assert "in 1 cells the search was stopped by its budget" in done.stdout
+
+
 def test_results_read_back_what_was_shown(ran):
     folder, environment, _ = ran
     for name in ("small", "small.toml"):

@@ -224,6 +224,13 @@ def _counts(console: Console, found: Report, rows: Sequence[Row]) -> None:
     loose = [row for row in rows if row["converged"] is False]
     if loose:
         text += f"; in {len(loose)} cells a fit did not converge"
+    stopped = [
+        each
+        for each in found.cells
+        if any(line["measures"].get("search_complete", 1.0) < 1.0 for line in each.done)
+    ]
+    if stopped:
+        text += f"; in {len(stopped)} cells the search was stopped by its budget"
     busy = [
         each for each in found.cells if any(line["details"].get("contention") for line in each.done)
     ]
