@@ -7,6 +7,7 @@ import pytest
 
 from kbench.engine import _cluster
 from kbench.engine._measure import Answer, Host, Request
+from kbench.engine._worker import ReleasedError
 from kbench.engine._workers import Worker
 from kbench.errors import ClusterError
 from kbench.sandbox import Outcome
@@ -74,6 +75,7 @@ class Cast:
             "cancel": CancelledError(),
             "killed": KilledWorker(),
             "fail": RuntimeError("no disk"),
+            "released": ReleasedError(),
         }
         return Future(outcomes[act])
 
@@ -85,6 +87,10 @@ class Cast:
         self.dismissed.append((worker.address, reason))
         if not self.ready():
             raise ClusterError("none of use")
+
+    def forget(self, worker):
+        self.known.remove(worker)
+        self.known.append(Worker(worker.address, 1, worker.host))
 
     def wait_for_word(self):
         self.words += 1
@@ -159,6 +165,12 @@ def test_a_cancelled_future_is_nobodys_fault(play):
     cast, answers, _ = play(["a"], {0: ["cancel"] * 5}, range(2))
     assert statuses(answers) == {0: "ok", 1: "ok"}
     assert cast.words == 5
+
+
+def test_a_worker_that_has_let_go_of_the_run_is_welcomed_again(play):
+    cast, answers, _ = play(["a"], {0: ["released"] * 3}, range(2))
+    assert statuses(answers) == {0: "ok", 1: "ok"}
+    assert cast.dismissed == []
 
 
 def test_a_worker_that_fails_gets_nothing_more(play):

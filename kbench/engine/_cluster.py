@@ -223,9 +223,13 @@ class Cluster:
                 yield from self._lose(one, waiting, "died while the task ran")
             else:
                 worker = one.worker
-                yield from self._lose(one, waiting, f"failed: {kind}: {error}")
                 assert worker is not None
-                self._workers.dismiss(worker, f"{kind}: {error}")
+                if kind == "ReleasedError":
+                    self._workers.forget(worker)
+                else:
+                    yield from self._lose(one, waiting, f"failed: {kind}: {error}")
+                    self._workers.dismiss(worker, f"{kind}: {error}")
+                self._call_back(worker, waiting)
             return
         self._land(one)
         if answer.lacks_data:
@@ -245,6 +249,14 @@ class Cluster:
             return
         outcome = Outcome("crash", error=", and then ".join(one.lost))
         yield one.task, Answer(outcome, one.host, one.sent_ms, now_ms())
+
+    def _call_back(self, worker: Worker, waiting: deque[_Try[T]]) -> None:
+        """Take back what a worker has that is not used any longer; it is no try."""
+        there = [each for each in self._flying.values() if each.worker is worker]
+        self._workers.cancel([each.future for each in there])
+        for each in there:
+            self._land(each)
+            waiting.appendleft(each)
 
     def _land(self, one: _Try[T]) -> None:
         """Take a task back from its slot."""

@@ -43,6 +43,10 @@ class Prepared:
     problems: tuple[str, ...]
 
 
+class ReleasedError(LookupError):
+    """A worker has let go of a run: its client was away for a while, say."""
+
+
 @dataclass(frozen=True)
 class _Here:
     sandbox: Sandbox
@@ -75,16 +79,27 @@ def prepare(run: str, preload: Sequence[str], components: Mapping[str, Sequence[
 
 
 def answer(run: str, request: Request, slots: int) -> Answer:
-    """Measure one task, after getting its data if they are not here."""
+    """Measure one task, after getting its data if they are not here.
+
+    Raises
+    ------
+    ReleasedError
+        `prepare` must be called again.
+    """
     worker, key = _me()
-    here = _RUNS[run, worker.address]
+    here = _RUNS.get((run, worker.address))
+    if here is None:
+        raise ReleasedError(run)
     wanted = partial(_is_wanted, worker, key)
     started_ms = now_ms()
     problem = _fetch(here, request, wanted)
     if problem:
         outcome = Outcome("error", error=f"{problem} (host {here.host.name})")
         return Answer(outcome, here.host, started_ms, now_ms(), lacks_data=True)
-    return measure(request, here.sandbox, here.cache.root, here.host, slots, wanted)
+    found = measure(request, here.sandbox, here.cache.root, here.host, slots, wanted)
+    if _RUNS.get((run, worker.address)) is not here:
+        raise ReleasedError(run)  # whatever it found, its warm parent was ended under it
+    return found
 
 
 def _fetch(here: _Here, request: Request, wanted: Any) -> str:

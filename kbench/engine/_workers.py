@@ -196,6 +196,11 @@ class Workers:
             with contextlib.suppress(Exception):
                 self._client.cancel(list(futures))
 
+    def forget(self, worker: Worker) -> None:
+        """Welcome a worker as if it were new, at the next look."""
+        with self._lock:
+            self._known.pop(worker.address, None)
+
     def dismiss(self, worker: Worker, reason: str) -> None:
         """Give a worker nothing more to do.
 
