@@ -1,0 +1,168 @@
+"""The page as it is used: in a sandboxed frame, by assistive tools, folded, sorted, printed."""
+
+import html
+import os
+import shutil
+from importlib.resources import files
+
+import pytest
+
+from kbench.registry import Registry
+from kbench.report.page import page
+from tests.report_rows import content, grid, nasty_rows
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="playwright, of the extra [test], drives the browser"
+)
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no browser: neither chromium nor google-chrome is on the PATH"
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"] if os.geteuid() == 0 else []
+        )
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def text():
+    rows = grid(6, 4)
+    rows[0] |= {"converged": False, "notes": "few rows"}
+    rows[1] |= {"status": "error", "error": "first\nlast", "accuracy": None}
+    return page(content(rows), Registry())
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Open pages; none may ask a server, and no console may complain."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    said, asked = [], []
+
+    def open_page(text):
+        file = tmp_path / "page.html"
+        file.write_text(text, encoding="utf-8")
+        tab = context.new_page()
+        tab.on("console", lambda message: said.append(message.text))
+        tab.on("pageerror", lambda error: said.append(str(error)))
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(file.as_uri())
+        return tab
+
+    yield open_page
+    context.close()
+    assert said == []
+    assert [url for url in asked if not url.startswith(("file:", "data:", "about:"))] == []
+
+
+def test_it_works_in_a_sandboxed_frame(opened, text):
+    frame = '<iframe sandbox="allow-scripts" style="width:800px;height:600px" srcdoc="{}">'
+    tab = opened(f"<body>{frame.format(html.escape(text))}</iframe></body>")
+    inner = tab.frames[1]
+    inner.get_by_role("button", name="dataset").first.click()
+    first = inner.locator("#main tbody th").first
+    assert first.text_content() == "data-0"
+    inner.locator("#all-cells summary").click()
+    assert inner.locator("#all tbody tr").count() == 24
+    assert inner.locator("#two-body tr").count() == 6
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("unfolded", [False, True])
+def test_axe_finds_nothing_serious(opened, text, scheme, unfolded):
+    axe = pytest.importorskip(
+        "axe_playwright_python", reason="axe-playwright-python, of the extra [test], brings axe"
+    )
+    tab = opened(text)
+    tab.emulate_media(color_scheme=scheme)
+    if unfolded:
+        for summary in tab.locator("summary").all():
+            summary.click()
+    script = next(each for each in files(axe).iterdir() if each.name == "axe.min.js")
+    tab.evaluate(script.read_text(encoding="utf-8"))
+    found = tab.evaluate("axe.run()")["violations"]
+    grave = [
+        (each["id"], each["help"], [node["target"] for node in each["nodes"]][:3])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+    assert grave == []
+
+
+def test_charts_have_tables_behind_a_button_that_sort(opened, text):
+    tab = opened(text)
+    figures = tab.locator("figure:has(details.data)")
+    assert figures.count() == 4
+    figure = figures.first
+    assert figure.locator("table").count() == 0
+    figure.locator("summary").click()
+    heading = figure.get_by_role("button", name="mean accuracy")
+    heading.click()
+    shown = [float(v) for v in figure.locator("tbody td:nth-child(4)").all_text_contents()]
+    assert shown == sorted(shown)
+    heading.click()
+    again = [float(v) for v in figure.locator("tbody td:nth-child(4)").all_text_contents()]
+    assert again == shown[::-1]
+
+
+def test_filters_hide_datasets_and_methods(opened, text):
+    tab = opened(text)
+    tab.get_by_label("datasets with").fill("data-3")
+    tab.get_by_label("methods with").fill("MAP-2 ridge")
+    assert tab.locator("#main tbody tr:visible").count() == 1
+    assert tab.locator("#main thead th:visible").count() == 2
+
+
+def test_all_cells_sort_and_filter_beyond_what_is_drawn(opened):
+    rows = grid(70, 20)
+    tab = opened(page(content(rows), Registry()))
+    tab.locator("#all-cells summary").click()
+    assert tab.locator("#all tbody tr").count() == 1000
+    tab.locator("#all thead button", has_text="accuracy").first.click()
+    shown = tab.locator("#all tbody tr").first.locator("td").nth(6).text_content()
+    assert shown == f"{min(row['accuracy'] for row in rows):.4f}"
+    tab.locator("#all-more").click()
+    assert tab.locator("#all tbody tr").count() == 1400
+    tab.get_by_label("filter by dataset").fill("data-69 map-19")
+    assert tab.locator("#all tbody tr").count() == 1
+    assert tab.locator("#all-count").text_content() == "1 of 1400 cells"
+
+
+def test_what_searches_saw_is_drawn_by_method_and_parameter(opened, text):
+    tab = opened(text)
+    chart = tab.locator("#search-chart")
+    assert chart.locator("g.line").count() == 6
+    tab.locator("#search-parameter").select_option("feature_map.gamma")
+    assert "feature_map.gamma" in chart.text_content()
+    assert chart.locator("circle.ring").count() == 6
+    tab.locator("#search summary").click()
+    assert tab.locator("#search-body tr").count() == 18
+    assert "0.9000" in tab.locator("#search-body tr").nth(2).text_content()
+
+
+def test_a_nasty_name_is_text_in_what_scripts_write(opened):
+    tab = opened(page(content(nasty_rows()), Registry()))
+    for summary in tab.locator("summary").all():
+        summary.click()
+    assert tab.locator("img").count() == 0
+    assert "<script>alert" in tab.locator("#all").text_content()
+    assert "<script>alert" in tab.locator("#search-body").text_content()
+
+
+def test_print_shows_tables_and_no_buttons(opened, text):
+    tab = opened(text)
+    tab.emulate_media(media="print")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tab.locator("#main").is_visible()
+    assert tab.locator("#all tbody tr").first.is_visible()
+    assert not tab.locator("nav").is_visible()
+    assert not tab.locator("#two-a").is_visible()
+    wide = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert wide == "rgb(255, 255, 255)"
