@@ -179,6 +179,7 @@ def test_a_run_ends_with_the_table_the_store_and_what_to_type_next(ran):
     assert "kbench results small" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_search_that_was_stopped_by_its_budget_is_told(tmp_path, migrated_store):
     import shutil
 

@@ -183,6 +183,47 @@ def test_bad_inputs_converge_or_say_so():
         assert np.isfinite(fitted.coef_).all()
 
 
+BAD = {
+    "constant columns": lambda X, y: (np.hstack([X, np.full((len(X), 2), 3.0)]), y),
+    "rows of zeros": lambda X, y: (X * (np.arange(len(X)) % 3 > 0)[:, None], y),
+    "nothing but zeros": lambda X, y: (np.zeros_like(X), y),
+    "opposite labels": lambda X, y: (np.vstack([X, X]), np.concatenate([y, (y + 1) % 3])),
+    "huge scale": lambda X, y: (1e6 * X, y),
+    "tiny scale": lambda X, y: (1e-6 * X, y),
+    "mixed scales": lambda X, y: (X * [1e6, 1.0, 1e-6, 1e3], y),
+    "a class of one row": lambda X, y: (X, np.where(np.arange(len(y)) == 0, 9, y)),
+    "one row a class": lambda X, y: (X[:3], np.arange(3)),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+def test_a_path_on_bad_inputs_converges_or_says_so(multiclass, loss, bad):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(int) + (X[:, 1] > 1)
+    X, y = BAD[bad](X, y)
+    values = [2.0**-5, 1.0, 2.0**10]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        path = LinearSVM(loss=loss, multiclass=multiclass).fit_path(X, y, values)
+    complaints = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
+    assert len(complaints) == sum(not fitted.converged_ for fitted in path)
+    for fitted in path:
+        assert fitted.converged_ == (fitted.gap_ <= fitted.tol)
+        assert np.isfinite(fitted.coef_).all() and np.isfinite(fitted.intercept_).all()
+        assert set(fitted.predict(X)) <= set(y)
+    if "scale" not in bad:
+        assert not complaints
+
+
+@pytest.mark.parametrize("C", [0.0, -1.0, np.inf, np.nan, "1"])
+def test_a_path_names_the_value_that_is_none(C):
+    with pytest.raises(ValueError, match=f"C={C!r}: must be a finite number > 0"):
+        LinearSVM().fit_path([[0.0], [1.0]], [0, 1], [1.0, C])
+
+
 def test_too_few_steps_are_reported():
     X, y = data("digits")
     with pytest.warns(ConvergenceWarning, match="relative duality gap"):

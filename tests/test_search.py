@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
 
-from kbench import Protocol
+from kbench import DatasetError, Protocol
 from kbench.search import (
     Candidate,
     Component,
@@ -25,6 +25,7 @@ from kbench.search import (
 from kbench.search._halving import shares, subset
 from kbench.search._result import chosen
 from kbench.splits import derive_seed, stratified_folds
+from kbench_learners import LinearSVM
 
 
 class Identity(TransformerMixin, BaseEstimator):
@@ -251,6 +252,43 @@ def test_convergence_is_what_an_estimator_says_of_itself(attributes, expected):
     estimator = Threshold()
     vars(estimator).update(attributes)
     assert has_converged(estimator, []) is expected
+
+
+def test_a_fold_without_the_second_class_says_so():
+    y = np.zeros(12, dtype=int)
+    y[3] = 1
+    data = Data(np.random.default_rng(0).random((12, 2)), y)
+    with pytest.raises(ValueError, match="y has 1 class"):
+        search(Component(Identity), Component(LinearSVM, {}, {"C": (1.0, 8.0)}), data, RAW, 0)
+
+
+def test_a_class_that_is_missing_in_one_fold_only_costs_its_row():
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 2))
+    y = (X[:, 0] > 0.5).astype(int)
+    y[3] = 2
+    learner = Component(LinearSVM, {}, {"C": (1.0, 8.0)}, path="C")
+    found = search(Component(Identity), learner, Data(X, y), RAW, 0)
+    assert not any(score.error for score in found.scores)
+    assert found.converged == 1.0
+
+
+def test_fewer_rows_than_inner_folds_are_refused():
+    data = Data(np.random.default_rng(0).random((3, 2)), np.array([0, 1, 0]))
+    learner = Component(LinearSVM, {}, {"C": (1.0, 8.0)}, path="C")
+    folds = Protocol(preprocess=("none",), inner_folds=5)
+    with pytest.raises(DatasetError, match="5 folds need at least as many rows; there are 3"):
+        search(Component(Identity), learner, data, folds, 0)
+
+
+def test_raw_inputs_of_huge_scale_are_searched_with_their_convergence():
+    rng = np.random.default_rng(0)
+    X = 1e6 * rng.random((90, 3))
+    y = (X[:, 0] > 5e5).astype(int)
+    learner = Component(LinearSVM, {}, {"C": (1e-8, 1.0, 2.0**11)}, path="C")
+    found = search(Component(Identity), learner, Data(X, y), RAW, 0)
+    assert found.scores[0].mean > 0.9
+    assert all(len(score.converged) == 3 for score in found.scores)
 
 
 class Counting(Threshold):

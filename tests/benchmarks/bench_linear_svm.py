@@ -1,12 +1,12 @@
 """Ratios of the linear learners to scikit-learn's, in one run with one thread.
 
-    python tests/benchmarks/bench_linear_svm.py [--folder FOLDER] [--only NAME] [PART ...]
+    python tests/benchmarks/bench_linear_svm.py PART [--folder FOLDER] [--only NAME] [--map NAME]
 
-Parts: path, search, large, linear, machine (all by default). `search` and
-`machine` use segment, satimage and letter from OpenML, fetched, or read from
-``FOLDER/<id>.arff.gz``; data that cannot be had are left out. Every figure is a
-median or a single long run, and every ratio is theirs over ours: above 1, ours
-is faster.
+Parts, each of them at most 3 minutes on a quiet core: path, search (with
+``--only`` and ``--map``: one data set and map), large, logistic, rows, schemes,
+machine. Data are OpenML's, fetched, or read from ``FOLDER/<id>.arff.gz``; what
+cannot be had is left out. Every figure is a median or a single long run of CPU
+seconds, and every ratio is theirs over ours: above 1, ours is faster.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import fetch_openml, load_digits
 from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
@@ -33,8 +35,10 @@ from threadpoolctl import threadpool_limits
 
 from kbench.kernels import Gaussian
 from kbench_learners import CoreVectorMachine, LinearSVM
+from kbench_nbcs import NestedBarycentricMap
 
-IDS = {"segment": 36, "satimage": 182, "letter": 6}
+IDS = {"segment": 36, "satimage": 182, "letter": 6, "pendigits": 32, "vowel": 307}
+SEARCHED = {"segment": 700, "satimage": 700, "letter": 1000}
 CS = [2.0**e for e in range(-5, 16, 2)]
 
 
@@ -58,10 +62,15 @@ def openml(name, folder):
 
             text = gzip.decompress((Path(folder) / f"{IDS[name]}.arff.gz").read_bytes()).decode()
             table, _ = arff.loadarff(io.StringIO(text))
-            X = np.column_stack([table[each] for each in table.dtype.names[:-1]])
-            y = table[table.dtype.names[-1]]
-            if name == "letter" and not np.issubdtype(X.dtype, np.number):
-                X, y = np.column_stack([table[n] for n in table.dtype.names[1:]]), table["class"]
+            labels = "class" if "class" in table.dtype.names else table.dtype.names[-1]
+            X = np.column_stack(
+                [
+                    table[each]
+                    for each in table.dtype.names
+                    if each != labels and np.issubdtype(table[each].dtype, np.number)
+                ]
+            )
+            y = table[labels]
     except OSError as error:
         print(f"  {name}: left out ({error})")
         return None
@@ -111,10 +120,22 @@ def bench_path():
         )
 
 
-def bench_search(folder, only=None):
-    """Search over bandwidth and C, against GridSearchCV over a pipeline."""
-    print("search: 3 bandwidths x 11 values of C, 5 folds, 300 components")
-    for name, n_rows in (("segment", 700), ("satimage", 700), ("letter", 1000)):
+def _maps(X):
+    """Maps of the papers' searches, each with its parameter and values."""
+    median = float(np.median(euclidean_distances(X[:500])))
+    gammas = [0.5 * (factor / median) ** 2 for factor in (1.0, 2.0, 4.0)]
+    corner = NestedBarycentricMap(root="corner", rotate=False, n_roots=1)
+    return {
+        "rff": (RBFSampler(n_components=300, random_state=0), "gamma", gammas),
+        "nystroem": (Nystroem(n_components=300, random_state=0), "gamma", gammas),
+        "nbcs": (corner, "depth", [2, 3, 4, 5]),
+    }
+
+
+def bench_search(folder, only=None, which=None):
+    """Search over the map's parameter and C, against GridSearchCV over a pipeline."""
+    print("search: 11 values of C, 5 folds, and 3 bandwidths of 300 components or depth 2 to 5")
+    for name, n_rows in SEARCHED.items():
         data = openml(name, folder) if only in (None, name) else None
         if data is None:
             continue
@@ -123,54 +144,49 @@ def bench_search(folder, only=None):
             StratifiedShuffleSplit(1, train_size=n_rows, test_size=0.5, random_state=0).split(X, y)
         )
         X, y = X[rows], y[rows]
-        median = float(np.median(euclidean_distances(X[:500])))
-        gammas = [0.5 * (factor / median) ** 2 for factor in (1.0, 2.0, 4.0)]
-        for make in (RBFSampler, Nystroem):
-            folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
-            lines = {}
-            for scheme in ("ovr", "ovo"):
-                seconds, (scores, converged) = timed(
-                    lambda make=make, scheme=scheme, f=folds, g=gammas, X=X, y=y: _our_search(
-                        make, g, X, y, f, LinearSVM(multiclass=scheme, tol=1e-4)
-                    )
-                )
-                lines[scheme] = seconds, *_best(scores), converged
-            pipeline = make_pipeline(
-                make(n_components=300, random_state=0), LinearSVC(dual="auto", tol=1e-4)
-            )
-            step = pipeline.steps[0][0]
-            grid = {f"{step}__gamma": gammas, "linearsvc__C": CS}
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                theirs, search = timed(
-                    lambda p=pipeline, grid=grid, f=folds, X=X, y=y: GridSearchCV(
-                        p, grid, cv=f, refit=False
-                    ).fit(X, y)
-                )
-            score = search.best_score_
-            print(
-                f"  {name:9} {make.__name__:11} GridSearchCV {theirs:7.2f} s, score {score:.4f}",
-                flush=True,
-            )
-            for scheme, (seconds, best, error, converged) in lines.items():
-                print(
-                    f"{'':22} ours, {scheme}  {seconds:7.2f} s, score {best:.4f} "
-                    f"(se {error:.4f})  ratio {theirs / seconds:5.1f}  converged {converged:.0%}"
-                )
+        folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
+        for title, (embedding, parameter, values) in _maps(X).items():
+            if which in (None, title):
+                _compare_searches(name, title, embedding, parameter, values, X, y, folds)
 
 
-def _our_search(make, gammas, X, y, folds, learner):
-    """Embed once for each fold and bandwidth, then follow the path of C."""
-    scores = np.zeros((len(gammas), len(CS), len(folds)))
+def _compare_searches(name, title, embedding, parameter, values, X, y, folds):
+    pipeline = make_pipeline(clone(embedding), LinearSVC(dual="auto", tol=1e-4))
+    step = pipeline.steps[0][0]
+    grid = {f"{step}__{parameter}": values, "linearsvc__C": CS}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs, search = timed(
+            lambda: GridSearchCV(pipeline, grid, cv=folds, refit=False).fit(X, y)
+        )
+    score = search.best_score_
+    print(f"  {name:9} {title:9} GridSearchCV {theirs:7.2f} s, score {score:.4f}", flush=True)
+    for scheme in ("ovr", "ovo"):
+        learner = LinearSVM(multiclass=scheme, tol=1e-4)
+        seconds, (scores, converged) = timed(
+            lambda learner=learner: _our_search(embedding, parameter, values, X, y, folds, learner)
+        )
+        best, error = _best(scores)
+        print(
+            f"{'':20} ours, {scheme} {seconds:7.2f} s, score {best:.4f}, "
+            f"{(best - score) / error if error else 0.0:+.1f} se  "
+            f"ratio {theirs / seconds:5.1f}  converged {converged:.0%}",
+            flush=True,
+        )
+
+
+def _our_search(embedding, parameter, values, X, y, folds, learner):
+    """Embed once for each fold and value of the map, then follow the path of C."""
+    scores = np.zeros((len(values), len(CS), len(folds)))
     converged = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for g, gamma in enumerate(gammas):
+        for v, value in enumerate(values):
             for f, (train, test) in enumerate(folds):
-                embed = make(gamma=gamma, n_components=300, random_state=0).fit(X[train])
+                embed = clone(embedding).set_params(**{parameter: value}).fit(X[train])
                 path = learner.fit_path(embed.transform(X[train]), y[train], CS)
                 Z = embed.transform(X[test])
-                scores[g, :, f] = [fitted.score(Z, y[test]) for fitted in path]
+                scores[v, :, f] = [fitted.score(Z, y[test]) for fitted in path]
                 converged += [fitted.converged_ for fitted in path]
     return scores, np.mean(converged)
 
@@ -231,23 +247,117 @@ def bench_large(n=100_000):
             )
 
 
-def bench_linear():
-    """Time and memory against the number of rows."""
-    print("time and memory by rows, dense x 300, C = 1")
-    first = None
-    for n in (25_000, 50_000, 100_000, 200_000):
-        X, y = _large_dense(n)
-        seconds, _ = timed(lambda X=X, y=y: LinearSVM().fit(X, y))
-        first = first or seconds / n
-        tracemalloc.start()
-        LinearSVM().fit(X, y)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        print(
-            f"  {n:7,} rows {seconds:5.2f} s  time per row, relative {seconds / n / first:4.2f}  "
-            f"peak beyond the input {peak / X.nbytes:5.3f} of the input, "
-            f"{peak / (8 * 301**2):4.1f} Gram matrices"
+def _logistic_objective(fitted, X, y, C):
+    m = np.where(y == 1, 1.0, -1.0) * (X @ fitted.coef_[0])
+    return 0.5 * float(fitted.coef_[0] @ fitted.coef_[0]) + C * np.logaddexp(0.0, -m).sum()
+
+
+def bench_logistic(n=100_000):
+    """One logistic fit of many rows, against every solver of LogisticRegression."""
+    print(f"one logistic fit, {n:,} rows, no intercept; theirs at an objective within 1e-4 of ours")
+    solvers = {
+        "dense x 300": ("newton-cholesky", "lbfgs", "newton-cg"),
+        "sparse x 5,000": ("liblinear", "lbfgs", "newton-cg"),
+    }
+    for name, (X, y) in (("dense x 300", _large_dense(n)), ("sparse x 5,000", _large_sparse(n))):
+        ours, fitted = timed(
+            lambda X=X, y=y: LinearSVM(loss="logistic", tol=1e-5, fit_intercept=False).fit(X, y)
         )
+        reached = _logistic_objective(fitted, X, y, 1.0)
+        found = {}
+        for solver in solvers[name]:
+            for tol in (1e-1, 1e-2, 1e-3, 1e-4):
+                model = LogisticRegression(
+                    solver=solver, tol=tol, fit_intercept=False, max_iter=500
+                )
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    seconds, model = timed(lambda X=X, y=y, model=model: model.fit(X, y))
+                if _logistic_objective(model, X, y, 1.0) <= reached * (1 + 1e-4):
+                    found[solver] = seconds
+                    break
+        told = ", ".join(f"{solver} {seconds:.2f}" for solver, seconds in found.items())
+        ratio = min(found.values()) / ours
+        print(f"  {name:15} ours {ours:5.2f} s (gap {fitted.gap_:.0e})  {told}  ratio {ratio:5.1f}")
+
+
+def bench_rows():
+    """Time and memory against the number of rows."""
+    gram = 8 * 301**2
+    for name, make in (("dense x 300", _large_dense), ("sparse x 5,000", _large_sparse)):
+        print(f"time and memory by rows, {name}, two classes, C = 1")
+        first = None
+        for n in (100_000, 200_000, 400_000):
+            X, y = make(n)
+            seconds, _ = timed(lambda X=X, y=y: LinearSVM().fit(X, y))
+            first = first or seconds / n
+            tracemalloc.start()
+            LinearSVM().fit(X, y)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            size = (
+                X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
+            )
+            beyond = (
+                f"{(peak - 3 * gram) / (8 * n):4.1f} vectors of n beyond 3 Gram matrices"
+                if name.startswith("dense")
+                else f"{peak / (8 * n):4.1f} vectors of n"
+            )
+            print(
+                f"  {n:7,} rows {seconds:5.2f} s  time per row, relative {seconds / n / first:4.2f}"
+                f"  peak beyond the input {peak / size:5.3f} of it: {beyond}",
+                flush=True,
+            )
+            del X, y
+
+
+def bench_schemes(folder, only=None):
+    """Accuracy and time of the multiclass schemes, C chosen by three folds."""
+    print("multiclass schemes: test accuracy, C searched over 2^-3, 1, 2^3, 2^6")
+    values = [0.125, 1.0, 8.0, 64.0]
+    for name in ("letter", "pendigits", "satimage", "vowel"):
+        data = openml(name, folder) if only in (None, name) else None
+        if data is None:
+            continue
+        X, y = data
+        n_train = min(2000, len(y) * 7 // 10)
+        train, test = next(
+            StratifiedShuffleSplit(
+                1, train_size=n_train, test_size=min(3000, len(y) - n_train), random_state=0
+            ).split(X, y)
+        )
+        embedding = Nystroem(
+            gamma=2.0 / float(np.median(euclidean_distances(X[train[:500]]))) ** 2,
+            n_components=300,
+            random_state=0,
+        ).fit(X[train])
+        for title, Z in (("inputs", X), ("nystroem", embedding.transform(X))):
+            told = []
+            for scheme in ("ovr", "ovo", "crammer_singer"):
+                # liblinear's Crammer-Singer takes minutes where C is large
+                learner = LinearSVM(multiclass=scheme, tol=1e-4, max_iter=30)
+                seconds, accuracy = timed(
+                    lambda learner=learner, Z=Z, y=y, parts=(train, test): _chosen(
+                        learner, values, Z, y, *parts
+                    )
+                )
+                told.append(f"{scheme} {accuracy:.4f} ({seconds:.1f} s)")
+            print(f"  {name:9} {title:8} {n_train} rows  " + "  ".join(told), flush=True)
+
+
+def _chosen(learner, values, Z, y, train, test):
+    folds = StratifiedKFold(3, shuffle=True, random_state=0).split(Z[train], y[train])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = [
+            [
+                fitted.score(Z[train[there]], y[train[there]])
+                for fitted in learner.fit_path(Z[train[here]], y[train[here]], values)
+            ]
+            for here, there in folds
+        ]
+        C = values[int(np.mean(scores, axis=0).argmax())]
+        return clone(learner).set_params(C=C).fit(Z[train], y[train]).score(Z[test], y[test])
 
 
 def bench_machine(folder):
@@ -281,15 +391,18 @@ def bench_machine(folder):
 def main():
     """Run the parts named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", metavar="PART")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="all of them by default")
     parser.add_argument("--folder", help="folder with <id>.arff.gz of OpenML")
-    parser.add_argument("--only", choices=IDS, help="the one data set of the search")
+    parser.add_argument("--only", choices=IDS, help="one data set of search or schemes")
+    parser.add_argument("--map", choices=("rff", "nystroem", "nbcs"), help="one map of search")
     options = parser.parse_args()
     parts = {
         "path": bench_path,
-        "search": lambda: bench_search(options.folder, options.only),
+        "search": lambda: bench_search(options.folder, options.only, options.map),
         "large": bench_large,
-        "linear": bench_linear,
+        "logistic": bench_logistic,
+        "rows": bench_rows,
+        "schemes": lambda: bench_schemes(options.folder, options.only),
         "machine": lambda: bench_machine(options.folder),
     }
     unknown = set(options.parts) - set(parts)
