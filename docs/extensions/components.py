@@ -21,6 +21,7 @@ from sphinx.util.nodes import nested_parse_with_titles
 from kbench import Ref
 from kbench.registry import HOST, Registry, build, installed, resolve
 
+SCIKIT_LEARN = "https://scikit-learn.org/stable/modules/generated"
 KINDS = ("dataset", "kernel", "feature map", "learner")
 
 
@@ -151,13 +152,25 @@ class Components(Lines):
             return
         described[target] = anchor(kind, name)
         if not target.__module__.startswith("kbench"):
-            yield f"scikit-learn's ``{path}``: {summary(target)}"
+            yield from foreign(target)
         elif inspect.isclass(target):
             yield f".. autoclass:: {path}"
             yield "   :members:"
         else:
             yield f".. autofunction:: {path}"
         yield ""
+
+
+def foreign(target) -> Iterator[str]:
+    """Yield where scikit-learn describes a class of its own, and its parameters."""
+    path = f"{target.__module__.partition('._')[0]}.{target.__name__}"
+    yield f"scikit-learn's `{path} <{SCIKIT_LEARN}/{path}.html>`__: {summary(target)}"
+    yield ""
+    parameters = [
+        f"``{each.name}`` ({each.default!r})"
+        for each in inspect.signature(target).parameters.values()
+    ]
+    yield f"Parameters, with defaults: {', '.join(parameters)}."
 
 
 def declared(record, preset) -> Iterator[str]:

@@ -42,6 +42,9 @@ def arc_cosine_kernel(X, Y, order):
 class ArcCosineFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Random step or ReLU units: the features of the arc-cosine kernels.
 
+    ``phi_i(x) = sqrt(2 / D) max(0, w_i.x)^order`` with D = `n_components` and normal weights w_i
+    (order 0: a step).
+
     Parameters
     ----------
     n_components : int, default 300

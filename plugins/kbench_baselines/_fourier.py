@@ -174,8 +174,9 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 class OrthogonalFourierFeatures(_FourierMap):
     """Orthogonal random Fourier features of the Gaussian kernel.
 
-    Frequencies are orthogonal within blocks of `n_features`, which lowers the
-    variance of the approximation; columns are cosines, then sines.
+    ``phi(x) = sqrt(2 / D) (cos(w_1.x), ..., sin(w_1.x), ...)`` with D = `n_components` and D / 2
+    frequencies w, which are orthogonal within blocks of `n_features`: that lowers the variance of
+    the approximation.
 
     Parameters
     ----------
@@ -225,8 +226,8 @@ class OrthogonalFourierFeatures(_FourierMap):
 class QMCFourierFeatures(_FourierMap):
     """Quasi-Monte Carlo Fourier features of the Gaussian kernel.
 
-    Frequencies are the normal quantiles of a scrambled low-discrepancy
-    sequence; columns are cosines, then sines.
+    ``phi(x) = sqrt(2 / D) (cos(w_1.x), ..., sin(w_1.x), ...)`` with D = `n_components` and D / 2
+    frequencies w, the normal quantiles of a scrambled low-discrepancy sequence.
 
     Parameters
     ----------
@@ -295,6 +296,9 @@ class QMCFourierFeatures(_FourierMap):
 class LaplaceFourierFeatures(_FourierMap):
     """Random Fourier features of the Laplace kernel, in either of its forms.
 
+    ``phi(x) = sqrt(2 / D) (cos(w_1.x), ..., sin(w_1.x), ...)`` with D = `n_components` and D / 2
+    frequencies w from a Cauchy distribution (multivariate for ``norm="l2"``).
+
     Parameters
     ----------
     n_components : int, default 300
@@ -354,6 +358,9 @@ class LaplaceFourierFeatures(_FourierMap):
 
 class MaternFourierFeatures(_FourierMap):
     """Random Fourier features of the Matern kernel.
+
+    ``phi(x) = sqrt(2 / D) (cos(w_1.x), ..., sin(w_1.x), ...)`` with D = `n_components` and D / 2
+    frequencies w from a multivariate t distribution with 2 nu degrees of freedom.
 
     Parameters
     ----------

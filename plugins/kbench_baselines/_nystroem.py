@@ -151,7 +151,8 @@ class _Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 class UniformNystroem(_Nystroem):
     """Nystroem approximation with uniformly drawn landmarks.
 
-    The features of scikit-learn's ``Nystroem`` (same landmarks at the same
+    ``phi(x) = K_LL^(-1/2) (k(x, l_1), ..., k(x, l_D))`` with landmarks l_i.
+    These are the features of scikit-learn's ``Nystroem`` (same landmarks at the same
     seed), with a bandwidth relative to the training data, no warning where
     there are fewer rows than `n_components`, and float32 without noise.
 
@@ -221,6 +222,9 @@ class UniformNystroem(_Nystroem):
 class KMeansNystroem(_Nystroem):
     """Nystroem approximation whose landmarks are the centres of k-means.
 
+    ``phi(x) = K_LL^(-1/2) (k(x, l_1), ..., k(x, l_D))`` with landmarks l_i, the centres of k-means
+    on the training rows.
+
     Parameters
     ----------
     n_components : int, default 300
@@ -283,6 +287,9 @@ class KMeansNystroem(_Nystroem):
 
 class RPCholeskyNystroem(_Nystroem):
     """Nystroem approximation on the pivots of randomly pivoted Cholesky.
+
+    ``phi(x) = K_LL^(-1/2) (k(x, l_1), ..., k(x, l_D))`` with landmarks l_i: each is drawn with
+    a probability proportional to what is left of the diagonal of the Gram matrix.
 
     Parameters
     ----------
@@ -354,6 +361,9 @@ class RPCholeskyNystroem(_Nystroem):
 
 class LeverageNystroem(_Nystroem):
     """Nystroem approximation on rows drawn by their ridge leverage scores.
+
+    ``phi(x) = K_LL^(-1/2) (k(x, l_1), ..., k(x, l_D))`` with landmarks l_i, rows drawn by an
+    estimate of their ridge leverage score ``(K (K + lambda I)^-1)_ii``.
 
     Parameters
     ----------

@@ -89,6 +89,11 @@ class KernelRidgeClassifier(ClassifierMixin, BaseEstimator):
     intercept_ : ndarray, shape (n_problems,)
         Biases.
 
+    References
+    ----------
+    C. Saunders, A. Gammerman and V. Vovk, Ridge regression learning algorithm in dual variables,
+    ICML 1998.
+
     Examples
     --------
     >>> import numpy as np

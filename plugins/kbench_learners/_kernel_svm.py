@@ -67,6 +67,11 @@ class KernelSVM(ClassifierMixin, BaseEstimator):
     n_iter_ : int
         Steps, the most of any problem.
 
+    References
+    ----------
+    C. Cortes and V. Vapnik, Support-vector networks, Machine Learning 20 (1995); C.-C. Chang and
+    C.-J. Lin, LIBSVM: A library for support vector machines, ACM TIST 2 (2011).
+
     Examples
     --------
     >>> import numpy as np

@@ -92,6 +92,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     to 1.5 times the time. The hinge is nowhere better by more than .007 and
     takes 3 to 5 times longer.
 
+    References
+    ----------
+    R.-E. Fan, K.-W. Chang, C.-J. Hsieh, X.-R. Wang and C.-J. Lin, LIBLINEAR: A library for large
+    linear classification, JMLR 9 (2008).
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

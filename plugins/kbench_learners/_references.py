@@ -12,6 +12,9 @@ from sklearn.svm import LinearSVC
 def logistic(C=1.0, tol=1e-6, max_iter=2000, fit_intercept=True):
     """Multinomial logistic regression with L2 penalty (lbfgs).
 
+    Minimises ``1/2 sum_k ||w_k||^2 + C sum_i -log p(y_i | x_i)`` with ``p(k | x)`` proportional to
+    ``exp(w_k.x + b_k)``.
+
     Parameters
     ----------
     C : float, default 1.0
@@ -50,6 +53,11 @@ def liblinear(C=1.0, tol=1e-3, max_iter=1000):
     Returns
     -------
     sklearn.svm.LinearSVC
+
+    References
+    ----------
+    C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi and S. Sundararajan, A dual coordinate
+    descent method for large-scale linear SVM, ICML 2008.
     """
     return LinearSVC(C=C, tol=tol, max_iter=max_iter, dual=True)
 
@@ -69,6 +77,11 @@ def knn(n_neighbors=5, weights="uniform", p=2):
     Returns
     -------
     sklearn.neighbors.KNeighborsClassifier
+
+    References
+    ----------
+    T. Cover and P. Hart, Nearest neighbor pattern classification, IEEE Transactions on
+    Information Theory 13 (1967).
     """
     return KNeighborsClassifier(n_neighbors=n_neighbors, weights=weights, p=p)
 
@@ -100,6 +113,12 @@ def gradient_boosting(
     sklearn.ensemble.HistGradientBoostingClassifier
         The seed decides only which rows are sampled for the bins beyond
         200,000 rows, and is fixed.
+
+    References
+    ----------
+    J. H. Friedman, Greedy function approximation: a gradient boosting machine, Annals of
+    Statistics 29 (2001); G. Ke et al., LightGBM: a highly efficient gradient boosting decision
+    tree, NIPS 2017.
     """
     return HistGradientBoostingClassifier(
         learning_rate=learning_rate,

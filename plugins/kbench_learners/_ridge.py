@@ -48,6 +48,11 @@ class PathRidgeClassifier(ClassifierMixin, BaseEstimator):
     converged_ : bool
         False where conjugate gradients did not reach `tol`.
 
+    References
+    ----------
+    A. E. Hoerl and R. W. Kennard, Ridge regression: biased estimation for nonorthogonal problems,
+    Technometrics 12 (1970).
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

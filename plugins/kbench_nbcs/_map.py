@@ -35,7 +35,8 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     A simplex around the data is split by a point inside it into d + 1 smaller
     ones, these are split in turn, and a row is described by its barycentric
     coordinates with respect to the smallest simplex that contains it: d + 1
-    non-zeros, non-negative with sum 1, one column per vertex. A linear model on
+    non-zeros, non-negative with sum 1, one column per vertex:
+    ``x = sum_v phi_v(x) v`` over the vertices v of that simplex. A linear model on
     them is continuous and piecewise linear in the inputs.
 
     Parameters

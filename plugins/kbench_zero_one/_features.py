@@ -20,6 +20,7 @@ from kbench_zero_one._monomials import (
 class ZeroOneFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Monomials weighted by nu^(j/2), whose inner products are the 0-1 loss kernel.
 
+    ``phi(x) = (nu^(j/2) x_{i_1} ... x_{i_j})`` over all degrees j and indices i_1, ..., i_j.
     Lemma 1 of Shalev-Shwartz, Shamir and Sridharan (IJCAI 2011) writes the kernel
     1 / (1 - nu <x, z>) as an inner product of all monomials. This map keeps those up to
     the degree D where the rest, nu^(D+1) / (1 - nu), is at most `tol`. The lowest degrees
