@@ -63,18 +63,22 @@ def test_it_is_listed_with_no_configuration(installed, kbench):
 
 
 def test_it_conforms(installed, kbench):
-    assert "FAILED" not in kbench(installed, "check", "its-plugin")
+    said = kbench(installed, "check", "its-plugin")
+    for kind in ("feature map", "learner", "kernel", "dataset"):
+        assert f"ok       {kind} its-" in said
+    assert "FAILED" not in said
+    assert "feature map its-map" in kbench(installed, "check", "its_plugin", "--quick")
 
 
 def test_its_results_stand_beside_those_of_the_built_ins(installed, kbench):
     few = ("--dataset", "iris", "--dataset", "wine", "--learner", "ridge")
-    kbench(sys.executable, "suite", "uci-small", *few, "--feature-map", "identity")
+    kbench(sys.executable, "suite", "uci", *few, "--feature-map", "identity")
     both = ("--feature-map", "identity", "--feature-map", "its-map")
-    lines = kbench(installed, "suite", "uci-small", *few, *both, "--json").splitlines()
+    lines = kbench(installed, "suite", "uci", *few, *both, "--json").splitlines()
     events = [json.loads(line) for line in lines if line.startswith("{")]
     started = {each["cell"] for each in events if each["event"] == "started"}
     assert started == {f"its-map + ridge on {name}" for name in ("iris", "wine")}
-    table = kbench(installed, "results", "uci-small", "--format", "csv")
+    table = kbench(installed, "results", "uci", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(table[table.index("dataset") :])))
     assert {row["feature_map"] for row in rows} >= {"identity", "its-map"}
 
