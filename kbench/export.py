@@ -161,6 +161,7 @@ def raw_table(cell: Cell, dataset: Dataset) -> Any:
         frame = pandas.read_csv(
             params["path"],
             sep=params.get("delimiter", ","),
+            index_col=False,
             na_values=["?"],
             skipinitialspace=True,
             low_memory=False,

@@ -42,6 +42,9 @@ SOURCES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
+MIN_ROWS = 20
+"""Below, a split has fewer than four rows to score on."""
+
 TASK_S = 120.0
 """Wall clock of one task where the whole has no limit."""
 
@@ -237,9 +240,16 @@ def suite_for(
     ------
     SuiteError
         Something of that name is not installed, or the time is not positive.
+    DatasetError
+        There are too few rows.
     """
     if total_s is not None and not total_s > 0:
         raise SuiteError(f"--time-limit must be positive; found {total_s:g}")
+    if int(known["n_samples"]) < MIN_ROWS:
+        raise DatasetError(
+            f"{ref.label}: {known['n_samples']} rows are too few to compare methods on; "
+            f"at least {MIN_ROWS} are needed"
+        )
     size = _Size(int(known["n_samples"]), int(known["n_features"]), bool(known["sparse"]))
     maps, own = registry.all("feature map"), registry.all("learner")
     problems = [

@@ -6,6 +6,7 @@ OpenML's data: missing values stay NaN, columns of text become indicators.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from kbench import Dataset, DatasetError
 from kbench_openml._arff import read_arff
-from kbench_openml._table import Column, Table, to_dataset
+from kbench_openml._table import Column, Table, listed, to_dataset
 from kbench_openml._transport import max_bytes
 
 TEXT_ABOVE = 50
@@ -62,15 +63,34 @@ def load_csv(
 
     file, what = _existing(path)
     try:
-        frame = pandas.read_csv(
+        header = pandas.read_csv(
             file,
             sep=delimiter,
-            na_values=["?"],
+            header=None,
+            nrows=1,
+            dtype=str,
+            keep_default_na=False,
             skipinitialspace=True,
-            low_memory=False,
         )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            frame = pandas.read_csv(
+                file,
+                sep=delimiter,
+                index_col=False,  # or surplus values would shift the columns, silently
+                na_values=["?"],
+                skipinitialspace=True,
+                low_memory=False,
+            )
+    except pandas.errors.ParserWarning:
+        raise DatasetError(
+            f"{what}: its rows have more values than its first line has names ({header.shape[1]})"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{what}: {_not_utf8(error)}") from None
     except Exception as error:  # pandas' errors have no common base
         raise DatasetError(f"{what}: it cannot be read as CSV: {_first_line(error)}") from None
+    _check_header([str(name) for name in header.iloc[0]], frame, what, ignore, delimiter)
     return _from_frame(frame, file, what, target, ignore, nominal, group)
 
 
@@ -203,6 +223,8 @@ def _existing(path: Any) -> tuple[Path, str]:
         raise DatasetError(f"{what}: {reason} (looked for {file.absolute()})") from None
     if not file.is_file():
         raise DatasetError(f"{what} is not a file")
+    if size == 0:
+        raise DatasetError(f"{what} is empty")
     if size > max_bytes():
         raise DatasetError(
             f"{what}: {size / 2**20:,.0f} MB are more than the {max_bytes() / 2**20:,.0f} MB "
@@ -211,12 +233,52 @@ def _existing(path: Any) -> tuple[Path, str]:
     return file, what
 
 
+def _check_header(
+    names: list[str], frame: Any, what: str, ignore: Sequence[str], delimiter: str
+) -> None:
+    """Refuse headers of which pandas makes something that their writer did not mean."""
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise DatasetError(f"{what}: several columns are named {twice[0]!r}; rename all but one")
+    if len(names) == 1:
+        other = next((sign for sign in ";\t|," if sign != delimiter and sign in names[0]), None)
+        hint = f"; is the delimiter {other!r}?" if other else ""
+        raise DatasetError(f"{what}: it has one column only, {names[0][:60]!r}{hint}")
+    for place, name in enumerate(names):
+        if not name and frame.columns[place] not in ignore:
+            # most often the row numbers that pandas writes, which may tell the labels
+            raise DatasetError(
+                f"{what}: column {place + 1} has no name; name it, or leave it out: ignore "
+                f"{frame.columns[place]!r}"
+            )
+
+
+def _not_utf8(error: UnicodeDecodeError) -> str:
+    byte = error.object[error.start]
+    return (
+        f"it is not UTF-8 text (byte 0x{byte:02x}). Convert it, say with "
+        "`iconv -f latin1 -t utf-8 OLD > NEW`"
+    )
+
+
 def _from_frame(frame, file, what, target, ignore, nominal, group) -> Dataset:
     frame.columns = [str(name) for name in frame.columns]
     unknown = [name for name in nominal if name not in frame.columns]
     if unknown:
         raise DatasetError(f"{what}: nominal names {unknown[0]!r}, which is no column")
+    if not len(frame):
+        raise DatasetError(f"{what}: it has no rows")
     left_out = {target, *ignore}
+    empty = [
+        name
+        for j, name in enumerate(frame.columns)
+        if name not in left_out and frame.iloc[:, j].isna().all()
+    ]
+    if empty:
+        raise DatasetError(
+            f"{what}: no row has a value in {listed(empty)}. Leave out what is empty: "
+            f"ignore {', '.join(map(repr, empty[:3]))}."
+        )
     columns = [
         _column(frame.iloc[:, j], name, name in nominal, name in left_out)
         for j, name in enumerate(frame.columns)

@@ -15,6 +15,9 @@ from kbench_openml._transport import max_bytes, printable
 MAX_NUMERIC_LABELS = 100
 """Different whole numbers up to which a numeric target is taken for classes."""
 
+MANY_CLASSES = 50
+"""Classes beyond which most of them must have several rows."""
+
 ROWS = 4096
 """Rows of the canonical form that are filled together."""
 
@@ -112,7 +115,7 @@ def to_dataset(
             close = difflib.get_close_matches(str(name), names, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise DatasetError(
-                f"{what}: there is no column {name!r}{hint} Columns: {_listed(names)}"
+                f"{what}: there is no column {name!r}{hint} Columns: {listed(names)}"
             )
     if target in ignore:
         raise DatasetError(f"{what}: the target {target!r} is among the ignored columns")
@@ -121,7 +124,7 @@ def to_dataset(
     texts = [names[j] for j in features if table.columns[j].kind == "string"]
     if texts:
         raise DatasetError(
-            f"{what}: text cannot be a feature: {_listed(texts)}. Leave these columns out with "
+            f"{what}: text cannot be a feature: {listed(texts)}. Leave these columns out with "
             f"ignore = {texts[:3]!r}."
         )
     if not features:
@@ -159,7 +162,7 @@ def to_dataset(
 
 def _dense(table: Table, features: list[int], width: int, kept: Any, what: str) -> np.ndarray:
     n = table.n_rows if kept is None else len(kept)
-    _check_size(n * width * 8, what, n, width)
+    _check_size(n * width * 8, what, n, width, table)
     X = np.zeros((n, width))
     # some rows at a time: column by column, every value would be another page
     for first in range(0, n, ROWS):
@@ -213,7 +216,7 @@ def _sparse(table: Table, features: list[int], width: int, kept: Any, what: str)
     if all(table.columns[j].kind == "numeric" for j in features):
         X = table.sparse[:, features].tocsr()
     else:
-        _check_size(sum(part.nnz for part in parts) * 12, what, table.n_rows, width)
+        _check_size(sum(part.nnz for part in parts) * 12, what, table.n_rows, width, table)
         X = scipy.sparse.hstack(parts, format="csr")
     X = X if kept is None else X[kept]
     X.eliminate_zeros()
@@ -258,18 +261,29 @@ def _labels(column: Column, what: str) -> tuple[np.ndarray, list[str]]:
             f"{what}: the target {column.name!r} has {len(occurring)} class(es); "
             "classification needs at least 2"
         )
+    n_labelled = int(np.count_nonzero(codes >= 0))
+    if len(occurring) > max(MANY_CLASSES, n_labelled // 2):
+        raise DatasetError(
+            f"{what}: the target {column.name!r} has {len(occurring):,} different labels in "
+            f"{n_labelled:,} rows and is no class label; kbench compares classifiers. Name "
+            "another target."
+        )
     return renumbered[codes], [names[k] for k in occurring]
 
 
-def _check_size(n_bytes: int, what: str, n: int, width: int) -> None:
+def _check_size(n_bytes: int, what: str, n: int, width: int, table: Table) -> None:
     if n_bytes > max_bytes():
+        widest = max(table.columns, key=lambda column: len(column.categories))
+        n_values = len(widest.categories)
+        whose = f" ({widest.name!r} alone has {n_values:,} categories)" if n_values > 1 else ""
         raise DatasetError(
-            f"{what}: {n:,} rows with {width:,} columns need {n_bytes / 2**20:,.0f} MB, more than "
-            f"the {max_bytes() / 2**20:,.0f} MB allowed. Leave columns out with ignore = [...], "
-            "or raise KBENCH_MAX_DATASET_MB."
+            f"{what}: {n:,} rows with {width:,} columns{whose} need {n_bytes / 2**20:,.0f} MB, "
+            f"more than the {max_bytes() / 2**20:,.0f} MB allowed. Leave columns out with "
+            "ignore = [...], or raise KBENCH_MAX_DATASET_MB."
         )
 
 
-def _listed(names: Sequence[str], most: int = 8) -> str:
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Write names for a message, the first ones of many."""
     shown = ", ".join(repr(name[:60]) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
