@@ -30,7 +30,7 @@ TIMES = ("fit_time_s", "predict_time_s")
 """Times that are compared."""
 
 CALIBRATION_SPREAD = 1.25
-"""Ratio of the calibration figures of one cell from which its times are doubted."""
+"""Ratio of two calibration figures of one machine from which its times are doubted."""
 
 _ONE_SPLIT = "one split: its noise is not known"
 
@@ -440,6 +440,14 @@ def _doubts(a: Row, b: Row) -> tuple[str, ...]:
             found.append(f"{side}: no calibration figure")
         elif calibration[2] > CALIBRATION_SPREAD * calibration[1]:
             found.append(f"{side}: the machine's speed changed between its splits")
+    figures = [_calibration(row) for row in (a, b)]
+    if all(figures) and a["machine"] == b["machine"]:
+        of_a, of_b = figures[0][0], figures[1][0]
+        if max(of_a, of_b) > CALIBRATION_SPREAD * min(of_a, of_b):
+            found.append(
+                "the machine itself was not as fast in both: its small computation took "
+                f"{of_a:.3g} s in a, {of_b:.3g} s in b"
+            )
     threads = [str(row["protocol"].get("threads", "1")) for row in (a, b)]
     if threads[0] != threads[1]:
         found.append(f"{threads[0]} threads in a, {threads[1]} in b")

@@ -122,6 +122,7 @@ def runs_of(
     store: str | None = None,
     machine: str | None = None,
     notice: Callable[[str], None] = lambda text: None,
+    superseded: bool = False,
 ) -> tuple[list[dict[str, Any]], str, str]:
     """Read the runs of a suite from MLflow.
 
@@ -136,6 +137,8 @@ def runs_of(
         else those of the machine that wrote last.
     notice : callable, optional
         Is told which machine was chosen, where there is a choice.
+    superseded : bool, default False
+        Runs of earlier code, data or labels too.
 
     Returns
     -------
@@ -154,7 +157,7 @@ def runs_of(
     if uri.startswith("sqlite:///") and not path.exists():
         raise StoreError(f"there are no runs here: {path} does not exist; run `kbench suite` first")
     name = _experiment_of(suite)
-    runs = Store(uri).read(name)
+    runs = Store(uri).read(name, superseded)
     if not runs:
         raise SuiteError(
             f"the store {uri} has no runs of {name!r}; `kbench suite {suite}` makes them"

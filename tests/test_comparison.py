@@ -218,6 +218,7 @@ def test_times_are_corrected_by_the_calibration():
         ({"contention": "2 slots on 1 physical cores"}, "b: the machine was busy: 2 slots"),
         ({"calibration_s": ""}, "b: no calibration figure"),
         ({"calibration_s": "0.01, 0.014"}, "b: the machine's speed changed"),
+        ({"calibration_s": "0.02"}, "the machine itself was not as fast in both"),
         ({"protocol": {"threads": "4", "n_folds": "5"}}, "1 threads in a, 4 in b"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import kbench
-from kbench.cli import data, export, listing, plugin, report, results, run, suite, sync, ui
+from kbench.cli import compare, data, export, listing, plugin, report, results, run, suite, sync, ui
 
 app = typer.Typer(
     name="kbench",
@@ -44,6 +44,7 @@ app.command("run")(run.run)
 app.command("export")(export.export)
 app.command("sync")(sync.sync)
 app.command("results")(results.results)
+app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("plot")(report.plot)
 app.command("ui")(ui.ui)

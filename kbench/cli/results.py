@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -44,7 +45,7 @@ def results(
     from kbench import report
     from kbench.report import tables
     from kbench.request import runs_of
-    from kbench.results import by_dataset, columns, measure_of, of_run
+    from kbench.results import by_dataset, columns, measure_of, of_run, of_run_in_full
 
     runs, _, _ = runs_of(suite, store, machine, partial(typer.echo, err=True))
     measure = measure_of(runs)
@@ -59,6 +60,12 @@ def results(
             f"\n{len(rows)} cells"
             + (f", {fewer} of them over fewer splits than planned" if fewer else "")
         )
+        return
+    if form is Form.json:
+        # all there is, so that `kbench compare` can read it back
+        told = {"measure": measure.name, "better": measure.better}
+        full = by_dataset([of_run_in_full(run, measure) | told for run in runs])
+        typer.echo(json.dumps(full, indent=1, ensure_ascii=False))
         return
     typer.echo(report.write(tables.cells(rows, measure), form.value))
 

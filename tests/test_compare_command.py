@@ -1,0 +1,173 @@
+"""`kbench compare` and `kbench ui` on stores made up here: sides, forms, exit codes."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from kbench.cli.app import app
+from kbench.cli.compare import _parsed
+from kbench.errors import KbenchError, SuiteError
+from kbench.tracking import Store
+from tests.tracking_runs import a_run
+
+ACCURACIES = (0.9, 0.92, 0.88, 0.9, 0.91)
+
+
+def cell(dataset="iris", accuracies=ACCURACIES, seconds=0.1, **changes):
+    """Return a run as deliveries write it."""
+    by_split = {str(i): value for i, value in enumerate(accuracies)}
+    times = dict.fromkeys(by_split, seconds)
+    tags = {
+        "suite": "trial",
+        "version": "0.1.0",
+        "n_splits": "5",
+        "accuracy_by_split": json.dumps(by_split),
+        "fit_time_s_by_split": json.dumps(times),
+        "predict_time_s_by_split": json.dumps(times),
+        "split_hash": json.dumps({split: f"{dataset}-{split}" for split in by_split}),
+        "calibration_s": "0.01",
+    }
+    given = {
+        "key": f"key of {dataset}",
+        "name": f"rff + ridge on {dataset}",
+        "params": {"dataset": dataset, "feature_map": "rff", "learner": "ridge"},
+        "metrics": {"accuracy": sum(accuracies) / 5, "n_train": 120.0, "n_test": 30.0},
+        "n_splits_done": 5,
+        "by_split": {},
+        "tags": tags | changes.pop("tags", {}),
+        "dataset": None,
+    }
+    return a_run(**(given | changes))
+
+
+WORSE = tuple(value - 0.1 + 0.001 * i for i, value in enumerate(ACCURACIES))
+
+
+@pytest.fixture
+def stores(migrated_store, tmp_path, monkeypatch):
+    """Return what makes a store of runs, and yields its path."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def make(name, *runs, superseding=()):
+        path = shutil.copy(migrated_store, tmp_path / name)
+        store = Store(f"sqlite:///{path}")
+        experiment = store.experiment("trial")
+        for run in (*superseding, *runs):
+            store.log(experiment, run)
+        store.supersede(experiment, "m1", {run.name: [run.key] for run in runs})
+        return path
+
+    return make
+
+
+def kbench_compare(*arguments):
+    found = CliRunner().invoke(app, ["compare", *arguments])
+    if isinstance(found.exception, KbenchError):
+        return 2, str(found.exception)
+    assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
+    return found.exit_code, found.stdout
+
+
+def test_a_against_itself_passes_and_a_regression_does_not(stores):
+    stores("a.db", cell(), cell("wine"), cell("only-here"))
+    stores("b.db", cell(accuracies=WORSE), cell("wine", seconds=0.5))
+    assert kbench_compare("trial@a.db", "trial@a.db", "--fail-on", "accuracy,time")[0] == 0
+    code, printed = kbench_compare("trial@a.db", "trial@b.db")
+    assert code == 1
+    assert "regression accuracy: rff + ridge on iris" in printed
+    assert "only in A: 1 cells" in printed
+    assert "rff + ridge on only-here" in printed
+    code, printed = kbench_compare("trial@a.db", "trial@b.db", "--fail-on", "time")
+    assert code == 1
+    assert "regression fit_time_s: rff + ridge on wine" in printed
+    assert "regression accuracy" not in printed
+    assert kbench_compare("trial@a.db", "trial@b.db", "--fail-on", "none")[0] == 0
+    assert kbench_compare("trial@b.db", "trial@a.db", "--fail-on", "accuracy,time")[0] == 0
+    wine = ("--dataset", "win*")
+    assert kbench_compare("trial@a.db", "trial@b.db", *wine)[0] == 0
+
+
+def test_the_default_store_and_files(stores, tmp_path):
+    stores("mlflow.db", cell())
+    stores("b.db", cell(accuracies=WORSE))
+    done = CliRunner().invoke(app, ["results", "trial", "--format", "json"])
+    (tmp_path / "baseline.json").write_text(done.stdout)
+    code, printed = kbench_compare("baseline.json", "trial", "--format", "json")
+    assert code == 0
+    (row,) = json.loads(printed)
+    assert (row["accuracy_change"], row["accuracy_verdict"]) == (0.0, "same")
+    assert row["fit_time_s_change"] == pytest.approx(1.0)
+    code, printed = kbench_compare("baseline.json", "trial@b.db", "--format", "csv")
+    assert code == 1
+    assert printed.splitlines()[0].startswith("dataset,feature_map,learner,side")
+    for form, sign in (("latex", r"\begin{tabular}"), ("markdown", "| iris |")):
+        assert sign in kbench_compare("baseline.json", "trial", "--format", form)[1]
+
+
+def test_versions_times_and_machines(stores):
+    old = cell(key="old", accuracies=WORSE, tags={"version": "0.0.9"}, end_ms=1_600_000_000_000)
+    elsewhere = replace(cell(accuracies=WORSE), machine="m2")
+    stores("mlflow.db", cell(), elsewhere, superseding=[old])
+    assert kbench_compare("trial@machine=m1", "trial@version=0.0.9,machine=m1")[0] == 1
+    assert kbench_compare("trial@until=2021-01-01,machine=m1", "trial@machine=m1")[0] == 0
+    assert kbench_compare("trial@machine=m1", "trial@machine=m2")[0] == 1
+    code, printed = kbench_compare("trial@version=7,machine=m1", "trial@machine=m1")
+    assert code == 2
+    assert "fits no run; versions: 0.0.9, 0.1.0" in printed
+
+
+def test_what_is_refused_is_one_message(stores, tmp_path):
+    stores("mlflow.db", cell())
+    other = cell(tags={"split_hash": json.dumps({str(i): "other" for i in range(5)})})
+    stores("b.db", other)
+    (tmp_path / "bare.json").write_text('[{"dataset": "iris"}]')
+    (tmp_path / "broken.json").write_text("{")
+    for arguments, problem in [
+        (("trial", "trial@b.db"), "1 of 1 common cells were measured on other splits (iris)"),
+        (("trial", "trial", "--fail-on", "speed"), "allowed are accuracy, time, none"),
+        (("trial", "trial", "--time-factor", "0.5"), "--time-factor 0.5 is out of range"),
+        (("trial", "trial@here"), "'here' is neither a store"),
+        (("trial", "trial@until=soon"), "until=soon is no time"),
+        (("trial", "trial@version=,b.db"), "version has no value"),
+        (("trial", "@b.db"), "the name of a suite comes first"),
+        (("bare.json", "trial"), "row 0: feature_map is not there"),
+        (("broken.json", "trial"), "broken.json is no JSON"),
+        (("none.json", "trial"), "cannot read none.json"),
+        (("trial", "trial", "--dataset", "wine"), "fits nothing in trial: iris"),
+        (("trial", "unheard-of"), "has no runs of 'unheard-of'"),
+    ]:
+        code, printed = kbench_compare(*arguments)
+        assert code == 2, (arguments, printed)
+        assert problem in printed
+
+
+def test_names_are_text(stores):
+    nasty = "[bold]=1+1[/bold] | x"
+    stores("mlflow.db", cell(nasty))
+    assert nasty in kbench_compare("trial", "trial")[1]
+    assert "'" + nasty not in kbench_compare("trial", "trial", "--format", "csv")[1]
+    formula = "=1+1"
+    stores("c.db", cell(formula))
+    assert "\n'=1+1," in kbench_compare("trial@c.db", "trial@c.db", "--format", "csv")[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("uci", ("uci", {})),
+        ("uci@http://h:5000", ("uci", {"store": "http://h:5000"})),
+        ("uci@machine=m,version=1", ("uci", {"machine": "m", "version": "1"})),
+        ("u.toml@store=mysql://a@b/c?x=1,2", ("u.toml", {"store": "mysql://a@b/c?x=1,2"})),
+    ],
+)
+def test_sides(text, expected):
+    assert _parsed(text) == expected
+
+
+def test_a_side_that_is_no_side():
+    with pytest.raises(SuiteError, match="neither a store"):
+        _parsed("uci@versoin=1")
