@@ -14,7 +14,7 @@ import pytest
 from kbench import SuiteError
 from kbench.journal import Journal
 from kbench.registry import build, installed
-from kbench.results import of_cell, of_run
+from kbench.results import COLUMNS, of_cell, of_run
 from kbench.runner import Options, Run, Watcher
 from kbench.suite import read
 from kbench.tracking import Store
@@ -162,6 +162,24 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
 
     _, seen = run_suite(fresh=True)
     assert seen.tasks == 3
+
+
+def test_two_labels_of_one_thing_are_two_rows_that_are_computed_once(run_suite, store_uri):
+    maps = [f'{{ name = "obedient", label = "{label}" }}' for label in ("one", "two")]
+    report, seen = run_suite(*maps)
+    assert (seen.tasks, len(seen.done)) == (3, 3)
+    assert len({cell.key for cell in report.cells if not cell.problem}) == 1
+    stored = {(row["feature_map"], row["dataset"]) for row in rows_of(store_uri)}
+    assert stored == {(label, data) for label in ("one", "two") for data in ("blobs", "gone")}
+    again, seen = run_suite(*maps)
+    assert (seen.tasks, again.delivered.written) == (0, 0)
+    assert rows_of(store_uri) == sorted(
+        (
+            {name: value for name, value in of_cell(cell).items() if name in COLUMNS}
+            for cell in again.cells
+        ),
+        key=str,
+    )
 
 
 def test_a_store_that_is_gone_gets_everything_again(run_suite, store_uri, migrated_store):
