@@ -17,7 +17,7 @@ from typing import Any
 
 from kbench import results
 from kbench.canonical import dumps, to_json
-from kbench.errors import PluginError, StoreError
+from kbench.errors import JournalError, PluginError, StoreError
 from kbench.journal import Journal
 from kbench.plan import PlannedCell, line_key
 from kbench.records import ACCURACY, Measure, Ref
@@ -75,6 +75,7 @@ def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = AC
     done = planned.done
     failed = next((line for line in lines if line["status"] != "ok"), None)
     error = failed["error"] if failed else (planned.problem or ("", ""))[1]
+    timings = {line.get("timing", "shared") for line in done}
     doubts = {why for line in done for why in line["details"].get("contention", ())}
     cpus = {line["cpu"] for line in done if "cpu" in line}
     if len(cpus) > 1:
@@ -99,6 +100,7 @@ def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = AC
         "at_edge": ", ".join(sorted({e for line in done for e in line["details"]["at_edge"]})),
         "notes": "; ".join(sorted({n for line in done for n in line["details"]["notes"]})),
         "contention": "; ".join(sorted(doubts)),
+        "timing": "" if timings <= {"shared"} else ", ".join(sorted(timings)),
         "calibration_s": ", ".join(sorted({f"{line['calibration_s']:.4g}" for line in lines})),
         "hosts": ", ".join(sorted({f"{line['host']} ({line['cpu']})" for line in away})),
         "error": error[-ERROR_TAIL:],
@@ -276,7 +278,7 @@ class Delivery:
         finished = [each for each in planned if is_finished(each)]
         # what was known before this run was perhaps never offered
         lacking = self.lacking(each for each in finished if _identity(each) not in self._offered)
-        if self._thread is None and not lacking:
+        if self._thread is None and not lacking and self._queue.empty():
             known = self._last_delivery() or {}
             return Delivered(
                 self._store.name, self._suite, known.get("experiment_id", ""), stored=len(finished)
@@ -316,7 +318,7 @@ class Delivery:
         try:
             self._experiment = self._store.experiment(self._suite)
             self._store.sweep(self._experiment)
-        except StoreError as error:
+        except (StoreError, JournalError) as error:
             self._problem = str(error)
         else:
             # only what people look at: a store that refuses it may take runs all the same
@@ -327,7 +329,7 @@ class Delivery:
             if not self._problem:
                 try:
                     self._write(planned)
-                except StoreError as error:
+                except (StoreError, JournalError) as error:
                     self._problem = str(error)
 
     def _write(self, planned: PlannedCell) -> None:
@@ -354,7 +356,7 @@ class Delivery:
         try:
             self._store.withdraw(self._experiment, self._machine, lines)
             self._store.supersede(self._experiment, self._machine, keys)
-        except StoreError as error:
+        except (StoreError, JournalError) as error:
             self._problem = str(error)
 
 

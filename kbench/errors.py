@@ -4,6 +4,7 @@
 
     KbenchError              something the user can mend; exit code 2
     ├── SuiteError           a suite file or a filter asks for what does not exist
+    ├── JournalError         the journal cannot be written; exit code 1
     ├── DatasetError         data cannot be had, or are not what they claim to be
     │   └── SourceUnreachable   the server behind a source does not answer
     ├── PluginError          a plugin breaks the contract of its hook
@@ -53,3 +54,7 @@ class ExportError(KbenchError):
 
 class StoreError(KbenchError):
     """The MLflow store cannot be opened, read or written."""
+
+
+class JournalError(KbenchError):
+    """The journal cannot be written: what is computed could not be kept."""

@@ -10,6 +10,7 @@ import ast
 import hashlib
 import importlib.machinery
 import importlib.util
+import inspect
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -56,7 +57,8 @@ class Fingerprinter:
             if self._is_own(module):
                 parts[module] = self._digest(module)
             else:
-                foreign.update(self._distributions.get(module.partition(".")[0], ()))
+                reached = self._distributions.get(module.partition(".")[0], ())
+                foreign.update(each.metadata["Name"] for each in reached)
         parts |= {name: _version(name) for name in foreign}
         parts["python"] = f"{sys.version_info.major}.{sys.version_info.minor}"
         return parts
@@ -89,9 +91,18 @@ class Fingerprinter:
         return self._source(top) is not None
 
     @cached_property
-    def _distributions(self) -> dict[str, list[str]]:
-        found = metadata.packages_distributions()
-        return {top: sorted(set(names)) for top, names in found.items() if top not in self._own}
+    def _distributions(self) -> dict[str, list[metadata.Distribution]]:
+        """Find which distributions install each top-level module.
+
+        As `importlib.metadata.packages_distributions`, which parses every line
+        of every distribution's metadata and takes half a second for it.
+        """
+        found: dict[str, list[metadata.Distribution]] = {}
+        for each in metadata.distributions():
+            for top in _tops(each):
+                if top not in self._own:
+                    found.setdefault(top, []).append(each)
+        return found
 
     def _digest(self, module: str) -> str:
         path = self._source(module)
@@ -148,6 +159,16 @@ class Fingerprinter:
                     inner = f"{base}.{alias.name}"
                     if self._is_own(base) and self._source(inner) is not None:
                         yield inner
+
+
+def _tops(distribution: metadata.Distribution) -> set[str]:
+    """Return the top-level modules that a distribution says it installs."""
+    if declared := (distribution.read_text("top_level.txt") or "").split():
+        return set(declared)
+    paths = (distribution.read_text("RECORD") or "").splitlines()
+    firsts = {path.partition(",")[0].partition("/")[:2] for path in paths}
+    names = {first if slash else inspect.getmodulename(first) for first, slash in firsts}
+    return {name for name in names if name and name.isidentifier()}
 
 
 def _parents(module: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gc
 import json
 import os
 import platform
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from kbench.errors import JournalError
 from kbench.machine import machine_id
 
 _CHECKSUM = ',"crc":"%08x"}'
@@ -115,7 +117,7 @@ class Journal:
             If a field is called "crc".
         TypeError
             If a value is not JSON.
-        OSError
+        JournalError
             If the disk is full or the file cannot be written. What was
             written of the line does no harm.
         """
@@ -123,22 +125,23 @@ class Journal:
             raise ValueError("a field of a journal line cannot be called 'crc': it is reserved")
         body = json.dumps({"kind": kind, **fields}, separators=(",", ":")).encode("ascii")[:-1]
         line = body + (_CHECKSUM % zlib.crc32(body)).encode("ascii") + b"\n"
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        # opened anew each time: a file that was removed must not get lines
-        fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            size = os.fstat(fd).st_size
-            if size and os.pread(fd, 1, size - 1) != b"\n":
-                line = b"\n" + line  # a kill tore the line before
-            written = os.write(fd, line)
-            if written < len(line):  # what is there is a torn line
-                raise OSError(f"only {written} of {len(line)} bytes could be written: {self.path}")
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        if not size:
-            _sync_folder(self.path.parent)
+        with _writing(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # opened anew each time: a file that was removed must not get lines
+            fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                size = os.fstat(fd).st_size
+                if size and os.pread(fd, 1, size - 1) != b"\n":
+                    line = b"\n" + line  # a kill tore the line before
+                written = os.write(fd, line)
+                if written < len(line):  # what is there is a torn line
+                    raise OSError(f"only {written} of {len(line)} bytes could be written")
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            if not size:
+                _sync_folder(self.path.parent)
 
     def read(self, *kinds: str) -> Iterator[dict[str, Any]]:
         """Yield every intact line, oldest first, up to the end of the file now.
@@ -199,11 +202,12 @@ class Journal:
             key = line[len(start) : line.find(b'"', len(start))]
             return key in keys or b"\\" in key
 
-        return {
-            line["task_key"]: line
-            for line in self._read((_start("result"),), wanted)
-            if task_keys is None or line["task_key"] in task_keys
-        }
+        with _no_collection():
+            return {
+                line["task_key"]: line
+                for line in self._read((_start("result"),), wanted)
+                if task_keys is None or line["task_key"] in task_keys
+            }
 
     def save_blob(self, task_key: str, name: str, data: bytes) -> None:
         """Keep a large by-product of a task; do so before its line is written.
@@ -218,22 +222,23 @@ class Journal:
 
         Raises
         ------
-        OSError
+        JournalError
             If it cannot be written.
         """
         path = self._blob(task_key, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(fd)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-        _sync_folder(path.parent)
+        with _writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+            try:
+                with os.fdopen(fd, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(fd)
+                Path(temporary).replace(path)
+            except BaseException:
+                Path(temporary).unlink(missing_ok=True)
+                raise
+            _sync_folder(path.parent)
 
     def load_blob(self, task_key: str, name: str) -> bytes | None:
         """Return what `save_blob` has kept; None if there is nothing.
@@ -282,8 +287,9 @@ class Journal:
         """
         short = f"{quote(name, safe='')[:100]}-{zlib.crc32(name.encode()):08x}.lock"
         path = self.path.parent / "locks" / short
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        with _writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             told: list[Holder | None] = []
             while not _try_lock(fd, shared):
@@ -292,7 +298,8 @@ class Journal:
                     told = [holder]
                     waiting(holder)
                 time.sleep(_POLL_S)
-            _write_holder(fd, shared)
+            with _writing(path):
+                _write_holder(fd, shared)
             yield
         finally:
             # Not deleted: someone may be waiting for this very file.
@@ -302,6 +309,30 @@ class Journal:
         file = f"{quote(task_key, safe='')}.{quote(name, safe='')}"
         # spread over 256 folders: one with a million entries is slow
         return self.path.parent / "blobs" / f"{zlib.crc32(task_key.encode()) & 0xFF:02x}" / file
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Say in one line what keeps a file from being written."""
+    try:
+        yield
+    except OSError as error:
+        raise JournalError(
+            f"{path} cannot be written: {error.strerror or error}. Nothing that was kept is lost; "
+            "make room and run the same command again"
+        ) from error
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Look for no garbage while much is read: each look takes longer than the one before."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _start(kind: str) -> bytes:

@@ -94,10 +94,17 @@ def options_of(store: str | None = None, jobs: int | None = None, **fields: Any)
     Raises
     ------
     SuiteError
-        `jobs` is not positive.
+        `jobs` is not positive, or exclusive timing is asked for with several
+        tasks at a time or on a cluster.
     """
     if jobs is not None and jobs < 1:
         raise SuiteError(f"jobs must be at least 1; found {jobs}")
+    if fields.get("timing") == "exclusive":
+        if fields.get("scheduler"):
+            raise SuiteError("--timing exclusive is for this machine; leave out --scheduler")
+        if jobs not in (None, 1):
+            raise SuiteError(f"--timing exclusive runs one task at a time; found --jobs {jobs}")
+        jobs = 1
     return Options(
         store=store or default_uri(),
         # a cluster has as many as its workers have threads

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import kbench
 from kbench import engine, machine
@@ -52,6 +52,9 @@ class Options:
         Compute again what failed.
     offline : bool, default False
         Ask no server.
+    timing : {"shared", "exclusive"}, default "shared"
+        "exclusive": one task at a time, and no other kbench of this user
+        computes on this machine meanwhile.
     total_s : float, default inf
         Wall clock of the whole run: no task begins that would not end by then.
     """
@@ -62,6 +65,7 @@ class Options:
     fresh: bool = False
     retry_failed: bool = False
     offline: bool = False
+    timing: Literal["shared", "exclusive"] = "shared"
     total_s: float = math.inf
 
 
@@ -170,6 +174,7 @@ class Run:
             registry, self._planner, self._cache, self._sandbox, offline=self._offline
         )
         self._checked = False
+        self._has_machine = False
         self._until = math.inf
         self._jobs = options.jobs or machine.physical_cores()
         self._cluster: engine.Cluster | None = None
@@ -209,34 +214,41 @@ class Run:
             name = lock_name(self._suite.name, store)
             stack.enter_context(self._journal.lock(name, self._tell_waiting))
             stack.callback(self._sandbox.close)
+            computing = stack.enter_context(ExitStack())
             cells: list[PlannedCell] = []
             data = _Data()
             interrupted = False
             lost: ClusterError | None = None
+            views = views_of(self._registry, self._watch.notice)
             delivery = Delivery(
                 self._options.store,
                 self._suite.name,
                 self._journal,
                 self._place,
                 self._suite.measure,
-                views_of(self._registry, self._watch.notice),
+                views,
             )
             try:
                 self._expand()
                 data = self._look_up()
                 if data.to_fetch:
                     self._check_parameters()
-                    if not delivery.has_delivered():
+                    self._take_machine(computing)
+                    if not delivery.has_delivered() and not self._exclusive:
                         delivery.start()  # a new store is made while the data are fetched
                     self._fetch(data)
                 cells = self._plan(data)
                 n_tasks = len({(each.key, i) for each in cells for i in each.missing})
                 if n_tasks:
                     self._check_parameters()
+                    if self._cluster is None:
+                        self._take_machine(computing)
                     self._get_ready()
-                    delivery.start()
+                    if not self._exclusive:
+                        delivery.start()
                 self._note_problems(cells)
                 plans.keep(self._suite, store, cells)
+                self._tell_shared(cells)
                 self._watch.planned(cells, n_tasks)
                 try:
                     if n_tasks:
@@ -250,13 +262,14 @@ class Run:
                     self._cluster.close()
                 # interrupted before the plan was made: what is known is shown all the same
                 cells = cells or self._plan(data)
+            computing.close()
             self._watch.delivering()
             delivered = delivery.finish(cells)
             self._tell_cpus(cells)
             if not delivered.problem:
                 plans.settle(self._suite.name, store)
                 if not interrupted:
-                    for each in deliver_leftovers(self._journal, self._place, store):
+                    for each in deliver_leftovers(self._journal, self._place, store, views):
                         self._watch.notice(f"left over from earlier: {each.sentence}")
             if lost is not None:
                 raise lost
@@ -363,6 +376,36 @@ class Run:
 
     # -- tasks
 
+    @property
+    def _exclusive(self) -> bool:
+        """Whether nothing else may run while times are taken, kbench's writer included."""
+        return self._options.timing == "exclusive"
+
+    def _tell_shared(self, cells: list[PlannedCell]) -> None:
+        """Say where exclusive timing was asked for, and known times are not of that kind."""
+        known = [line for each in cells for line in each.done if line.get("timing") != "exclusive"]
+        if self._exclusive and known:
+            self._watch.notice(
+                f"{len(known)} known results keep the times of an ordinary run; "
+                "--fresh takes all of them again"
+            )
+
+    def _take_machine(self, computing: ExitStack) -> None:
+        """Wait until this machine may be computed on: beside others who share it, or alone."""
+        if self._has_machine:
+            return
+        lock = Journal().lock("computing", self._tell_taken, shared=not self._exclusive)
+        computing.enter_context(lock)
+        self._has_machine = True
+
+    def _tell_taken(self, holder: Holder | None) -> None:
+        why = (
+            "which computes on this machine: exclusive timing wants it alone"
+            if self._exclusive
+            else "which has this machine alone (--timing exclusive)"
+        )
+        self._watch.notice(f"waiting for {_who(holder)}, {why}")
+
     def _get_ready(self) -> None:
         """Take the measure of the machine, or of the cluster's, before the first task."""
         if self._cluster is None:
@@ -455,6 +498,7 @@ class Run:
             "seconds": outcome.seconds,
             "limits": {"time_s": limits.time_s, "memory_mb": limits.memory_mb},
             "jobs": self._options.jobs,
+            "timing": self._options.timing,
             "version": kbench.__version__,
             "machine": host.machine,
             "host": host.name,
@@ -482,8 +526,13 @@ class Run:
             )
 
     def _tell_waiting(self, holder: Holder | None) -> None:
-        who = f"{holder.command} (process {holder.pid} on {holder.host})" if holder else "another"
-        self._watch.notice(f"waiting for {who}, which runs this suite with this store")
+        self._watch.notice(f"waiting for {_who(holder)}, which runs this suite with this store")
+
+
+def _who(holder: Holder | None) -> str:
+    if holder is None:
+        return "another kbench"
+    return f"{holder.command} (process {holder.pid} on {holder.host})"
 
 
 def _found(outcome: Outcome, doubts: Sequence[str]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kbench.delivery import Delivered, Delivery, is_finished, lock_name
@@ -11,7 +11,7 @@ from kbench.journal import Holder, Journal, state_folder
 from kbench.machine import cluster_id, machine_id
 from kbench.plans import Plans
 from kbench.registry import did_you_mean
-from kbench.tracking import Store
+from kbench.tracking import Store, View
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ def sync(
     suites: Sequence[str] = (),
     everything: bool = False,
     waiting: Callable[[Holder | None], None] | None = None,
+    views: Mapping[str, View] | None = None,
 ) -> Iterator[Synced]:
     """Deliver what was computed to a store that lacks it, one suite after the other.
 
@@ -76,6 +77,8 @@ def sync(
         Also suites that were run for other stores only.
     waiting : callable, optional
         Is told who delivers the same at the moment; None where it is not known.
+    views : mapping of str to View, optional
+        What MLflow's page of a suite can open as.
 
     Raises
     ------
@@ -109,13 +112,15 @@ def sync(
     for place, journal in journals.items():
         for suite in known[place]:
             if suite in wanted:
-                found = _deliver(place, journal, suite, uri, waiting)
+                found = _deliver(place, journal, suite, uri, waiting, views)
                 yield found
                 if found.delivered.problem:
                     return
 
 
-def deliver_leftovers(journal: Journal, machine: str, store: str) -> Iterator[Synced]:
+def deliver_leftovers(
+    journal: Journal, machine: str, store: str, views: Mapping[str, View] | None = None
+) -> Iterator[Synced]:
     """Deliver what earlier commands could not bring to a store: killed, or it was away.
 
     Suites that another process is working on are left to it.
@@ -127,6 +132,8 @@ def deliver_leftovers(journal: Journal, machine: str, store: str) -> Iterator[Sy
         Whose journal it is.
     store : str
         URI of the MLflow store.
+    views : mapping of str to View, optional
+        What MLflow's page of a suite can open as.
     """
 
     def leave(holder: Holder | None) -> None:
@@ -135,7 +142,7 @@ def deliver_leftovers(journal: Journal, machine: str, store: str) -> Iterator[Sy
     uri = Store(store).uri
     for suite in Plans(journal).unsettled(uri):
         try:
-            found = _deliver(machine, journal, suite, uri, leave, planned_for=uri)
+            found = _deliver(machine, journal, suite, uri, leave, views, planned_for=uri)
         except _Busy:
             continue
         yield found
@@ -149,12 +156,13 @@ def _deliver(
     suite: str,
     uri: str,
     waiting: Callable[[Holder | None], None] | None,
+    views: Mapping[str, View] | None,
     planned_for: str | None = None,
 ) -> Synced:
     plans = Plans(journal)
     with journal.lock(lock_name(suite, uri), waiting):
         cells, measure = plans.cells(suite, planned_for)
-        delivered = Delivery(uri, suite, journal, machine, measure).finish(cells)
+        delivered = Delivery(uri, suite, journal, machine, measure, views).finish(cells)
         if not delivered.problem:
             plans.settle(suite, uri)
     finished = sum(map(is_finished, cells))

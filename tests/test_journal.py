@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbench import journal as module
+from kbench.errors import JournalError
 from kbench.journal import Journal
 from kbench.machine import machine_id
 
@@ -127,11 +128,35 @@ def test_a_full_disk_is_an_error_and_does_no_harm(journal, monkeypatch):
     write = os.write
     with monkeypatch.context() as patch:
         patch.setattr(module.os, "write", lambda fd, line: write(fd, line[: len(line) // 2]))
-        with pytest.raises(OSError, match="bytes could be written"):
+        with pytest.raises(JournalError, match="bytes could be written"):
             journal.append("second")
     journal.append("third")
     assert [line["kind"] for line in journal.read()] == ["first", "third"]
     assert journal.damaged == 1
+
+
+def test_a_file_that_may_not_grow_keeps_what_it_has(journal):
+    """As on a full disk: the kernel writes what fits and refuses the rest."""
+    script = (
+        "import resource, signal, sys; from pathlib import Path\n"
+        "from kbench.journal import Journal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+        "journal = Journal(Path(sys.argv[1]))\n"
+        "for number in range(100):\n"
+        "    journal.append('line', number=number, x='x' * 1000)\n"
+        "    print(number, flush=True)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(journal.path)], capture_output=True, text=True
+    )
+    assert done.stderr.splitlines()[-1].startswith("kbench.errors.JournalError: ")
+    assert "make room and run the same command again" in done.stderr
+    said = [int(number) for number in done.stdout.split()]
+    assert 10 < len(said) < 20
+    journal.append("after")
+    assert [line.get("number") for line in journal.read()] == [*said, None]
+    assert journal.damaged <= 1
 
 
 def test_the_name_of_the_checksum_is_reserved(journal):
@@ -262,7 +287,7 @@ def test_a_blob_is_replaced_at_once_or_not_at_all(journal, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(module.os, "fsync", fail)
-        with pytest.raises(OSError, match="disk full"):
+        with pytest.raises(JournalError, match="disk full"):
             journal.save_blob("key", "predictions", b"new")
     assert journal.load_blob("key", "predictions") == b"old"
     assert len([file for file in journal.path.parent.rglob("*") if file.is_file()]) == 1

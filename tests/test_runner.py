@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from kbench import SuiteError
 from kbench.journal import Journal
 from kbench.registry import build, installed
+from kbench.request import options_of
 from kbench.results import COLUMNS, of_cell, of_run
 from kbench.runner import Options, Run, Watcher
 from kbench.suite import read
@@ -135,6 +137,11 @@ def rows_of(store_uri):
     return sorted((of_run(run) for run in Store(store_uri).read("trial")), key=str)
 
 
+def rows_shown(report):
+    rows = (of_cell(cell) for cell in report.cells)
+    return sorted(({name: row[name] for name in COLUMNS} for row in rows), key=str)
+
+
 def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     """One test, since each run starts processes: measured, reused, redone after an edit."""
     report, seen = run_suite()
@@ -145,7 +152,7 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     assert not report.failed
     # rows planned = rows shown = runs in the store, with the same numbers
     assert (report.delivered.written, report.delivered.problem) == (2, "")
-    assert rows_of(store_uri) == sorted((of_cell(cell) for cell in report.cells), key=str)
+    assert rows_of(store_uri) == rows_shown(report)
 
     again, seen = run_suite()
     assert seen.tasks == 0
@@ -158,7 +165,7 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     edited, seen = run_suite()
     assert seen.tasks == 3
     assert edited.cells[0].key != report.cells[0].key
-    assert rows_of(store_uri) == sorted((of_cell(cell) for cell in edited.cells), key=str)
+    assert rows_of(store_uri) == rows_shown(edited)
 
     _, seen = run_suite(fresh=True)
     assert seen.tasks == 3
@@ -191,7 +198,7 @@ def test_a_store_that_is_gone_gets_everything_again(run_suite, store_uri, migrat
     again, seen = run_suite()
     assert seen.tasks == 0
     assert again.delivered.written == 2
-    assert rows_of(store_uri) == sorted((of_cell(cell) for cell in report.cells), key=str)
+    assert rows_of(store_uri) == rows_shown(report)
 
 
 def test_what_is_known_reaches_a_store_that_never_saw_the_suite(run_suite, store_uri, tmp_path):
@@ -249,6 +256,79 @@ def test_a_plan_computes_and_fetches_nothing(plugin, store_uri):
     assert [len(cell.missing) for cell in report.cells] == [3, 3]
     assert report.delivered is None
     assert not Journal().path.exists()
+
+
+class Releases(Seen):
+    """Lets go of a lock once it is told that somebody waits for it."""
+
+    def __init__(self):
+        super().__init__()
+        self.notices = []
+        self.delivered = []
+        self.release = threading.Event()
+
+    def notice(self, text):
+        self.notices.append(text)
+        if text.startswith("waiting for"):
+            self.release.set()
+
+    def finished(self, cell, line):
+        super().finished(cell, line)
+        self.delivered.append(len(list(Journal().read("delivered"))))
+
+
+@pytest.mark.parametrize(
+    ("timing", "held_shared", "words"),
+    [
+        ("exclusive", True, "exclusive timing wants it alone"),
+        ("shared", False, "which has this machine alone"),
+        ("shared", True, ""),
+    ],
+)
+def test_exclusive_timing_has_the_machine_alone(plugin, store_uri, timing, held_shared, words):
+    registry = build(installed())
+    suite = read(SUITE.replace("{maps}", '"obedient"'), "trial", registry)
+    watcher, held = Releases(), threading.Event()
+
+    def another():
+        with Journal().lock("computing", shared=held_shared):
+            held.set()
+            watcher.release.wait(60)
+
+    thread = threading.Thread(target=another)
+    thread.start()
+    held.wait()
+    report = Run(suite, registry, Options(store_uri, timing=timing), watcher).run()
+    waited = watcher.release.is_set()
+    watcher.release.set()
+    thread.join()
+    assert waited is bool(words)
+    assert words in "".join(watcher.notices)
+    assert report.delivered.written == 2
+    (run,) = [run for run in Store(store_uri).read("trial") if run["status"] == "ok"]
+    tag = run["tags"].get("kbench.timing")
+    if timing == "exclusive":
+        assert tag == "exclusive"
+        assert watcher.delivered == [0, 0, 0]  # nothing is written while times are taken
+    else:
+        assert tag is None
+
+
+def test_known_times_of_ordinary_runs_stay_and_are_told(run_suite, store_uri, monkeypatch):
+    run_suite()
+    told = []
+    monkeypatch.setattr(Seen, "notice", lambda self, text: told.append(text))
+    _, seen = run_suite(jobs=1, timing="exclusive")
+    assert seen.tasks == 0
+    assert any("3 known results keep the times of an ordinary run" in text for text in told)
+
+
+def test_what_exclusive_timing_refuses():
+    with pytest.raises(SuiteError, match="one task at a time; found --jobs 2"):
+        options_of(jobs=2, timing="exclusive")
+    with pytest.raises(SuiteError, match="leave out --scheduler"):
+        options_of(scheduler="tcp://x:1", timing="exclusive")
+    assert options_of(timing="exclusive").jobs == 1
 
 
 def start(folder, *arguments):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from kbench.cli.app import app
-from kbench.errors import KbenchError
+from kbench.errors import JournalError, KbenchError
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
         app()
     except KbenchError as error:
         print("\n".join(f"kbench: {line}" for line in str(error).splitlines()), file=sys.stderr)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, JournalError) else 2)
     except KeyboardInterrupt:
         print("kbench: interrupted", file=sys.stderr)
         sys.exit(130)

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from kbench.runner import Report
+
+
+class Timing(StrEnum):
+    """What may compute on this machine while times are taken."""
+
+    shared = "shared"
+    exclusive = "exclusive"
 
 
 def _complete_suite(incomplete: str) -> list[str]:
@@ -78,6 +86,12 @@ def suite(
         bool, typer.Option("--retry-failed", help="Compute again what failed.")
     ] = False,
     offline: Annotated[bool, typer.Option("--offline", help="Ask no server for data.")] = False,
+    timing: Annotated[
+        Timing,
+        typer.Option(
+            help="exclusive: one task at a time, while no other kbench of yours computes here."
+        ),
+    ] = Timing.shared,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan and compute nothing.")
     ] = False,
@@ -120,6 +134,7 @@ def suite(
         fresh=fresh,
         retry_failed=retry_failed,
         offline=offline,
+        timing=timing.value,
     )
     watcher = progress.choose(as_json=as_json, quiet=quiet, jobs=options.jobs)
     for text in notices(registry, store):

@@ -40,10 +40,14 @@ def sync(
     from dataclasses import asdict
 
     from kbench import syncing
+    from kbench.delivery import views_of
+    from kbench.registry import build, installed
     from kbench.tracking import default_uri
 
     left = ""
-    for each in syncing.sync(store or default_uri(), suites or (), everything, _tell_waiting):
+    views = views_of(build(installed()), _tell)
+    uri = store or default_uri()
+    for each in syncing.sync(uri, suites or (), everything, _tell_waiting, views):
         if as_json:
             typer.echo(json.dumps(asdict(each)))
         else:
@@ -58,4 +62,8 @@ def sync(
 
 def _tell_waiting(holder: Holder | None) -> None:
     who = f"{holder.command} (process {holder.pid})" if holder else "another kbench"
-    typer.echo(f"kbench: waiting for {who}, which works on this suite with this store", err=True)
+    _tell(f"waiting for {who}, which works on this suite with this store")
+
+
+def _tell(text: str) -> None:
+    typer.echo(f"kbench: {text}", err=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kbench.results import tied_ranks
 from kbench.stats.arrays import Array, checked
 
 
@@ -28,10 +29,8 @@ def ranks(values: Array) -> Array:
     >>> ranks(np.array([[0.9, 0.8, 0.9]]))
     array([[1.5, 3. , 1.5]])
     """
-    from scipy.stats import rankdata
-
     # rounding first: sums in another order must not break ties
-    return np.asarray(rankdata(-np.round(checked(values), 12), axis=1), dtype=float)
+    return np.array([tied_ranks(row) for row in -np.round(checked(values), 12)])
 
 
 @dataclass(frozen=True)

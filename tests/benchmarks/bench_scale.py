@@ -49,7 +49,7 @@ def suite_text(n_cells: int) -> str:
 def a_line() -> dict[str, Any]:
     """Return a result line of the usual size."""
     measures = {f"measure_{i}": 0.123456789012345 + i for i in range(30)}
-    measures |= {name: 0.5 for name in ("accuracy", "fit_time_s", "predict_time_s")}
+    measures |= dict.fromkeys(("accuracy", "fit_time_s", "predict_time_s"), 0.5)
     candidate = {"preprocess": "minmax", "feature_map.gamma": 0.25, "learner.alpha": 0.001}
     candidate |= {"accuracies": [0.8823529411764706, 0.5, 1.0], "converged": True}
     details = {"chosen": {}, "search": [candidate] * 16, "at_edge": [], "notes": []}
