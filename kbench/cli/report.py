@@ -56,6 +56,9 @@ def report(
         typer.Option("--table", metavar="NAME", help="Which table: main, or `list` for all names."),
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    log: Annotated[
+        bool, typer.Option("--log/--no-log", help="Keep page and tables in MLflow, run `report`.")
+    ] = True,
     store: Annotated[str | None, _STORE] = None,
     machine: Annotated[str | None, _MACHINE] = None,
     without: Annotated[list[str] | None, _WITHOUT] = None,
@@ -78,12 +81,39 @@ def report(
     registry = build(installed())
     content = _content(suite, registry, store, machine, without or [])
     path = output or Path(f"{_file_name(content.suite)}.html")
-    write_file(path, page(content, registry).encode())
+    written = page(content, registry)
+    write_file(path, written.encode())
     typer.echo(f"{path}: {len(content.rows)} cells, {path.stat().st_size / 1000:.0f} kB")
+    if log:
+        _log(content, written)
     if show:
         import webbrowser
 
         webbrowser.open(path.resolve().as_uri())
+
+
+def _log(content: Content, page: str) -> None:
+    """Keep the page and its tables in a run of the suite's experiment, apart from the cells."""
+    from kbench.errors import StoreError
+    from kbench.report import write
+    from kbench.report.tables import TABLES
+    from kbench.tracking import Store
+
+    files = {"report.html": page}
+    for name, (_, make) in TABLES.items():
+        table = make(content)
+        if table.rows:
+            files[f"tables/{name}.csv"] = write(table, "csv") + "\n"
+            files[f"tables/{name}.tex"] = write(table, "latex") + "\n"
+    store = Store(content.store)
+    try:
+        experiment = store.experiment(content.suite)
+        store.log_report(experiment, content.rows[0]["machine"], files)
+    except StoreError as error:
+        # the file is there: that is what was asked for
+        typer.echo(f"not kept in MLflow: {error}", err=True)
+    else:
+        typer.echo(f"also in MLflow: experiment {content.suite}, run report, {len(files)} files")
 
 
 def _list_tables() -> None:
