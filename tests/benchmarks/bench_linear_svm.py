@@ -313,14 +313,15 @@ def bench_rows():
 
 def bench_schemes(folder, only=None):
     """Accuracy and time of the multiclass schemes, C chosen by three folds."""
-    print("multiclass schemes: test accuracy, C searched over 2^-3, 1, 2^3, 2^6")
-    values = [0.125, 1.0, 8.0, 64.0]
+    # no larger C: liblinear's Crammer-Singer takes minutes there
+    print("multiclass schemes: test accuracy, C searched over 2^-3, 1, 2^3")
+    values = [0.125, 1.0, 8.0]
     for name in ("letter", "pendigits", "satimage", "vowel"):
         data = openml(name, folder) if only in (None, name) else None
         if data is None:
             continue
         X, y = data
-        n_train = min(2000, len(y) * 7 // 10)
+        n_train = min(1000, len(y) * 7 // 10)
         train, test = next(
             StratifiedShuffleSplit(
                 1, train_size=n_train, test_size=min(3000, len(y) - n_train), random_state=0
@@ -334,8 +335,7 @@ def bench_schemes(folder, only=None):
         for title, Z in (("inputs", X), ("nystroem", embedding.transform(X))):
             told = []
             for scheme in ("ovr", "ovo", "crammer_singer"):
-                # liblinear's Crammer-Singer takes minutes where C is large
-                learner = LinearSVM(multiclass=scheme, tol=1e-4, max_iter=30)
+                learner = LinearSVM(multiclass=scheme, tol=1e-4)
                 seconds, accuracy = timed(
                     lambda learner=learner, Z=Z, y=y, parts=(train, test): _chosen(
                         learner, values, Z, y, *parts
