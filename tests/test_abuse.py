@@ -5,6 +5,7 @@ import uuid
 
 import pytest
 
+from kbench.machine import machine_id
 from tests.planted import (
     check_rows,
     nothing_is_left,
@@ -57,6 +58,8 @@ def check(report, store_uri):
         # splits after a timeout, an exhausted memory or a crash are not tried
         assert status not in ("ok", "error") or len(lines) == 2, act
         assert all(line["status"] == status for line in lines.values()), act
+        # whatever became of a task, its line says who computed it
+        assert {line["machine"] for line in lines.values()} == {machine_id()}
     assert by_act["print"].done[0]["printed"].endswith("the end, in C\ufffd\n")
     assert "SIGSEGV" in by_act["segfault"].lines[0]["error"]
 
@@ -86,5 +89,4 @@ def test_each_costs_its_own_cells_only_on_dask(planted, store_uri, mark):
         text = suite_text(*EXPECTED, time_s=2)
         report, _ = run_text(text, store_uri, jobs=None, scheduler=cluster.scheduler_address)
         check(report, store_uri)
-        assert {line["machine"] for cell in report.cells for line in cell.lines.values()}
     assert nothing_is_left(mark)

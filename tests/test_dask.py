@@ -360,12 +360,16 @@ def test_ctrl_c_ends_the_tasks_on_the_workers(shared, site, store_uri, tmp_path)
     process = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert wait_until(lambda: pids(trace)), process.communicate(timeout=30)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    try:
+        wait_until(lambda: pids(trace), 150)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert pids(trace), err
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert json.loads(out.splitlines()[-1])["event"] == "done"
+    assert json.loads(out.splitlines()[-1])["event"] == "interrupted"
     assert wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids(trace)), 5)
 
 
