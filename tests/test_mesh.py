@@ -163,27 +163,59 @@ def test_ties_and_far_points():
 
 
 @settings(max_examples=40, deadline=None)
-@given(points, st.integers(0, 60))
-def test_both_sets_of_kernels_give_the_same_bits(point, n_known):
+@given(
+    points,
+    st.integers(0, 60),
+    st.sampled_from(["float64", "float32"]),
+    st.sampled_from([np.int32, np.int64]),
+)
+def test_both_sets_of_kernels_give_the_same_bits(point, n_known, dtype, integer):
     compiled = pytest.importorskip("kbench_nbcs._mesh_compiled")
-    p = point[0]
-    u, multipliers = draw(point), odd_multipliers(p)
-    u[0] = 0.0
-    u[1] = -1e-30
-    u[2] = 1e300
-    n = len(u)
+    p, n_meshes = point[0], 3
+    u = np.tile(draw(point).T, (1, 3))  # more than go through together
+    u[:, :3] = [0.0, -1e-30, 1e300]
+    n = u.shape[1]
+    multipliers = odd_multipliers(p)
     results = []
     for kernels in (_mesh_cells, compiled):
-        packed, corner = np.empty((n, p), dtype=np.int64), np.empty(n, dtype=np.uint64)
-        kernels.pack(u, multipliers, packed, corner)
-        packed.sort(axis=1)
         weights = np.empty((n, p + 1), dtype=np.int64)
         keys = np.empty((n, p + 1), dtype=np.uint64)
-        kernels.walk(packed, multipliers, corner, weights, keys)
-        known = _mesh.Vertices.of(np.unique(keys[: n_known // 2]), 7)
-        columns = np.empty(keys.shape, dtype=np.int32)
-        kernels.find(keys, known.keys, known.first, known.shift, known.start, columns)
-        results.append((packed, corner, weights, keys, columns))
+        kernels.locate(u, multipliers, weights, keys)
+        known = [np.unique(keys[: n_known // 2]), np.unique(keys[:3]), np.unique(keys)]
+        tables = _mesh.Vertices.of(known).tables
+        data = np.full(n * n_meshes * (p + 1) + 3, 9.0, dtype=dtype)
+        indices = np.full(len(data), -9, dtype=integer)
+        values, places = (each[3:].reshape(n, -1) for each in (data, indices))
+        for mesh in range(n_meshes):
+            kernels.embed(u, 0.5 * mesh, multipliers, tables, mesh, 0.3, values, places)
+        ends = np.empty(n, dtype=integer)
+        stop = kernels.compact(data, indices, 3, ends)
+        assert stop == ends[-1] and data[2] == 9.0
+        results.append((weights, keys, data[3:stop], indices[3:stop], ends))
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("p", [1, 2, 5, 16, 33, 64])
+def test_the_network_sorts(p):
+    compiled = pytest.importorskip("kbench_nbcs._mesh_compiled")
+    rng = np.random.default_rng(p)
+    columns = rng.permuted(np.tile(np.arange(p)[:, None], 100), axis=0)
+    for a, b in compiled.network(p).astype(int):
+        columns[[a, b]] = np.sort(columns[[a, b]], axis=0)
+    np.testing.assert_array_equal(columns, np.tile(np.arange(p)[:, None], 100))
+
+
+def test_more_dimensions_than_a_network_takes_give_the_same_bits():
+    compiled = pytest.importorskip("kbench_nbcs._mesh_compiled")
+    p = compiled.MAX_NETWORK + 6
+    u, multipliers = np.random.default_rng(0).normal(size=(p, 70)), odd_multipliers(p)
+    results = []
+    for kernels in (_mesh_cells, compiled):
+        weights = np.empty((70, p + 1), dtype=np.int64)
+        keys = np.empty((70, p + 1), dtype=np.uint64)
+        kernels.locate(u, multipliers, weights, keys)
+        results.append((weights, keys))
     for ours, theirs in zip(*results, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -207,9 +239,10 @@ def test_vertices_are_found_where_they_are_known(n_known, seed, clustered):
     top = 2**20 if clustered else 2**63  # clustered: all in one bucket
     keys = np.unique(rng.integers(top, size=n_known, dtype=np.uint64))
     asked = np.concatenate([keys, rng.integers(top, size=50, dtype=np.uint64)])[:, None]
-    known = _mesh.Vertices.of(keys, 5)
+    others = np.arange(5, dtype=np.uint64)
+    slots, slot_columns, begin, shift = _mesh.Vertices.of([others, keys]).tables
     columns = np.empty(asked.shape, dtype=np.int32)
-    _mesh.kernels.find(asked, known.keys, known.first, known.shift, known.start, columns)
+    _mesh_cells.find(asked, slots, slot_columns, begin[1], shift[1], columns)
     lookup = {int(key): 5 + k for k, key in enumerate(keys)}
     assert columns.ravel().tolist() == [lookup.get(int(key), -1) for key in asked.ravel()]
 

@@ -21,7 +21,8 @@ try:
 except (ImportError, RuntimeError):  # no numba, or no folder it may cache in
     kernels = _mesh_cells
 
-# Coordinates of a chunk of rows: they stay in cache.
+# Values of a chunk of rows: they stay in cache, and are many enough for the table
+# of a mesh's vertices to be worth fetching there.
 CHUNK_VALUES = 2**16
 
 # Keys of vertices that are collected before equal ones are counted.
@@ -38,51 +39,47 @@ CONSTANT = 1e-12
 
 
 @dataclass(frozen=True)
-class Frame:
-    """The affine map from inputs to the coordinates of one mesh.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_features, p)
-        From centred inputs to units of the pitch.
-    shift : ndarray of shape (p,)
-        Uniform in [0, 1): where the mesh begins.
-    """
-
-    matrix: np.ndarray
-    shift: np.ndarray
-
-
-@dataclass(frozen=True)
 class Vertices:
-    """The known vertices of one mesh: a sorted list with an index of its buckets.
+    """The known vertices of all meshes: a hash table for each.
+
+    A key's upper bits say where it belongs. Keys are in ascending order, each
+    in the first free slot from there, and free slots count as above all keys:
+    a search goes on while it sees smaller ones.
 
     Parameters
     ----------
-    keys : ndarray of uint64, shape (n_vertices + 1,)
-        Sorted, the last one above all keys.
-    first : ndarray of int32, shape (n_buckets,)
-        Position of the first key of each bucket.
-    shift : int
-        A key's bucket is ``key >> shift``.
-    start : int
-        Column of the first key.
+    tables : tuple of ndarray
+        Keys in their slots, of all meshes; the columns of the vertices there;
+        where the slots of each mesh begin; the shift that makes a slot of a key
+        (``key >> shift``).
+    n_vertices : int
+        All of them.
     """
 
-    keys: np.ndarray
-    first: np.ndarray
-    shift: int
-    start: int
+    tables: tuple[np.ndarray, ...]
+    n_vertices: int
 
     @classmethod
-    def of(cls, keys: np.ndarray, start: int) -> Vertices:
-        """Index sorted keys."""
-        # as many buckets as keys, or up to twice as many
-        bits = max(1, len(keys).bit_length())
-        shift = 63 - bits
-        buckets = np.arange(2**bits, dtype=np.uint64) << np.uint64(shift)
-        first = np.searchsorted(keys, buckets).astype(np.int32)
-        return cls(np.append(keys, NO_KEY), first, shift, start)
+    def of(cls, meshes: list[np.ndarray]) -> Vertices:
+        """Take the sorted keys of each mesh; columns are numbered mesh by mesh."""
+        all_slots, all_columns, shifts, n_vertices = [], [], [], 0
+        for keys in meshes:
+            # two to four slots a key: most searches end with the first look
+            bits = len(keys).bit_length() + 1
+            number = np.arange(len(keys))
+            place = (keys >> np.uint64(63 - bits)).view(np.int64) - number
+            place = np.maximum.accumulate(place) + number
+            slots = np.full(2**bits + len(keys) + 1, NO_KEY)
+            columns = np.zeros(len(slots), dtype=np.int32)
+            slots[place], columns[place] = keys, n_vertices + number
+            end = max(2**bits, int(place[-1]) + 1 if len(keys) else 0) + 1
+            all_slots.append(slots[:end])
+            all_columns.append(columns[:end])
+            shifts.append(63 - bits)
+            n_vertices += len(keys)
+        begin = np.cumsum([0, *(len(slots) for slots in all_slots)])[:-1]
+        tables = np.concatenate(all_slots), np.concatenate(all_columns), begin, np.array(shifts)
+        return cls(tables, n_vertices)
 
 
 def random_frame(d, p, random_state):
@@ -109,12 +106,9 @@ def locate(u, multipliers):
         2**-63.
     """
     n, p = u.shape
-    packed, corner = np.empty((n, p), dtype=np.int64), np.empty(n, dtype=np.uint64)
-    kernels.pack(u, multipliers, packed, corner)
-    packed.sort(axis=1)
     weights = np.empty((n, p + 1), dtype=np.int64)
     keys = np.empty((n, p + 1), dtype=np.uint64)
-    kernels.walk(packed, multipliers, corner, weights, keys)
+    kernels.locate(np.ascontiguousarray(u.T), multipliers, weights, keys)
     return weights, keys
 
 
@@ -329,35 +323,26 @@ class SimplicialMeshMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        n, width = X.shape[0], self.dimension_ + 1
-        per_row = self.n_roots * self.n_levels * width
+        n, per_row = X.shape[0], self.n_roots * self.n_levels * (self.dimension_ + 1)
         # one integer type for both index arrays, or scipy would copy them
         integer = np.int32 if n * per_row <= np.iinfo(np.int32).max else np.int64
         data = np.empty(n * per_row, dtype=self.dtype)
         indices = np.empty(n * per_row, dtype=integer)
         indptr = np.zeros(n + 1, dtype=integer)
-        unit = self.scale_ * UNIT
-        stop = 0
+        unit, stop, buffer = self.scale_ * UNIT, 0, None
         for rows, part in self._chunks(X):
-            values = np.empty((part.shape[0], per_row), dtype=self.dtype)
-            places = np.empty((part.shape[0], per_row), dtype=np.int32)
+            n_part = part.shape[0]
+            end = stop + n_part * per_row
+            values = data[stop:end].reshape(n_part, per_row)
+            places = indices[stop:end].reshape(n_part, per_row)
+            if buffer is None or n_part < buffer.shape[1]:
+                buffer = np.empty((self.dimension_, n_part))
             for root in range(self.n_roots):
-                u = self._coordinates(part, root)
+                u = self._coordinates(part, root, buffer)
                 for level in range(self.n_levels):
-                    mesh = root * self.n_levels + level
-                    block = slice(mesh * width, (mesh + 1) * width)
-                    weights, keys = locate(u * 2.0**level, self._multipliers[mesh])
-                    np.multiply(weights, unit, out=values[:, block], casting="same_kind")
-                    places[:, block] = self._find(keys, mesh)
-            kept = places >= 0
-            counts = np.count_nonzero(kept, axis=1)
-            start, stop = stop, stop + int(counts.sum())
-            np.cumsum(counts, out=indptr[rows.start + 1 : rows.stop + 1])
-            indptr[rows.start + 1 : rows.stop + 1] += start
-            if stop - start == values.size:
-                data[start:stop], indices[start:stop] = values.ravel(), places.ravel()
-            else:
-                data[start:stop], indices[start:stop] = values[kept], places[kept]
+                    self._embed(u, root * self.n_levels + level, unit, values, places)
+            ends = indptr[rows.start + 1 : rows.stop + 1]
+            stop = kernels.compact(data[:end], indices[:end], stop, ends)
         data.resize(stop, refcheck=False)
         indices.resize(stop, refcheck=False)
         Z = sparse.csr_matrix((data, indices, indptr), shape=(n, self.n_vertices_), copy=False)
@@ -404,7 +389,7 @@ class SimplicialMeshMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.pitch_ = self.pitch * np.sqrt(p)
         self.scale_ = np.sqrt((p + 2) / (2 * self.n_roots * self.n_levels))
         self.unit_ = np.where(varies, unit, np.inf)
-        self._frames, self._multipliers = [], []
+        frames, shifts, multipliers = [], [], []
         for _ in range(self.n_roots):
             if self.rotate:
                 frame = random_frame(d, p, random_state)
@@ -413,20 +398,22 @@ class SimplicialMeshMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             matrix = np.zeros((X.shape[1], p))
             if len(active):
                 matrix[active] = frame / (self.pitch_ * unit[active, None])
-            self._frames.append(Frame(matrix, random_state.uniform(size=p)))
+            frames.append(matrix)  # from centred inputs to units of the pitch
+            # uniform in [0, 1): where the mesh begins
+            shifts.append(random_state.uniform(size=p))
             for _ in range(self.n_levels):
                 odd = random_state.randint(2**63, size=p, dtype=np.uint64) * np.uint64(2)
-                self._multipliers.append(odd + np.uint64(1))
+                multipliers.append(odd + np.uint64(1))
+        self._frames = np.array(frames)
+        self._shifts = np.array(shifts)
+        self._multipliers = np.array(multipliers)
 
     def _list_vertices(self, X):
-        n_meshes = self.n_roots * self.n_levels
-        self._vertices = []
-        start = 0
-        for mesh in range(n_meshes):
+        meshes = []
+        for mesh in range(self.n_roots * self.n_levels):
             keys, counts = counted(self._keys(X, mesh))
-            keys = keys[counts >= self.min_count]
-            self._vertices.append(Vertices.of(keys, start))
-            start += len(keys)
+            meshes.append(keys[counts >= self.min_count])
+        start = sum(map(len, meshes))
         if not start:
             raise ValueError(
                 f"min_count={self.min_count} leaves no vertex: none is met by that many of the "
@@ -437,40 +424,49 @@ class SimplicialMeshMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
                 f"n_roots={self.n_roots} meshes have {start} vertices, more than 2**31 - 1; "
                 "use fewer roots, a larger pitch or min_count, or columns='hashed'."
             )
+        self._vertices = Vertices.of(meshes)
         self.n_vertices_ = self._n_features_out = start
 
     def _keys(self, X, mesh):
         root, level = divmod(mesh, self.n_levels)
         for _, part in self._chunks(X, BATCH_KEYS):
             u = self._coordinates(part, root)
-            yield locate(u * 2.0**level, self._multipliers[mesh])[1]
+            u *= 2.0**level
+            keys = np.empty((u.shape[1], len(u) + 1), dtype=np.uint64)
+            kernels.locate(u, self._multipliers[mesh], np.empty(keys.shape, dtype=np.int64), keys)
+            yield keys
 
     def _chunks(self, X, values=CHUNK_VALUES):
         """Yield ``(rows, part)`` of few rows at a time; dense parts are centred."""
-        columns = self.dimension_ + 1 if sparse.issparse(X) else X.shape[1] + 1
+        columns = 1 if sparse.issparse(X) else X.shape[1]
         step = max(64, values // max(columns, self.dimension_ + 1))
         for start in range(0, X.shape[0], step):
             part = X[start : start + step]
             rows = slice(start, start + part.shape[0])
             yield rows, part if sparse.issparse(part) else part - self.center_
 
-    def _coordinates(self, part, root):
-        frame = self._frames[root]
+    def _coordinates(self, part, root, out=None):
+        """Points in the coordinates of a root: (p, n)."""
+        frame, shift = self._frames[root], self._shifts[root]
         if sparse.issparse(part):
-            u = part @ frame.matrix
-            u += frame.shift - self.center_ @ frame.matrix
+            u = np.ascontiguousarray((part @ frame).T)
+            shift = shift - self.center_ @ frame
         else:
-            u = part @ frame.matrix
-            u += frame.shift
+            u = np.matmul(frame.T, part.T, out=out)
+        u += shift[:, None]
         return u
 
-    def _find(self, keys, mesh):
-        if self._vertices is None:
-            return keys % np.uint64(self.n_components)
-        known = self._vertices[mesh]
-        columns = np.empty(keys.shape, dtype=np.int32)
-        kernels.find(keys, known.keys, known.first, known.shift, known.start, columns)
-        return columns
+    def _embed(self, u, mesh, unit, values, places):
+        """Write one mesh's coordinates and columns."""
+        multipliers, factor = self._multipliers[mesh], 2.0 ** (mesh % self.n_levels)
+        if self._vertices is not None:
+            tables = self._vertices.tables
+            kernels.embed(u, factor, multipliers, tables, mesh, unit, values, places)
+            return
+        weights, keys = locate(u.T * factor, multipliers)
+        block = slice(mesh * keys.shape[1], (mesh + 1) * keys.shape[1])
+        np.multiply(weights, unit, out=values[:, block], casting="same_kind")
+        places[:, block] = keys % np.uint64(self.n_components)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -521,7 +517,7 @@ def mesh_gram(fitted, X, Y):
         return np.mean([rotated_mesh_kernel(distance * 2.0**k, d, p) for k in levels], axis=0)
     gram = np.zeros((len(X), len(Y)))
     # the axes of an unrotated mesh are columns: which, and of how many roots
-    axes = [frame.matrix[np.isfinite(fitted.unit_)].any(axis=1) for frame in fitted._frames]
+    axes = fitted._frames[:, np.isfinite(fitted.unit_)].any(axis=2)
     axes, counts = np.unique(axes, axis=0, return_counts=True)
     for chosen, count in zip(axes, counts, strict=True):
         for row, x in enumerate(X[:, chosen]):

@@ -10,7 +10,8 @@ exact, so that coordinates sum to 1 to the last bit; and with the number of the
 coordinate in the lower bits, one sort of integers gives values and order, and
 leaves no ties.
 
-``_mesh_compiled`` has the same functions for numba, with the same bits.
+``_mesh_compiled`` has the same functions for numba, with the same bits. Points
+are columns here: ``u[j]`` is one coordinate of all of them.
 """
 
 from __future__ import annotations
@@ -30,85 +31,121 @@ _HALF, _ONE = np.uint64(32), np.uint64(1)
 NO_KEY = np.uint64(2**64 - 1)
 
 
-def pack(u, multipliers, packed, corner):
-    """Fractional parts with their numbers, and a key of the cell's upper corner.
+def locate(u, multipliers, weights, keys):
+    """Barycentric coordinates and vertices of points.
 
     Parameters
     ----------
-    u : ndarray of float64, shape (n, p)
+    u : ndarray of float64, shape (p, n)
     multipliers : ndarray of uint64, shape (p,)
-        Odd random numbers; the key of a vertex is its inner product with them,
-        modulo 2**64.
-    packed : ndarray of int64, shape (n, p)
-        Output: fraction (47 bits) and number of the coordinate (16 bits).
-    corner : ndarray of uint64, shape (n,)
-        Output: keys of ``floor(u) + 1``.
+        Odd random numbers. The key of a vertex is its inner product with them,
+        modulo 2**64, mixed so that its upper bits depend on all of them, and
+        below 2**63.
+    weights : ndarray of int64, shape (n, p + 1)
+        Output: coordinates, in units of 2**-47.
+    keys : ndarray of uint64, shape (n, p + 1)
+        Output.
     """
-    u = np.minimum(np.maximum(u, -FAR), FAR)
+    p = len(u)
+    u = np.minimum(np.maximum(u.T, -FAR, order="C"), FAR)
     below = np.floor(u)
     u -= below
     u *= 2.0**FRACTION_BITS
     # what rounds to a whole is just below it
     np.minimum(u, 2.0**FRACTION_BITS - 1.0, out=u)
-    np.copyto(packed, u, casting="unsafe")
+    packed = u.astype(np.int64)
     packed <<= INDEX_BITS
-    packed |= np.arange(u.shape[1])
+    packed |= np.arange(p)
+    packed.sort(axis=1)
     below += 1.0
-    np.matmul(below.astype(np.int64).view(np.uint64), multipliers, out=corner)
-
-
-def walk(packed, multipliers, corner, weights, keys):
-    """Barycentric coordinates and vertices of a simplex.
-
-    Parameters
-    ----------
-    packed : ndarray of int64, shape (n, p)
-        From `pack`, sorted along rows.
-    multipliers, corner
-        As for `pack`.
-    weights : ndarray of int64, shape (n, p + 1)
-        Output: coordinates, in units of 2**-47.
-    keys : ndarray of uint64, shape (n, p + 1)
-        Output: keys of the vertices below 2**63, mixed so that their upper bits
-        depend on all of them.
-    """
-    p = packed.shape[1]
-    fraction = packed >> INDEX_BITS
-    weights[:, 0] = fraction[:, 0]
-    np.subtract(fraction[:, 1:], fraction[:, :-1], out=weights[:, 1:p])
-    np.subtract(2**FRACTION_BITS, fraction[:, p - 1], out=weights[:, p])
-    keys[:, 0] = corner
+    np.matmul(below.astype(np.int64).view(np.uint64), multipliers, out=keys[:, 0])
     np.negative(multipliers[packed & (MAX_DIMENSION - 1)], out=keys[:, 1:])
     np.cumsum(keys, axis=1, out=keys)
     keys ^= keys >> _HALF
     keys *= _MIXER
     keys >>= _ONE
+    packed >>= INDEX_BITS
+    weights[:, 0] = packed[:, 0]
+    np.subtract(packed[:, 1:], packed[:, :-1], out=weights[:, 1:p])
+    np.subtract(2**FRACTION_BITS, packed[:, p - 1], out=weights[:, p])
 
 
-def find(keys, known, first, shift, start, columns):
+def find(keys, slots, slot_columns, begin, shift, columns):
     """Columns of vertices, -1 where a vertex is not known.
 
     Parameters
     ----------
     keys : ndarray of uint64, shape (n, p + 1)
-    known : ndarray of uint64, shape (n_known + 1,)
-        Sorted keys, the last one `NO_KEY`.
-    first : ndarray of int32, shape (n_buckets,)
-        Position in `known` of the first key whose upper bits (``>> shift``) are
-        at least the number of the bucket.
-    shift, start : int
-        `start` is the column of the first known key.
+    slots : ndarray of uint64
+    slot_columns : ndarray of int32
+    begin, shift : int
+        Of a mesh (``Vertices.tables``).
     columns : ndarray of int32, shape (n, p + 1)
         Output.
     """
     keys = keys.ravel()
-    place = first[(keys >> np.uint64(shift)).view(np.int64)]
-    seen = known[place]
+    place = (keys >> np.uint64(shift)).view(np.int64) + begin
+    seen = slots[place]
     behind = np.flatnonzero(seen < keys)
     while len(behind):
         place[behind] += 1
-        seen[behind] = known[place[behind]]
+        seen[behind] = slots[place[behind]]
         behind = behind[seen[behind] < keys[behind]]
-    place += np.int32(start)
-    place[seen != keys] = -1
-    columns[:] = place.reshape(columns.shape)
+    columns[:] = np.where(seen == keys, slot_columns[place], np.int32(-1)).reshape(columns.shape)
+
+
+def embed(u, factor, multipliers, tables, mesh, unit, data, indices):
+    """Coordinates of points in one mesh and their columns, -1 for unknown vertices.
+
+    Parameters
+    ----------
+    u : ndarray of float64, shape (p, n)
+        Points in the coordinates of the root.
+    factor : float
+        Power of two that makes them coordinates of the mesh.
+    multipliers : ndarray of uint64, shape (p,)
+    tables : tuple of ndarray
+        The known vertices (``Vertices.tables``).
+    mesh : int
+        Which one: it has the columns from ``mesh * (p + 1)`` of the outputs.
+    unit : float
+        Value of one unit of the weights.
+    data : ndarray of float64 or float32, shape (n, n_meshes * (p + 1))
+        Output.
+    indices : ndarray of int32 or int64, of the same shape
+        Output.
+    """
+    slots, slot_columns, begin, shift = tables
+    width = len(u) + 1
+    weights = np.empty((u.shape[1], width), dtype=np.int64)
+    keys = np.empty(weights.shape, dtype=np.uint64)
+    locate(u * factor, multipliers, weights, keys)
+    block = slice(mesh * width, (mesh + 1) * width)
+    np.multiply(weights, unit, out=data[:, block], casting="same_kind")
+    find(keys, slots, slot_columns, begin[mesh], shift[mesh], indices[:, block])
+
+
+def compact(data, indices, start, indptr):
+    """Take out the entries whose index is negative, row by row, in place.
+
+    Parameters
+    ----------
+    data, indices : ndarray
+        Entries from position `start` to the end, the same number for each row.
+    start : int
+    indptr : ndarray, shape (n,)
+        Output: where each row ends.
+
+    Returns
+    -------
+    int
+        Where the last row ends.
+    """
+    data, indices = data[start:], indices[start:]
+    kept = indices >= 0
+    np.cumsum(np.count_nonzero(kept.reshape(len(indptr), -1), axis=1), out=indptr)
+    indptr += start
+    stop = int(indptr[-1])
+    if stop - start < len(data):
+        data[: stop - start], indices[: stop - start] = data[kept], indices[kept]
+    return stop
