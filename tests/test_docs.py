@@ -8,6 +8,7 @@ before a block changes what becomes of it:
 
     <!-- test: reduced --dataset iris -->  adds options to `kbench suite` and `kbench run`
     <!-- test: not run: needs a cluster --> with the reason
+    <!-- test: first: kbench suite uci --> a command to run before it
     <!-- test: output varies -->           the output is not compared
     <!-- test: slow -->                    python that takes seconds, or needs the commands before
 
@@ -242,8 +243,9 @@ class Reading:
             return
         marks = self.marks_before(example)
         fewer = " ".join(m.removeprefix("reduced") for m in marks if m.startswith("reduced"))
+        before = [m.removeprefix("first:").strip() for m in marks if m.startswith("first:")]
         checker = doctest.OutputChecker()
-        for command, output in commands_of(example.parsed):
+        for command, output in [*((each, []) for each in before), *commands_of(example.parsed)]:
             if fewer:
                 command = re.sub(r"(kbench (?:suite|run) \S+)", rf"\1 {fewer}", command)
             code, got = self.desk.run(command)
@@ -285,9 +287,16 @@ def desk(tmp_path, monkeypatch):
     monkeypatch.setenv("KBENCH_OFFLINE", "1")
     monkeypatch.setenv("PIP_DISABLE_PIP_VERSION_CHECK", "1")
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("BROWSER", "true")
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.chdir(folder)
     return Desk(folder, dict(os.environ))
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory):
+    """One journal for all pages: what one has computed, the next need not."""
+    return tmp_path_factory.mktemp("shelf")
 
 
 @pages
@@ -302,12 +311,13 @@ def has_commands(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [*filter(has_commands, PAGES)], ids=lambda page: page.name)
-def test_commands_run(page, desk, migrated_store):
+def test_commands_run(page, desk, migrated_store, shelf):
     import matplotlib.pyplot  # noqa: F401 - for the commands, which are forks
     import mlflow  # noqa: F401
     import sklearn.svm  # noqa: F401
 
     shutil.copy(migrated_store, desk.folder / "mlflow.db")
+    desk.variables |= {"KBENCH_STATE_DIR": str(shelf), "KBENCH_CACHE_DIR": str(shelf / "cache")}
     Reading(page, desk, commands=True).run()
 
 
@@ -340,7 +350,7 @@ def test_what_is_not_run_is_little_and_has_a_reason():
         for start, marks in marks_of(Document.parse(str(page))).items():
             for mark in marks:
                 assert start is not None, f"{page.name}: no block after <!-- test: {mark} -->"
-                known = r"not run: .{12,}|reduced( .+)|output varies|slow"
+                known = r"not run: .{12,}|reduced .+|first: kbench .+|output varies|slow"
                 assert re.fullmatch(known, mark), f"{page.name}: <!-- test: {mark} -->"
                 if mark.startswith("not run"):
                     left_out.append((page.name, mark))
