@@ -20,7 +20,7 @@ MAX_FACTOR_ROWS = 4000
 # Rows are taken in blocks of half as many entries as the Gram matrix of the
 # columns has, but not of very few rows: products of narrow blocks are slow.
 _MIN_BLOCK_ENTRIES = 30_000
-_MAX_BLOCK_ENTRIES = 2_000_000
+_MAX_BLOCK_ENTRIES = 500_000
 
 # Rows of a problem of their own are copied up to this size; beyond, they are
 # taken anew for every product, which then takes 1.4 times as long.

@@ -3,7 +3,7 @@
     python tests/benchmarks/bench_linear_svm.py PART [--folder FOLDER] [--only NAME] [--map NAME]
 
 Parts, each of them at most 3 minutes on a quiet core: path, search (with
-``--only`` and ``--map``: one data set and map), large, logistic, rows, schemes,
+``--only`` and ``--map``: one data set and map), halving, large, logistic, rows, schemes,
 machine. Data are OpenML's, fetched, or read from ``FOLDER/<id>.arff.gz``; what
 cannot be had is left out. Every figure is a median or a single long run of CPU
 seconds, and every ratio is theirs over ours: above 1, ours is faster.
@@ -33,8 +33,11 @@ from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
+from kbench import Protocol
 from kbench.kernels import Gaussian
-from kbench_learners import CoreVectorMachine, LinearSVM
+from kbench.search import Component, Data, search
+from kbench_baselines import Identity, UniformNystroem
+from kbench_learners import CoreVectorMachine, KernelSVM, LinearSVM
 from kbench_nbcs import NestedBarycentricMap
 
 IDS = {"segment": 36, "satimage": 182, "letter": 6, "pendigits": 32, "vowel": 307}
@@ -156,10 +159,8 @@ def _compare_searches(name, title, embedding, parameter, values, X, y, folds):
     grid = {f"{step}__{parameter}": values, "linearsvc__C": CS}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        theirs, search = timed(
-            lambda: GridSearchCV(pipeline, grid, cv=folds, refit=False).fit(X, y)
-        )
-    score = search.best_score_
+        theirs, found = timed(lambda: GridSearchCV(pipeline, grid, cv=folds, refit=False).fit(X, y))
+    score = found.best_score_
     print(f"  {name:9} {title:9} GridSearchCV {theirs:7.2f} s, score {score:.4f}", flush=True)
     for scheme in ("ovr", "ovo"):
         learner = LinearSVM(multiclass=scheme, tol=1e-4)
@@ -195,6 +196,44 @@ def _best(scores):
     means = scores.mean(axis=2)
     place = np.unravel_index(means.argmax(), means.shape)
     return means[place], scores[place].std(ddof=1) / np.sqrt(scores.shape[2])
+
+
+def bench_halving(folder, only=None):
+    """Successive halving against the whole grid, with a path and without."""
+    print("halving: kernel-svm, 5 bandwidths x 6 values of C; nystroem, 4 bandwidths x 11, 3 folds")
+    for name in ("segment", "satimage"):
+        data = openml(name, folder) if only in (None, name) else None
+        if data is None:
+            continue
+        X, y = data
+        rows, _ = next(
+            StratifiedShuffleSplit(1, train_size=1500, test_size=0.3, random_state=0).split(X, y)
+        )
+        part = Data(X[rows], y[rows])
+        bandwidths = tuple(Gaussian(f"{b}*median") for b in (0.125, 0.25, 0.5, 1, 2))
+        space = {"kernel": bandwidths, "C": tuple(2.0**e for e in (-1, 1, 3, 5, 7, 11))}
+        methods = {
+            "kernel-svm": (Component(Identity), Component(KernelSVM, {}, space)),
+            "nystroem": (
+                Component(UniformNystroem, {}, {"gamma_factor": (0.25, 1.0, 4.0, 16.0)}),
+                Component(LinearSVM, {"tol": 1e-4}, {"C": tuple(CS)}, path="C"),
+            ),
+        }
+        for title, (feature_map, learner) in methods.items():
+            found = {}
+            for way in ("grid", "halving"):
+                protocol = Protocol(preprocess=("none",), search=way)
+                found[way] = search(feature_map, learner, part, protocol, 0)
+            grid, halved = found["grid"], found["halving"]
+            scores = {repr(score.candidate.params): score for score in grid.scores}
+            best, chosen = (scores[repr(each.best.params)] for each in (grid, halved))
+            distance = (chosen.mean - best.mean) / best.standard_error if best.mean < 1 else 0.0
+            print(
+                f"  {name:9} {title:11} grid {grid.cpu_seconds:6.2f} s, score {best.mean:.4f}  "
+                f"halving {halved.cpu_seconds:6.2f} s, score {chosen.mean:.4f} "
+                f"({distance:+.1f} se)  ratio {grid.cpu_seconds / halved.cpu_seconds:4.1f}",
+                flush=True,
+            )
 
 
 def _large_dense(n, p=300, seed=0):
@@ -399,6 +438,7 @@ def main():
     parts = {
         "path": bench_path,
         "search": lambda: bench_search(options.folder, options.only, options.map),
+        "halving": lambda: bench_halving(options.folder, options.only),
         "large": bench_large,
         "logistic": bench_logistic,
         "rows": bench_rows,
