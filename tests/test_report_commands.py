@@ -42,7 +42,9 @@ def runs(n_datasets=3, n_methods=3):
 
 @pytest.fixture
 def store(monkeypatch, tmp_path):
-    monkeypatch.setattr(Store, "read", lambda self, name: runs() if name == "trial" else [])
+    monkeypatch.setattr(
+        Store, "read", lambda self, name, superseded=False: runs() if name == "trial" else []
+    )
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -66,12 +68,55 @@ def test_report_of_what_is_not_there_is_an_error(store):
         (["report", "trial", "--without", "rff"], "--without 'rff'"),
         (["report", "trial", "--machine", "all"], "several machines"),
         (["report", "trial", "-o", "no/such/folder.html"], "cannot write"),
+        (["report", "trial", "--table", "mian"], "did you mean 'main'"),
+        (["report", "trial", "--table", "main", "--format", "html"], "not as html"),
         (["plot", "ranks", "trial", "-o", "picture.gif"], ".pdf, .png or .svg"),
         (["plot", "rank", "trial", "-o", "picture.svg"], "did you mean 'ranks'"),
     ):
         with pytest.raises(KbenchError, match=message):
             call(*arguments, *STORE)
     assert not list(store.iterdir())
+
+
+def test_each_table_can_be_printed_in_each_form(store):
+    from kbench.report.tables import TABLES
+
+    listed = call("report", "trial", "--table", "list")
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == list(TABLES)
+    best = max(run["metrics"]["accuracy"] for run in runs())
+    for form, words in (
+        ("latex", "\\toprule"),
+        ("csv", "dataset,"),
+        ("markdown", "| dataset |"),
+        ("json", '"dataset": "data-0"'),
+    ):
+        for name in TABLES:
+            done = call("report", "trial", "--table", name, "--format", form, *STORE)
+            assert done.exit_code == 0
+        done = call("report", "trial", "--format", form, *STORE)  # main is the default
+        assert words in done.stdout
+        shown = f"{best:.4f}" if form in ("latex", "markdown") else str(best)
+        assert shown in done.stdout
+    assert not list(store.iterdir())
+    call("report", "trial", "--table", "pairs", "--format", "csv", "-o", "pairs.csv", *STORE)
+    lines = (store / "pairs.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("first,second,difference,low,high,won,tied,lost,p,p_holm")
+    assert len(lines) == 4
+
+
+def test_a_table_is_as_on_the_page(store):
+    import csv
+    import io
+
+    call("report", "trial", *STORE)
+    page_text = (store / "trial.html").read_text(encoding="utf-8")
+    for name in ("main", "methods", "ranks", "pairs"):
+        done = call("report", "trial", "--table", name, "--format", "csv", *STORE)
+        for line in csv.DictReader(io.StringIO(done.stdout)):
+            for column, value in line.items():
+                hidden = column.endswith("(sd)") or column == "predict_time_s"
+                if not hidden and value.replace(".", "").isdigit():
+                    assert f'data-v="{value}"' in page_text, (name, column, value)
 
 
 @pytest.mark.parametrize("kind", ["accuracy-time", "ranks", "nbcs-two-polytopes"])

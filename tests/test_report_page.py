@@ -1,6 +1,8 @@
 """The page says what the rows say, and nothing in a name becomes markup."""
 
+import csv
 import html
+import io
 import itertools
 import json
 import re
@@ -12,11 +14,12 @@ import pytest
 from matplotlib.figure import Figure as Drawn
 
 from kbench.errors import PluginError, SuiteError
-from kbench.records import ACCURACY, Published
+from kbench.records import ACCURACY, MEASURES, Published
 from kbench.registry import Registry
-from kbench.report import diagram, figures, lines, scatter
+from kbench.report import diagram, figures, lines, scatter, write
 from kbench.report.content import on_dataset
 from kbench.report.page import page
+from kbench.report.tables import TABLES
 from kbench.results import of_run_in_full
 from kbench.stats import corrected_t
 from tests.report_rows import NASTY, content, grid, nasty_rows, row, with_figures
@@ -337,3 +340,106 @@ def test_a_run_in_full_has_all_measures_and_what_tests_need():
     assert found["protocol"] == {"splits": "stratified"}
     bare = of_run_in_full(run | {"tags": {}})
     assert (bare["group"], bare["by_split"], bare["notes"]) == ("iris", {}, "")
+
+
+# -- its tables in other forms
+
+
+@pytest.fixture(scope="module")
+def nasty_content():
+    rows = [
+        each | {"at_edge": NASTY[0], "notes": "=1+1", "contention": NASTY[2]}
+        for each in nasty_rows()
+    ]
+    figure = Published(NASTY[0], NASTY[0], NASTY[-1], "accuracy", 0.9, source="@" + NASTY[1])
+    return content(rows, suite=NASTY[1], published=[figure])
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_no_name_breaks_out_of_a_table(nasty_content, name):
+    table = TABLES[name][1](nasty_content)
+    assert table.rows
+    csv_rows = list(csv.reader(io.StringIO(write(table, "csv"))))
+    assert {len(line) for line in csv_rows} == {len(table.columns)}
+    for line in csv_rows:
+        for field, column in zip(line, table.columns, strict=True):
+            risky = field[:1] in ("=", "+", "-", "@")
+            assert not risky or column.numeric, field
+    assert len(json.loads(write(table, "json"))) == len(table.rows)
+    lines = write(table, "markdown").splitlines()
+    assert len(lines) == len(table.rows) + 2
+    for line in lines:
+        assert re.sub(r"\\\\|\\\|", "", line).count("|") == len(table.visible) + 1
+        assert not re.search(r"(?<!\\)<", line)
+    latex = write(table, "latex")
+    shown = [column for column in table.visible if not column.wide]
+    for line in latex.splitlines()[6:-2]:
+        # what is left when escapes are taken away: separators of columns, mathematics of ours
+        bare = line.replace(r"$\pm$", "").replace(r"\textbackslash{}", "")
+        bare = re.sub(r"\\[&%$#_{}]", "", bare)
+        assert line == r"\midrule" or bare.count("&") == len(shown) - 1
+        assert not re.search(r"[%$#_~^<>]", bare)
+        assert bare.count("{") == bare.count("}")
+
+
+def test_two_methods_that_read_the_same_have_columns_of_their_own():
+    rows = [
+        row(d, m, learner, (a, a))
+        for d in ("iris", "wine")
+        for m, learner, a in (("a", "b + c", 0.5), ("a + b", "c", 0.75), ("a", "b + c (sd)", 0.25))
+    ]
+    table = TABLES["main"][1](content(rows))
+    names = [column.name for column in table.columns]
+    assert len(set(names)) == len(names) == 7
+    values = {table.rows[0][name] for name in names[1:]}
+    assert {0.5, 0.75, 0.25} <= values
+
+
+def test_growth_is_fitted_where_sizes_vary_only():
+    rows = [
+        row(f"data-{n}", name, n_train=float(n), fit_time_s=factor * n**power)
+        for n in (100, 1000, 10_000)
+        for name, factor, power in (("a", 1e-5, 1.0), ("b", 1e-9, 2.0))
+    ]
+    found = {each.method[0]: each for each in content(rows).growth()}
+    assert found["a"].exponent == pytest.approx(1.0)
+    assert found["b"].exponent == pytest.approx(2.0)
+    assert found["b"].r2 == pytest.approx(1.0)
+    assert content(rows[:4]).growth() == []
+    assert content([each | {"n_train": 100.0} for each in rows]).growth() == []
+
+
+def test_an_error_is_better_where_it_is_lower():
+    rows = [
+        row(
+            d,
+            name,
+            expected_error=value,
+            expected_error_sd=0.01,
+            measure_by_split={str(i): value + 0.001 * i for i in (-1, 0, 1)},
+        )
+        for d in ("iris", "wine", "zoo")
+        for name, value in (("a", 0.2), ("b", 0.1))
+    ]
+    made = content(rows, measure=MEASURES["expected_error"])
+    assert [each.method[0] for each in made.standings] == ["b", "a"]
+    assert made.best_mean == pytest.approx(0.1)
+    ((_, entries), *_) = made.table()
+    assert [entry.mark for entry in entries] == ["best", ""]
+    (pair,) = made.pairs()
+    assert (pair.first[0], pair.wins) == ("b", 3)
+    assert pair.difference == pytest.approx(-0.1)
+    assert pair.posterior.better > 0.9
+    text = told(page(made, Registry()))
+    assert "lower is better" in text
+    assert "Expected error" in text
+
+
+def test_a_rotation_is_left_out_with_a_note():
+    rows = [
+        row(d, m, equivalence=e)
+        for d in ("iris", "wine")
+        for m, e in (("nystroem", "x"), ("f2", "x"), ("rff", ""))
+    ]
+    text = told(page(content(rows), Registry()))
+    assert "because it is nystroem + ridge up to a rotation of the features: f2 + ridge" in text

@@ -71,14 +71,14 @@ def logarithmic(values: Sequence[float], label: str, written: Callable[[float], 
 def _round(low: float, high: float) -> list[float]:
     """Return round numbers between two logarithms."""
     marks: list[float] = []
-    for steps in ((1, 2, 5), (1, 3), (1,)):
+    for steps in (tuple(range(1, 10)), (1, 2, 5), (1, 3), (1,)):
         marks = [
             s * 10.0**e
             for e in range(math.floor(low), math.ceil(high) + 1)
             for s in steps
             if low <= math.log10(s) + e <= high
         ]
-        if len(marks) <= 7:
+        if len(marks) <= 6:
             return marks
     return marks[:: math.ceil(len(marks) / 7)]
 

@@ -62,7 +62,7 @@ def draw(
     """
     xs = [x for line in lines for x, _ in line.points]
     ys = [y for line in lines for _, y in line.points]
-    spans = min(xs) > 0 and max(xs) > 8 * min(xs)
+    spans = min(xs) > 0 and max(xs) >= 4 * min(xs)
     across: Axis = logarithmic(xs, label, written) if spans else linear(xs, label)
     up = logarithmic(ys, vertical, written_y) if written_y else linear(ys, vertical)
     frame = Frame(across, up)

@@ -118,7 +118,7 @@ def methods(content: Content) -> Table:
         Column("high", "to", written, True),
         Column("wins", "first or tied", lambda value: f"{value} of {counted}", True),
         Column("fit_time_s", "fit time", duration, True),
-        Column("predict_row_s", "per row predicted", duration, True),
+        Column("predict_row_s", "to predict a row", duration, True),
         Column("n_components", "components", number, True, wide=True),
     ]
     rows = []

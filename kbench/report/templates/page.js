@@ -130,6 +130,8 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
     const found = data.datasets.map((name, i) =>
       [name, cells.get(i + " " + first.value), cells.get(i + " " + second.value)])
       .filter(([, a, b]) => a && b).map(([name, a, b]) => ({name, a, b, ...compared(a, b)}));
+    document.getElementById("two-names").textContent =
+      `first: ${data.methods[first.value]}; second: ${data.methods[second.value]}`;
     const most = Math.max(1e-9, ...found.map(each => Math.abs(each.d)));
     body.replaceChildren(...found.map(each => {
       const row = document.createElement("tr");
@@ -169,7 +171,8 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
   };
   const written = v => String(Number(v.toPrecision(3)));
   const draw = () => {
-    const curves = data.methods[methods.value][1][parameters.value];
+    const [method, by] = data.methods[methods.value], curves = by[parameters.value];
+    document.getElementById("search-names").textContent = `${method}: ${parameters.value}`;
     const points = curves.flatMap(([, found]) => found);
     const xs = [...new Set(points.map(p => p[0]))].sort((a, b) => a - b);
     const log = xs[0] > 0 && xs[xs.length - 1] > 8 * xs[0];
