@@ -6,6 +6,7 @@ Nothing here knows of suites, journals or MLflow: the clock cannot include them.
 from __future__ import annotations
 
 import gc
+import inspect
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -30,7 +31,7 @@ from kbench.splits import derive_seed, rare_classes, row_groups
 from kbench.splits import split as split_rows
 
 T = TypeVar("T")
-Measure = Callable[[Any, Any, np.ndarray], Mapping[str, float]]
+Measure = Callable[..., Mapping[str, float]]
 
 SHORT_S = 0.05
 """A step shorter than this is repeated, and the median reported."""
@@ -49,7 +50,8 @@ class Method:
     kernel : callable, optional
         ``kernel(map, X, Y)``: the Gram matrix which the map approximates.
     map_measures, learner_measures : callable, optional
-        ``measures(fitted, X, y) -> {name: float}`` on the test part.
+        ``measures(fitted, X, y) -> {name: float}`` on the test part; a map's may
+        ask for more (see `kbench.FeatureMap`).
     """
 
     feature_map: Component
@@ -177,7 +179,8 @@ def evaluate(dataset: Dataset, split_index: int, method: Method, protocol: Proto
     if method.kernel is not None:
         measures |= gram_error(method.kernel, map_.value, X_test[:GRAM_ROWS])
     if method.map_measures is not None:
-        measures |= dict(method.map_measures(map_.value, X_test, y_test))
+        more = _asked_for(method.map_measures, learner=learner.value, X_train=X, y_train=data.y)
+        measures |= dict(method.map_measures(map_.value, X_test, y_test, **more))
     if method.learner_measures is not None:
         measures |= dict(method.learner_measures(learner.value, Z_test.value, y_test))
     details = {
@@ -192,6 +195,13 @@ def evaluate(dataset: Dataset, split_index: int, method: Method, protocol: Proto
         details,
         np.asarray(predicted.value, dtype=np.int64),
     )
+
+
+def _asked_for(measures: Measure, **on_offer: Any) -> dict[str, Any]:
+    """Return those of the arguments on offer that `measures` takes by keyword only."""
+    taken = inspect.signature(measures).parameters.values()
+    names = {each.name for each in taken if each.kind is each.KEYWORD_ONLY}
+    return {name: value for name, value in on_offer.items() if name in names}
 
 
 def timed(step: Callable[[], Any]) -> Timed:

@@ -57,3 +57,9 @@ def test_curves_have_every_size_and_most_sets_chose_no_default(registry):
         assert {(name, n) for n in (100, 300, 1000)} <= sizes
     assert len(data_ids - DEVELOPMENT) >= 9
     assert data_ids & DEVELOPMENT == {6, 36}
+
+
+@pytest.mark.parametrize("name", ["uci", "uci-full", "nbcs-medium"])
+def test_the_mesh_is_in_the_comparisons(name, registry):
+    suite = read(*find(name, registry), registry)
+    assert "simplicial-mesh" in {each.name for block in suite.blocks for each in block.feature_maps}

@@ -205,3 +205,51 @@ def test_bounds_count_what_the_map_depends_on():
     assert not any("bound" in name or name == "compression_size" for name in found)
     _, found = measured(root="corner", rotate=False)
     assert found["compression_size"] == 4
+
+
+def test_margins_one_against_one_count_the_rows_of_a_pair():
+    from kbench_learners import LinearSVM
+
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 2))
+    y = np.digitize(X[:, 0], [-0.3, 0.4])
+    nbcs = NestedBarycentricMap(1, n_roots=2, random_state=0).fit(X)
+    svm = LinearSVM(C=100.0, multiclass="ovo").fit(nbcs.transform(X), y)
+    found = margin_measures(nbcs, svm, X, y)
+    decisions = svm.pair_decisions(nbcs.transform(X))
+    errors = []
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        rows = (y == a) | (y == b)
+        signs = np.where(y[rows] == a, 1, -1)
+        errors.append(np.mean(signs * decisions[rows, a, b] < 1))
+    assert found["margin_error"] == pytest.approx(max(errors))
+    assert not any(name.startswith("bound") for name in found)
+
+
+@pytest.mark.parametrize("name", ["linear-svm", "linear-svm-ovr", "ridge", "logistic", "knn"])
+def test_margins_are_measures_of_a_run_where_they_are_defined(name):
+    from kbench_learners import LinearSVM, PathRidgeClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neighbors import KNeighborsClassifier
+
+    from kbench.evaluation import Method, evaluate
+    from kbench.records import Dataset, Protocol
+    from kbench.search import Component
+    from kbench_nbcs._map import measures
+
+    make = {
+        "linear-svm": LinearSVM,
+        "linear-svm-ovr": lambda: LinearSVM(multiclass="ovr"),
+        "ridge": PathRidgeClassifier,
+        "logistic": LogisticRegression,
+        "knn": KNeighborsClassifier,
+    }[name]
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 2))
+    data = Dataset("rings", X=X, y=np.digitize(np.linalg.norm(X, axis=1), [0.5, 0.9]))
+    method = Method(Component(NestedBarycentricMap), Component(make), map_measures=measures)
+    found = evaluate(data, 0, method, Protocol(splits="holdout")).measures
+    defined = name not in ("logistic", "knn")
+    assert ("train_margin" in found) == defined
+    assert ("bound_vc_vacuous" in found) == (name in ("linear-svm-ovr", "ridge"))
+    assert 0 <= found["outside"] <= 1

@@ -17,7 +17,7 @@ _HOMES = {
     "five_gon": "_figures",
     "hinge_bound": "_theory",
     "margin_error_bound": "_theory",
-    "margin_measures": "_theory",
+    "margin_measures": "_margins",
     "mesh_kernel": "_mesh_kernel",
     "refine_weights": "_theory",
     "rotated_mesh_kernel": "_mesh_kernel",

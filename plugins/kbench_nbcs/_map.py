@@ -16,6 +16,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench_nbcs._forest import Forest, chunks, grow_uniform, split_points
+from kbench_nbcs._margins import margin_measures, scheme_of
 from kbench_nbcs._roots import (
     Root,
     clip_to_root,
@@ -429,24 +430,38 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 adaptive_map = partial(NestedBarycentricMap, split="adaptive")
 
 
-def measures(fitted, X, y):
-    """Measure a fitted map on a test part: its splits, and rows outside its roots.
+def measures(fitted, X, y, *, learner=None, X_train=None, y_train=None):
+    """Measure a fitted map, and the margins of a linear classifier on it.
 
     Parameters
     ----------
     fitted : NestedBarycentricMap
     X : ndarray or CSR matrix of shape (n_samples, n_features)
+        A test part.
     y : ignored
+    learner : classifier, optional
+        Fitted on the embedded training part.
+    X_train, y_train : optional
+        The training part.
 
     Returns
     -------
     dict
         ``n_splits``, and ``outside``, the share of (row, root) pairs that were
-        clipped.
+        clipped. Where the learner is a linear classifier of two classes, or
+        one against rest or against one, also what `margin_measures` finds on
+        the training part: ``train_margin``, ``train_margin_error``,
+        ``train_hinge_loss``, ``compression_size`` and the bounds, each with
+        whether it says nothing.
     """
     n_outside = 0
     for _, part in chunks(X):
         for root in fitted._roots:
             n_outside += clip_to_root(root.coordinates(part))
     pairs = max(1, X.shape[0] * len(fitted._roots))
-    return {"n_splits": float(fitted.n_splits_), "outside": n_outside / pairs}
+    found = {"n_splits": float(fitted.n_splits_), "outside": n_outside / pairs}
+    if learner is not None and scheme_of(learner) is not None:
+        for name, value in margin_measures(fitted, learner, X_train, y_train).items():
+            of_margins = name in ("margin", "margin_error", "hinge_loss")
+            found[f"train_{name}" if of_margins else name] = value
+    return found
