@@ -228,13 +228,13 @@ def test_margins_one_against_one_count_the_rows_of_a_pair():
 
 @pytest.mark.parametrize("name", ["linear-svm", "linear-svm-ovr", "ridge", "logistic", "knn"])
 def test_margins_are_measures_of_a_run_where_they_are_defined(name):
-    from kbench_learners import LinearSVM, PathRidgeClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.neighbors import KNeighborsClassifier
 
     from kbench.evaluation import Method, evaluate
     from kbench.records import Dataset, Protocol
     from kbench.search import Component
+    from kbench_learners import LinearSVM, PathRidgeClassifier
     from kbench_nbcs._map import measures
 
     make = {
