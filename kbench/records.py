@@ -221,7 +221,9 @@ class FeatureMap:
         the protocol's preprocessing does not already see to it.
     measures : callable, optional
         ``measures(fitted, X, y) -> {name: float}``, called on the test part
-        after the clock has stopped.
+        after the clock has stopped. Of the keyword-only arguments `learner`
+        (fitted on the embedding), `X_train` and `y_train` (what both were
+        fitted on) it is given those that it has; they need a default.
     depends : sequence of str, optional
         Further modules whose code decides the numbers.
     span : callable or "module:name", optional
