@@ -1,0 +1,199 @@
+"""MLflow's real page in a real browser: it opens ready, with the numbers of the store.
+
+This pins the format of MLflow's saved views, which is documented nowhere.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from importlib.resources import files
+from statistics import mean
+from urllib.parse import urlsplit
+
+import pytest
+
+from kbench.tracking import Store, View, ui_address
+from tests.tracking_runs import FAILED, a_free_port, a_run, live
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="no browser: neither chromium nor google-chrome is on the PATH"
+    ),
+]
+WAIT_MS = 40_000
+ACCURACY, FIT = "metrics.`accuracy`", "metrics.`fit_time_s`"
+VIEWS = {
+    name: View.of(
+        f"{name}.view.json", files("kbench_dashboards").joinpath(f"{name}.view.json").read_text()
+    )
+    for name in ("methods", "charts")
+}
+HTML = "<title>The report</title><h1 id=h></h1><script>h.textContent='6 times 7 is ' + 6*7</script>"
+
+
+def cells():
+    """Two methods on two datasets."""
+    found = {}
+    for i, feature_map in enumerate(("identity", "rff(n_components=64)")):
+        for j, dataset in enumerate(("iris", "wine")):
+            name = f"{feature_map} + ridge on {dataset}"
+            accuracy, seconds = 0.8125 + i / 16 + j / 64, 0.25 * (i + 1) + 0.5 * j
+            found[name] = a_run(
+                key=name,
+                name=name,
+                params={"dataset": dataset, "feature_map": feature_map, "learner": "ridge"},
+                metrics={"accuracy": accuracy, "fit_time_s": seconds, "predict_time_s": 0.125},
+                by_split={},
+                dataset=None,
+            )
+    return found
+
+
+@pytest.fixture(scope="module")
+def served(migrated_store, tmp_path_factory):
+    """Serve a store with cells, a failure, a superseded run and a report."""
+    folder = tmp_path_factory.mktemp("served")
+    store = Store(f"sqlite:///{shutil.copy(migrated_store, folder / 'mlflow.db')}")
+    experiment = store.experiment("trial")
+    for run in cells().values():
+        store.log(experiment, run)
+    one = next(iter(cells().values()))
+    old = a_run(key="old", name=one.name, params=one.params, metrics={"accuracy": 0.0})
+    store.log(experiment, old)
+    assert store.supersede(experiment, "m1", {one.name: [one.key]}) == 1
+    labels = {"dataset": "wdbc", "feature_map": "identity", "learner": "ridge"}
+    store.log(experiment, a_run(**{**vars(FAILED), "name": "failed", "params": labels}))
+    store.present(experiment, {view.key: view for view in VIEWS.values()})
+    report = store.log_report(experiment, "m1", {"report.html": HTML})
+    assert len(live(store, experiment)) == 7
+    port = a_free_port()
+    command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", store.uri]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    environment = {
+        **os.environ,
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "NO_PROXY": "127.0.0.1",
+    }
+    with (folder / "server.log").open("w") as log:
+        process = subprocess.Popen(
+            command, stdout=log, stderr=log, env=environment, start_new_session=True
+        )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + 120
+        while True:
+            try:
+                urllib.request.urlopen(address, timeout=5).close()
+                break
+            except OSError:
+                assert process.poll() is None, (folder / "server.log").read_text()
+                assert time.monotonic() < deadline
+                time.sleep(0.3)
+        yield address, experiment, report
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as started:
+        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+        one = started.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield one
+        one.close()
+
+
+@pytest.fixture
+def page(browser):
+    """Return an empty page that keeps the requests it makes."""
+    context = browser.new_context(viewport={"width": 1900, "height": 1200})
+    one = context.new_page()
+    one.set_default_timeout(WAIT_MS)
+    one.hosts = set()
+    one.on("request", lambda request: one.hosts.add(urlsplit(request.url).hostname))
+    yield one
+    context.close()
+
+
+ROWS = """() => {
+  const rows = {};
+  for (const cell of document.querySelectorAll(".ag-row [col-id]")) {
+    const row = cell.closest(".ag-row").getAttribute("row-id");
+    (rows[row] ??= {})[cell.getAttribute("col-id")] = cell.textContent;
+  }
+  return Object.values(rows);
+}"""
+
+
+def picture(page, name):
+    """Keep what was seen where a person asked for it."""
+    folder = os.environ.get("KBENCH_TEST_PICTURES")
+    if folder:
+        page.screenshot(path=f"{folder}/{name}.png")
+
+
+def test_methods_open_with_metric_columns_and_the_numbers_of_the_store(page, served):
+    address, experiment, _ = served
+    page.goto(ui_address(address, experiment, VIEWS["methods"]))
+    page.wait_for_selector(f'.ag-row [col-id="{ACCURACY}"]')
+    page.wait_for_function(f"({ROWS})().filter(row => row[{ACCURACY!r}]).length >= 6")
+    picture(page, "methods")
+    name = "attributes.`Run Name`"
+    shown = {row[name]: row for row in page.evaluate(ROWS) if row.get(name)}
+    runs = cells()
+    for run in runs.values():
+        row = next(row for text, row in shown.items() if run.name in text)
+        assert float(row[ACCURACY]) == run.metrics["accuracy"]
+        assert float(row[FIT]) == run.metrics["fit_time_s"]
+    groups = {text: row for text, row in shown.items() if "Group: feature_map" in text}
+    assert len(groups) == 2
+    for feature_map in ("identity", "rff(n_components=64)"):
+        (row,) = (row for text, row in groups.items() if f"feature_map: {feature_map}," in text)
+        of_map = [run.metrics for run in runs.values() if run.params["feature_map"] == feature_map]
+        assert float(row[ACCURACY]) == mean(each["accuracy"] for each in of_map)
+        assert float(row[FIT]) == mean(each["fit_time_s"] for each in of_map)
+    text = page.inner_text("body")
+    assert "5 matching runs" in text  # four, and the failed one: no superseded run, no report
+    assert "first 100 loaded runs only" in text
+    assert VIEWS["methods"].name in text
+    assert page.hosts == {"127.0.0.1"}
+
+
+def test_charts_open_with_a_point_per_method(page, served):
+    address, experiment, _ = served
+    page.goto(ui_address(address, experiment, VIEWS["charts"]))
+    page.wait_for_selector(".js-plotly-plot .bars .point")
+    page.wait_for_selector(".js-plotly-plot .scatterlayer .point")
+    page.wait_for_timeout(1000)
+    picture(page, "charts")
+    bars = page.query_selector_all(".js-plotly-plot .bars .point")
+    assert len(bars) in (2, 4)  # two charts of bars, the lower one drawn when it is seen
+    (points, *_) = page.query_selector_all(".js-plotly-plot .scatterlayer")
+    assert len(points.query_selector_all(".point")) == 2
+    text = page.inner_text("body")
+    assert "Methods (4)" in text
+    assert "accuracy against fit time (s)" in text
+    assert page.hosts == {"127.0.0.1"}
+
+
+def test_the_report_is_previewed_with_its_scripts(page, served):
+    address, experiment, report = served
+    page.goto(f"{address}/#/experiments/{experiment.id}/runs/{report}/artifacts/report.html")
+    frame = page.wait_for_selector("iframe[sandbox]")
+    assert frame.get_attribute("sandbox") == "allow-scripts"
+    heading = frame.content_frame().wait_for_selector("h1")
+    assert heading.inner_text() == "6 times 7 is 42"
+    picture(page, "report")
+    assert page.hosts <= {"127.0.0.1", None, ""}
