@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import io
+import re
 import statistics
 import time
 import tracemalloc
@@ -64,7 +65,8 @@ def openml(name, folder):
             from scipy.io import arff
 
             text = gzip.decompress((Path(folder) / f"{IDS[name]}.arff.gz").read_bytes()).decode()
-            table, _ = arff.loadarff(io.StringIO(text))
+            # scipy takes the blank before a nominal value for a part of it
+            table, _ = arff.loadarff(io.StringIO(re.sub(r", +", ",", text)))
             labels = "class" if "class" in table.dtype.names else table.dtype.names[-1]
             X = np.column_stack(
                 [
