@@ -55,7 +55,9 @@ def test_sorting_filtering_and_comparing(tmp_path):
     const main = document.querySelector("table.main");
     const button = main.tHead.rows[0].cells[1].querySelector("button");
     button.click(); const up = column(main, 1); button.click(); const down = column(main, 1);
-    const input = document.querySelector("input[data-filters]");
+    const cells = document.getElementById("all-cells");
+    cells.open = true; cells.dispatchEvent(new Event("toggle"));
+    const input = document.getElementById("all-filter");
     input.value = "data-1 MAP-2"; input.dispatchEvent(new Event("input"));
     const shown = [...document.getElementById("all").tBodies[0].rows].filter(row => !row.hidden);
     const two = [...document.getElementById("two-body").rows]
