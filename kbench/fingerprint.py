@@ -27,7 +27,8 @@ class Fingerprinter:
     Parameters
     ----------
     own : iterable of str
-        Top-level packages whose files are hashed: kbench's and the plugins'.
+        Top-level packages whose files are hashed, kbench's and the plugins',
+        and with them all others of their distributions.
         Of every other distribution, name and version stand for its files.
 
     Examples
@@ -92,15 +93,16 @@ class Fingerprinter:
 
     @cached_property
     def _distributions(self) -> dict[str, list[metadata.Distribution]]:
-        """Find which distributions install each top-level module.
+        """Find which distributions install each top-level module that is not our own.
 
         As `importlib.metadata.packages_distributions`, which parses every line
         of every distribution's metadata and takes half a second for it.
         """
         found: dict[str, list[metadata.Distribution]] = {}
         for each in metadata.distributions():
-            for top in _tops(each):
-                if top not in self._own:
+            tops = _tops(each)
+            if self._own.isdisjoint(tops):  # else its other modules are our own too
+                for top in tops:
                     found.setdefault(top, []).append(each)
         return found
 

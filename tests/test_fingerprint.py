@@ -86,6 +86,18 @@ def test_a_module_of_no_distribution_counts_by_its_content(package, tmp_path):
     assert of() != before
 
 
+def test_a_second_module_of_the_plugins_distribution_counts_by_its_content(package, tmp_path):
+    info = tmp_path / "fp_plugin-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fp-plugin\nVersion: 1.0\n")
+    (info / "RECORD").write_text("fp_plugin/__init__.py,,\nfp_second.py,,\n")
+    (tmp_path / "fp_second.py").write_text("a = 1\n")
+    (package / "_map.py").write_text("import fp_second\n")
+    before = of()
+    (tmp_path / "fp_second.py").write_text("a = 2\n")
+    assert of() != before
+
+
 def test_what_computes_a_cell_does_not_reach_the_command_line():
     reached = Fingerprinter(["kbench"]).reached(["kbench.evaluation"])
     assert "kbench.search" in reached

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -52,6 +53,7 @@ class _Here:
     sandbox: Sandbox
     cache: DataCache
     host: Host
+    until_released: ExitStack
 
 
 _RUNS: dict[tuple[str, str], _Here] = {}
@@ -66,8 +68,12 @@ def describe(own: Sequence[str], modules: Sequence[str]) -> dict[str, str]:
 def prepare(run: str, preload: Sequence[str], components: Mapping[str, Sequence[Any]]) -> Prepared:
     """Start the warm parent of a run's tasks, and check the components in it."""
     worker, key = _me()
+    until_released = ExitStack()
+    # waits for a kbench that wants this machine alone, and is seen by the next
+    until_released.enter_context(Journal().lock("computing", shared=True))
     sandbox = Sandbox(preload=preload)
-    here = _Here(sandbox, DataCache(), Host.here())
+    until_released.callback(sandbox.close)
+    here = _Here(sandbox, DataCache(), Host.here(), until_released)
     _RUNS[run, worker.address] = here
     threading.Thread(
         target=_release, args=(run, worker, key), name="kbench-release", daemon=True
@@ -164,4 +170,4 @@ def _release(run: str, worker: Any, key: Any) -> None:
         time.sleep(_LOOK_S)
     here = _RUNS.pop((run, worker.address), None)
     if here is not None:
-        here.sandbox.close()
+        here.until_released.close()

@@ -313,7 +313,8 @@ def _connect(address: str) -> Any:
         ) from None
 
     # what it logs about a connection that is lost is said in one line by us
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
     async def knock() -> None:
         own = Security().get_connection_args("client")
