@@ -221,8 +221,9 @@ def evaluate(
     feature_map : str, dict, Ref or transformer, default "identity"
         A registered name; a line of a suite file, whose other parameters are
         searched over the map's grid; or an unfitted scikit-learn transformer,
-        taken as it is. Of a registered map's class, what the map needs of its
-        inputs and the kernel that it stands for are known.
+        taken as it is and given the labels, as a pipeline does. Of a registered
+        map's class, what the map needs of its inputs, whether it may use the
+        labels and the kernel that it stands for are known.
     learner : str, dict, Ref or classifier, default "linear-svm"
         In the same way.
     protocol : Protocol, optional
@@ -340,7 +341,7 @@ def _side(given: Any, kind: Kind, registry: Registry) -> tuple[Any, dict[str, An
     return given, {
         "feature_map": replace(
             component,
-            supervised=component.supervised or known.supervised,
+            supervised=known.supervised,
             requires=known.requires,
         ),
         "kernel": resolve(known.kernel) if known.kernel else None,
@@ -351,17 +352,13 @@ def _side(given: Any, kind: Kind, registry: Registry) -> tuple[Any, dict[str, An
 def _as_it_is(estimator: Any) -> Component:
     """Return a component that makes copies of an estimator; nothing of it is searched."""
     from sklearn.base import clone
-    from sklearn.utils import get_tags
 
     def make(**params: Any) -> Any:
         return clone(estimator).set_params(**params)
 
     seed = getattr(estimator, "random_state", None)
-    return Component(
-        make,
-        {} if seed is None else {"random_state": seed},
-        supervised=get_tags(estimator).target_tags.required,
-    )
+    # a pipeline gives the labels to every step; what does not need them ignores them
+    return Component(make, {} if seed is None else {"random_state": seed}, supervised=True)
 
 
 def _registered(estimator: Any, kind: Kind, registry: Registry) -> Any:
