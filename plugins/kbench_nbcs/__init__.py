@@ -55,7 +55,7 @@ def kbench_feature_maps() -> list[FeatureMap]:
 
 @hookimpl
 def kbench_figures() -> list[Figure]:
-    """List the paper's figures."""
+    """List the paper's figures, and the curves of a suite."""
     suites = ("nbcs-large", "nbcs-medium")
     return [
         Figure(name, title, f"kbench_nbcs._figures:{draw}", suites)
@@ -75,6 +75,13 @@ def kbench_figures() -> list[Figure]:
                 "A random 5-gon learnt stage by stage (Figure 4)",
                 "figure_learnt_polygon",
             ),
+        )
+    ] + [
+        Figure(
+            "map-curves",
+            "Accuracy against search and fit time, by size of the map",
+            "kbench_nbcs._curves:figure_curves",
+            ("map-curves",),
         )
     ]
 

@@ -1,0 +1,152 @@
+"""Accuracy against cost: on which sets a family of maps is on the Pareto front."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
+from typing import Any
+
+# Families of the suite `map-curves`, by how a map's label begins.
+FAMILIES = ("mesh", "NBCS", "nystroem", "orthogonal-rff", "random-binning", "identity")
+REFERENCES = ("1-NN", "gradient-boosting", "kernel-svm")
+
+
+def cost(row: Mapping[str, Any]) -> float:
+    """CPU seconds of search and fit."""
+    return float(row["search_time_cpu_s"]) + float(row["fit_time_cpu_s"])
+
+
+def family(row: Mapping[str, Any]) -> str:
+    """What a line of the picture joins: a map's sizes, or a reference."""
+    if any(row["learner"].startswith(name) for name in REFERENCES):
+        return str(row["learner"]).split(" (")[0]
+    return next((each for each in FAMILIES if row["feature_map"].startswith(each)), "others")
+
+
+def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Rows that no other is at least as good as, at no more cost, and better in one of both."""
+    return [
+        row
+        for row in rows
+        if not any(
+            other["accuracy"] >= row["accuracy"]
+            and cost(other) <= cost(row)
+            and (other["accuracy"] > row["accuracy"] or cost(other) < cost(row))
+            for other in rows
+        )
+    ]
+
+
+def standard_error(row: Mapping[str, Any]) -> float:
+    """Standard error of an accuracy over its test rows, those of all splits together."""
+    accuracy = min(max(float(row["accuracy"]), 0.0), 1.0)
+    return sqrt(accuracy * (1 - accuracy) / (float(row["n_test"]) * row["n_splits_done"]))
+
+
+def leads(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
+    """Whether a row of a family beats every other family at no more cost by a standard error."""
+    return any(
+        all(
+            row["accuracy"] > other["accuracy"] + standard_error(other)
+            for other in rows
+            if family(other) != name and cost(other) <= cost(row)
+        )
+        for row in rows
+        if family(row) == name
+    )
+
+
+def pareto_table(results: Iterable[Mapping[str, Any]], name: str = "mesh") -> list[dict[str, Any]]:
+    """Tell for each dataset whether a family is on its front.
+
+    Parameters
+    ----------
+    results : iterable of mapping
+        Rows of a report: one a cell, with `search_time_cpu_s` and `fit_time_cpu_s`.
+    name : str, default "mesh"
+        The family.
+
+    Returns
+    -------
+    list of dict
+        ``dataset``; ``on_front`` among all methods; ``among_maps``,
+        without 1-NN, gradient boosting and the kernel machine; ``leads``: some row of the
+        family is better than every method of other families of at most its cost, by
+        more than one standard error of the latter; ``best`` accuracy of the
+        family and ``best_other`` with its ``other``.
+    """
+    by_dataset: dict[str, list[Mapping[str, Any]]] = {}
+    for row in results:
+        if row["status"] == "ok" and row.get("fit_time_cpu_s") is not None:
+            by_dataset.setdefault(row["dataset"], []).append(row)
+    table = []
+    for dataset, rows in by_dataset.items():
+        ours = [row for row in rows if family(row) == name]
+        others = [row for row in rows if family(row) != name]
+        if not ours or not others:
+            continue
+        maps = [row for row in rows if family(row) not in REFERENCES]
+        other = max(others, key=lambda row: row["accuracy"])
+        table.append(
+            {
+                "dataset": dataset,
+                "on_front": any(family(row) == name for row in front(rows)),
+                "among_maps": any(family(row) == name for row in front(maps)),
+                "leads": leads(rows, name),
+                "best": max(row["accuracy"] for row in ours),
+                "best_other": other["accuracy"],
+                "other": f"{other['feature_map']} + {other['learner']}",
+            }
+        )
+    return table
+
+
+def figure_curves(results: Iterable[Mapping[str, Any]]) -> Any:
+    """Draw accuracy against search and fit time, a panel a dataset and a line a family."""
+    from matplotlib.figure import Figure
+
+    by_dataset: dict[str, list[Mapping[str, Any]]] = {}
+    for row in results:
+        if row["status"] == "ok" and row.get("fit_time_cpu_s") is not None:
+            by_dataset.setdefault(row["dataset"], []).append(row)
+    if not by_dataset:
+        raise ValueError("no finished cell has CPU times")
+    colours = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "0.45")
+    n_columns = min(3, len(by_dataset))
+    n_rows = -(-len(by_dataset) // n_columns)
+    figure = Figure(figsize=(3.4 * n_columns, 2.6 * n_rows + 0.5), layout="constrained")
+    panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    for panel, (dataset, rows) in zip(panels, by_dataset.items(), strict=False):
+        for name, colour in zip(FAMILIES, colours, strict=True):
+            part = front([row for row in rows if family(row) == name])
+            part = sorted(part, key=cost)
+            panel.plot(
+                [cost(row) for row in part],
+                [row["accuracy"] for row in part],
+                "o-",
+                color=colour,
+                ms=3.5,
+                lw=2 if name == "mesh" else 1,
+                label=name,
+            )
+        for name, marker in zip(REFERENCES, "x*+", strict=True):
+            part = [row for row in rows if family(row) == name]
+            panel.plot(
+                [cost(row) for row in part],
+                [row["accuracy"] for row in part],
+                marker,
+                color="k",
+                label=name,
+            )
+        panel.set_xscale("log")
+        panel.set_title(dataset, fontsize=9, parse_math=False)
+        panel.tick_params(labelsize=7)
+        best = max(row["accuracy"] for row in rows)
+        panel.set_ylim(max(best - 0.12, min(row["accuracy"] for row in rows)) - 0.005, best + 0.01)
+    for panel in panels[len(by_dataset) :]:
+        panel.axis("off")
+    figure.supxlabel("search and fit, seconds of CPU", fontsize=9)
+    figure.supylabel("accuracy", fontsize=9)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=5, fontsize=8)
+    return figure
