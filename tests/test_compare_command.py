@@ -1,4 +1,4 @@
-"""`kbench compare` and `kbench ui` on stores made up here: sides, forms, exit codes."""
+"""`kbench compare` on stores made up here; `kbench report` keeps its page in one."""
 
 import json
 import shutil
@@ -171,3 +171,22 @@ def test_sides(text, expected):
 def test_a_side_that_is_no_side():
     with pytest.raises(SuiteError, match="neither a store"):
         _parsed("uci@versoin=1")
+
+
+def test_a_report_is_kept_in_mlflow_unless_told_otherwise(stores, tmp_path):
+    import mlflow
+
+    path = stores("mlflow.db", cell(), cell("wine"))
+    page = ("report", "trial", "-o", "page.html")
+    assert "run report" not in CliRunner().invoke(app, [*page, "--no-log"]).stdout
+    for _ in range(2):
+        assert "run report" in CliRunner().invoke(app, page).stdout
+    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{path}")
+    experiment = client.get_experiment_by_name("trial")
+    (run,) = client.search_runs([experiment.experiment_id], "tags.`kbench.kind` = 'report'")
+    assert run.data.tags["kbench.machine"] == "m1"
+    kept = mlflow.artifacts.load_text(f"{run.info.artifact_uri}/report.html")
+    assert kept == (tmp_path / "page.html").read_text(encoding="utf-8")
+    names = {each.path for each in client.list_artifacts(run.info.run_id, "tables")}
+    assert {"tables/main.csv", "tables/main.tex", "tables/cells.csv"} <= names
+    assert len(Store(f"sqlite:///{path}").read("trial")) == 2
