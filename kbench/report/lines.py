@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from kbench.report.axes import HEIGHT, WIDTH, Axis, Frame, linear, logarithmic
+from kbench.report.axes import HEIGHT, TOP, WIDTH, Axis, Frame, linear, logarithmic
 from kbench.report.svg import document, element, text
 
 COLOURS = 8
@@ -81,11 +82,13 @@ def draw(
                 shapes.append(element("path", d=f"M{x:.1f} {low:.1f}V{high:.1f}", class_="bar"))
             shapes.append(element("circle", cx=x, cy=y, r=2.6))
         # numbers at the ends keep clear of each other
-        x, y = spots[-1]
-        while any(abs(y - other) < 11 for other in ends):
-            y -= 11
-        ends.append(y)
-        shapes.append(text(str(line.number), x + 7, y + 4, class_="end"))
+        x, end = spots[-1]
+        near = (end + (11 if k % 2 else -11) * math.ceil(k / 2) for k in range(60))
+        free = (y for y in near if all(abs(y - other) >= 11 for other in ends))
+        y = next((y for y in free if TOP <= y <= frame.floor), None)
+        if y is not None:
+            ends.append(y)
+            shapes.append(text(str(line.number), x + 7, y + 4, class_="end"))
         kind = f"line c{(line.number - 1) % COLOURS}"
         dashed = " dashed" if (line.number - 1) // COLOURS % 2 else ""
         parts.append(element("g", *shapes, class_=kind + dashed))

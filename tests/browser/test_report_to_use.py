@@ -164,7 +164,7 @@ def test_print_shows_tables_and_no_buttons(opened, text):
     assert tab.locator("#all tbody tr").first.is_visible()
     assert not tab.locator("nav").is_visible()
     assert not tab.locator("#two-a").is_visible()
-    assert tab.locator("#two-names").text_content().startswith("first: map-3 + ridge; second:")
+    assert tab.locator("#two-names").text_content().startswith("first: map-2 + ridge; second: ")
     assert tab.locator("#ranks details tbody tr").count() > 0
     wide = tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert wide == "rgb(255, 255, 255)"

@@ -214,10 +214,13 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
         if (edge) line.append(make("circle", {cx: x(v), cy: y(mean), r: 6, class: "ring"}));
       }
       const end = found[found.length - 1];
-      let at = y(end[1]);
-      while (taken.some(other => Math.abs(other - at) < 11)) at -= 11;
-      taken.push(at);
-      line.append(make("text", {x: x(end[0]) + 9, y: at + 4, class: "end"}, number + 1));
+      for (let k = 0; k < 60; k++) {  // the nearest free place; none where lines are too many
+        const at = y(end[1]) + (k % 2 ? 11 : -11) * Math.ceil(k / 2);
+        if (at < 16 || at > 332 || taken.some(other => Math.abs(other - at) < 11)) continue;
+        taken.push(at);
+        line.append(make("text", {x: x(end[0]) + 9, y: at + 4, class: "end"}, number + 1));
+        break;
+      }
       svg.append(line);
     }
     document.getElementById("search-chart").replaceChildren(svg);
