@@ -39,9 +39,19 @@ from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LANGUAGES = {"console", "python", "toml", "json", "text", "{toctree}", "{include}", "{eval-rst}"}
+LANGUAGES = {
+    "console",
+    "python",
+    "toml",
+    "json",
+    "yaml",
+    "text",
+    "{toctree}",
+    "{include}",
+    "{eval-rst}",
+}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-MOST_NOT_RUN = 10
+MOST_NOT_RUN = 12
 PROMPT = re.compile(r"\w*\$ +")
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
