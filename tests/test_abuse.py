@@ -66,7 +66,7 @@ def check(report, store_uri):
 
 @pytest.mark.parametrize("jobs", [2, pytest.param(1, marks=pytest.mark.slow)])
 def test_each_costs_its_own_cells_only(planted, store_uri, mark, jobs):
-    report, seen = run_text(suite_text(*EXPECTED, time_s=2), store_uri, jobs=jobs)
+    report, seen = run_text(suite_text(*EXPECTED, time_s=3), store_uri, jobs=jobs)
     check(report, store_uri)
     assert seen.slots <= set(range(jobs))
     assert nothing_is_left(mark)
@@ -86,7 +86,7 @@ def test_each_costs_its_own_cells_only_on_dask(planted, store_uri, mark):
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=":0"
     ) as cluster:
-        text = suite_text(*EXPECTED, time_s=2)
+        text = suite_text(*EXPECTED, time_s=3)
         report, _ = run_text(text, store_uri, jobs=None, scheduler=cluster.scheduler_address)
         check(report, store_uri)
     assert nothing_is_left(mark)
