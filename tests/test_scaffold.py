@@ -45,6 +45,7 @@ def test_a_new_package_passes_the_kit_as_generated(kind, here, monkeypatch, caps
     code, out, _ = invoke(monkeypatch, capsys, "new", name, f"--{kind}")
     assert code == 0
     assert f"kbench check {name}" in out
+    assert KINDS[kind].try_it.format(name=name) in out
     monkeypatch.syspath_prepend(str(here / name))
     found = components(name.replace("-", "_"))
     assert [str(each) for each in found][1:] == [f"{ENTRY[kind]} {name}"]

@@ -107,3 +107,4 @@ def new(
     module = f"{name.replace('-', '_')}/{written.module.format(name=name)}"
     typer.echo(f"wrote {name}/; {written.a_kind.lower()} to change is in {name}/{module}")
     typer.echo(f"next: pip install -e {name} && kbench check {name}")
+    typer.echo(f"then: {written.try_it.format(name=name)}")
