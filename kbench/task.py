@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import base64
 import os
+import sys
 import zlib
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -114,13 +116,22 @@ def evaluate(payload: Mapping[str, Any]) -> dict[str, Any]:
         **map_side(from_json(payload["feature_map"]), _registry()),
         **learner_side(from_json(payload["learner"]), _registry()),
     )
-    with threadpool_limits(limits=protocol.threads):
+    with threadpool_limits(limits=protocol.threads), _no_autologging():
         found = evaluation.evaluate(dataset, payload["split"], method, protocol)
     return {
         "measures": found.measures,
         "details": found.details,
         "predictions": packed(found.predictions),
     }
+
+
+def _no_autologging() -> AbstractContextManager[None]:
+    """Switch MLflow's autologging off where a plugin or a start-up file has switched it on.
+
+    It would make a run of every fit, searches included, and take longer than most fits.
+    """
+    loaded: Any = sys.modules.get("mlflow.utils.autologging_utils")
+    return loaded.disable_autologging() if loaded is not None else nullcontext()
 
 
 def packed(labels: np.ndarray) -> str:

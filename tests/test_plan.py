@@ -279,3 +279,61 @@ learners = ["ridge", "winnow"]
     assert sorted(map(len, by_learner["ridge"].values())) == [1, 2, 2, 3]
     assert by_learner["ridge"][""] == ["greedy", "rff"]
     assert ["default", "turned", "nystroem"] in by_learner["ridge"].values()
+
+
+# -- what has changed is computed again, and nothing else -----------------------------------
+
+MAPS = """
+from kbench import FeatureMap, hookimpl
+
+
+@hookimpl
+def kbench_feature_maps():
+    return [
+        FeatureMap("one", make="mutant_one:One", grid={"gamma": (1.0,)}),
+        FeatureMap("two", make="mutant_two:Two"),
+    ]
+"""
+ONE = "from mutant_helper import FACTOR\n\nclass One:\n    factor = FACTOR\n"
+MUTATED = """
+datasets = ["iris", "wine"]
+feature_maps = ["one", { name = "two", width = WIDTH }]
+learners = ["majority"]
+"""
+
+
+@pytest.fixture
+def keys_of(install_plugin):
+    """Write a plugin of three files and return the keys of a suite's cells, by name."""
+    path = install_plugin("mutant_plugin", MAPS)
+    files = {"mutant_one": ONE, "mutant_two": "class Two: pass\n", "mutant_helper": "FACTOR = 1\n"}
+    (path.with_name("mutant_plugin-1.0.dist-info") / "RECORD").write_text(
+        "".join(f"{name}.py,,\n" for name in ("mutant_plugin", *files))
+    )
+
+    def keys(width=1, wine="w" * 64, **changed):
+        for name, text in (files | changed).items():
+            path.with_name(f"{name}.py").write_text(text)
+        registry = build(installed())
+        suite = read(MUTATED.replace("WIDTH", str(width)), "s", registry)
+        data = {"iris": IRIS, "wine": {**IRIS, "checksum": wine}}
+        planned = Planner(registry, NoCache()).plan(suite, data, {})
+        return {(each.cell.dataset.label, each.cell.feature_map.name): each.key for each in planned}
+
+    return keys
+
+
+@pytest.mark.parametrize(
+    ("change", "affected"),
+    [
+        ({"mutant_two": "class Two: pass  # faster\n"}, {("iris", "two"), ("wine", "two")}),
+        ({"mutant_one": ONE + "\n"}, {("iris", "one"), ("wine", "one")}),
+        ({"mutant_helper": "FACTOR = 2\n"}, {("iris", "one"), ("wine", "one")}),
+        ({"wine": "v" * 64}, {("wine", "one"), ("wine", "two")}),
+        ({"width": 2}, {("iris", "two"), ("wine", "two")}),
+        ({}, set()),
+    ],
+)
+def test_exactly_the_affected_cells_are_computed_again(keys_of, change, affected):
+    before, after = keys_of(), keys_of(**change)
+    assert {cell for cell in before if before[cell] != after[cell]} == affected

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from kbench import results, stats
 from kbench.records import ACCURACY, Measure, Published
@@ -44,25 +46,51 @@ def table(
     measure : Measure, optional
         What is compared.
     """
-    labels = COLUMNS[:4]
-    drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for name in columns:
-        right = name not in labels
-        drawn.add_column(name, justify="right" if right else "left", overflow="fold")
-    if ranked:
-        drawn.add_column("rank", justify="right")
     places = results.ranks(rows, measure) if ranked else [None] * len(rows)
-    before = None
+    lines = []
     for row, place in zip(rows, places, strict=True):
-        if before not in (None, row["dataset"]):
-            drawn.add_section()
-        before = row["dataset"]
-        values = [escape(shown(name, row[name])) for name in columns]
+        values = [shown(name, row[name]) for name in columns]
         if ranked:
             values.append("" if place is None else f"{place:g}")
         style = "" if row["status"] == "ok" else "dim" if row["status"] == "unavailable" else "red"
-        drawn.add_row(*values, style="bold" if place == 1 else style)
-    _console().print(drawn)
+        lines.append((values, "bold" if place == 1 else style))
+    headings = {name: name not in COLUMNS[:4] for name in columns}
+    _print_lines(_console(), headings | ({"rank": True} if ranked else {}), lines)
+
+
+def _print_lines(
+    console: Console, headings: Mapping[str, bool], lines: Sequence[tuple[Sequence[str], str]]
+) -> None:
+    """Print aligned values, a line each.
+
+    Parameters
+    ----------
+    console : Console
+    headings : mapping of str to bool
+        Whether each column stands to the right.
+    lines : sequence of (values, style)
+    """
+    widths = [
+        max(map(cell_len, column))
+        for column in zip(headings, *(values for values, _ in lines), strict=True)
+    ]
+    if sum(widths) + 2 * len(widths) > console.width:
+        drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+        for name, right in headings.items():
+            drawn.add_column(escape(name), justify="right" if right else "left", overflow="fold")
+        for values, style in lines:
+            drawn.add_row(*map(escape, values), style=style)
+        console.print(drawn)
+        return
+    # a table of rich would look the same and take a second for some hundred lines
+    text = Text()
+    for values, style in ((list(headings), "bold"), *lines):
+        padded = []
+        for value, width, right in zip(values, widths, headings.values(), strict=True):
+            gap = " " * (width - cell_len(value))
+            padded.append(gap + value if right else value + gap)
+        text.append("  ".join(padded).rstrip() + "\n", style)
+    console.print(text, end="", soft_wrap=True)
 
 
 def report(found: Report, name: str, as_json: bool) -> None:
@@ -168,20 +196,22 @@ def _summary(console: Console, rows: Sequence[Row], measure: Measure) -> None:
             "rotation of the features",
             soft_wrap=True,
         )
-    drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for name in ("feature_map", "learner"):
-        drawn.add_column(name)
-    for name in ("rank", measure.name, "fit_time_s", "predict_time_s"):
-        drawn.add_column(name, justify="right")
-    for each in standings:
-        drawn.add_row(
-            *(escape(name) for name in each.method),
-            f"{each.rank:.2f}",
-            shown(measure.name, each.mean),
-            shown("fit_time_s", each.fit_time_s),
-            shown("predict_time_s", each.predict_time_s),
+    headings = {"feature_map": False, "learner": False}
+    headings |= dict.fromkeys(("rank", measure.name, "fit_time_s", "predict_time_s"), True)
+    lines = [
+        (
+            [
+                *each.method,
+                f"{each.rank:.2f}",
+                shown(measure.name, each.mean),
+                shown("fit_time_s", each.fit_time_s),
+                shown("predict_time_s", each.predict_time_s),
+            ],
+            "",
         )
-    console.print(drawn)
+        for each in standings
+    ]
+    _print_lines(console, headings, lines)
 
 
 def published(rows: Sequence[Row], figures: Sequence[Published]) -> None:
