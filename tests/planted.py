@@ -215,8 +215,22 @@ def wait_until(condition, seconds=60.0):
 
 
 def nothing_is_left(mark):
-    """Tell whether no process is left that has `mark` in its environment."""
-    return wait_until(lambda: not processes.marked(mark), 10)
+    """Tell whether no process is left that has `mark` in its environment.
+
+    But for Python's own, which `multiprocessing` keeps for as long as we live.
+    """
+
+    def left():
+        for pid in processes.marked(mark):
+            with contextlib.suppress(OSError):
+                if "multiprocessing.resource_tracker" not in _command(pid):
+                    yield pid
+
+    return wait_until(lambda: not list(left()), 10)
+
+
+def _command(pid):
+    return Path(f"/proc/{pid}/cmdline").read_text()
 
 
 @contextlib.contextmanager
