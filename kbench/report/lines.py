@@ -85,10 +85,10 @@ def draw(
         x, end = spots[-1]
         near = (end + (11 if k % 2 else -11) * math.ceil(k / 2) for k in range(60))
         free = (y for y in near if all(abs(y - other) >= 11 for other in ends))
-        y = next((y for y in free if TOP <= y <= frame.floor), None)
-        if y is not None:
-            ends.append(y)
-            shapes.append(text(str(line.number), x + 7, y + 4, class_="end"))
+        place = next((y for y in free if TOP <= y <= frame.floor), None)
+        if place is not None:
+            ends.append(place)
+            shapes.append(text(str(line.number), x + 7, place + 4, class_="end"))
         kind = f"line c{(line.number - 1) % COLOURS}"
         dashed = " dashed" if (line.number - 1) // COLOURS % 2 else ""
         parts.append(element("g", *shapes, class_=kind + dashed))

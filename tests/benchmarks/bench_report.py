@@ -26,10 +26,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from report_rows import grid
+
 from kbench.registry import Registry
 from kbench.report.content import Content
 from kbench.report.page import page
-from report_rows import grid
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -64,7 +65,7 @@ def ready(text: str, folder: Path) -> tuple[float, int]:
 def main() -> None:
     """Print a line per size."""
     goals = {(40, 10): (1.5, None, 1.0), (250, 40): (None, 10.0, 3.0), (100, 100): (None, 10.0, 3)}
-    print(f"{'cells':>7} {'methods':>8} {'MB':>6} {'build s':>8} {'CPU s':>6} {'ready s':>8} elements")
+    print("  cells  methods     MB  build s  CPU s  ready s elements")
     for (n_datasets, n_methods), (size, built, drawn) in goals.items():
         rows = grid(n_datasets, n_methods)
         wall, cpu = time.perf_counter(), time.process_time()
