@@ -133,6 +133,7 @@ def test_what_is_refused_is_one_message(stores, tmp_path):
         (("trial", "trial@here"), "'here' is neither a store"),
         (("trial", "trial@until=soon"), "until=soon is no time"),
         (("trial", "trial@version=,b.db"), "version has no value"),
+        (("trial", "trial@machine=all"), "results of one machine are compared"),
         (("trial", "@b.db"), "the name of a suite comes first"),
         (("bare.json", "trial"), "row 0: feature_map is not there"),
         (("broken.json", "trial"), "broken.json is no JSON"),

@@ -109,6 +109,7 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
     from pathlib import Path
 
     from kbench.comparison import chosen
+    from kbench.errors import SuiteError
     from kbench.request import runs_of
     from kbench.results import by_dataset, measure_of, of_run_in_full
 
@@ -116,6 +117,8 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
     if path.suffix == ".json":
         return _of_file(path)
     suite, options = _parsed(text)
+    if options.get("machine") == "all":
+        raise SuiteError(f"{text!r}: results of one machine are compared; name one")
     version, until = options.get("version", ""), options.get("until")
     earlier = bool(version or until)
     runs, _, _ = runs_of(
