@@ -398,7 +398,7 @@ def test_twenty_kills_at_random_moments_lose_and_double_nothing(
             wait_for_results(process, n_results() + 1)
             time.sleep(chance.uniform(0, 0.3))
         else:  # whatever it is doing by then
-            time.sleep(chance.uniform(0, 0.5 * whole))
+            time.sleep(chance.uniform(0, 0.3 * whole))
         process.kill()
         process.communicate(timeout=60)
         kills += process.returncode == -signal.SIGKILL
