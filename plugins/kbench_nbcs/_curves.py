@@ -140,7 +140,7 @@ def figure_curves(results: Iterable[Mapping[str, Any]]) -> Any:
             )
         panel.set_xscale("log")
         panel.set_title(dataset, fontsize=9, parse_math=False)
-        panel.tick_params(labelsize=7)
+        panel.tick_params(which="both", labelsize=7)
         best = max(row["accuracy"] for row in rows)
         panel.set_ylim(max(best - 0.12, min(row["accuracy"] for row in rows)) - 0.005, best + 0.01)
     for panel in panels[len(by_dataset) :]:
