@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -49,6 +49,7 @@ def run_suite(
     time_limit: float | None = None,
     memory_limit: float | None = None,
     scheduler: str = "",
+    timing: Literal["shared", "exclusive"] = "shared",
     progress: bool = True,
 ) -> pandas.DataFrame:
     """Run a suite as ``kbench suite`` does: same plan, journal and MLflow runs.
@@ -82,6 +83,8 @@ def run_suite(
         Memory limit of one task, in megabytes (2**20 bytes).
     scheduler : str, optional
         Address of the scheduler of a Dask cluster that computes the tasks.
+    timing : {"shared", "exclusive"}, default "shared"
+        "exclusive" has the machine alone: no other kbench run computes meanwhile.
     progress : bool, default True
         Show progress: a live table in a terminal or a notebook, lines elsewhere.
 
@@ -119,8 +122,9 @@ def run_suite(
         fresh=fresh,
         retry_failed=retry_failed,
         offline=offline,
+        timing=timing,
     )
-    watcher = choose(as_json=False, quiet=not progress, jobs=options.jobs)
+    watcher = choose(as_json=False, quiet=not progress, jobs=options.jobs, measure=chosen.measure)
     for text in notices(registry, store):
         watcher.notice(text)
     return _ran(Run(chosen, registry, options, watcher), watcher)

@@ -19,6 +19,7 @@ from rich.table import Table
 
 from kbench import results
 from kbench.plan import PlannedCell
+from kbench.records import Measure
 from kbench.report import shown
 from kbench.runner import Watcher
 
@@ -33,16 +34,16 @@ class Display(Watcher):
         return None
 
 
-def choose(as_json: bool, quiet: bool, jobs: int | None) -> Display:
-    """Return the display that suits where the output goes."""
+def choose(as_json: bool, quiet: bool, jobs: int | None, measure: Measure) -> Display:
+    """Return the display that suits where the output goes; it shows the suite's measure."""
     if as_json:
-        return JsonLines()
+        return JsonLines(measure)
     if quiet:
         return Quiet()
     console = Console(stderr=True)
     # a notebook redraws only what is a widget
     redraws = console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
-    return LiveTable(console, jobs) if redraws else Log()
+    return LiveTable(console, jobs, measure) if redraws else Log(measure)
 
 
 class Quiet(Display):
@@ -55,6 +56,9 @@ class Quiet(Display):
 
 class JsonLines(Display):
     """One JSON object per event on standard output."""
+
+    def __init__(self, measure: Measure) -> None:
+        self._measure = measure
 
     def notice(self, text: str) -> None:
         """Report a notice."""
@@ -79,8 +83,8 @@ class JsonLines(Display):
             cell=cell.cell.name,
             split=line["split"],
             status=line["status"],
-            accuracy=line["measures"].get("accuracy"),
             seconds=line["seconds"],
+            **{self._measure.name: line["measures"].get(self._measure.name)},
         )
 
 
@@ -93,7 +97,8 @@ def _emit(event: str, **fields: Any) -> None:
 class Log(Quiet):
     """A line per finished cell, for logs and pipes."""
 
-    def __init__(self) -> None:
+    def __init__(self, measure: Measure) -> None:
+        self._measure = measure
         self._started = time.monotonic()
         self._n_tasks = self._done = 0
 
@@ -112,10 +117,10 @@ class Log(Quiet):
         if line["status"] != "ok":
             print(_failure(cell, line), file=sys.stderr, flush=True)
         if not cell.missing:
-            row = results.of_cell(cell)
+            row, name = results.of_cell(cell, self._measure), self._measure.name
             print(
                 f"[{self._done}/{self._n_tasks} {_clock(time.monotonic() - self._started)}] "
-                f"{cell.cell.name}: {row['status']} {shown('accuracy', row['accuracy'])}",
+                f"{cell.cell.name}: {row['status']} {shown(name, row[name])}",
                 file=sys.stderr,
                 flush=True,
             )
@@ -134,13 +139,16 @@ class LiveTable(Display):
         The terminal.
     jobs : int or None
         Number of slots, where it is known beforehand.
+    measure : Measure
+        What the suite compares.
     """
 
     LATEST = 8
     SLOTS = 16
 
-    def __init__(self, console: Console, jobs: int | None) -> None:
+    def __init__(self, console: Console, jobs: int | None, measure: Measure) -> None:
         self._console = console
+        self._measure = measure
         self._lock = threading.Lock()
         self._slots = ["waiting"] * (jobs or 0)
         self._latest: deque[PlannedCell] = deque(maxlen=self.LATEST)
@@ -204,12 +212,13 @@ class LiveTable(Display):
     def _draw(self) -> RenderableType:
         with self._lock:
             table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-            names = ("dataset", "feature_map", "learner", "accuracy", "accuracy_sd", "fit_time_s")
+            measure = self._measure
+            names = ("dataset", "feature_map", "learner", measure.name, measure.sd, "fit_time_s")
             for name in names:
                 numeric = name in names[3:]
                 table.add_column(name, justify="right" if numeric else "left", no_wrap=True)
             for cell in self._latest:
-                row = results.of_cell(cell)
+                row = results.of_cell(cell, measure)
                 style = "" if row["status"] == "ok" else "red"
                 values = [escape(shown(name, row[name])) for name in names]
                 if row["status"] != "ok":

@@ -94,12 +94,15 @@ def options_of(store: str | None = None, jobs: int | None = None, **fields: Any)
     Raises
     ------
     SuiteError
-        `jobs` is not positive, or exclusive timing is asked for with several
-        tasks at a time or on a cluster.
+        `jobs` is not positive, there is no such timing, or exclusive timing is
+        asked for with several tasks at a time or on a cluster.
     """
     if jobs is not None and jobs < 1:
         raise SuiteError(f"jobs must be at least 1; found {jobs}")
-    if fields.get("timing") == "exclusive":
+    timing = fields.get("timing", "shared")
+    if timing not in ("shared", "exclusive"):
+        raise SuiteError(f'timing must be "shared" or "exclusive"; found {timing!r}')
+    if timing == "exclusive":
         if fields.get("scheduler"):
             raise SuiteError("--timing exclusive is for this machine; leave out --scheduler")
         if jobs not in (None, 1):

@@ -8,6 +8,7 @@ import pytest
 
 import kbench
 from kbench import Dataset, DatasetError, Protocol, Ref, SuiteError
+from kbench.records import ACCURACY
 from kbench.results import COLUMNS
 from tests.command_here import command
 
@@ -183,5 +184,5 @@ def test_a_notebook_gets_a_live_table_where_widgets_can_redraw_it(monkeypatch, w
 
     monkeypatch.setattr(rich.console, "_is_jupyter", lambda: True)
     monkeypatch.setattr(progress, "find_spec", lambda name: object() if widgets else None)
-    chosen = progress.choose(as_json=False, quiet=False, jobs=2)
+    chosen = progress.choose(as_json=False, quiet=False, jobs=2, measure=ACCURACY)
     assert isinstance(chosen, progress.LiveTable if widgets else progress.Log)

@@ -101,7 +101,9 @@ def run(
     suite = suite_for(ref, known, registry, feature_map or (), learner or (), time_limit)
     left = {} if time_limit is None else {"total_s": time_limit - (time.monotonic() - started)}
     options = options_of(store, jobs, fresh=fresh, **left)
-    watcher = progress.choose(as_json=as_json, quiet=quiet, jobs=options.jobs or 1)
+    watcher = progress.choose(
+        as_json=as_json, quiet=quiet, jobs=options.jobs or 1, measure=suite.measure
+    )
     for text in notices(registry, store):
         watcher.notice(text)
     with watcher:

@@ -136,7 +136,9 @@ def suite(
         offline=offline,
         timing=timing.value,
     )
-    watcher = progress.choose(as_json=as_json, quiet=quiet, jobs=options.jobs)
+    watcher = progress.choose(
+        as_json=as_json, quiet=quiet, jobs=options.jobs, measure=chosen.measure
+    )
     for text in notices(registry, store):
         watcher.notice(text)
     run = Run(chosen, registry, options, watcher)
