@@ -56,8 +56,10 @@ def test_any_map_and_learner_can_be_drawn(learner):
         draw_decision_boundary(ax, same, learner, np.ones((3, 3)), y[:3])
 
 
-def test_every_figure_of_the_plugin_is_drawn(tmp_path):
+def test_every_figure_of_the_paper_is_drawn(tmp_path):
     for record in kbench_nbcs.kbench_figures():
+        if record.suites == ("map-curves",):
+            continue  # drawn from results: see test_nbcs_curves
         module, name = record.draw.split(":")
         figure = getattr(__import__(module, fromlist=[name]), name)(None)
         figure.savefig(tmp_path / record.name, format="png", dpi=40)
