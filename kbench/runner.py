@@ -56,7 +56,8 @@ class Options:
         "exclusive": one task at a time, and no other kbench of this user
         computes on this machine meanwhile.
     total_s : float, default inf
-        Wall clock of the whole run: no task begins that would not end by then.
+        Wall clock of the whole run: no task begins that would not end by then, as
+        far as earlier ones of its cell tell; the first of a cell may overrun.
     """
 
     store: str
