@@ -635,3 +635,11 @@ def test_a_classifier_on_the_maps():
     for make in MAPS:
         model = make_pipeline(make(n_landmarks=40, random_state=0), LinearSVM(C=10.0))
         assert model.fit(X[:200], y[:200]).score(X[200:], y[200:]) > 0.75
+
+
+def test_f2_with_other_landmarks_or_fewer_directions_is_no_rotation_of_nystroem():
+    from kbench_balcan import span_of_f2
+
+    assert span_of_f2({"n_landmarks": 50}).startswith("50 uniform landmarks: gaussian(")
+    for params in ({"random_state": 7}, {"rank_tolerance": 1e-3}, {"sampling": "greedy"}):
+        assert span_of_f2({"n_landmarks": 50, **params}) == "", params

@@ -666,3 +666,28 @@ def test_default_grids_are_strong_on_digits(name):
         learner = LinearSVC(C=10, dual=False).fit(map_.transform(X_train), y_train)
         best = max(best, learner.score(map_.transform(X_test), y_test))
     assert best >= 0.97
+
+
+def test_only_maps_with_the_same_span_say_so():
+    from kbench.records import Search
+    from kbench_baselines import span_of_nystroem
+
+    plain = span_of_nystroem({})
+    assert plain.startswith("300 uniform landmarks: gaussian(bandwidth=")
+    assert span_of_nystroem({"gamma": 0.5, "gamma_factor": 1}) == (
+        "300 uniform landmarks: gaussian(bandwidth=1)"
+    )
+    assert span_of_nystroem({"gamma": Search((0.5, 2.0)), "gamma_factor": 1}).endswith(
+        "gaussian(bandwidth=0.5), gaussian(bandwidth=1)"
+    )
+    for params in (
+        {"kernel": "laplacian"},  # its gamma would not be told
+        {"kernel": "laplacian", "gamma": 2.0},
+        {"kernel": Search(("rbf", "laplacian"))},
+        {"random_state": 7},  # other landmarks
+        {"gamma": 0.5},  # fitted once for each factor of the default grid
+        {"gamma": 0.5, "gamma_factor": 4.0},
+        {"gamma": 0.5, "gamma_factor": Search((1.0, 4.0))},
+        {"gamma": Search(("median", 1.0)), "gamma_factor": 1},
+    ):
+        assert span_of_nystroem(params) == "", params

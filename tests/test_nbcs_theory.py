@@ -253,3 +253,45 @@ def test_margins_are_measures_of_a_run_where_they_are_defined(name):
     assert ("train_margin" in found) == defined
     assert ("bound_vc_vacuous" in found) == (name in ("linear-svm-ovr", "ridge"))
     assert 0 <= found["outside"] <= 1
+
+
+def test_the_vc_dimension_is_that_of_a_system_that_no_row_decides():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 2))
+    X[:, 1] *= 0.01 * X[:, 0]  # most simplices of stage 3 are empty
+    y = (X[:, 0] > 0).astype(int)
+
+    def measured(**params):
+        nbcs = NestedBarycentricMap(4, n_roots=2, random_state=0, **params).fit(X, y)
+        svm = LinearSVC(dual=False).fit(nbcs.transform(X), y)
+        return nbcs, svm, margin_measures(nbcs, svm, X, y)
+
+    nbcs, svm, found = measured()
+    full = 2 * (3 + 1 + 3 + 9 + 27)
+    assert nbcs.n_vertices_ < full
+    error = np.mean(svm.predict(nbcs.transform(X)) != y)
+    assert found["bound_vc"] == pytest.approx(vc_bound(error, 300, full, nbcs.compression_size_))
+    # of simplices of too few rows nothing is known but that they are in the full system
+    _, _, found = measured(min_samples_split=10)
+    assert "bound_vc" in found and "bound_hinge" not in found
+    nbcs, svm, found = measured(split="adaptive")
+    error = np.mean(svm.predict(nbcs.transform(X)) != y)
+    expected = vc_bound(error, 300, nbcs.n_vertices_, nbcs.compression_size_)
+    assert found["bound_vc"] == pytest.approx(expected)
+
+
+def test_margins_never_hold_the_whole_embedding(monkeypatch):
+    from kbench_nbcs import _margins
+
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 2))
+    y = (X[:, 0] > 0).astype(int)
+    nbcs = NestedBarycentricMap(2, n_roots=2, random_state=0).fit(X)
+    svm = LinearSVC(dual=False).fit(nbcs.transform(X), y)
+    whole = margin_measures(nbcs, svm, X, y)
+    sizes = []
+    transform = nbcs.transform
+    monkeypatch.setattr(_margins, "CHUNK_VALUES", 600)
+    monkeypatch.setattr(nbcs, "transform", lambda X: sizes.append(len(X)) or transform(X))
+    assert margin_measures(nbcs, svm, X, y) == whole
+    assert sizes == [100, 100, 100]

@@ -50,9 +50,12 @@ def span_of_f2(params):
     Returns
     -------
     str
-        Number of landmarks and kernels; empty where no other map says the same.
+        Number of landmarks and kernels; empty where no other map says the same:
+        landmarks of a seed of its own, or directions left out by `rank_tolerance`.
     """
     number, kernel = params.get("n_landmarks", 100), params.get("kernel", "gaussian")
+    if params.get("random_state") is not None or params.get("rank_tolerance") is not None:
+        return ""
     if params.get("sampling", "uniform") != "uniform" or not isinstance(number, int):
         return ""
     kernels = getattr(kernel, "values", GRID["kernel"] if "kernel" not in params else (kernel,))

@@ -79,14 +79,17 @@ def span_of_nystroem(params):
     str
         Number of landmarks and kernels, as a map with the same kernel written
         ``gaussian(bandwidth=0.5*median)`` says them; empty where there is no
-        such writing.
+        such writing, and with landmarks of a seed of its own.
     """
     number, kernel = params.get("n_components", 300), params.get("kernel", "rbf")
-    if not isinstance(number, int):
+    if not isinstance(number, int) or params.get("random_state") is not None:
         return ""
     if kernel != "rbf":
         kernels = getattr(kernel, "values", (kernel,))
-        labels = [each.label if isinstance(each, Ref) else str(each) for each in kernels]
+        # kernels that are named by a string have a gamma, which a label would not tell
+        if not all(isinstance(each, Ref) for each in kernels):
+            return ""
+        labels = [each.label for each in kernels]
     else:
         gamma, factor = params.get("gamma", "median"), params.get("gamma_factor")
         factors = SQUARED if factor is None else getattr(factor, "values", (factor,))
@@ -95,7 +98,8 @@ def span_of_nystroem(params):
             widths = [f"{share}median" for share in shares]
         else:
             gammas = getattr(gamma, "values", (gamma,))
-            if "median" in gammas:
+            # beside a number the factor does nothing, but equal candidates are fitted again
+            if "median" in gammas or set(factors) != {1}:
                 return ""
             widths = [f"{(2 * each) ** -0.5:g}" for each in gammas]
         labels = [f"gaussian(bandwidth={width})" for width in widths]

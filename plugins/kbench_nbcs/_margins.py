@@ -6,8 +6,12 @@ from itertools import combinations
 from math import inf, sqrt
 
 import numpy as np
+from scipy import sparse
 
 from kbench_nbcs._theory import hinge_bound, margin_error_bound, vc_bound
+
+CHUNK_VALUES = 2**20
+"""Coordinates that are held at a time: 12 MB."""
 
 
 def scheme_of(learner):
@@ -73,6 +77,17 @@ def margin_measures(nbcs, learner, X, y, delta=0.05):
     not, the rows that place the roots: two per column for the scaling and one
     per face of a fitted root.
 
+    Which simplices ``split="barycentre"`` divides depends on all rows, so that
+    the columns of the map are no fixed class. The VC dimension is therefore that
+    of the full system, in which every function of a part of it is contained
+    (Theorem 1). The other two bounds depend on the norm, and are of the classifier
+    with weight 0 at the vertices that are left out; it differs only in simplices
+    without training rows, and with ``min_samples_split`` above 1 there is none.
+
+    The bounds are of parameters that were fixed beforehand: where C, `depth` or
+    the number of roots were searched on these rows, `delta` has to be shared out
+    among all candidates, which is not done here.
+
     Raises
     ------
     ValueError
@@ -103,7 +118,9 @@ def margin_measures(nbcs, learner, X, y, delta=0.05):
     coef = np.atleast_2d(learner.coef_)
     intercept = np.broadcast_to(np.asarray(learner.intercept_, dtype=float).ravel(), len(coef))
     weights = sqrt(n_roots) * (coef + intercept[:, None] / n_roots)
-    values = nbcs.transform(X) @ weights.T / sqrt(n_roots)
+    values = _values(nbcs, X, weights.T / sqrt(n_roots))
+    dimension = _vc_dimension(nbcs)
+    has_norm_bounds = nbcs.split == "adaptive" or nbcs.min_samples_split <= 1
     share = delta / len(coef)
     worst: dict[str, float] = {}
     for w, value, (rows, positive) in zip(
@@ -119,17 +136,35 @@ def margin_measures(nbcs, learner, X, y, delta=0.05):
         }
         if scheme == "ovr" and k is not None and k < n:
             error = float(np.mean(margins <= 0.0))
-            found["bound_vc"] = vc_bound(error, n, nbcs.n_vertices_, k, share)
-            found["bound_hinge"] = hinge_bound(found["hinge_loss"], norm, n, k, share)
-            found["bound_margin_constant_1"] = margin_error_bound(
-                found["margin_error"], 1.0 / max(1.0, norm), n, nbcs.depth, k, share
-            )
+            found["bound_vc"] = vc_bound(error, n, dimension, k, share)
+            if has_norm_bounds:
+                found["bound_hinge"] = hinge_bound(found["hinge_loss"], norm, n, k, share)
+                found["bound_margin_constant_1"] = margin_error_bound(
+                    found["margin_error"], 1.0 / max(1.0, norm), n, nbcs.depth, k, share
+                )
         worst = {name: max(worst.get(name, -inf), each) for name, each in found.items()}
     worst["margin"] = -worst["margin"]
     if k is not None:
         worst["compression_size"] = float(k)
     bounds = [name for name in worst if name.startswith("bound_")]
     return worst | {f"{name}_vacuous": float(worst[name] >= 1.0) for name in bounds}
+
+
+def _values(nbcs, X, weights):
+    """Multiply the embedding with weights, few rows at a time: all of it may be large."""
+    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    step = max(64, CHUNK_VALUES // (nbcs.n_roots * (X.shape[1] + 1)))
+    parts = [nbcs.transform(X[at : at + step]) @ weights for at in range(0, X.shape[0], step)]
+    return np.concatenate(parts)
+
+
+def _vc_dimension(nbcs):
+    """Count the columns that the map has whatever rows there are, once k are given."""
+    if nbcs.split == "adaptive":
+        return nbcs.n_vertices_
+    width = nbcs.n_features_in_ + 1
+    with np.errstate(over="ignore"):
+        return nbcs.n_roots * float(width + np.sum(float(width) ** np.arange(nbcs.depth)))
 
 
 def _problems(y, classes, scheme):
