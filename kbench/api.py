@@ -407,10 +407,10 @@ def _dataset(given: Any, registry: Registry) -> Dataset:
 
 def _of_arrays(X: Any, y: Any) -> Dataset:
     """Return inputs and labels of a user's own as a dataset in canonical form."""
+    import pandas
+
     names: Sequence[str] = ()
     if hasattr(X, "columns"):
-        import pandas
-
         names = [str(name) for name in X.columns]
         kinds = [pandas.api.types.is_numeric_dtype(kind) for kind in X.dtypes]
         text = [name for name, numeric in zip(names, kinds, strict=True) if not numeric]
@@ -425,6 +425,10 @@ def _of_arrays(X: Any, y: Any) -> Dataset:
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise DatasetError(f"y has shape {labels.shape}; it must be (n_samples,)")
+    # numpy would write what is missing among names as one more name: "nan", "None"
+    named = labels if hasattr(y, "dtype") else np.array([*y, None], dtype=object)[:-1]
+    if named.dtype.kind == "O" and (n_missing := int(pandas.isna(named).sum())):
+        raise DatasetError(f"y has {n_missing} missing labels; leave these rows out")
     if labels.dtype.kind == "f" and (np.isnan(labels).any() or (labels != labels.round()).any()):
         raise DatasetError("y has numbers that are no class labels; kbench compares classifiers")
     try:

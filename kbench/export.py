@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 import shutil
 import time
@@ -34,6 +35,9 @@ TRUST = (
     "have written; skops loads no type that is not named, joblib loads whatever is there."
 )
 EXAMPLE_ROWS = 5
+
+# as a 64-bit number is written
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True)
@@ -243,7 +247,7 @@ def _decoded(dataset: Dataset, columns: Sequence[tuple[str, Sequence[str] | None
 
 def _typed(names: Sequence[str]) -> np.ndarray:
     """Return class names as a table's user knows them: whole numbers and truth values too."""
-    if all(name.lstrip("-").isdecimal() and str(int(name)) == name for name in names):
+    if all(_WHOLE.fullmatch(name) for name in names):
         return np.array([int(name) for name in names])
     if set(names) <= {"False", "True"}:
         return np.array([name == "True" for name in names])
@@ -487,10 +491,18 @@ def _input(fitted: Fitted) -> str:
     ]
     for name, categories in encoder.columns[:100]:
         what = "number" if categories is None else "one of " + ", ".join(categories[:20])
-        lines.append(f"- `{_text(name)}`: {_text(what)}")
+        lines.append(f"- {_code(name)}: {_text(what)}")
     if len(encoder.columns) > 100:
         lines.append(f"- and {len(encoder.columns) - 100} more, in `model.json` of the encoder")
     return "\n".join(lines)
+
+
+def _code(value: Any) -> str:
+    """Write untrusted text as Markdown code, between more backticks than it has itself."""
+    text = " ".join(str(value).split())
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence, space = "`" * (longest + 1), " " if longest else ""
+    return f"{fence}{space}{text}{space}{fence}" if text else "(no name)"
 
 
 def _text(value: Any) -> str:

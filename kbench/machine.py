@@ -139,13 +139,8 @@ def physical_cores() -> int:
 
 def memory_mb() -> float:
     """Memory that this process may use, in units of 2**20 bytes; 0 if unknown."""
-    sizes = [size for size in (_meminfo("MemTotal"), _cgroup_memory()) if size]
+    sizes = [size for size in (_total_memory(), _cgroup_memory()) if size]
     return min(sizes, default=0) / 2**20
-
-
-def available_mb() -> float:
-    """Memory that can be had now without swapping, in units of 2**20 bytes; 0 if unknown."""
-    return _meminfo("MemAvailable") / 2**20
 
 
 def versions() -> dict[str, str]:
@@ -353,13 +348,12 @@ def _cgroup_folders() -> list[Path]:
     return []
 
 
-def _meminfo(name: str) -> int:
+def _total_memory() -> int:
     for line in _lines(_PROC / "meminfo"):
-        if line.startswith(f"{name}:"):
+        if line.startswith("MemTotal:"):
             return int(line.split()[1]) * 1024
-    if name == "MemTotal":
-        with contextlib.suppress(OSError, ValueError):
-            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with contextlib.suppress(OSError, ValueError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 

@@ -222,8 +222,9 @@ class FeatureMap:
     measures : callable, optional
         ``measures(fitted, X, y) -> {name: float}``, called on the test part
         after the clock has stopped. Of the keyword-only arguments `learner`
-        (fitted on the embedding), `X_train` and `y_train` (what both were
-        fitted on) it is given those that it has; they need a default.
+        (fitted on the embedding), `X_train` and `y_train` (what the
+        learner was fitted on, and the map, but one that uses no labels where the
+        protocol has an `unlabelled_size`) it is given those that it has; they need a default.
     depends : sequence of str, optional
         Further modules whose code decides the numbers.
     span : callable or "module:name", optional

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas
 import pytest
 
 import kbench
@@ -150,7 +151,10 @@ def test_a_map_that_needs_labels_gets_them_and_a_given_seed_is_kept():
         ((3,), DatasetError, "it must be a name"),
         (((np.eye(4), [0.5, 1, 2, 3]),), DatasetError, "no class labels"),
         (((np.eye(4), [0, 0, 0, 0]),), DatasetError, "at least 2 classes"),
-        (((np.eye(4), ["a", None, "b", "a"]),), DatasetError, "several types, or missing"),
+        (((np.eye(4), ["a", None, "b", "a"]),), DatasetError, "1 missing label"),
+        (((np.eye(4), ["a", "b", np.nan, "a"]),), DatasetError, "1 missing label"),
+        (((np.eye(4), pandas.Series(["a", "b", pandas.NA, None])),), DatasetError, "2 missing"),
+        (((np.eye(4), ["a", 1, "b", object()]),), DatasetError, "several types"),
         (((np.eye(4), [0, 1]),), DatasetError, "4 rows but y has shape"),
     ],
 )

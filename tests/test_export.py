@@ -8,7 +8,7 @@ import pandas
 import pytest
 
 from kbench import Cell, Dataset, DatasetError, ExportError, Protocol, Ref
-from kbench.export import columns_of, refit, write
+from kbench.export import _code, _typed, columns_of, refit, write
 from kbench.exported import NamedClasses, TableEncoder
 from kbench.registry import build, how_to_get, installed
 from tests.command_here import command
@@ -294,3 +294,34 @@ def test_a_fitted_pipeline_can_be_fitted_again(registry, iris):
     )
     assert np.array_equal(again.predict(fitted.table), names)
     assert isinstance(again.named_steps["learner"], NamedClasses)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["-1", "0", "25"], [-1, 0, 25]),
+        (["False", "True"], [False, True]),
+        (["--5", "5"], ["--5", "5"]),
+        (["-", "5"], ["-", "5"]),
+        (["05", "5"], ["05", "5"]),
+        (["-0", "1"], ["-0", "1"]),
+        (["1" * 30, "2"], ["1" * 30, "2"]),  # no number of 64 bits
+        (["\u0663", "1"], ["\u0663", "1"]),  # a digit of another script
+    ],
+)
+def test_classes_are_numbers_only_where_they_are_written_so(names, expected):
+    assert _typed(names).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("age", "`age`"),
+        ("a_b*c", "`a_b*c`"),
+        ("a`b", "`` a`b ``"),
+        ("``", "``` `` ```"),
+        ("two\nlines", "`two lines`"),
+    ],
+)
+def test_names_of_columns_are_shown_as_they_are(name, code):
+    assert _code(name) == code
