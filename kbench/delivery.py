@@ -291,6 +291,9 @@ class Delivery:
         self._thread.join()
         if not self._problem:
             self._tidy(planned)
+        with contextlib.suppress(StoreError):
+            # whoever moves or replaces a local store finds its file whole
+            self._store.close()
         return Delivered(
             self._store.name,
             self._suite,
@@ -349,13 +352,17 @@ class Delivery:
         )
 
     def _tidy(self, planned: Collection[PlannedCell]) -> None:
-        """Mark runs of cells whose key has changed; drop those that waited for data."""
+        """Mark runs whose key or data have changed; drop those that waited for data."""
         assert self._experiment is not None
         keys = {each.cell.name: {each.key} for each in planned if is_finished(each)}
         lines = {line_key(each.cell) for each in planned if not each.problem}
+        data: dict[str, set[str]] = {}
+        for each in planned:
+            if "checksum" in each.dataset:
+                data.setdefault(each.cell.dataset.label, set()).add(each.dataset["checksum"])
         try:
             self._store.withdraw(self._experiment, self._machine, lines)
-            self._store.supersede(self._experiment, self._machine, keys)
+            self._store.supersede(self._experiment, self._machine, keys, data)
         except (StoreError, JournalError) as error:
             self._problem = str(error)
 

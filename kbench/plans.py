@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kbench.canonical import dumps, from_json, to_json
+from kbench.errors import KbenchError
 from kbench.journal import Journal
 from kbench.plan import PlannedCell, recall
 from kbench.records import Cell, Measure, Protocol, Ref, Suite
@@ -31,6 +32,8 @@ class Plans:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        # plans that the last call of `cells` passed over: of another version of kbench
+        self.unread = 0
 
     def keep(self, suite: Suite, store: str, cells: Sequence[PlannedCell]) -> None:
         """Write down what a suite is about to do for a store, unless that is known.
@@ -88,21 +91,49 @@ class Plans:
         Returns
         -------
         cells : list of PlannedCell
-            The latest of each name, over all plans.
+            The latest of each name, over all plans: but for those that a later
+            plan has under other labels, or whose dataset has other data there.
         measure : Measure
             What the suite compares.
         """
         planned: dict[str, PlannedCell] = {}
         measure = Measure()
+        self.unread = 0
         for line in self._of(suite):
-            if store in (None, line["store"]):
-                planned |= {each.cell.name: each for each in _unpacked(line["content"])}
+            if store not in (None, line["store"]):
+                continue
+            try:
+                new = {each.cell.name: each for each in _unpacked(line["content"])}
                 measure = Measure(**line["content"]["measure"])
+            except (TypeError, KeyError, ValueError, IndexError, AttributeError, KbenchError):
+                # what it replaces cannot be told: nothing earlier is safe to deliver
+                self.unread += 1
+                planned.clear()
+                continue
+            is_replaced = _replaced_by(new.values())
+            planned = {n: each for n, each in planned.items() if n in new or not is_replaced(each)}
+            planned |= new
         recall(planned.values(), self._journal)
         return [*planned.values()], measure
 
     def _of(self, suite: str) -> Iterator[dict[str, Any]]:
         return (line for line in self._journal.read("plan") if line["suite"] == suite)
+
+
+def _replaced_by(later: Collection[PlannedCell]) -> Callable[[PlannedCell], bool]:
+    """Return what tells whether an earlier cell is void: as `Store.supersede` has it."""
+    keys = {each.key for each in later}
+    data: dict[str, set[str]] = {}
+    for each in later:
+        if "checksum" in each.dataset:
+            data.setdefault(each.cell.dataset.label, set()).add(each.dataset["checksum"])
+
+    def is_replaced(earlier: PlannedCell) -> bool:
+        checksum = earlier.dataset.get("checksum")
+        current = data.get(earlier.cell.dataset.label, {checksum})
+        return earlier.key in keys or (checksum is not None and checksum not in current)
+
+    return is_replaced
 
 
 def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:

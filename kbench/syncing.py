@@ -30,6 +30,8 @@ class Synced:
         Cells that the journal has results for.
     unfinished : int
         Cells that were planned and have splits still to be computed.
+    unread : int, default 0
+        Plans that cannot be read: another version of kbench wrote them.
     """
 
     suite: str
@@ -37,6 +39,7 @@ class Synced:
     delivered: Delivered
     finished: int
     unfinished: int
+    unread: int = 0
 
     @property
     def sentence(self) -> str:
@@ -49,6 +52,12 @@ class Synced:
             text += f"{delivered.stored} runs, {delivered.written} written now"
         if self.unfinished:
             text += f"; {self.unfinished} cells are not finished (`kbench suite` goes on with them)"
+        if self.unread:
+            plans = "plan is" if self.unread == 1 else "plans are"
+            text += (
+                f"; {self.unread} {plans} of another version of kbench and passed over "
+                "(`kbench suite` plans anew)"
+            )
         return text
 
 
@@ -166,4 +175,4 @@ def _deliver(
         if not delivered.problem:
             plans.settle(suite, uri)
     finished = sum(map(is_finished, cells))
-    return Synced(suite, machine, delivered, finished, len(cells) - finished)
+    return Synced(suite, machine, delivered, finished, len(cells) - finished, plans.unread)

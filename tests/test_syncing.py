@@ -91,6 +91,64 @@ def test_the_latest_plan_of_a_cell_counts_and_the_others_stay(plans):
     assert plans.suites() == {"trial": {"a", "b"}}
 
 
+def relabelled(planned, label):
+    cell = planned.cell
+    learner = Ref(cell.learner.name, cell.learner.params, label)
+    return dataclasses.replace(planned, cell=dataclasses.replace(cell, learner=learner))
+
+
+def test_a_cell_that_a_later_plan_relabels_is_not_brought_back(journal, plans, store_uri):
+    one, other = a_cell("ridge", "k1"), a_cell("svm", "k2")
+    finish(journal, one)
+    finish(journal, other)
+    plans.keep(SUITE, store_uri, [one, other])
+    list(sync(store_uri))
+    renamed = relabelled(one, "mine")
+    plans.keep(SUITE, store_uri, [renamed])
+    assert [each.cell.name for each in plans.cells("trial")[0]] == [
+        other.cell.name,
+        renamed.cell.name,
+    ]
+    for _ in range(2):
+        list(sync(store_uri))
+        found = names(Store(store_uri).read("trial"))
+        assert set(found) == {other.cell.name, renamed.cell.name}
+    # two labels of one thing in one plan are two cells
+    plans.keep(SUITE, store_uri, [one, renamed])
+    assert len(plans.cells("trial")[0]) == 3
+
+
+def test_results_of_other_data_are_not_brought_back(journal, plans, store_uri):
+    """A user's file was edited, and the second command named one method only."""
+    one, other = a_cell("ridge", "k1"), a_cell("svm", "k2")
+    edited = dataclasses.replace(one, key="k3", dataset={**KNOWN, "checksum": "d" * 64})
+    for each in (one, other, edited):
+        finish(journal, each)
+    plans.keep(SUITE, store_uri, [one, other])
+    list(sync(store_uri))
+    plans.keep(SUITE, store_uri, [edited])
+    for _ in range(2):
+        list(sync(store_uri))
+        assert [run["key"] for run in Store(store_uri).read("trial")] == ["k3"]
+
+
+def test_a_plan_of_another_version_is_passed_over(journal, plans, store_uri):
+    cell = a_cell("ridge", "k1")
+    finish(journal, cell)
+    plans.keep(SUITE, store_uri, [a_cell("svm", "k2")])
+    (line,) = journal.read("plan")
+    ((*_, others),) = line["content"]["cells"]
+    others["splits_in_all"] = others.pop("n_splits")
+    renamed = {name: value for name, value in line.items() if name != "kind"}
+    journal.append("plan", **{**renamed, "digest": "other"})
+    (found,) = deliver_leftovers(journal, machine_id(), store_uri)
+    assert "1 plan is of another version of kbench" in found.sentence
+    assert list(deliver_leftovers(journal, machine_id(), store_uri)) == []
+    plans.keep(SUITE, store_uri, [cell])
+    (found,) = sync(store_uri)
+    assert (found.delivered.written, found.unread) == (1, 1)
+
+
 def test_what_is_still_to_be_fetched_is_no_plan_yet(journal, plans):
     plans.keep(SUITE, "a", [dataclasses.replace(a_cell("ridge", "k1"), dataset={})])
     assert not journal.path.exists()

@@ -10,7 +10,7 @@ import pytest
 from kbench.tracking import Store, delivered_without_mlflow, stored
 from kbench.tracking.owner import owner, process_start
 from kbench.tracking.upsert import begin
-from tests.tracking_runs import FAILED, a_run, client_of
+from tests.tracking_runs import FAILED, IRIS, a_run, client_of
 
 
 @pytest.fixture
@@ -46,6 +46,22 @@ def test_two_blocks_may_plan_the_same_labels(store, uci):
         store.log(uci, a_run(key=key))
     store.supersede(uci, "m1", {a_run().name: ["a", "b"]})
     assert {row["key"] for row in store.read("uci")} == {"a", "b"}
+
+
+def test_runs_on_other_data_of_the_same_label_are_superseded(store, uci):
+    """The file was edited: what is no longer planned has numbers of the old one."""
+    before = replace(IRIS, digest="old" * 16)
+    store.log(uci, a_run(key="k1", name="ridge on iris", dataset=before))
+    store.log(uci, a_run(key="k2", name="knn on iris", dataset=before))
+    store.log(uci, a_run(key="k3", name="knn on wine", dataset=replace(before, name="wine")))
+    store.log(uci, a_run(key="k4", name="svm on iris"))
+    store.log(uci, a_run(key="k5", name="svm on iris", machine="m2", dataset=before))
+    store.log(uci, a_run(key="k6", name="ridge on iris"))
+    planned, data = {"ridge on iris": ["k6"]}, {"iris": [IRIS.digest]}
+    again = Store(store.uri)
+    assert again.supersede(uci, "m1", planned, data) == 2
+    assert again.supersede(uci, "m1", planned, data) == 0
+    assert {row["key"] for row in again.read("uci")} == {"k3", "k4", "k5", "k6"}
 
 
 def test_cells_of_one_key_are_runs_of_their_own(store, uci):

@@ -5,9 +5,10 @@ from importlib.resources import files
 
 import pytest
 
-from kbench.errors import PluginError
+from kbench.errors import PluginError, StoreError
 from kbench.tracking import Store, View, ui_address
-from kbench.tracking.views import TAG
+from kbench.tracking.owner import owner
+from kbench.tracking.views import TAG, experiment_tags
 from tests.tracking_runs import a_run, client_of
 
 TABLE = View(
@@ -49,6 +50,19 @@ def test_what_is_there_already_is_not_written(store, uci, monkeypatch):
     monkeypatch.setattr(client, "set_experiment_tag", lambda *given: writes.append(given))
     store.present(uci, {TABLE.key: TABLE})
     assert writes == []
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("my data.csv", "`kbench report 'my data.csv'`"),
+        ("a;b", "`kbench report 'a;b'`"),
+        ("a`*b*`", "``kbench report 'a`*b*`'``"),
+    ],
+)
+def test_the_command_in_the_note_can_be_copied(name, shown):
+    note = experiment_tags(name, {}, "accuracy", 1, {})["mlflow.note.content"]
+    assert f": {shown} (run" in note
 
 
 def test_the_note_says_what_means_cover_and_never_replaces_somebodys(store, uci):
@@ -134,14 +148,39 @@ def test_one_report_run_per_machine_that_no_reader_takes_for_a_cell(store, uci):
     store.log(uci, a_run())
     first = store.log_report(uci, "m1", {"report.html": "<p>é</p>", "../main.csv": "a,b"})
     assert artifacts(store, first) == {"report.html": "<p>é</p>", "main.csv": "a,b"}
-    assert Store(store.uri).log_report(uci, "m1", {"report.html": "new"}) == first
-    assert artifacts(store, first)["report.html"] == "new"
-    assert store.log_report(uci, "m2", {"report.html": "other"}) != first
-    run = client_of(store).get_run(first)
+    second = Store(store.uri).log_report(uci, "m1", {"report.html": "new"})
+    # a table without rows now is not left over from then
+    assert artifacts(store, second) == {"report.html": "new"}
+    store.log_report(uci, "m2", {"report.html": "other"})
+    runs = client_of(store).search_runs([uci.id], "tags.`kbench.kind` = 'report'")
+    assert sorted(run.data.tags["kbench.machine"] for run in runs) == ["m1", "m2"]
+    run = client_of(store).get_run(second)
     assert (run.info.status, run.info.run_name) == ("FINISHED", "report")
     assert run.data.tags["kbench.kind"] == "report"
     assert [row["key"] for row in store.read("uci", superseded=True)] == ["k1"]
     assert store.sweep(uci) == 0
+
+
+def test_a_report_that_cannot_be_written_leaves_the_earlier_one(store, uci, monkeypatch):
+    first = store.log_report(uci, "m1", {"report.html": "old"})
+
+    def fail(*given):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(client_of(store), "log_text", fail)
+    with pytest.raises(StoreError, match="the disk is full"):
+        store.log_report(uci, "m1", {"report.html": "new"})
+    (run,) = client_of(store).search_runs([uci.id])
+    assert (run.info.run_id, run.info.status) == (first, "FINISHED")
+
+
+def test_a_report_whose_writer_was_killed_does_not_run_for_ever(store, uci):
+    tags = {**owner(), "kbench.kind": "report", "kbench.machine": "m1"}
+    client_of(store).create_run(uci.id, tags={**tags, "kbench.pid_start": "another"})
+    alive = client_of(store).create_run(uci.id, tags=tags)
+    assert store.sweep(uci) == 1
+    (run,) = client_of(store).search_runs([uci.id], "attributes.status = 'RUNNING'")
+    assert run.info.run_id == alive.info.run_id
 
 
 def test_reports_that_were_written_twice_become_one(store, uci):

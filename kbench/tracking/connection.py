@@ -60,8 +60,17 @@ class Connection:
                 database.prepare(self._path)
             with few_attempts(self.uri), alone_on_server(self.uri):
                 client = mlflow.MlflowClient(tracking_uri=self.uri)
+                if self._path is not None:
+                    # perhaps to a file that has been removed since: a new one is there now
+                    _let_go(client)
                 client.search_experiments(max_results=1)
         self.client = client
+
+    def close(self) -> None:
+        """Close the connections to a local database; the client opens new ones when used."""
+        if self._path is not None and self.client is not None:
+            with self.calls("cannot close"):
+                _let_go(self.client)
 
     def check_lock(self) -> None:
         """Fail soon where another process holds a local store for long."""
@@ -91,3 +100,8 @@ class Connection:
     def reason(self, error: Exception) -> str:
         """Return what an error of MLflow says, in one line without the password."""
         return without_password(one_line(error), self.uri)
+
+
+def _let_go(client: Any) -> None:
+    """Close idle connections: MLflow pools them by URI for as long as the process lives."""
+    client._tracking_client.store.engine.dispose()

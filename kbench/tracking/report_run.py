@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from kbench.tracking.owner import user
+from kbench.tracking.owner import owner, owner_is_gone, user
 from kbench.tracking.text import inside
 
 KIND = "report"
@@ -15,7 +16,7 @@ KIND = "report"
 def log_report(
     client: Any, experiment_id: str, suite: str, machine: str, files: Mapping[str, str]
 ) -> str:
-    """Keep one report run per machine: what it had is replaced.
+    """Keep one report run per machine: a new one, then the earlier goes.
 
     Parameters
     ----------
@@ -32,26 +33,36 @@ def log_report(
     str
         MLflow's id of the run.
     """
-    where = f"tags.`kbench.kind` = '{KIND}'"
-    found = [
-        run
-        for run in client.search_runs([experiment_id], where, order_by=["start_time DESC"])
-        if run.data.tags.get("kbench.machine") == machine
-    ]
-    for older in found[1:]:
-        client.delete_run(older.info.run_id)
-    if found:
-        run_id = str(found[0].info.run_id)
-    else:
-        tags = {
-            "kbench.kind": KIND,
-            "kbench.suite": suite,
-            "kbench.machine": machine,
-            "mlflow.source.name": "kbench",
-            "mlflow.user": user(),
-        }
-        run_id = str(client.create_run(experiment_id, tags=tags, run_name=KIND).info.run_id)
-    for path, text in files.items():
-        client.log_text(run_id, text, inside(path))
-    client.set_terminated(run_id, "FINISHED", time.time_ns() // 1_000_000)
+    tags = {
+        **owner(),
+        "kbench.kind": KIND,
+        "kbench.suite": suite,
+        "kbench.machine": machine,
+        "mlflow.source.name": "kbench",
+        "mlflow.user": user(),
+    }
+    # a run of its own: MLflow takes no file back, and a table that has no rows now would stay
+    run_id = str(client.create_run(experiment_id, tags=tags, run_name=KIND).info.run_id)
+    try:
+        for path, text in files.items():
+            client.log_text(run_id, text, inside(path))
+        client.set_terminated(run_id, "FINISHED", time.time_ns() // 1_000_000)
+    except BaseException:
+        with contextlib.suppress(Exception):  # the store may be away: `abandoned` finds it later
+            client.delete_run(run_id)
+        raise
+    for older in _reports(client, experiment_id):
+        if older.info.run_id != run_id and older.data.tags.get("kbench.machine") == machine:
+            client.delete_run(older.info.run_id)
     return run_id
+
+
+def abandoned(client: Any, experiment_id: str) -> list[str]:
+    """Return the ids of reports that were never finished and whose writer is gone."""
+    found = _reports(client, experiment_id, "attributes.status = 'RUNNING'")
+    return [run.info.run_id for run in found if owner_is_gone(run.data.tags)]
+
+
+def _reports(client: Any, experiment_id: str, where: str = "") -> list[Any]:
+    conditions = [f"tags.`kbench.kind` = '{KIND}'", *([where] if where else [])]
+    return list(client.search_runs([experiment_id], " AND ".join(conditions)))

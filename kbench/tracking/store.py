@@ -9,9 +9,10 @@ from typing import Any
 from kbench.errors import StoreError
 from kbench.tracking.connection import Connection
 from kbench.tracking.owner import owner_is_gone
-from kbench.tracking.report_run import log_report
+from kbench.tracking.report_run import abandoned, log_report
 from kbench.tracking.run import Experiment, Run
 from kbench.tracking.stored import Identity, Stored, identity, live_runs
+from kbench.tracking.text import DIGEST_CHARS, NAME_CHARS, cut
 from kbench.tracking.upsert import upsert
 from kbench.tracking.views import View, experiment_tags
 
@@ -69,6 +70,10 @@ class Store:
             damaged, half-migrated or of another MLflow version.
         """
         self._connection.open()
+
+    def close(self) -> None:
+        """Let go of a local store's file; the next call takes it up again."""
+        self._connection.close()
 
     @property
     def _client(self) -> Any:
@@ -149,7 +154,7 @@ class Store:
         Raises
         ------
         StoreError
-            It may be written in part; calling again repairs that.
+            It is not written, and the earlier one is still there.
         """
         self.open()
         with self._connection.calls("cannot write the report"):
@@ -208,9 +213,13 @@ class Store:
         return stored.run_id
 
     def supersede(
-        self, experiment: Experiment, machine: str, planned: Mapping[str, Collection[str]]
+        self,
+        experiment: Experiment,
+        machine: str,
+        planned: Mapping[str, Collection[str]],
+        data: Mapping[str, Collection[str]] | None = None,
     ) -> int:
-        """Tag runs whose cell is planned under another key, or other labels, now.
+        """Tag runs whose cell is planned under another key, labels or other data now.
 
         Parameters
         ----------
@@ -220,12 +229,17 @@ class Store:
             Whose runs.
         planned : mapping of str to collection of str
             Name of a run (`Run.name`, the labels of its cell) to all keys
-            planned under it. Runs of other names and keys are left alone.
+            planned under it. Runs of other names and keys are left alone,
+            but for those on other data:
+        data : mapping of str to collection of str, optional
+            Label of a dataset to the checksums planned under it. Runs on that
+            dataset with another checksum are not comparable, planned or not.
 
         Returns
         -------
         int
-            Number of runs tagged ``kbench.superseded = <new key>``.
+            Number of runs tagged ``kbench.superseded = <new key>``, or
+            ``<new checksum>`` where no cell takes their place.
 
         Raises
         ------
@@ -235,13 +249,24 @@ class Store:
         self.open()
         count = 0
         known = {key for keys in planned.values() for key in keys}
+        digests = {
+            cut(label, NAME_CHARS): sorted(each[:DIGEST_CHARS] for each in found)
+            for label, found in (data or {}).items()
+        }
         with self._connection.calls("cannot mark superseded runs"):
             for (key, owner, name), stored in self._index(experiment).items():
                 keys = planned.get(name, ())
-                if owner != machine or key in keys or not (keys or key in known):
+                if owner != machine or key in keys:
                     continue
-                # under other labels the key is the same
-                new = next(iter(keys), key)
+                label, digest = stored.dataset or ("", "")
+                current = digests.get(label, ())
+                if keys or key in known:
+                    # under other labels the key is the same
+                    new = next(iter(keys), key)
+                elif current and digest not in current:
+                    new = next(iter(current))
+                else:
+                    continue
                 if stored.tags.get("kbench.superseded") != new:
                     tags = {"kbench.superseded": new, "kbench.kind": "superseded"}
                     for tag, value in tags.items():
@@ -315,6 +340,9 @@ class Store:
                 if owner_is_gone(run.tags):
                     self._client.set_terminated(run.run_id, "KILLED")
                     count += 1
+            for run_id in abandoned(self._client, experiment.id):
+                self._client.set_terminated(run_id, "KILLED")
+                count += 1
         if count:
             self._indexes.pop(experiment.id, None)
         return count

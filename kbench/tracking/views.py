@@ -10,6 +10,8 @@ views yet expect the keys of that state in the object itself: both are given.
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +22,7 @@ TAG = "mlflow.sharedViewState."
 
 NOTE = (
     "Written by kbench. MLflow's group means cover the first 100 loaded runs only; "
-    "publishable means are in the report: `kbench report {suite}` (run `report`)."
+    "publishable means are in the report: {command} (run `report`)."
 )
 """MLflow shows it above the runs, as Markdown."""
 
@@ -123,6 +125,14 @@ def _filled(value: Any, measure: str) -> Any:
     return value
 
 
+def _code(text: str) -> str:
+    """Write text as code in Markdown, which a backtick in it does not end."""
+    text = " ".join(text.splitlines())
+    runs = {len(each) for each in re.findall("`+", text)}
+    fence = "`" * next(n for n in range(1, len(runs) + 2) if n not in runs)
+    return f"{fence}{text}{fence}"
+
+
 def experiment_tags(
     suite: str, views: Mapping[str, View], measure: str, created: int, present: Mapping[str, str]
 ) -> dict[str, str]:
@@ -142,7 +152,9 @@ def experiment_tags(
     """
     tags = dict(each.tag(measure, created) for each in views.values())
     if present.get("mlflow.note.content", _OURS).startswith(_OURS):
-        tags["mlflow.note.content"] = NOTE.format(suite=suite)
+        tags["mlflow.note.content"] = NOTE.format(
+            command=_code(f"kbench report {shlex.quote(suite)}")
+        )
     # otherwise MLflow asks what kind it is before it shows the runs
     tags["mlflow.experimentKind"] = present.get("mlflow.experimentKind", "custom_model_development")
     return {name: value for name, value in tags.items() if present.get(name) != value}
