@@ -212,6 +212,9 @@ class Journal:
     def save_blob(self, task_key: str, name: str, data: bytes) -> None:
         """Keep a large by-product of a task; do so before its line is written.
 
+        It is the file ``blobs/??/<task_key>.<name>`` beside the journal, both
+        names quoted as in a URL.
+
         Parameters
         ----------
         task_key, name : str
@@ -240,23 +243,6 @@ class Journal:
                 raise
             _sync_folder(path.parent)
 
-    def load_blob(self, task_key: str, name: str) -> bytes | None:
-        """Return what `save_blob` has kept; None if there is nothing.
-
-        Parameters
-        ----------
-        task_key, name : str
-            As they were given to `save_blob`.
-
-        Returns
-        -------
-        bytes or None
-        """
-        try:
-            return self._blob(task_key, name).read_bytes()
-        except FileNotFoundError:
-            return None
-
     @contextlib.contextmanager
     def lock(
         self,
@@ -264,6 +250,7 @@ class Journal:
         waiting: Callable[[Holder | None], None] | None = None,
         *,
         shared: bool = False,
+        poll: Callable[[], None] | None = None,
     ) -> Iterator[None]:
         """Hold a lock that one process at a time can have, or several that share it.
 
@@ -279,6 +266,8 @@ class Journal:
             one; with None where it is not known. What it raises ends the wait.
         shared : bool, default False
             Hold it beside others who share it; no one else holds it alone then.
+        poll : callable, optional
+            Called again and again while waiting. What it raises ends the wait.
 
         Yields
         ------
@@ -297,6 +286,8 @@ class Journal:
                 if waiting is not None and told != [holder]:
                     told = [holder]
                     waiting(holder)
+                if poll is not None:
+                    poll()
                 time.sleep(_POLL_S)
             with _writing(path):
                 _write_holder(fd, shared)

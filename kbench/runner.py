@@ -207,15 +207,16 @@ class Run:
         store = Store(self._options.store).uri
         plans = Plans(self._journal)
         with ExitStack() as stack:
+            # what is computed with, this machine or a cluster, is free again before delivery
+            computing = stack.enter_context(ExitStack())
             if self._options.scheduler:
                 self._cluster = engine.Cluster(
                     self._options.scheduler, self._options.jobs, self._watch.notice
                 )
-                stack.callback(self._cluster.close)
+                computing.callback(self._cluster.close)
             name = lock_name(self._suite.name, store)
             stack.enter_context(self._journal.lock(name, self._tell_waiting))
             stack.callback(self._sandbox.close)
-            computing = stack.enter_context(ExitStack())
             cells: list[PlannedCell] = []
             data = _Data()
             interrupted = False

@@ -19,7 +19,7 @@ from kbench.datacache import DataCache
 from kbench.engine import Cluster, Request, Terms, differences, parts
 from kbench.errors import ClusterError
 from kbench.journal import Journal, state_folder
-from kbench.machine import cluster_id, machine_id
+from kbench.machine import cluster_id, machine_id, versions
 from kbench.plan import Planner
 from kbench.records import Protocol, Ref
 from kbench.registry import build, installed
@@ -57,6 +57,7 @@ def test_what_differs_is_listed_versions_first():
     assert differences(here, dict(here)) == []
     assert here["python"] == f"{sys.version_info.major}.{sys.version_info.minor}"
     assert {"numpy", "scipy", "scikit-learn", "kbench-core", "kbench.task"} <= set(here)
+    assert here["blas"] == versions()["blas"]
     there = here | {"numpy": "1.0", "kbench.splits": "0" * 64}
     del there["kbench.evaluation"]
     assert differences(here, there) == [
@@ -66,6 +67,29 @@ def test_what_differs_is_listed_versions_first():
     ]
     many = differences(here, {"python": here["python"]})
     assert any("more modules" in line for line in many)
+
+
+def test_a_cluster_is_let_go_of_before_what_it_computed_is_delivered(site, store_uri, monkeypatch):
+    happened = []
+
+    class Lost:
+        def __init__(self, address, jobs, notice):
+            pass
+
+        def admit(self, terms):
+            return []
+
+        def run(self, tasks, request, started):
+            raise ClusterError("lost")
+
+        def close(self):
+            happened.append("closed")
+
+    monkeypatch.setattr("kbench.engine.Cluster", Lost)
+    monkeypatch.setattr(Seen, "delivering", lambda self: happened.append("delivering"))
+    with pytest.raises(ClusterError, match="lost"):
+        run_text(suite_text("work"), store_uri, jobs=None, scheduler="tcp://head:8786")
+    assert happened == ["closed", "delivering"]
 
 
 # -- with one -------------------------------------------------------------------

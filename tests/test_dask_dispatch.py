@@ -1,15 +1,19 @@
 """Which task goes to which worker, and what becomes of it: with workers that are made up."""
 
 import itertools
+import queue
 from concurrent.futures import CancelledError
+from contextlib import ExitStack
+from types import SimpleNamespace
 
 import pytest
 
-from kbench.engine import _cluster
+from kbench.engine import _cluster, _worker, _workers
 from kbench.engine._measure import Answer, Host, Request
 from kbench.engine._worker import ReleasedError
 from kbench.engine._workers import Worker
 from kbench.errors import ClusterError
+from kbench.journal import Journal
 from kbench.sandbox import Outcome
 
 
@@ -202,3 +206,70 @@ def test_one_that_is_left_cancels_what_is_in_flight(play):
     next(answers)
     answers.close()
     assert len(cast.cancelled) == 1
+
+
+# -- looking at the workers
+
+
+@pytest.fixture
+def looking(monkeypatch):
+    """Let a thread look at workers whose scheduler answers so; returns what it tells."""
+    monkeypatch.setattr(_workers, "LOOK_S", 0.001)
+    monkeypatch.setattr(_workers, "SILENT_S", 0.0)
+
+    def look(answers):
+        def nthreads():
+            raise next(answers)
+
+        client = SimpleNamespace(nthreads=nthreads, status="running", close=lambda timeout: None)
+        monkeypatch.setattr(_workers, "_connect", lambda address: client)
+        events = queue.SimpleQueue()
+        workers = _workers.Workers("tcp://head:8786", events, lambda text: None)
+        workers._keep_looking()
+        return events.get_nowait()
+
+    return look
+
+
+def test_a_scheduler_that_is_silent_is_given_up(looking):
+    assert "is gone (OSError)" in str(looking(iter([OSError("no answer")])))
+
+
+def test_what_no_waiting_cures_ends_the_run(looking, monkeypatch):
+    monkeypatch.setattr(_workers, "SILENT_S", 1e9)
+    told = looking(iter([OSError("no answer"), KeyError("nthreads")]))
+    assert isinstance(told, ClusterError)
+    assert "KeyError: 'nthreads'" in str(told)
+
+
+# -- in a worker
+
+
+def test_a_worker_lets_go_of_its_own_warm_parent_and_no_other(monkeypatch):
+    closed = []
+
+    def prepared(name):
+        until_released = ExitStack()
+        until_released.callback(closed.append, name)
+        return _worker._Here(None, None, None, until_released)
+
+    worker = SimpleNamespace(address="tcp://0")
+    old, new = prepared("old"), prepared("new")
+    monkeypatch.setattr(_worker, "_is_wanted", lambda worker, key: False)
+    monkeypatch.setattr(_worker, "_RUNS", {("run", worker.address): new})
+    _worker._release("run", worker, "key", old)
+    assert closed == ["old"]
+    assert list(_worker._RUNS.values()) == [new]
+    _worker._release("run", worker, "key", new)
+    assert closed == ["old", "new"]
+    assert not _worker._RUNS
+
+
+def test_a_worker_stops_waiting_for_a_machine_once_nobody_wants_it_to(monkeypatch, tmp_path):
+    monkeypatch.setenv("KBENCH_STATE_DIR", str(tmp_path))
+    monkeypatch.setattr(_worker, "_me", lambda: (SimpleNamespace(address="tcp://0"), "key"))
+    monkeypatch.setattr(_worker, "_is_wanted", lambda worker, key: False)
+    with Journal().lock("computing"), pytest.raises(ReleasedError):
+        _worker.prepare("run", (), {})
+    with Journal().lock("computing", lambda holder: pytest.fail("still held")):
+        pass

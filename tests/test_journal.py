@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import tracemalloc
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -269,13 +270,17 @@ def test_default_place(monkeypatch, tmp_path):
 # -- blobs ------------------------------------------------------------------------
 
 
+def blobs(journal):
+    folder = journal.path.parent / "blobs"
+    return {each.name: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+
+
 @given(key=st.text(min_size=1, max_size=10), name=st.text(min_size=1, max_size=5), data=st.binary())
 def test_blobs_come_back_whatever_they_are_called(tmp_path_factory, key, name, data):
     folder = tmp_path_factory.mktemp("blobs")
     journal = Journal(folder / "state" / "journal.jsonl")
     journal.save_blob(key, name, data)
-    assert journal.load_blob(key, name) == data
-    assert journal.load_blob(key, name + "x") is None
+    assert blobs(journal) == {f"{quote(key, safe='')}.{quote(name, safe='')}": data}
     assert [each.name for each in folder.iterdir()] == ["state"]
 
 
@@ -289,10 +294,9 @@ def test_a_blob_is_replaced_at_once_or_not_at_all(journal, monkeypatch):
         patch.setattr(module.os, "fsync", fail)
         with pytest.raises(JournalError, match="disk full"):
             journal.save_blob("key", "predictions", b"new")
-    assert journal.load_blob("key", "predictions") == b"old"
-    assert len([file for file in journal.path.parent.rglob("*") if file.is_file()]) == 1
+    assert blobs(journal) == {"key.predictions": b"old"}
     journal.save_blob("key", "predictions", b"new")
-    assert journal.load_blob("key", "predictions") == b"new"
+    assert blobs(journal) == {"key.predictions": b"new"}
 
 
 # -- locks ------------------------------------------------------------------------
@@ -398,6 +402,19 @@ def test_what_a_waiting_caller_raises_ends_the_wait(journal):
         raise TimeoutError
 
     with journal.lock("name"), pytest.raises(TimeoutError), journal.lock("name", give_up):
+        pass
+    looks = []
+
+    def lose_interest():
+        looks.append("and held")
+        if len(looks) == 2:
+            raise KeyError
+
+    with (
+        journal.lock("name"),
+        pytest.raises(KeyError),
+        journal.lock("name", poll=lose_interest),
+    ):
         pass
 
 

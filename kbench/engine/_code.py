@@ -23,14 +23,16 @@ def parts(own: Iterable[str], modules: Iterable[str]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Version by distribution (``python`` too), hash by module.
+        Version by distribution (``python`` and ``blas`` too), hash by module.
     """
     of = Fingerprinter(own)
     found = of.parts(["kbench.evaluation", *modules])
     # of what only brings a task to its code, kbench's files must agree and no more
     brings = of.parts(["kbench.task"])
     found |= {name: value for name, value in brings.items() if _is_hash(value)}
-    found["kbench-core"] = machine.versions().get("kbench-core", "absent")
+    # the last digits of a product of matrices are those of its BLAS
+    versions = machine.versions()
+    found |= {name: versions.get(name, "absent") for name in ("kbench-core", "blas")}
     return found
 
 

@@ -66,17 +66,28 @@ def describe(own: Sequence[str], modules: Sequence[str]) -> dict[str, str]:
 
 
 def prepare(run: str, preload: Sequence[str], components: Mapping[str, Sequence[Any]]) -> Prepared:
-    """Start the warm parent of a run's tasks, and check the components in it."""
+    """Start the warm parent of a run's tasks, and check the components in it.
+
+    Raises
+    ------
+    ReleasedError
+        The client went while this waited for the machine.
+    """
     worker, key = _me()
-    until_released = ExitStack()
-    # waits for a kbench that wants this machine alone, and is seen by the next
-    until_released.enter_context(Journal().lock("computing", shared=True))
-    sandbox = Sandbox(preload=preload)
-    until_released.callback(sandbox.close)
-    here = _Here(sandbox, DataCache(), Host.here(), until_released)
+
+    def still_wanted() -> None:
+        if not _is_wanted(worker, key):
+            raise ReleasedError(run)
+
+    with ExitStack() as opened:
+        # waits for a kbench that wants this machine alone, and is seen by the next
+        opened.enter_context(Journal().lock("computing", shared=True, poll=still_wanted))
+        sandbox = Sandbox(preload=preload)
+        opened.callback(sandbox.close)
+        here = _Here(sandbox, DataCache(), Host.here(), opened.pop_all())
     _RUNS[run, worker.address] = here
     threading.Thread(
-        target=_release, args=(run, worker, key), name="kbench-release", daemon=True
+        target=_release, args=(run, worker, key, here), name="kbench-release", daemon=True
     ).start()
     outcome = sandbox.run("kbench.task:check", {"components": components}, time_s=CHECK_TIME_S)
     if outcome.status != "ok":
@@ -165,9 +176,10 @@ def _is_wanted(worker: Any, key: Any) -> bool:
     return task.state in ("executing", "long-running", "memory")
 
 
-def _release(run: str, worker: Any, key: Any) -> None:
+def _release(run: str, worker: Any, key: Any, here: _Here) -> None:
     while _is_wanted(worker, key):
         time.sleep(_LOOK_S)
-    here = _RUNS.pop((run, worker.address), None)
-    if here is not None:
-        here.until_released.close()
+    # a later `prepare` of the same run may have put its own there
+    if _RUNS.get((run, worker.address)) is here:
+        del _RUNS[run, worker.address]
+    here.until_released.close()

@@ -14,7 +14,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,9 @@ SILENT_S = 30.0
 
 ANSWER_S = 60.0
 """Seconds in which a result that is there must have come."""
+
+_SILENCE = (OSError, TimeoutError, CancelledError)
+"""What looking raises while the scheduler does not answer (Dask's errors are OSErrors)."""
 
 
 @dataclass(frozen=True)
@@ -179,16 +182,19 @@ class Workers:
             The connection to the scheduler is closed.
         """
         try:
-            return self._client.submit(
-                function,
-                *arguments,
-                key=f"kbench-{function.__name__}-{uuid.uuid4().hex}",
-                workers=[worker.address],
-                allow_other_workers=False,
-                pure=False,
-            )
+            return self._ask(function, worker, *arguments)
         except Exception as error:
             raise self._gone(error) from None
+
+    def _ask(self, function: Callable[..., Any], worker: Worker, *arguments: Any) -> Any:
+        return self._client.submit(
+            function,
+            *arguments,
+            key=f"kbench-{function.__name__}-{uuid.uuid4().hex}",
+            workers=[worker.address],
+            allow_other_workers=False,
+            pure=False,
+        )
 
     def cancel(self, futures: Sequence[Any]) -> None:
         """Cancel futures; the workers kill what they compute for them."""
@@ -252,24 +258,37 @@ class Workers:
             try:
                 self._look()
             except Exception as error:
-                if time.monotonic() - self._heard > SILENT_S or self._client.status == "closed":
-                    self._given_up = self._gone(error)
-                    self._events.put(self._given_up)
+                if self._ended.is_set():
                     return
+                if self._client.status == "closed" or (
+                    isinstance(error, _SILENCE) and time.monotonic() - self._heard > SILENT_S
+                ):
+                    self._given_up = self._gone(error)
+                elif not isinstance(error, _SILENCE):
+                    # waiting would not help, and nobody would hear of it
+                    self._given_up = ClusterError(
+                        f"the workers of {self.address} cannot be watched any longer "
+                        f"({type(error).__name__}: {error}); what was computed is kept, and the "
+                        "same command goes on where this stopped"
+                    )
+                else:
+                    continue
+                self._events.put(self._given_up)
+                return
 
     def _look(self) -> None:
         """Ask which workers there are; welcome the new, drop the dead."""
         threads = self._client.nthreads()
         self._heard = time.monotonic()
-        for address in [each for each in self._known if each not in threads]:
-            with self._lock:
-                worker = self._known.pop(address)
+        with self._lock:  # the other thread may forget one meanwhile
+            gone = [self._known.pop(each) for each in list(self._known) if each not in threads]
+        for worker in gone:
             if worker.host is not None:
                 self._events.put(worker)
         for address, n_threads in threads.items():
             if address not in self._known and not self._ended.is_set():
                 worker = Worker(address, n_threads)
-                worker.asked = self.submit(
+                worker.asked = self._ask(
                     _worker.describe, worker, self._terms.packages, self._terms.modules
                 )
                 with self._lock:
@@ -296,7 +315,7 @@ class Workers:
             elif found := differences(self._here, said):
                 worker.refused = tuple(found)
             else:
-                worker.asked = self.submit(
+                worker.asked = self._ask(
                     _worker.prepare, worker, self.run, self._terms.preload, self._terms.components
                 )
         if worker.refused and self._admitted:
