@@ -9,7 +9,7 @@ in the least time is recommended.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from kbench.report.axes import duration
@@ -18,9 +18,6 @@ from kbench.report.text import p_value
 from kbench.results import Row, is_complete
 
 MAJORITY = "majority"
-KERNEL = ("kernel-svm", "kernel-ridge", "zero-one", "kernel-perceptron")
-"""Learners that fit a whole Gram matrix: what explicit maps are compared with."""
-
 RATIO = 1.5
 """How many times faster is worth a word."""
 
@@ -47,7 +44,7 @@ class Advice:
     sentences: tuple[str, ...]
 
 
-def advise(rows: Sequence[Row]) -> Advice | None:
+def advise(rows: Sequence[Row], kernelized: Collection[str] = ()) -> Advice | None:
     """Recommend one of the methods that were measured on a dataset.
 
     Parameters
@@ -56,6 +53,9 @@ def advise(rows: Sequence[Row]) -> Advice | None:
         Results rows of one dataset, with ``measure_by_split``,
         ``split_hash``, ``n_train``, ``n_test`` and ``model_floats`` as
         `kbench.results.of_run_in_full` gives them.
+    kernelized : collection of str, optional
+        Names of the learners that work on kernels: what explicit maps are
+        compared with.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def advise(rows: Sequence[Row]) -> Advice | None:
     sentences = [
         _measured(chosen),
         *(_beside_best(chosen, best, len(equal)) if chosen is not best else _alone(best, complete)),
-        *_beside_kernels(chosen, complete),
+        *_beside_kernels(chosen, complete, kernelized),
         *_beside_majority(chosen, complete),
         *_left_out(rows, len(complete)),
     ]
@@ -135,9 +135,9 @@ def _alone(best: Row, complete: Sequence[Row]) -> list[str]:
     ]
 
 
-def _beside_kernels(chosen: Row, complete: Sequence[Row]) -> list[str]:
-    """Compare the time with that of the most accurate method on the whole Gram matrix."""
-    kernels = [row for row in complete if row["learner"].split(" ")[0].split("(")[0] in KERNEL]
+def _beside_kernels(chosen: Row, complete: Sequence[Row], kernelized: Collection[str]) -> list[str]:
+    """Compare the time with that of the most accurate kernel machine."""
+    kernels = [row for row in complete if row["learner"].split(" ")[0].split("(")[0] in kernelized]
     if not kernels or chosen in kernels:
         return []
     kernel = max(kernels, key=lambda row: row["accuracy"])

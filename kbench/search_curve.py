@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from kbench.search import is_number
+
 _NOT_PARAMETERS = ("accuracies", "converged", "error", "share")
 
 
@@ -77,14 +79,8 @@ def _numeric_parameters(splits: Sequence[Sequence[Mapping[str, Any]]]) -> list[s
                 if name not in _NOT_PARAMETERS:
                     values.setdefault(name, []).append(value)
     return [
-        name
-        for name, tried in values.items()
-        if all(map(_is_number, tried)) and len(set(tried)) > 1
+        name for name, tried in values.items() if all(map(is_number, tried)) and len(set(tried)) > 1
     ]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _curve(

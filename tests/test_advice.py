@@ -74,11 +74,15 @@ def test_incomplete_methods_are_not_taken_and_are_told_of():
 
 def test_times_are_compared_with_the_kernel_machine():
     rows = [row("good", BEST, 0.5), row("identity", FAR, 6.0, learner="kernel-svm (ovo)")]
+    kernelized = ["kernel-svm", "cvm"]
     assert "12 times faster to fit than identity + kernel-svm (ovo) (0.720)" in " ".join(
-        advise(rows).sentences
+        advise(rows, kernelized).sentences
     )
+    vectors = [row("good", BEST, 0.5), row("identity", FAR, 6.0, learner="cvm (ovo)")]
+    assert "faster to fit than identity + cvm" in " ".join(advise(vectors, kernelized).sentences)
+    assert "faster" not in " ".join(advise(vectors).sentences)
     close = [row("good", BEST, 5.0), row("identity", FAR, 6.0, learner="kernel-svm (ovo)")]
-    assert "faster" not in " ".join(advise(close).sentences)
+    assert "faster" not in " ".join(advise(close, kernelized).sentences)
 
 
 def test_the_commonest_class_is_the_yardstick():

@@ -109,7 +109,8 @@ def run(
     with watcher:
         report = Run(suite, registry, options, watcher).run()
     rows = _rows(report)
-    advice = advise(rows)
+    learners = registry.all("learner").values()
+    advice = advise(rows, [each.name for each in learners if each.kernelized])
     given = {"target": target, "ignore": ignore, "nominal": nominal, "delimiter": delimiter}
     export = _export(file, given, report, advice) if advice else ""
     if as_json:

@@ -3,7 +3,7 @@
 from kbench.search._candidates import Candidate, candidates
 from kbench.search._component import Component, Nested
 from kbench.search._data import Data, fit_map, fit_preprocessing, has_converged, stacked
-from kbench.search._result import Score, SearchResult
+from kbench.search._result import Score, SearchResult, is_number
 from kbench.search._search import search
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "fit_map",
     "fit_preprocessing",
     "has_converged",
+    "is_number",
     "search",
     "stacked",
 ]

@@ -92,14 +92,15 @@ class SearchResult:
         edges = []
         for name, value in self.best.params.items():
             tried = [score.candidate.params[name] for score in self.scores]
-            if not all(map(_is_number, tried)) or len(set(tried)) < 3:
+            if not all(map(is_number, tried)) or len(set(tried)) < 3:
                 continue
             if value in (min(tried), max(tried)):
                 edges.append(name)
         return edges
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Tell whether a value of a parameter is a number, which a truth value is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -133,7 +134,7 @@ def chosen(scores: Sequence[Score], simpler: Mapping[str, str] | None = None) ->
         for score in compared
         if score.mean >= best.mean - best.standard_error
         and _others(score.candidate, simpler) == _others(best.candidate, simpler)
-        and all(_is_number(score.candidate.learner.get(name, 0)) for name in simpler)
+        and all(is_number(score.candidate.learner.get(name, 0)) for name in simpler)
     ]
     return min(near or [best], key=lambda score: _complexity(score.candidate, simpler))
 
