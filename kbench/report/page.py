@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 from importlib.resources import files
 from typing import Any
 
@@ -53,6 +54,7 @@ def page(content: Content, registry: Registry) -> str:
         lstrip_blocks=True,
     )
     environment.filters["p"] = p_value
+    environment.filters["quoted"] = shlex.quote
     environment.globals["name_of"] = name_of
     environment.globals["shown"] = shown
     folder = files("kbench.report") / "templates"
