@@ -3,10 +3,11 @@
 A cell of one side is matched with that of the other by its labels (dataset,
 feature map, learner). Both must have been measured on the same splits: their
 hashes tell. Accuracies are compared over these splits by the corrected
-resampled t-test. Times are compared by their logarithms, after those of the
-second side were multiplied by the ratio of the machines' calibration figures;
-their noise has two parts, between the splits of a run, which is measured, and
-between runs of the same code, which is given.
+resampled t-test; on one split, by the binomial error of its test rows. Times
+are compared by their logarithms, after those of the second side were multiplied
+by the ratio of the machines' calibration figures; their noise has two parts,
+between the splits of a run, which is measured, and between runs of the same
+code, which is given.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, Literal
 from kbench.errors import SuiteError
 from kbench.records import ACCURACY, Measure
 from kbench.results import Row
-from kbench.stats import corrected_t, holm
+from kbench.stats import corrected_t, holdout_ratio, holm
 
 Verdict = Literal["same", "better", "worse", "unknown"]
 Labels = tuple[str, str, str]
@@ -117,8 +118,13 @@ class Compared:
 
     @property
     def broken(self) -> bool:
-        """Whether it was ok and is not."""
+        """Whether it was ok and failed."""
         return self.status_a == "ok" and self.status_b not in ("ok", "unavailable")
+
+    @property
+    def unavailable(self) -> bool:
+        """Whether it was ok and its data cannot be had."""
+        return self.status_a == "ok" and self.status_b == "unavailable"
 
 
 @dataclass(frozen=True)
@@ -130,33 +136,38 @@ class Comparison:
     measure : Measure
         What is compared beside times.
     cells : list of Compared
-    only_a, only_b : list of (str, str, str)
-        Cells that the other side does not have.
+    only_a, only_b : dict of (str, str, str) to str
+        Cells that the other side does not have, and what became of them.
     notes : list of str
         What must be known to read it.
     """
 
     measure: Measure
     cells: list[Compared]
-    only_a: list[Labels] = field(default_factory=list)
-    only_b: list[Labels] = field(default_factory=list)
+    only_a: dict[Labels, str] = field(default_factory=dict)
+    only_b: dict[Labels, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def regressions(self, fail_on: Iterable[str]) -> list[tuple[Compared, str]]:
+    def regressions(self, fail_on: Iterable[str]) -> list[tuple[Labels, str]]:
         """Return the cells that became worse, and in what.
 
         Parameters
         ----------
-        fail_on : iterable of {"accuracy", "time"}
-            "accuracy" means the measure that is compared. A cell that was ok
-            and is not is in both.
+        fail_on : iterable of {"accuracy", "time", "missing"}
+            "accuracy" means the measure that is compared; "missing", that b
+            has no data for a cell that was ok in a, or does not have the cell.
+            A cell that was ok and failed is in all of them.
         """
         wanted = set(fail_on)
         names = [self.measure.name] if "accuracy" in wanted else []
         names += TIMES if "time" in wanted else ()
-        found = [(each, each.status_b) for each in self.cells if wanted and each.broken]
+        found = [(each.labels, each.status_b) for each in self.cells if wanted and each.broken]
+        if "missing" in wanted:
+            gone = [each for each in self.cells if each.unavailable]
+            found += [(each.labels, each.status_b) for each in gone]
+            found += [(labels, "missing") for labels, was in self.only_a.items() if was == "ok"]
         return found + [
-            (each, name)
+            (each.labels, name)
             for each in self.cells
             for name in names
             if each.changes[name].verdict == "worse"
@@ -179,10 +190,9 @@ class Comparison:
         names = (self.measure.name, *TIMES)
         found = [_as_row(each, names) for each in self.cells]
         for side, only in (("a", self.only_a), ("b", self.only_b)):
-            found += [
-                {**dict.fromkeys(columns(self.measure)), **_labelled(labels), "side": side}
-                for labels in only
-            ]
+            for labels, status in only.items():
+                row = dict.fromkeys(columns(self.measure)) | _labelled(labels)
+                found.append(row | {"side": side, f"status_{side}": status})
         return found
 
 
@@ -290,7 +300,8 @@ def compare(
     Raises
     ------
     SuiteError
-        The sides have no cell in common, or were measured on different splits.
+        The sides have no cell in common, or were measured on different splits;
+        or one of them has a cell twice or results of several machines.
 
     References
     ----------
@@ -299,7 +310,7 @@ def compare(
     procedure", Scandinavian Journal of Statistics 6 (1979).
     """
     noise = noise or Noise()
-    of_a, of_b = {_labels(row): row for row in a}, {_labels(row): row for row in b}
+    of_a, of_b = _by_labels(a, "A"), _by_labels(b, "B")
     both = [labels for labels in of_a if labels in of_b]
     if not both:
         raise SuiteError("the two have no cell in common: same dataset, feature map and learner")
@@ -311,14 +322,30 @@ def compare(
     return Comparison(
         measure,
         cells,
-        [labels for labels in of_a if labels not in of_b],
-        [labels for labels in of_b if labels not in of_a],
+        {labels: row["status"] for labels, row in of_a.items() if labels not in of_b},
+        {labels: row["status"] for labels, row in of_b.items() if labels not in of_a},
         _notes(a, b),
     )
 
 
 def _labels(row: Mapping[str, Any]) -> Labels:
     return row["dataset"], row["feature_map"], row["learner"]
+
+
+def _by_labels(rows: Sequence[Row], side: str) -> dict[Labels, Row]:
+    """Return the rows of a side by cell; refuse what has several rows of one."""
+    machines = sorted({str(row["machine"]) for row in rows})
+    if len(machines) > 1:
+        raise SuiteError(
+            f"{side} holds results of {len(machines)} machines ({', '.join(machines)}); those of "
+            "one are compared: `kbench results SUITE --machine ID --format json` writes them"
+        )
+    found: dict[Labels, Row] = {}
+    for row in rows:
+        labels = _labels(row)
+        if found.setdefault(labels, row) is not row:
+            raise SuiteError(f"{side} holds {labels[1]} + {labels[2]} on {labels[0]} twice")
+    return found
 
 
 def _check_splits(pairs: Sequence[tuple[Labels, Row, Row]]) -> None:
@@ -358,25 +385,40 @@ def _change(a: Row, b: Row, splits: Sequence[str], measure: Measure, noise: Nois
         return Change(doubts=(_why_none(a, b, measure.words),))
     mean_a, mean_b = (math.fsum(values) / len(pairs) for values in zip(*pairs, strict=True))
     if len(pairs) < 2:
-        if mean_a == mean_b:
-            return Change(mean_a, mean_b, 0.0, 0.0, 0.0, 1.0)
-        return Change(mean_a, mean_b, mean_b - mean_a, doubts=(_ONE_SPLIT,))
-    share = _test_to_train(a)
-    found = corrected_t([right - left for left, right in pairs], share, noise.alpha)
+        return _one_split(mean_a, mean_b, a.get("n_test"), measure, noise)
+    d = [right - left for left, right in pairs]
+    found = corrected_t(d, holdout_ratio(a), noise.alpha)
     low, high, p = found.low, found.high, found.p
-    if low == high and found.difference:
-        # the same on every split: noise below the resolution, one row of the test part
-        row = 1.0 / a["n_test"] if a.get("n_test") else 0.0
-        low, high = low - row, high + row
-        p = 1.0 if abs(found.difference) <= row else p
+    row = 1.0 / a["n_test"] if a.get("n_test") else 0.0
+    alike = low == high
+    if measure.name == ACCURACY.name:
+        # as many rows on every split, though folds differ by a row in size
+        alike = alike or max(d) - min(d) < row / 2
+    if alike and found.difference:
+        # the noise is below the resolution: one row, where shares of rows are one or two apart
+        low, high = min(low, found.difference - row), max(high, found.difference + row)
+        p = 1.0 if abs(found.difference) < 1.5 * row else p
     return Change(mean_a, mean_b, found.difference, low, high, p)
 
 
-def _test_to_train(row: Row) -> float:
-    """Return test rows over training rows, as the correction needs them."""
-    if row.get("n_test") and row.get("n_train"):
-        return float(row["n_test"] / row["n_train"])
-    return 1.0 / max(1, len(row["split_hash"]) - 1)  # as k folds have it
+def _one_split(a: float, b: float, n_test: float | None, measure: Measure, noise: Noise) -> Change:
+    """Compare two values on one split: shares of its test rows, by their binomial error.
+
+    As two samples of rows, with Yates' correction: fewer methods are told apart
+    than by their predictions on each row, which are not known here. That
+    another split would train other models is not in it.
+    """
+    from scipy.special import ndtr, ndtri
+
+    if a == b:
+        return Change(a, b, 0.0, 0.0, 0.0, 1.0)
+    if measure.name != ACCURACY.name or not n_test or not (0 <= a <= 1 and 0 <= b <= 1):
+        return Change(a, b, b - a, doubts=(_ONE_SPLIT,))
+    share, row = (a + b) / 2, 1 / n_test
+    error = math.sqrt(2 * share * (1 - share) / n_test)
+    wide = error * float(ndtri(1 - noise.alpha / 2)) + row
+    p = 2 * float(ndtr(-max(0.0, abs(b - a) - row) / error))
+    return Change(a, b, b - a, b - a - wide, b - a + wide, p)
 
 
 def _why_none(a: Row, b: Row, what: str) -> str:

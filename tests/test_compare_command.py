@@ -81,6 +81,8 @@ def test_a_against_itself_passes_and_a_regression_does_not(stores):
     assert "regression accuracy: rff + ridge on iris" in printed
     assert "only in A: 1 cells" in printed
     assert "rff + ridge on only-here" in printed
+    assert "regression missing: rff + ridge on only-here" in printed
+    assert "2 regressions of accuracy and missing in 2 cells of both" in printed
     code, printed = kbench_compare("trial@a.db", "trial@b.db", "--fail-on", "time")
     assert code == 1
     assert "regression fit_time_s: rff + ridge on wine" in printed
@@ -89,6 +91,26 @@ def test_a_against_itself_passes_and_a_regression_does_not(stores):
     assert kbench_compare("trial@b.db", "trial@a.db", "--fail-on", "accuracy,time")[0] == 0
     wine = ("--dataset", "win*")
     assert kbench_compare("trial@a.db", "trial@b.db", *wine)[0] == 0
+
+
+def test_what_is_missing_fails_unless_left_out(stores):
+    stores("a.db", cell(), cell("wine"), cell("wdbc"))
+    gone = {"status": "unavailable", "n_splits_done": 0, "metrics": {}}
+    empty = dict.fromkeys(("accuracy_by_split", "split_hash"), "{}")
+    stores("b.db", cell(), cell("wine", tags=empty, **gone))
+    code, printed = kbench_compare("trial@a.db", "trial@b.db")
+    assert code == 1
+    assert "regression unavailable: rff + ridge on wine" in printed
+    assert "regression missing: rff + ridge on wdbc" in printed
+    assert kbench_compare("trial@a.db", "trial@b.db", "--fail-on", "missing")[0] == 1
+    assert kbench_compare("trial@a.db", "trial@b.db", "--fail-on", "accuracy,time")[0] == 0
+
+
+def test_none_fails_on_nothing(stores):
+    stores("a.db", cell())
+    stores("b.db", cell(status="crash", n_splits_done=0, tags={"split_hash": "{}"}))
+    assert kbench_compare("trial@a.db", "trial@b.db")[0] == 1
+    assert kbench_compare("trial@a.db", "trial@b.db", "--fail-on", "none")[0] == 0
 
 
 def test_the_default_store_and_files(stores, tmp_path):
@@ -106,6 +128,36 @@ def test_the_default_store_and_files(stores, tmp_path):
     assert printed.splitlines()[0].startswith("dataset,feature_map,learner,side")
     for form, sign in (("latex", r"\begin{tabular}"), ("markdown", "| iris |")):
         assert sign in kbench_compare("baseline.json", "trial", "--format", form)[1]
+
+
+def test_a_file_of_several_machines_or_with_a_cell_twice_is_refused(stores, tmp_path):
+    stores("mlflow.db", cell(), replace(cell(accuracies=WORSE), machine="m2"))
+    every = (
+        CliRunner().invoke(app, ["results", "trial", "--machine", "all", "--format", "json"]).stdout
+    )
+    (tmp_path / "every.json").write_text(every)
+    for arguments, side in (
+        (("every.json", "trial@machine=m1"), "A"),
+        (("trial@machine=m1", "every.json"), "B"),
+    ):
+        code, printed = kbench_compare(*arguments)
+        assert code == 2
+        assert f"{side} holds results of 2 machines (m1, m2)" in printed
+    rows = [each | {"machine": "m1"} for each in json.loads(every)]
+    (tmp_path / "twice.json").write_text(json.dumps(rows))
+    code, printed = kbench_compare("twice.json", "trial@machine=m1")
+    assert code == 2
+    assert "A holds rff + ridge on iris twice" in printed
+
+
+def test_a_measure_of_a_file_is_text(stores, tmp_path):
+    stores("mlflow.db", cell())
+    printed = CliRunner().invoke(app, ["results", "trial", "--format", "json"]).stdout
+    rows = json.loads(printed.replace('"accuracy"', '"[/b]x"'))
+    (tmp_path / "nasty.json").write_text(json.dumps(rows))
+    code, printed = kbench_compare("nasty.json", "nasty.json")
+    assert code == 0
+    assert "[/b]x A" in printed
 
 
 def test_versions_times_and_machines(stores):
@@ -128,7 +180,11 @@ def test_what_is_refused_is_one_message(stores, tmp_path):
     (tmp_path / "broken.json").write_text("{")
     for arguments, problem in [
         (("trial", "trial@b.db"), "1 of 1 common cells were measured on other splits (iris)"),
-        (("trial", "trial", "--fail-on", "speed"), "allowed are accuracy, time, none"),
+        (
+            ("trial", "trial", "--fail-on", "speed"),
+            "allowed are accuracy, time, missing, or none alone",
+        ),
+        (("trial", "trial", "--fail-on", "none,time"), "--fail-on 'none'"),
         (("trial", "trial", "--time-factor", "0.5"), "--time-factor 0.5 is out of range"),
         (("trial", "trial@here"), "'here' is neither a store"),
         (("trial", "trial@until=soon"), "until=soon is no time"),

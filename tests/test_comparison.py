@@ -31,8 +31,8 @@ def row(dataset="iris", feature_map="rff", accuracies=(0.9, 0.92, 0.88, 0.9, 0.9
         "values_by_split": values,
         "split_hash": {key: f"{dataset}-{key}" for key in keys},
         "protocol": {"threads": "1", "n_folds": "5"},
-        "n_train": 120.0,
-        "n_test": 30.0,
+        "n_train": 1200.0,
+        "n_test": 300.0,
         "contention": "",
         "calibration_s": "0.01",
         "machine": "m1",
@@ -60,7 +60,7 @@ def test_the_interval_is_nadeau_and_bengios():
     found = change(a, b)
     values = [each["values_by_split"]["accuracy"].values() for each in (a, b)]
     d = np.subtract(list(values[1]), list(values[0]))
-    error = d.std(ddof=1) * math.sqrt(1 / 5 + 30 / 120)
+    error = d.std(ddof=1) * math.sqrt(1 / 5 + 300 / 1200)
     wide = error * scipy_stats.t.ppf(0.975, 4)
     assert found.change == pytest.approx(d.mean())
     assert (found.low, found.high) == pytest.approx((d.mean() - wide, d.mean() + wide))
@@ -83,7 +83,7 @@ def test_lower_may_be_better():
     assert change(a, b, "log_loss", measure=measure).verdict == "better"
     assert change(b, a, "log_loss", measure=measure).verdict == "worse"
     found = compare([b], [a], measure)
-    assert found.regressions(["accuracy"]) == [(only(found), "log_loss")]
+    assert found.regressions(["accuracy"]) == [(only(found).labels, "log_loss")]
     assert set(found.rows()[0]) == set(columns(measure))
 
 
@@ -102,17 +102,83 @@ def test_many_cells_are_tested_together():
     assert many.verdict == "same"
 
 
-def test_one_row_of_the_test_part_on_every_split_is_no_change():
+def rows_fewer(rng, sizes, fewer):
+    """Return the change where so many more rows of each test part are wrong."""
+    sizes = np.asarray(sizes)
+    right = rng.integers(fewer, sizes, endpoint=True)
+    rows = {"n_test": float(sizes.mean()), "n_train": 4 * float(sizes.mean())}
+    return change(
+        row(accuracies=right / sizes, **rows), row(accuracies=(right - fewer) / sizes, **rows)
+    )
+
+
+@pytest.mark.parametrize("n_splits", [3, 5, 10])
+def test_one_row_of_the_test_part_on_every_split_is_no_change(n_splits):
+    rng = np.random.default_rng(0)
+    for n_test in range(5, 60):
+        one, two = (rows_fewer(rng, [n_test] * n_splits, fewer) for fewer in (1, 2))
+        assert (one.verdict, two.verdict) == ("same", "worse"), n_test
+        assert one.low < 0 <= one.high + 1e-12
+        assert one.high - one.low == pytest.approx(2 / n_test)
+
+
+def test_one_row_of_folds_of_two_sizes_is_no_change():
+    rng = np.random.default_rng(0)
+    for n_test in range(5, 60):
+        sizes = [n_test + 1, n_test + 1, n_test, n_test, n_test]
+        one, two = (rows_fewer(rng, sizes, fewer) for fewer in (1, 2))
+        assert (one.verdict, two.verdict) == ("same", "worse"), n_test
+
+
+def test_a_row_on_some_splits_is_left_to_the_test():
     base = np.array([0.9, 0.8, 0.7])
-    assert change(row(accuracies=base), row(accuracies=base - 1 / 30)).verdict == "same"
-    assert change(row(accuracies=base), row(accuracies=base - 3 / 30)).verdict == "worse"
+    found = change(row(accuracies=base), row(accuracies=base - np.array([1, 0, 1]) / 300))
+    assert 0 < found.p < 1
+    assert found.verdict == "same"
 
 
-def test_one_split_says_nothing_unless_it_is_the_same():
+def test_one_split_is_judged_by_the_binomial_error_of_its_test_rows():
+    """As Pearson's test of a 2 by 2 table with Yates' correction."""
     assert change(row(accuracies=[0.9]), row(accuracies=[0.9])).verdict == "same"
-    found = change(row(accuracies=[0.9]), row(accuracies=[0.1]))
+    a, b = row(accuracies=[0.99]), row(accuracies=[0.4])
+    found = change(a, b)
+    assert found.verdict == "worse"
+    assert found.high < 0
+    assert change(b, a).verdict == "better"
+    assert compare([a], [b]).regressions(["accuracy"]) == [(("iris", "rff", "ridge"), "accuracy")]
+    for right in (295, 290, 280):
+        found = change(row(accuracies=[297 / 300]), row(accuracies=[right / 300]))
+        table = [[297, 3], [right, 300 - right]]
+        assert found.p == pytest.approx(scipy_stats.chi2_contingency(table).pvalue)
+        assert (found.high < 0) == (found.p < 0.05) == (found.verdict == "worse")
+        assert found.low < found.change < found.high
+
+
+def test_one_row_of_one_split_is_no_change():
+    for n in (1, 5, 30):
+        found = change(row(accuracies=[1.0], n_test=n), row(accuracies=[1 - 1 / n], n_test=n))
+        assert (found.p, found.verdict) == (pytest.approx(1.0), "same")
+
+
+@pytest.mark.parametrize("measure", [ACCURACY, Measure("log_loss", "lower")])
+def test_one_split_says_nothing_of_what_is_no_share_of_known_rows(measure):
+    a, b = (row(accuracies=[value], n_test=None) for value in (0.9, 0.1))
+    if measure != ACCURACY:
+        for each in (a, b):
+            each["values_by_split"][measure.name] = each["values_by_split"].pop("accuracy")
+            each["n_test"] = 300.0
+    found = change(a, b, measure.name, measure=measure)
     assert found.verdict == "unknown"
     assert found.doubts == ("one split: its noise is not known",)
+
+
+def test_several_machines_or_rows_of_a_cell_are_refused():
+    slow = row(machine="m2")
+    for a, b, side in (([row(), slow], [row()], "A"), ([row()], [slow, row("wine")], "B")):
+        with pytest.raises(SuiteError, match=rf"{side} holds results of 2 machines \(m1, m2\)"):
+            compare(a, b)
+    with pytest.raises(SuiteError, match=r"B holds rff \+ ridge on iris twice"):
+        compare([row()], [row(), row(accuracies=[0.1] * 5)])
 
 
 def test_other_splits_are_refused():
@@ -132,9 +198,14 @@ def test_splits_of_one_side_only_do_not_count():
 
 
 def test_cells_of_one_side_are_listed():
-    found = compare([row(), row("wine")], [row(), row("wdbc")])
-    assert found.only_a == [("wine", "rff", "ridge")]
-    assert found.only_b == [("wdbc", "rff", "ridge")]
+    found = compare([row(), row("wine")], [row(), row("wdbc", status="crash")])
+    assert found.only_a == {("wine", "rff", "ridge"): "ok"}
+    assert found.only_b == {("wdbc", "rff", "ridge"): "crash"}
+    assert [(each["status_a"], each["status_b"]) for each in found.rows()] == [
+        ("ok", "ok"),
+        ("ok", None),
+        (None, "crash"),
+    ]
     assert [each["side"] for each in found.rows()] == ["both", "a", "b"]
     assert all(tuple(each) == columns(ACCURACY) for each in found.rows())
 
@@ -146,12 +217,25 @@ def test_what_was_ok_and_fails_is_a_regression():
         values_by_split={},
     )
     found = compare([row()], [failed])
-    assert found.regressions(["time"]) == [(only(found), "timeout")]
+    labels = only(found).labels
+    for kinds in (["time"], ["missing"], ["accuracy", "time", "missing"]):
+        assert found.regressions(kinds) == [(labels, "timeout")]
     assert found.regressions([]) == []
     assert only(found).changes["accuracy"].doubts == ("timeout in b",)
-    assert compare([failed], [row()]).regressions(["accuracy", "time"]) == []
+    assert compare([failed], [row()]).regressions(["accuracy", "time", "missing"]) == []
+
+
+def test_what_is_missing_is_a_regression_of_its_own():
     gone = row(status="unavailable", split_hash={}, values_by_split={})
-    assert compare([row()], [gone]).regressions(["accuracy"]) == []
+    found = compare([row()], [gone])
+    assert found.regressions(["accuracy", "time"]) == []
+    assert found.regressions(["missing"]) == [(only(found).labels, "unavailable")]
+    assert compare([gone], [gone]).regressions(["missing"]) == []
+    failed = row("wdbc", status="timeout", split_hash={}, values_by_split={})
+    found = compare([row(), row("wine"), failed], [row()])
+    assert found.regressions(["accuracy", "time"]) == []
+    assert found.regressions(["missing"]) == [(("wine", "rff", "ridge"), "missing")]
+    assert compare([row()], [row(), row("wine")]).regressions(["missing"]) == []
 
 
 # -- times ---------------------------------------------------------------------------------
@@ -166,7 +250,7 @@ def test_a_slower_fit_is_found():
     assert change(slow, row(), "fit_time_s").verdict == "better"
     comparison = compare([row()], [slow])
     assert comparison.regressions(["accuracy"]) == []
-    assert comparison.regressions(["time"]) == [(only(comparison), "fit_time_s")]
+    assert comparison.regressions(["time"]) == [(only(comparison).labels, "fit_time_s")]
 
 
 @pytest.mark.parametrize("factor", [0.6, 1.8])
@@ -268,7 +352,7 @@ def test_a_cell_that_is_four_times_slower_is_found_in_noise():
         a, b = simulated(rng), simulated(rng)
         times = b[30]["values_by_split"]["fit_time_s"]
         times |= {split: 4 * seconds for split, seconds in times.items()}
-        found += [(each.labels[0], name) for each, name in compare(a, b).regressions(["time"])]
+        found += [(labels[0], name) for labels, name in compare(a, b).regressions(["time"])]
     assert set(found) == {("d30", "fit_time_s")}
     assert len(found) >= 19
 

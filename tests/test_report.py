@@ -8,6 +8,7 @@ from kbench import stats
 from kbench.records import ACCURACY, Measure
 from kbench.report import Column, Table, latex_text, tables
 from kbench.report import write as write_table
+from kbench.report.content import Content, on_dataset
 from kbench.results import COLUMNS, columns, means, measure_of, ranks
 
 ERROR = Measure("expected_error", "lower")
@@ -131,10 +132,37 @@ def test_a_rotation_of_a_method_is_not_compared_with_it():
     assert stats.scores(rows).same == ()
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_rotation_that_finished_most_datasets_is_kept(turned):
+    maps = [("f2", ["iris"]), ("nystroem", ["iris", "wine"]), ("rff", ["iris", "wine"])]
+    rows = [
+        row(d, m, equivalence="" if m == "rff" else "x")
+        for m, finished in (reversed(maps) if turned else maps)
+        for d in finished
+    ]
+    scores = stats.scores(rows)
+    assert scores.same == ((("f2", "ridge"), ("nystroem", "ridge")),)
+    assert scores.datasets == ("iris", "wine")
+    assert scores.left_out == ()
+
+
 def test_a_rotation_that_was_kept_out_by_hand_keeps_nobody_out():
     rows = [row("iris", m, equivalence="x") for m in ("nystroem", "f2")]
     scores = stats.scores(rows, without=[("nystroem", "ridge")])
     assert scores.methods == (("f2", "ridge"),)
+
+
+def test_splits_of_unknown_sizes_are_corrected_as_folds_are():
+    splits = [
+        {
+            "measure_by_split": dict(zip("012", values, strict=True)),
+            "split_hash": {"0": "x", "1": "y", "2": "z"},
+        }
+        for values in ((0.9, 0.8, 0.7), (0.8, 0.8, 0.8))
+    ]
+    rows = [row("iris", m, **each) for m, each in zip("ab", splits, strict=True)]
+    assert on_dataset(*rows) == stats.corrected_t([0.1, 0.0, -0.1], 1 / 2)
+    assert [each[3] for each in Content("trial", rows).splits_by_cell()["cells"]] == [0.5, 0.5]
 
 
 def test_methods_without_a_common_dataset_are_not_compared():

@@ -177,8 +177,21 @@ def test_corrected_t_by_its_formula():
 def test_corrected_t_of_equal_and_of_constant_differences():
     assert stats.corrected_t([0.0, 0.0], 0.25).p == 1.0
     assert stats.corrected_t([0.1, 0.1], 0.25).p == 0.0
+    for n, k in itertools.product(range(3, 60), (3, 5, 10)):
+        # floats whose mean is often another float
+        found = stats.corrected_t([-1 / n] * k, 0.25)
+        assert (found.low, found.high, found.p) == (found.difference, found.difference, 0.0)
+    assert stats.corrected_t([1e-12, 0.0, 1e-12], 0.25).p == 1.0
     with pytest.raises(ValueError, match="at least 2 splits"):
         stats.corrected_t([0.1], 0.25)
+
+
+def test_the_ratio_of_parts_is_never_that_of_the_uncorrected_test():
+    assert stats.holdout_ratio({"n_test": 30.0, "n_train": 120.0}) == 0.25
+    folds = {"split_hash": {str(i): "x" for i in range(5)}}
+    for unknown in ({}, {"n_test": None, "n_train": None}, {"n_test": 30.0, "n_train": 0.0}):
+        assert stats.holdout_ratio(folds | unknown) == 0.25
+        assert stats.holdout_ratio(unknown) == 1.0
 
 
 def test_corrected_t_keeps_its_level_where_splits_share_training_rows():

@@ -21,7 +21,7 @@ _SIDE = (
     "Keys: version (of kbench), machine (id), until (a date or time). STORE is a URI or a .db file."
 )
 _KEYS = ("version", "machine", "until")
-_FAIL_ON = ("accuracy", "time", "none")
+_FAIL_ON = ("accuracy", "time", "missing")
 
 
 def compare(
@@ -31,10 +31,10 @@ def compare(
         str,
         typer.Option(
             metavar="WHAT",
-            help="Exit with 1 if B is worse: `accuracy` (what the suite compares), `time`, both "
-            "with a comma, or `none`.",
+            help="Exit with 1 if B is worse: `accuracy` (what the suite compares), `time`, "
+            "`missing` (ok in A, without data or not there in B), several with a comma, or `none`.",
         ),
-    ] = "accuracy",
+    ] = "accuracy,missing",
     dataset: Annotated[
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Only these datasets (label or glob); repeatable."),
@@ -60,17 +60,20 @@ def compare(
 ) -> None:
     """Compare two suites, stores, versions or machines on the same splits.
 
-    Accuracies: difference with an interval by the corrected resampled t-test. Times: ratio, B
+    Accuracies: difference with an interval by the corrected resampled t-test, on one split by the
+    binomial error of its test rows. Times: ratio, B
     corrected by the machines' calibration figures, not judged where they cannot be compared.
     """
     from kbench.comparison import Noise
     from kbench.comparison import compare as compared
     from kbench.errors import SuiteError
 
-    wanted = [each.strip() for each in fail_on.split(",") if each.strip()]
+    wanted = [] if fail_on == "none" else [each.strip() for each in fail_on.split(",")]
     for each in wanted:
         if each not in _FAIL_ON:
-            raise SuiteError(f"--fail-on {each!r}: allowed are {', '.join(_FAIL_ON)}")
+            raise SuiteError(
+                f"--fail-on {each!r}: allowed are {', '.join(_FAIL_ON)}, or none alone"
+            )
     for option, value, least in (
         ("--time-factor", time_factor, 1.0),
         ("--time-noise", time_noise, 0.0),
@@ -238,6 +241,9 @@ def _problem_of(row: Any) -> str:
             return f"{name} is not there or no text"
     if row["better"] not in ("higher", "lower"):
         return f"better is {row['better']!r}; higher or lower"
+    for name in ("n_train", "n_test"):
+        if not isinstance(row.get(name), int | float | None):
+            return f"{name} is no number"
     for name in ("split_hash", "values_by_split", "protocol"):
         if not isinstance(row.get(name), dict):
             return f"{name} is not there"
@@ -306,7 +312,7 @@ def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str])
     drawn = Drawn(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in ("dataset", "feature_map", "learner"):
         drawn.add_column(name, overflow="fold")
-    for name in (f"{measure.name} A", "B", "B - A", "fit time B / A", "predict time B / A"):
+    for name in (f"{escape(measure.name)} A", "B", "B - A", "fit time B / A", "predict time B / A"):
         drawn.add_column(name, justify="right")
     for cell in found.cells:
         change = cell.changes[measure.name]
@@ -328,7 +334,7 @@ def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str])
     for side, only in (("A", found.only_a), ("B", found.only_b)):
         if only:
             console.print(f"\nonly in {side}: {len(only)} cells")
-            for labels in only[:20]:
+            for labels in list(only)[:20]:
                 console.print(f"  {escape(f'{labels[1]} + {labels[2]} on {labels[0]}')}")
             if len(only) > 20:
                 console.print(f"  and {len(only) - 20} more")
@@ -350,13 +356,13 @@ def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str])
         console.print(f"{escape(name)}: {', '.join(told)}")
     for why, count in _why_not(found).most_common(5):
         console.print(f"  ? {escape(why)}: {count}", soft_wrap=True)
-    for cell, what in regressions:
-        label = f"{cell.labels[1]} + {cell.labels[2]} on {cell.labels[0]}"
+    for labels, what in regressions:
+        label = f"{labels[1]} + {labels[2]} on {labels[0]}"
         console.print(f"[bold]regression[/bold] {escape(what)}: {escape(label)}", soft_wrap=True)
-    if wanted and wanted != ["none"]:
+    if wanted:
         console.print(
-            f"{len(regressions)} regressions of {escape(' and '.join(wanted))} in "
-            f"{len(found.cells)} cells"
+            f"{len(regressions)} regressions of {' and '.join(wanted)} in "
+            f"{len(found.cells)} cells of both"
         )
 
 

@@ -371,7 +371,7 @@ class Content:
                     self.datasets.index(row["dataset"]),
                     place[row["feature_map"], row["learner"]],
                     round(value, 6),
-                    round(_overlap(row), 6),
+                    round(stats.holdout_ratio(row), 6),
                     by_split,
                 ]
             )
@@ -402,13 +402,7 @@ def on_dataset(first: Row, second: Row) -> stats.CorrectedT | None:
     common = [i for i in a if i in b and ours.get(i) == theirs.get(i)]
     if len(common) < 2:
         return None
-    return stats.corrected_t([a[i] - b[i] for i in common], _overlap(first), ALPHA)
-
-
-def _overlap(row: Row) -> float:
-    """Return test rows over training rows."""
-    n_test, n_train = row.get("n_test"), row.get("n_train")
-    return n_test / n_train if n_test and n_train else 0.0
+    return stats.corrected_t([a[i] - b[i] for i in common], stats.holdout_ratio(first), ALPHA)
 
 
 def _power(points: Sequence[tuple[int, float]]) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from kbench.stats.arrays import Array
 from kbench.stats.bayesian import Posterior, bayesian_signed_rank
 from kbench.stats.compared import Method, Scores, scores
 from kbench.stats.intervals import bootstrap_interval
-from kbench.stats.on_splits import CorrectedT, corrected_t
+from kbench.stats.on_splits import CorrectedT, corrected_t, holdout_ratio
 from kbench.stats.pairs import (
     SignedRank,
     holm,
@@ -57,6 +57,7 @@ __all__ = [
     "cliques",
     "corrected_t",
     "friedman",
+    "holdout_ratio",
     "holm",
     "nemenyi",
     "nemenyi_difference",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -71,7 +72,8 @@ def scores(
     """Collect what may be compared: datasets that all methods finished, once per group.
 
     Of methods that are the same up to a rotation of their features (the rows
-    of both say the same ``equivalence``) the first is compared only.
+    of both say the same ``equivalence``) only the one that finished most
+    datasets is compared, of several the first.
 
     Parameters
     ----------
@@ -123,19 +125,22 @@ def scores(
 
 
 def _rotations(rows: Iterable[Row]) -> tuple[tuple[Method, Method], ...]:
-    """Return the methods that are rotations of an earlier one, with that one."""
+    """Return the methods that are rotations of one that is kept, with that one."""
     told: dict[Method, set[str]] = {}
+    finished: Counter[Method] = Counter()
     for row in rows:
         method = (row["feature_map"], row["learner"])
         told.setdefault(method, set()).add(row.get("equivalence") or "")
-    first: dict[frozenset[str], Method] = {}
-    found = []
+        finished[method] += 1
+    alike: dict[frozenset[str], list[Method]] = {}
     for method, keys in told.items():
-        if "" in keys:
-            continue
-        kept = first.setdefault(frozenset(keys), method)
-        if kept != method:
-            found.append((method, kept))
+        if "" not in keys:
+            alike.setdefault(frozenset(keys), []).append(method)
+    found = []
+    for methods in alike.values():
+        # its gaps would take datasets from the comparison of all
+        kept = max(methods, key=lambda method: finished[method])
+        found += [(method, kept) for method in methods if method != kept]
     return tuple(found)
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from kbench.stats.arrays import Array
+
+_EQUAL = 1e-9
+"""Differences up to this far apart are one: sums of floats, no scores."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +46,13 @@ def corrected_t(
         Scores of the first method less those of the second on the same splits,
         at least two.
     test_to_train : float
-        Test rows over training rows: 1 / (k - 1) for k folds.
+        Test rows over training rows: 1 / (k - 1) for k folds; see `holdout_ratio`.
     alpha : float, default 0.05
 
     Returns
     -------
     CorrectedT
+        Where all differences are equal, p is 0, or 1 if they are 0.
 
     Raises
     ------
@@ -73,9 +78,36 @@ def corrected_t(
     if n < 2:
         raise ValueError(f"differences has {n} values; at least 2 splits are compared")
     mean = float(d.mean())
+    if np.ptp(d) < _EQUAL:  # the mean of equal floats is not always that float
+        return CorrectedT(mean, mean, mean, 1.0 if abs(mean) < _EQUAL else 0.0)
     error = float(d.std(ddof=1)) * math.sqrt(1 / n + test_to_train)
-    if error == 0:
-        return CorrectedT(mean, mean, mean, 1.0 if mean == 0 else 0.0)
     wide = error * float(stdtrit(n - 1, 1 - alpha / 2))
     p = 2 * float(stdtr(n - 1, -abs(mean) / error))
     return CorrectedT(mean, mean - wide, mean + wide, p)
+
+
+def holdout_ratio(row: Mapping[str, Any]) -> float:
+    """Return test rows over training rows of a results row, as `corrected_t` needs them.
+
+    Parameters
+    ----------
+    row : mapping
+        As `kbench.results.of_run_in_full` gives it.
+
+    Returns
+    -------
+    float
+        Where the numbers of rows are not known, that of as many folds as the
+        row has splits, 1 for fewer than two: never 0, which would be the
+        uncorrected test.
+
+    Examples
+    --------
+    >>> holdout_ratio({"n_test": 30.0, "n_train": 120.0})
+    0.25
+    >>> holdout_ratio({"split_hash": {"0": "a", "1": "b", "2": "c"}})
+    0.5
+    """
+    if row.get("n_test") and row.get("n_train"):
+        return float(row["n_test"] / row["n_train"])
+    return 1.0 / max(1, len(row.get("split_hash") or ()) - 1)
