@@ -15,6 +15,12 @@ from sklearn.utils.metaestimators import available_if
 
 from kbench.preprocessing import Preprocessing
 
+_TRUTHS = {
+    **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), "False"),
+    **dict.fromkeys(("1", "1.0", "True", "true", "TRUE"), "True"),
+}
+"""How truth values are written."""
+
 MISSING = ("", "?")
 """Text that stands for a missing value, beside what pandas takes for one."""
 
@@ -115,6 +121,9 @@ def _indicators(column: Any, categories: Sequence[str]) -> np.ndarray:
         j = place.get(text)
         if j is None and not isinstance(value, str):
             j = numbers.get(float(value)) if isinstance(value, int | float | np.number) else None
+        if j is None and text in _TRUTHS:
+            # 1 in one table is True in another
+            j = place.get(_TRUTHS[text], numbers.get(float(_TRUTHS[text] == "True")))
         rows[i] = 0.0
         if j is not None:
             rows[i, j] = 1.0

@@ -27,8 +27,8 @@ TABLES = {
     "header only": (b"a,b,y\n", "has no rows"),
     "blank lines": (b"\n\n\n", "cannot be read as CSV: No columns to parse from file"),
     "no such target": (GOOD.replace("y\n", "yy\n", 1), "no column 'y'; did you mean 'yy'?"),
-    "one class": (csv("a,y", NUMBERS, ["yes"]), "the target 'y' has 1 class(es)"),
-    "no label at all": (csv("a,y", NUMBERS, [""]), "the target 'y' has 0 class(es)"),
+    "one class": (csv("a,y", NUMBERS, ["yes"]), "the target 'y' has 1 class; "),
+    "no label at all": (csv("a,y", NUMBERS, [""]), "the target 'y' has 0 classes; "),
     "a column without a value": (
         csv("a,b,y", NUMBERS, [""], LABELS),
         "no row has a value in 'b'. Leave out what is empty: ignore 'b'",
@@ -43,6 +43,11 @@ TABLES = {
         csv("a,y", NUMBERS, LABELS).replace(",", ";"),
         "it has one column only, 'a;y'; is the delimiter ';'?",
     ),
+    "another delimiter, and commas in some rows": (
+        "a;b;y\n" + "".join(f"{i};text{', or not' * (i % 2)};{i % 2}\n" for i in NUMBERS),
+        "is the delimiter ';'? Say delimiter = ';' (on the command line: --delimiter ';')",
+    ),
+    "a target in other letters": (GOOD.replace("y\n", "CLASS_Y\n", 1), "there is no column 'y'"),
     "another encoding": (
         "a,y\n1,café\n2,thé\n".encode("latin-1"),
         "it is not UTF-8 text (byte 0xe9)",
@@ -89,6 +94,15 @@ def test_the_command_line_says_the_same(here, what, capfd):
     assert words in err
     assert "Traceback" not in err
     assert [each.name for each in here.iterdir()] == ["mine.csv"]
+
+
+def test_case_is_no_hindrance_to_a_hint(here):
+    (here / "mine.csv").write_text(GOOD.replace("y\n", "CHURN\n", 1))
+    for named in ({"target": "churn"}, {"target": "CHURN", "nominal": ["B"]}):
+        with pytest.raises(DatasetError) as error:
+            load_csv("mine.csv", **named)
+        assert str(error.value).endswith("? Columns: 'a', 'b', 'CHURN'.")
+        assert "; did you mean " in str(error.value)
 
 
 def test_what_is_named_can_be_left_out(here):

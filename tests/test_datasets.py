@@ -224,7 +224,7 @@ def test_svmlight(tmp_path):
     [
         (CSV, {"target": "labels"}, "did you mean 'label'"),
         (CSV, {"target": "label", "ignore": ["x"]}, "no column 'x'"),
-        (CSV, {"target": "label", "nominal": ["x"]}, "'x', which is no column"),
+        (CSV, {"target": "label", "nominal": ["x"]}, "nominal: there is no column 'x'"),
         ("a,b\n1,2,3\n4,5\n6,7,8,9\n", {"target": "b"}, "cannot be read as CSV"),
         ("", {"target": "b"}, "is empty"),
         ("a,b\n1,0.5\n2,0.7\n", {"target": "b"}, "no class label"),

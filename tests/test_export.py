@@ -272,6 +272,19 @@ def test_the_encoder_writes_what_the_source_wrote(tmp_path, registry):
     np.testing.assert_array_equal(encoder.transform(floats), data.X)
 
 
+@pytest.mark.parametrize("categories", [["False", "True"], ["0", "1"]])
+@pytest.mark.parametrize(
+    "given", [[True, False], [1, 0], [1.0, 0.0], ["1", "0"], ["True", "False"], ["true", "false"]]
+)
+def test_truth_values_may_be_written_as_numbers(categories, given):
+    encoder = TableEncoder([("member", categories)])
+    found = encoder.transform(pandas.DataFrame({"member": given}))
+    assert found.tolist() == [[0, 1], [1, 0]]
+    # numbers beside others are no truth values
+    more = TableEncoder([("n", ["1", "2"])]).transform(pandas.DataFrame({"n": [False, 2]}))
+    assert more.tolist() == [[0, 0], [0, 1]]
+
+
 def test_arrays_are_taken_where_all_columns_are_numbers():
     encoder = TableEncoder([("a", None), ("b", None)])
     assert encoder.transform([[1, 2]]).tolist() == [[1, 2]]

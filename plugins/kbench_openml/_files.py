@@ -15,7 +15,7 @@ import numpy as np
 
 from kbench import Dataset, DatasetError
 from kbench_openml._arff import read_arff
-from kbench_openml._table import Column, Table, listed, to_dataset
+from kbench_openml._table import Column, Table, listed, no_column, to_dataset
 from kbench_openml._transport import max_bytes
 
 TEXT_ABOVE = 50
@@ -89,6 +89,12 @@ def load_csv(
     except UnicodeDecodeError as error:
         raise DatasetError(f"{what}: {_not_utf8(error)}") from None
     except Exception as error:  # pandas' errors have no common base
+        other = _other_delimiter(_first_text(file), delimiter)
+        if isinstance(error, pandas.errors.ParserError) and other:
+            raise DatasetError(
+                f"{what}: its rows do not have equally many values; is the delimiter {other!r}? "
+                f"{_saying(other)}"
+            ) from None
         raise DatasetError(f"{what}: it cannot be read as CSV: {_first_line(error)}") from None
     _check_header([str(name) for name in header.iloc[0]], frame, what, ignore, delimiter)
     return _from_frame(frame, file, what, target, ignore, nominal, group)
@@ -241,8 +247,8 @@ def _check_header(
     if twice:
         raise DatasetError(f"{what}: several columns are named {twice[0]!r}; rename all but one")
     if len(names) == 1:
-        other = next((sign for sign in ";\t|," if sign != delimiter and sign in names[0]), None)
-        hint = f"; is the delimiter {other!r}?" if other else ""
+        other = _other_delimiter(names[0], delimiter)
+        hint = f"; is the delimiter {other!r}? {_saying(other)}" if other else ""
         raise DatasetError(f"{what}: it has one column only, {names[0][:60]!r}{hint}")
     for place, name in enumerate(names):
         if not name and frame.columns[place] not in ignore:
@@ -251,6 +257,18 @@ def _check_header(
                 f"{what}: column {place + 1} has no name; name it, or leave it out: ignore "
                 f"{frame.columns[place]!r}"
             )
+
+
+def _other_delimiter(line: str, delimiter: str) -> str | None:
+    """Return what seems to stand between the values of a line, if it is not the delimiter."""
+    signs = [sign for sign in ";\t|," if sign in line and sign != delimiter]
+    most = max(signs, key=line.count, default=None)
+    return most if most is not None and line.count(most) > line.count(delimiter) else None
+
+
+def _saying(delimiter: str) -> str:
+    written = "$'\\t'" if delimiter == "\t" else f"'{delimiter}'"
+    return f"Say delimiter = {delimiter!r} (on the command line: --delimiter {written})"
 
 
 def _not_utf8(error: UnicodeDecodeError) -> str:
@@ -265,7 +283,7 @@ def _from_frame(frame, file, what, target, ignore, nominal, group) -> Dataset:
     frame.columns = [str(name) for name in frame.columns]
     unknown = [name for name in nominal if name not in frame.columns]
     if unknown:
-        raise DatasetError(f"{what}: nominal names {unknown[0]!r}, which is no column")
+        raise DatasetError(f"{what}, nominal: {no_column(unknown[0], list(frame.columns))}")
     if not len(frame):
         raise DatasetError(f"{what}: it has no rows")
     left_out = {target, *ignore}
@@ -310,6 +328,17 @@ def _column(series: Any, name: str, nominal: bool, any_text: bool) -> Column:
         if (mixed or wordy) and not any_text:
             return Column(name, "string", (), None)
     return Column(name, "nominal", [str(value) for value in found], codes.astype(np.int32))
+
+
+def _first_text(file: Path) -> str:
+    """Return the first line of a file that pandas opens, as it stands there."""
+    import pandas
+
+    try:
+        with pandas.io.common.get_handle(file, "r", compression="infer", errors="replace") as found:
+            return str(found.handle.readline())
+    except (OSError, ValueError, EOFError):
+        return ""
 
 
 def _first_line(error: Exception) -> str:

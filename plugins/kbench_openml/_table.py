@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -112,11 +113,7 @@ def to_dataset(
         raise DatasetError(f"{what}: several columns are named {twice[0]!r}")
     for name in (target, *ignore):
         if name not in names:
-            close = difflib.get_close_matches(str(name), names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise DatasetError(
-                f"{what}: there is no column {name!r}{hint} Columns: {listed(names)}"
-            )
+            raise DatasetError(f"{what}: {no_column(name, names)}")
     if target in ignore:
         raise DatasetError(f"{what}: the target {target!r} is among the ignored columns")
     left_out = {target, *ignore}
@@ -125,7 +122,7 @@ def to_dataset(
     if texts:
         raise DatasetError(
             f"{what}: text cannot be a feature: {listed(texts)}. Leave these columns out with "
-            f"ignore = {texts[:3]!r}."
+            f"ignore = {texts[:3]!r} (on the command line: {_ignoring(texts[:3])})."
         )
     if not features:
         raise DatasetError(f"{what}: there is no column beside the target")
@@ -258,8 +255,8 @@ def _labels(column: Column, what: str) -> tuple[np.ndarray, list[str]]:
     renumbered[occurring] = np.arange(len(occurring))
     if len(occurring) < 2:
         raise DatasetError(
-            f"{what}: the target {column.name!r} has {len(occurring)} class(es); "
-            "classification needs at least 2"
+            f"{what}: the target {column.name!r} has {len(occurring)} "
+            f"{'class' if len(occurring) == 1 else 'classes'}; classification needs at least 2"
         )
     n_labelled = int(np.count_nonzero(codes >= 0))
     if len(occurring) > max(MANY_CLASSES, n_labelled // 2):
@@ -281,6 +278,18 @@ def _check_size(n_bytes: int, what: str, n: int, width: int, table: Table) -> No
             f"more than the {max_bytes() / 2**20:,.0f} MB allowed. Leave columns out with "
             "ignore = [...], or raise KBENCH_MAX_DATASET_MB."
         )
+
+
+def no_column(name: str, names: Sequence[str]) -> str:
+    """Say that there is no such column, which one may be meant, and which there are."""
+    by_case = {each.casefold(): each for each in names}
+    close = difflib.get_close_matches(str(name).casefold(), by_case, n=1)
+    hint = f"; did you mean {by_case[close[0]]!r}?" if close else "."
+    return f"there is no column {name!r}{hint} Columns: {listed(names)}."
+
+
+def _ignoring(names: Sequence[str]) -> str:
+    return " ".join(f"--ignore {shlex.quote(name)}" for name in names)
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
