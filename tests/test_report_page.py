@@ -1,6 +1,7 @@
 """The page says what the rows say, and nothing in a name becomes markup."""
 
 import csv
+import dataclasses
 import html
 import io
 import itertools
@@ -159,6 +160,13 @@ def test_a_page_without_doubts_says_so():
 
 
 # -- nothing becomes markup, nothing is asked of anybody
+
+
+def test_commands_can_be_copied_whatever_the_suite_is_called():
+    made = dataclasses.replace(content([row("iris", "a")]), suite="my data.csv; ls")
+    text = html.unescape(page(made, Registry()))
+    assert "kbench suite 'my data.csv; ls'" in text
+    assert "kbench report 'my data.csv; ls'" in text
 
 
 def test_names_come_out_as_text_everywhere():

@@ -56,6 +56,24 @@ def test_the_default_store(tmp_path, monkeypatch):
     assert old_store_notice(tmp_path) is None
 
 
+def test_a_store_that_is_replaced_is_written_to_and_not_the_old_file(
+    store, uci, path, migrated_store
+):
+    """One process goes on, as a notebook does: MLflow keeps connections by URI."""
+    store.log(uci, a_run(key="old"))
+    store.close()
+    assert not path.with_name(path.name + "-wal").exists()  # the file is whole
+    assert [row["key"] for row in store.read("uci")] == ["old"]  # and closed is not lost
+    path.unlink()
+    shutil.copy(migrated_store, path)
+    new = Store(store.uri)
+    new.log(new.experiment("uci"), a_run(key="new"))
+    new.close()
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        keys = database.execute("SELECT value FROM tags WHERE key = 'kbench.cell_key'").fetchall()
+    assert keys == [("new",)]
+
+
 def test_mlflow_chooses_the_same_store(path, monkeypatch):
     import mlflow
 
