@@ -30,6 +30,9 @@ from kbench.suite import cells, nested_record
 STOPPING = ("timeout", "memory", "crash")
 """What a split may end with so that the cell's other splits are not tried."""
 
+LOOK_AHEAD = 16
+"""Splits of a cell that are looked up at least, for those beyond what is asked for."""
+
 
 @dataclass
 class PlannedCell:
@@ -43,7 +46,7 @@ class PlannedCell:
     dataset : mapping
         What the data cache tells of the dataset; empty where it cannot be had.
     n_splits : int
-        Splits that are planned.
+        Splits that are planned; `recall` adds those that are known besides.
     problem : (status, reason), optional
         Why the cell cannot be computed at all.
     lines : dict of int to mapping
@@ -102,6 +105,9 @@ def recall(
 ) -> None:
     """Give cells the journal's lines that still hold.
 
+    Where all splits that are asked for are ok, those that follow and are ok too
+    belong to the cell as well: asking for fewer loses nothing.
+
     Parameters
     ----------
     planned : iterable of PlannedCell
@@ -112,19 +118,26 @@ def recall(
     retry_failed : bool, default False
         Leave out what failed.
     """
-    tasks = [
-        (task_key(each.key, index), each, index)
-        for each in planned
-        if each.problem is None
-        for index in range(each.n_splits)
+    spans = [
+        (each, range(max(each.n_splits, LOOK_AHEAD))) for each in planned if each.problem is None
     ]
-    results = journal.results({key for key, _, _ in tasks})
-    for key, each, index in tasks:
-        line = results.get(key)
-        if line is None:
-            continue
-        if line["status"] == "ok" or not (retry_failed or _is_raised(line, limits)):
-            each.lines[index] = line
+    while spans:
+        results = journal.results({task_key(each.key, i) for each, span in spans for i in span})
+        further = []
+        for each, span in spans:
+            asked, all_ok = each.n_splits, True
+            for index in span:
+                line = results.get(task_key(each.key, index))
+                is_ok = line is not None and line["status"] == "ok"
+                all_ok = all_ok and is_ok
+                if index >= asked and not all_ok:
+                    break
+                if line and (is_ok or not (retry_failed or _is_raised(line, limits))):
+                    each.lines[index] = line
+                each.n_splits = max(asked, index + 1)
+            if all_ok:
+                further.append((each, range(span.stop, 2 * span.stop)))
+        spans = further
 
 
 def _is_raised(line: Mapping[str, Any], limits: Limits | None) -> bool:

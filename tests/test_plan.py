@@ -163,6 +163,43 @@ def test_more_splits_are_added_to_those_that_are_known(planner, registry):
     assert one.missing == [5, 6]
 
 
+@pytest.mark.parametrize("n_known", [5, 16, 40])
+def test_asking_for_fewer_splits_loses_none_that_are_known(planner, registry, n_known):
+    key = key_of(planner, registry)
+    results = {k: v for i in range(n_known) for k, v in line(key, i).items()}
+    (one,) = planned(planner, registry, results=results, limits=Limits(n_splits=2))
+    assert (one.n_splits, sorted(one.lines), one.missing) == (n_known, list(range(n_known)), [])
+    assert one.status == "ok"
+
+
+def test_splits_beyond_those_asked_for_count_without_a_gap_only(planner, registry):
+    key = key_of(planner, registry)
+    results = {k: v for i in (0, 1, 2, 4) for k, v in line(key, i).items()}
+    (one,) = planned(planner, registry, results=results, limits=Limits(n_splits=2))
+    assert (one.n_splits, sorted(one.lines)) == (3, [0, 1, 2])
+    results = {**line(key, 0), **line(key, 2)}
+    (one,) = planned(planner, registry, results=results, limits=Limits(n_splits=2))
+    assert (one.n_splits, sorted(one.lines), one.missing) == (2, [0], [1])
+
+
+@pytest.mark.parametrize("status", ["timeout", "error"])
+def test_a_failure_beyond_the_splits_asked_for_is_not_theirs(planner, registry, status):
+    key = key_of(planner, registry)
+    results = {**line(key, 0), **line(key, 1), **line(key, 2, status)}
+    (one,) = planned(planner, registry, results=results, limits=Limits(n_splits=2))
+    assert (one.n_splits, one.status) == (2, "ok")
+
+
+def test_datasets_of_one_key_keep_the_same_splits(planner, registry):
+    key = key_of(planner, registry)
+    results = {k: v for i in range(5) for k, v in line(key, i).items()}
+    text = TEXT.replace('"iris"', '"iris", { name = "iris", label = "again" }')
+    suite = dataclasses.replace(read(text, "s", registry), limits=Limits(n_splits=2))
+    cells = planner.plan(suite, {"iris": IRIS, "again": IRIS}, {})
+    recall(cells, Known(results), suite.limits)
+    assert [each.n_splits for each in cells] == [5, 5]
+
+
 @pytest.mark.parametrize("status", ["timeout", "memory", "crash"])
 def test_after_a_limit_or_a_crash_the_other_splits_are_skipped(planner, registry, status):
     key = key_of(planner, registry)
