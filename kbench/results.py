@@ -230,6 +230,22 @@ def is_complete(row: Row) -> bool:
     return bool(row["status"] == "ok" and row["n_splits_done"] == row["n_splits"])
 
 
+def unequal_splits(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
+    """Return the least and the largest number of splits where a dataset's rows differ in it.
+
+    Only rows that may be ranked count: their means are over different splits.
+
+    >>> row = {"dataset": "iris", "status": "ok"}
+    >>> unequal_splits([{**row, "n_splits_done": n, "n_splits": n} for n in (5, 2)])
+    {'iris': (2, 5)}
+    """
+    found: dict[str, set[int]] = {}
+    for row in rows:
+        if is_complete(row):
+            found.setdefault(row["dataset"], set()).add(row["n_splits"])
+    return {name: (min(some), max(some)) for name, some in found.items() if len(some) > 1}
+
+
 def tied_ranks(values: np.ndarray) -> np.ndarray:
     """Rank values, 1 for the smallest; ties share the mean of their ranks.
 

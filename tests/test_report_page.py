@@ -155,6 +155,22 @@ def test_doubts_are_told():
         assert part in text
 
 
+def test_unequal_numbers_of_splits_are_told():
+    rows = [row("iris", "a"), row("iris", "b", accuracies=(0.9, 0.8)), row("wine", "a")]
+    text = told(page(content(rows), Registry()))
+    assert "differ in their number of splits" in text
+    assert "iris (2 to 3)" in text
+    assert "wine (" not in text
+
+
+def test_with_few_datasets_the_headline_claims_no_difference():
+    few, many = (told(page(content(grid(n, 4, seed=1)), Registry())) for n in (5, 12))
+    assert "too few datasets for any two methods to be told apart" in few
+    assert "The methods differ" not in few
+    assert "too few datasets" not in many
+    assert "The methods differ" in many or "perform alike is not refuted" in many
+
+
 def test_a_page_without_doubts_says_so():
     assert "None: every planned cell" in told(page(content([row("iris", "a")]), Registry()))
 

@@ -130,6 +130,7 @@ def report(found: Report, name: str, as_json: bool) -> None:
             hidden |= {ACCURACY.name, ACCURACY.sd}
         shown_here = [name for name in columns if name not in hidden]
         table(with_data, shown_here, ranked=True, measure=measure)
+    _unequal_splits(console, rows)
     _unavailable(console, found)
     _summary(console, rows, measure)
     published(rows, found.suite.published)
@@ -159,6 +160,18 @@ def report(found: Report, name: str, as_json: bool) -> None:
     console.print(f"  kbench results {escape(label)} --format csv|json|latex|markdown")
     console.print(f"  kbench report {escape(label)} --open    one page with tables, tests, charts")
     console.print(f"  kbench ui {escape(label)}    opens MLflow's pages on these runs")
+
+
+def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:
+    """Say where the means of one dataset are not over the same splits."""
+    unequal = results.unequal_splits(rows)
+    if unequal:
+        places = ", ".join(f"{name} ({low} to {high})" for name, (low, high) in unequal.items())
+        console.print(
+            f"methods differ in their number of splits, so their means are not over the same: "
+            f"{escape(places)}",
+            soft_wrap=True,
+        )
 
 
 def _unavailable(console: Console, found: Report) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from kbench import stats
 from kbench.records import ACCURACY, Measure, Published
-from kbench.results import CURVE, Row, beside_published, is_complete
+from kbench.results import CURVE, Row, beside_published, is_complete, unequal_splits
 from kbench.stats import Method, Scores, Standing
 
 ALPHA = 0.05
@@ -319,6 +319,10 @@ class Content:
         """Return the rows that are ok on fewer splits than planned."""
         ok = (row for row in self.rows if row["status"] == "ok")
         return [row for row in ok if row["n_splits_done"] < row["n_splits"]]
+
+    def unequal(self) -> dict[str, tuple[int, int]]:
+        """Return the datasets whose rows have unequal numbers of splits: least and largest."""
+        return unequal_splits(self.rows)
 
     def unavailable(self) -> dict[str, tuple[int, str]]:
         """Return for each dataset without data the number of its cells, and why."""
