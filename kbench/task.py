@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import base64
 import os
+import re
+import signal
 import sys
+import threading
+import warnings
 import zlib
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +28,9 @@ from kbench.errors import DatasetError, SourceUnreachable
 from kbench.records import Protocol, Ref, Search
 from kbench.registry import Registry, build, installed, resolve
 from kbench.search import Component, Nested
+
+TRIAL_TIME_S = 5.0
+"""Wall clock of the fit that tells whether a parameter's value is refused."""
 
 
 @cache
@@ -89,8 +96,90 @@ def check(payload: Mapping[str, Any]) -> list[str]:
     problems = []
     for kind, refs in payload["components"].items():
         placed = [(place, from_json(ref)) for place, ref in refs]
-        problems += suite.parameter_problems(placed, kind, _registry())
+        wrong = suite.parameter_problems(placed, kind, _registry())
+        if not wrong and kind != "dataset":
+            wrong = _wrong_values(placed, kind, _registry())
+        problems += wrong
     return problems
+
+
+def _wrong_values(placed: Sequence[tuple[str, Ref]], kind: str, registry: Registry) -> list[str]:
+    """Return what estimators say of given texts and of numbers that are not positive.
+
+    Most estimators check values in ``fit`` only, so each value has a fit on a
+    few rows. Larger numbers have none: whether they are too large is for the
+    data to tell.
+    """
+    problems = []
+    seen: dict[tuple[str, str, str], str] = {}
+    for at, ref in placed:
+        values = [
+            (f"{at}.{name}", name, each)
+            for name, given in ref.params.items()
+            for each in (given.values if isinstance(given, Search) else (given,))
+            if isinstance(each, str) or (type(each) in (int, float) and each <= 0)
+        ]
+        for place, name, value in values:
+            trial = (ref.name, name, repr(value))
+            if trial not in seen:
+                seen[trial] = _refusal({name: value}, name, value, ref, kind, registry)
+            if seen[trial]:
+                # alone it may lack another parameter that it needs
+                others = {
+                    key: given.values[0] if isinstance(given, Search) else given
+                    for key, given in ref.params.items()
+                }
+                why = _refusal({**others, name: value}, name, value, ref, kind, registry)
+                problems += [f"{place}: {why}"] if why else []
+    return problems
+
+
+def _refusal(
+    params: Mapping[str, Any], name: str, value: Any, ref: Ref, kind: str, registry: Registry
+) -> str:
+    """Return why an estimator refuses a value; empty unless it names both parameter and value."""
+    side = map_side if kind == "feature map" else learner_side
+    key = "feature_map" if kind == "feature map" else "learner"
+    component = side(Ref(ref.name, params), registry)[key]
+    # within what any map may require: not negative, and in the unit ball
+    X = np.random.default_rng(0).uniform(0.0, 0.5, (20, 3))
+    y = np.arange(20) % 2
+    try:
+        with warnings.catch_warnings(), _at_most(TRIAL_TIME_S):
+            warnings.simplefilter("ignore")
+            estimator = component.build({}, 0)
+            if kind == "learner" or component.supervised:
+                estimator.fit(X, y)
+            else:
+                estimator.fit(X)
+            if kind == "feature map":
+                estimator.transform(X)
+    except (ValueError, TypeError) as error:
+        text = " ".join(str(error).split())
+        if re.search(rf"\b{re.escape(name)}\b", text) and repr(value) in text:
+            return text
+    except Exception:
+        return ""
+    return ""
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """End the block with TimeoutError after some time, where signals can be had."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: Any) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def evaluate(payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,91 @@
+"""What is said of parameters before anything runs."""
+
+import pytest
+
+from kbench import Ref, Search, task
+from kbench.canonical import to_json
+
+
+def check(kind, *refs):
+    components = [(f"line[{i}]", to_json(ref)) for i, ref in enumerate(refs)]
+    return task.check({"components": {kind: components}})
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "parameter", "value"),
+    [
+        ("feature map", "rff", "n_components", "many"),
+        ("feature map", "rff", "n_components", 0),
+        ("feature map", "rff", "n_components", Search((10, "many"))),
+        ("feature map", "additive-chi2", "sample_steps", "two"),
+        ("learner", "knn", "n_neighbors", "few"),
+        ("learner", "perceptron", "alpha", "small"),
+    ],
+)
+def test_a_value_that_an_estimator_refuses_by_name_is_told(kind, name, parameter, value):
+    (problem,) = check(kind, Ref(name, {parameter: value}))
+    assert problem.startswith(f"line[0].{parameter}: ")
+    bad = value.values[-1] if isinstance(value, Search) else value
+    assert repr(bad) in problem
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "params"),
+    [
+        ("feature map", "nystroem", {"n_components": 5000}),
+        ("feature map", "rff", {"gamma": "median", "n_components": 100_000}),
+        ("learner", "knn", {"n_neighbors": 500}),
+        ("learner", "perceptron", {"penalty": "l2", "verbose": 0}),
+    ],
+)
+def test_what_depends_on_the_data_is_not_refused(kind, name, params):
+    assert check(kind, Ref(name, params)) == []
+
+
+def test_a_value_that_needs_another_parameter_is_not_refused(monkeypatch):
+    class Picky:
+        def __init__(self, mode="plain", partner=None):
+            self.mode, self.partner = mode, partner
+
+        def fit(self, X):
+            if self.mode == "fine" and self.partner is None:
+                raise ValueError(f"mode={self.mode!r} needs a partner")
+            return self
+
+        def transform(self, X):
+            return X
+
+    from kbench.search import Component
+
+    def side(ref, registry):
+        return {"feature_map": Component(Picky, dict(ref.params))}
+
+    monkeypatch.setattr(task, "map_side", side)
+    refs = [
+        ("a", Ref("picky", {"mode": "fine", "partner": 1})),
+        ("b", Ref("picky", {"mode": "fine"})),
+    ]
+    assert task._wrong_values(refs, "feature map", None) == ["b.mode: mode='fine' needs a partner"]
+
+
+def test_an_estimator_that_fails_otherwise_or_takes_long_is_not_refused(monkeypatch):
+    import time
+
+    from kbench.search import Component
+
+    class Slow:
+        def __init__(self, mode):
+            self.mode = mode
+
+        def fit(self, X):
+            if self.mode == "sleep":
+                time.sleep(60)
+            raise RuntimeError(f"mode={self.mode!r}")
+
+    def side(ref, registry):
+        return {"feature_map": Component(Slow, dict(ref.params))}
+
+    monkeypatch.setattr(task, "map_side", side)
+    monkeypatch.setattr(task, "TRIAL_TIME_S", 0.1)
+    refs = [("a", Ref("slow", {"mode": "sleep"})), ("b", Ref("slow", {"mode": "break"}))]
+    assert task._wrong_values(refs, "feature map", None) == []
