@@ -57,7 +57,7 @@ class ReadOnly:
         (a_run(), LONGER, True),
         (a_run(), replace(a_run(), end_ms=1_700_000_006_000), True),
         (a_run(), a_run(params={**a_run().params, "learner.C": "1"}), True),
-        (a_run(), a_run(name="renamed", tags={"suite": "other"}), True),
+        (a_run(), a_run(tags={"suite": "other"}), True),
         (a_run(), a_run(metrics={**a_run().metrics, "log_loss": 0.1}), True),
         (a_run(), FAILED, False),
         (LONGER, a_run(), False),
@@ -197,7 +197,12 @@ def test_one_short_fault_is_not_even_reported(store, uci):
 def test_two_runs_of_one_identity_are_reduced_to_one(store, uci):
     kept = store.log(uci, a_run())
     for _ in range(2):  # what a client does that repeats a request whose reply was lost
-        tags = {"kbench.cell_key": "k1", "kbench.machine": "m1", "kbench.writing": "?"}
+        tags = {
+            "kbench.cell_key": "k1",
+            "kbench.cell": a_run().name,
+            "kbench.machine": "m1",
+            "kbench.writing": "?",
+        }
         client_of(store).create_run(uci.id, tags=tags)
     assert Store(store.uri).log(uci, a_run()) == kept
     assert len(live(store, uci)) == 1
