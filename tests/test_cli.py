@@ -127,6 +127,9 @@ def test_show_tells_the_meaning_of_a_parameter():
         (["show", "nystrom"], "nothing is called 'nystrom'; did you mean 'nystroem'?"),
         (["results", "uci"], "there are no runs here"),
         (["results", "uci", "--format", "xml"], "'xml' is not one of"),
+        (["list", "maps"], "'maps' cannot be listed; did you mean 'feature-maps'?"),
+        (["list", "xyz"], "'xyz' cannot be listed; there are: datasets, feature-maps, kernels"),
+        (["list", "lerners"], "'lerners' cannot be listed; did you mean 'learners'?"),
         (["lst"], "No such command 'lst'"),
     ],
 )

@@ -34,17 +34,26 @@ _KINDS: dict[What, Kind] = {
 }
 
 
+def _complete_what(incomplete: str) -> list[str]:
+    return [each.value for each in What if each.value.startswith(incomplete)]
+
+
 def list_(
     what: Annotated[
-        What | None, typer.Argument(help="What to list; everything by default.")
+        str | None,
+        typer.Argument(
+            help=f"What to list: {', '.join(each.value for each in What)}; everything by default.",
+            autocompletion=_complete_what,
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """List datasets, kernels, feature maps, learners, suites and plugins."""
     from kbench.registry import build, installed
 
+    chosen = _what(what)
     registry = build(installed())
-    tables = {each.value: _names(each, registry) for each in ([what] if what else What)}
+    tables = {each.value: _names(each, registry) for each in ([chosen] if chosen else What)}
     if as_json:
         typer.echo(json.dumps(tables, indent=1))
         return
@@ -57,9 +66,24 @@ def list_(
             note = row.get("reason") and f"LEFT OUT: {row['reason']}"
             typer.echo(f"  {row['name']:{width}}  {note or row['plugin']}".rstrip())
     broken = [plugin for plugin in registry.plugins if plugin.reason]
-    if broken and what not in (None, What.plugins):
+    if broken and chosen not in (None, What.plugins):
         names = ", ".join(plugin.name for plugin in broken)
         typer.echo(f"left out: {names} (why: `kbench list plugins`)", err=True)
+
+
+def _what(given: str | None) -> What | None:
+    """Return what is to be listed; a part of a name is a hint, not enough."""
+    from kbench.errors import SuiteError
+    from kbench.registry import did_you_mean
+
+    if given is None:
+        return None
+    if given in list(What):
+        return What(given)
+    names = [each.value for each in What]
+    near = [name for name in names if given.rstrip("s") in name]
+    hint = f"; did you mean {near[0]!r}?" if len(near) == 1 else did_you_mean(given, names)
+    raise SuiteError(f"{given!r} cannot be listed{hint}")
 
 
 def _names(what: What, registry: Registry) -> list[dict[str, str]]:

@@ -42,7 +42,7 @@ def read(text: str, name: str, registry: Registry) -> Suite:
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SuiteError(f"this is not TOML: {error}") from error
+        raise SuiteError(f"the file of suite {name!r} is not TOML: {error}") from error
     problems: list[str] = []
     file = None
     try:
