@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from kbench.report.axes import duration
 from kbench.report.content import ALPHA, ROPE, name_of, on_dataset
-from kbench.report.text import p_value
+from kbench.report.text import counted, p_value
 from kbench.results import Row, is_complete
 
 MAJORITY = "majority"
@@ -123,16 +123,22 @@ def _alone(best: Row, complete: Sequence[Row]) -> list[str]:
     if not others:
         return []
     tests = [(row, on_dataset(best, row)) for row in others]
-    near = [row for row, told in tests if told is None or told.p > ALPHA]
+    if all(told is not None and told.p <= ALPHA for _, told in tests):
+        them = "the other one" if len(others) == 1 else f"the {len(others)} others"
+        return [f"It is measurably more accurate than {them} (p <= {ALPHA})."]
+    near = sorted((row for row in others if _within_noise(best, row)), key=_badness)
     if not near:
-        return [f"It is measurably more accurate than the {len(others)} others (p <= {ALPHA})."]
-    near.sort(key=lambda row: -row["accuracy"])
+        return [
+            f"It is the most accurate, and no other is within noise of it (p > {ALPHA} and at "
+            f"most {ROPE} less accurate)."
+        ]
     shown = ", ".join(f"{_name(row)} ({row['accuracy']:.3f})" for row in near[:3])
     more = f" and {len(near) - 3} more" if len(near) > 3 else ""
-    return [
-        f"It is the most accurate; of the {len(others)} others these splits do not tell apart "
-        f"from it: {shown}{more}."
-    ]
+    return [f"It is the most accurate. Within noise of it, but slower to fit: {shown}{more}."]
+
+
+def _badness(row: Row) -> float:
+    return -float(row["accuracy"])
 
 
 def _beside_kernels(chosen: Row, complete: Sequence[Row], kernelized: Collection[str]) -> list[str]:
@@ -152,6 +158,8 @@ def _beside_majority(chosen: Row, complete: Sequence[Row]) -> list[str]:
     plain = next((row for row in complete if row["learner"] == MAJORITY), None)
     if plain is None:
         return []
+    if chosen is plain and len(complete) == 1:
+        return ["That is always naming the commonest class; nothing else was measured in full."]
     if chosen is plain:
         return [
             "That is always naming the commonest class: no method was measurably better, so "
@@ -173,7 +181,8 @@ def _left_out(rows: Sequence[Row], n_complete: int) -> list[str]:
     skipped = sum(row["status"] == "skipped" for row in rows)
     if skipped:
         found.append(
-            f"{skipped} of {len(rows)} methods were not measured in full within the time; a "
+            f"{skipped} of {counted(len(rows), 'method')} {'was' if skipped == 1 else 'were'} not "
+            "measured in full within the time; a "
             "better one may be among them."
         )
     return [each for each in found if each]

@@ -24,7 +24,7 @@ from kbench import search as searches
 from kbench import task
 from kbench.errors import DatasetError, ExportError
 from kbench.preprocessing import missing_rows, refuse_missing
-from kbench.records import Cell, Dataset
+from kbench.records import Cell, Dataset, Ref
 from kbench.registry import Registry, how_to_get
 from kbench.results import Row
 from kbench.splits import derive_seed
@@ -156,12 +156,12 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     return Fitted(Pipeline(steps), table, dataset, chosen, raw is not None)
 
 
-def raw_table(cell: Cell, dataset: Dataset) -> Any:
-    """Read a user's own table again, as its user would; None for other datasets."""
+def read_table(ref: Ref) -> Any:
+    """Read a user's own table as its user would; None for other datasets."""
     import pandas
 
-    params = cell.dataset.params
-    if cell.dataset.name == "csv":
+    params = ref.params
+    if ref.name == "csv":
         frame = pandas.read_csv(
             params["path"],
             sep=params.get("delimiter", ","),
@@ -170,11 +170,19 @@ def raw_table(cell: Cell, dataset: Dataset) -> Any:
             skipinitialspace=True,
             low_memory=False,
         )
-    elif cell.dataset.name == "parquet":
+    elif ref.name == "parquet":
         frame = pandas.read_parquet(params["path"])
     else:
         return None
     frame.columns = [str(name) for name in frame.columns]
+    return frame
+
+
+def raw_table(cell: Cell, dataset: Dataset) -> Any:
+    """Return the rows and columns of a user's own table; None for other datasets."""
+    frame, params = read_table(cell.dataset), cell.dataset.params
+    if frame is None:
+        return None
     rows = dataset.row_ids if dataset.row_ids is not None else np.arange(len(dataset.y))
     left_out = {params["target"], *params.get("ignore", ())}
     return frame.iloc[rows].drop(columns=list(left_out)).reset_index(drop=True)

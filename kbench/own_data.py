@@ -21,10 +21,12 @@ from typing import Any
 
 from kbench.datacache import DataCache
 from kbench.errors import DatasetError, SuiteError
+from kbench.export import read_table
 from kbench.fetching import Fetching, is_offline
 from kbench.plan import Planner
 from kbench.records import Block, Limits, Protocol, Ref, Search, Suite
 from kbench.registry import Registry, did_you_mean
+from kbench.report.text import counted
 from kbench.sandbox import Sandbox
 from kbench.suite import labelled
 
@@ -48,8 +50,48 @@ MIN_ROWS = 20
 TASK_S = 120.0
 """Wall clock of one task where the whole has no limit."""
 
+SHORTEST_S = 2.0
+"""A task is given this much however short the whole is, so that cheap methods end."""
+
 SHARE = 5
 """One task may take this part of the whole time, so that none takes all of it."""
+
+
+TEXT_ABOVE = 50
+"""As the sources of files tell text from categories: more different values than
+this, and more than half as many as rows."""
+
+LOOKED_AT_MB = 2000
+"""A larger file is not looked through before it is loaded."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a file of one's own holds before it is encoded.
+
+    Parameters
+    ----------
+    n_rows, n_unlabelled : int
+        Rows, and how many of them have no label.
+    n_columns : int
+        Columns that become features.
+    texts : mapping of str to int
+        Columns that hold text or dates, with the number of different values;
+        they can be no features.
+    """
+
+    n_rows: int
+    n_unlabelled: int
+    n_columns: int
+    texts: Mapping[str, int]
+
+    def notices(self) -> list[str]:
+        """Say which columns are left out."""
+        return [
+            f"left out: {name!r} ({counted(n, 'different text')}); name it with --nominal to "
+            "keep it"
+            for name, n in self.texts.items()
+        ]
 
 
 @dataclass(frozen=True)
@@ -164,6 +206,60 @@ def source_of(
     return Ref(source, params, label=file.name.partition(".")[0] or file.name)
 
 
+def look(ref: Ref) -> Look | None:
+    """Look through a CSV or parquet file before it is loaded.
+
+    Parameters
+    ----------
+    ref : Ref
+        The file, as `source_of` gives it.
+
+    Returns
+    -------
+    Look or None
+        None for other kinds of files, and where there is something wrong with
+        it: loading it tells what.
+    """
+    import pandas
+
+    try:
+        if Path(ref.params["path"]).stat().st_size > LOOKED_AT_MB * 2**20:
+            return None
+        frame = read_table(ref)
+    except Exception:  # pandas' errors have no common base
+        return None
+    if frame is None or ref.params["target"] not in frame or not frame.columns.is_unique:
+        return None
+    left_out = {ref.params["target"], *ref.params.get("ignore", ())}
+    kept = set(ref.params.get("nominal", ()))
+    texts = {}
+    for name in frame.columns:
+        column = frame[name]
+        plain = pandas.api.types.is_numeric_dtype(column) or isinstance(
+            column.dtype, pandas.CategoricalDtype
+        )
+        if plain or name in left_out | kept:
+            continue
+        values = column.dropna().unique()
+        wordy = len(values) > TEXT_ABOVE and len(values) > len(column) / 2
+        if wordy or {type(value) for value in values} - {str, bool}:
+            texts[name] = len(values)
+    return Look(
+        n_rows=len(frame),
+        n_unlabelled=int(frame[ref.params["target"]].isna().sum()),
+        n_columns=len([name for name in frame.columns if name not in left_out | set(texts)]),
+        texts=texts,
+    )
+
+
+def without_texts(ref: Ref, found: Look | None) -> Ref:
+    """Return the line of a suite file that leaves the columns of text out."""
+    if found is None or not found.texts:
+        return ref
+    ignore = (*ref.params.get("ignore", ()), *found.texts)
+    return Ref(ref.name, {**ref.params, "ignore": ignore}, ref.label)
+
+
 def is_data_file(name: str) -> bool:
     """Tell a file of data from a suite by its name.
 
@@ -267,7 +363,7 @@ def suite_for(
         n_candidates=8 if size.n <= 2_000 else 4,
         missing="impute",
     )
-    limit = TASK_S if total_s is None else min(TASK_S, total_s / SHARE)
+    limit = TASK_S if total_s is None else min(TASK_S, max(total_s / SHARE, SHORTEST_S))
     return Suite(
         name=Path(ref.params["path"]).name,
         blocks=tuple(

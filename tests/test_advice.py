@@ -57,19 +57,27 @@ def test_what_no_test_tells_apart_but_is_clearly_less_accurate_is_not_taken():
     rows = [row("slow", BEST, 9.0), row("wild", spread, 0.1)]
     found = advise(rows)
     assert found.chosen is found.best
-    assert "do not tell apart from it: wild + ridge (0.868)" in " ".join(found.sentences)
+    text = " ".join(found.sentences)
+    assert "no other is within noise of it (p > 0.05 and at most 0.01 less accurate)" in text
+    assert "wild" not in text
+
+
+def test_those_within_noise_of_the_quickest_are_named():
+    rows = [row("quick", BEST, 0.1), row("slow", NEAR, 9.0), row("bad", FAR, 0.01)]
+    text = " ".join(advise(rows).sentences)
+    assert "Within noise of it, but slower to fit: slow + ridge (0.916)." in text
 
 
 def test_a_clear_winner_is_called_one():
     found = advise([row("good", BEST, 1.0), row("bad", FAR, 0.1)])
-    assert "measurably more accurate than the 1 others" in " ".join(found.sentences)
+    assert "measurably more accurate than the other one" in " ".join(found.sentences)
 
 
 def test_incomplete_methods_are_not_taken_and_are_told_of():
     rows = [row("good", FAR, 1.0), row("perhaps", [0.99, 0.99], 0.1, status="skipped")]
     found = advise(rows)
     assert found.chosen["feature_map"] == "good"
-    assert "1 of 2 methods were not measured in full" in " ".join(found.sentences)
+    assert "1 of 2 methods was not measured in full" in " ".join(found.sentences)
 
 
 def test_times_are_compared_with_the_kernel_machine():

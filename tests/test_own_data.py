@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kbench import DatasetError, Ref, SuiteError
-from kbench.own_data import fetched, source_of, suite_for
+from kbench.own_data import fetched, look, source_of, suite_for, without_texts
 from kbench.registry import build, installed
 from kbench.suite import cells
 from tests.command_here import command
@@ -133,10 +133,17 @@ def test_a_run_answers_and_goes_on_from_the_journal(customers, tmp_path, store_u
     words += ["--feature-map", "identity", "--learner", "majority", "--store", store_uri]
     code, out, err = command(*words, "-o", "report.html", capfd=capfd)
     assert code == 0, err
-    assert "60 rows, 3 columns, 2 classes" in out
+    assert "60 rows, 2 columns, 3 after encoding, 2 classes" in out
     assert "Take identity + ridge: accuracy" in out
     assert "kbench export customers.csv --target churn --feature-map identity" in out
-    assert "customers.csv" in (tmp_path / "report.html").read_text()
+    text = (tmp_path / "report.html").read_text()
+    assert "<h2>Recommendation</h2>" in text
+    assert "Take identity + ridge: accuracy" in text
+    assert "60 rows, 2 columns, 3 after encoding" in text
+    assert "kbench export customers.csv --target churn" in text
+    # one dataset has no ranks over datasets
+    assert "Critical-difference" not in text
+    assert 'id="pairs"' not in text
 
     code, out, err = command(*words, "--json", capfd=capfd)
     events = [json.loads(line) for line in out.splitlines()]
@@ -158,8 +165,30 @@ def test_what_the_time_does_not_allow_is_skipped_and_shown(customers, store_uri,
     end = json.loads(out.splitlines()[-1])
     assert {each["status"] for each in end["rows"]} == {"skipped"}
     assert len(end["rows"]) == 2  # rows planned are rows shown
+    for each in end["rows"]:
+        assert each["error"] == "the time limit of 0.001 s ended before its first split"
     assert end["recommended"] is None
     assert code == 1
+
+
+def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkeypatch, registry):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"day {i},{i % 7},{'ab'[i % 2]},{['', 'no', 'yes'][i % 3]}" for i in range(90)]
+    (tmp_path / "mine.csv").write_text("\n".join(["date,x,c,y", *lines]) + "\n")
+    ref = source_of("mine.csv", "y")
+    found = look(ref)
+    assert (found.n_rows, found.n_unlabelled, found.n_columns) == (90, 30, 2)
+    assert found.notices() == [
+        "left out: 'date' (90 different texts); name it with --nominal to keep it"
+    ]
+    kept = fetched(without_texts(ref, found), registry)
+    assert (kept["n_samples"], kept["n_features"]) == (60, 3)
+    # what is named is kept, and the source agrees on what is text
+    named = source_of("mine.csv", "y", nominal=["date"])
+    assert without_texts(named, look(named)) == named
+    with pytest.raises(DatasetError, match="--ignore date"):
+        fetched(ref, registry)
+    assert look(source_of("mine.csv", "yy")) is None
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def _suite(
 ) -> Suite:
     """Return the suite of a name, or that of a file of data, with the filters applied."""
     from kbench.errors import SuiteError
-    from kbench.own_data import fetched, is_data_file, source_of, suite_for
+    from kbench.own_data import fetched, is_data_file, look, source_of, suite_for, without_texts
     from kbench.request import chosen_suite
 
     def listed(given: str | None) -> list[str]:
@@ -121,7 +121,11 @@ def _suite(
     if dataset is not None:
         raise SuiteError(f"--dataset has no meaning: {name} is the dataset")
     ref = source_of(name, **{each: value for each, value in options.items() if value})
+    found = look(ref)
+    ref = without_texts(ref, found)
     known = fetched(ref, registry)
+    for text in found.notices() if found else ():
+        typer.echo(f"kbench: {text}", err=True)
     return suite_for(ref, known, registry, listed(feature_map), listed(learner))
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,8 +15,9 @@ import typer
 
 if TYPE_CHECKING:
     from kbench.advice import Advice
-    from kbench.records import Ref
+    from kbench.own_data import Look
     from kbench.registry import Registry
+    from kbench.report.page import Lead
     from kbench.results import Row
     from kbench.runner import Report
 
@@ -82,11 +85,14 @@ def run(
     split. Results are journalled and logged to MLflow under the file's name,
     so that the same command goes on where it stopped.
     """
+    from rich.markup import escape
+
     from kbench import progress
     from kbench.advice import advise
     from kbench.errors import SuiteError
-    from kbench.own_data import fetched, source_of, suite_for
+    from kbench.own_data import fetched, look, source_of, suite_for, without_texts
     from kbench.registry import build, installed
+    from kbench.report.page import Lead
     from kbench.request import notices, options_of
     from kbench.runner import Run
 
@@ -97,6 +103,8 @@ def run(
         raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
     registry = build(installed())
     ref = source_of(file, target, ignore or (), nominal or (), delimiter)
+    looked = look(ref)
+    ref = without_texts(ref, looked)
     known = fetched(ref, registry)
     suite = suite_for(ref, known, registry, feature_map or (), learner or (), time_limit)
     left = {} if time_limit is None else {"total_s": time_limit - (time.monotonic() - started)}
@@ -104,21 +112,36 @@ def run(
     watcher = progress.choose(
         as_json=as_json, quiet=quiet, jobs=options.jobs or 1, measure=suite.measure
     )
-    for text in notices(registry, store):
+    left_out = looked.notices() if looked else []
+    for text in (*notices(registry, store), *left_out):
         watcher.notice(text)
     with watcher:
         report = Run(suite, registry, options, watcher).run()
-    rows = _rows(report)
+    rows = _rows(report, time_limit)
     learners = registry.all("learner").values()
     advice = advise(rows, [each.name for each in learners if each.kernelized])
-    given = {"target": target, "ignore": ignore, "nominal": nominal, "delimiter": delimiter}
+    given = {
+        "target": target,
+        "ignore": ref.params.get("ignore", ()),
+        "nominal": nominal,
+        "delimiter": delimiter,
+    }
     export = _export(file, given, report, advice) if advice else ""
+    data = _data(known, looked)
+    answer = _answer(rows, advice, time_limit)
     if as_json:
         _print_json(report, rows, advice, export)
     else:
-        _print(ref, known, report, rows, advice, export)
+        _print(
+            f"[bold]{escape(ref.label)}[/bold]: {escape(data)}",
+            report,
+            rows,
+            advice,
+            answer,
+            export,
+        )
     if output is not None:
-        _write_page(output, report, rows, registry)
+        _write_page(output, report, rows, registry, Lead(answer, (data, *left_out), export))
         if not as_json:
             typer.echo(f"report:  {output}")
     if report.interrupted:
@@ -127,7 +150,39 @@ def run(
     raise typer.Exit(1 if failed or advice is None else 0)
 
 
-def _rows(report: Report) -> list[Row]:
+def _data(known: Mapping[str, Any], looked: Look | None) -> str:
+    """Say what is compared on: rows, columns before and after encoding, classes, holes."""
+    from kbench.report.text import counted
+
+    n, width = known["n_samples"], known["n_features"]
+    columns = counted(width, "column")
+    if looked is not None and looked.n_columns != width:
+        columns = f"{counted(looked.n_columns, 'column')}, {width:,} after encoding"
+    parts = [counted(n, "row"), columns, counted(known["n_classes"], "class", "classes")]
+    if known["n_missing"]:
+        parts.append(counted(known["n_missing"], "missing value"))
+    if looked is not None and looked.n_unlabelled:
+        parts.append(f"{counted(looked.n_unlabelled, 'row')} without a label left out")
+    return ", ".join(parts)
+
+
+def _answer(
+    rows: Sequence[Row], advice: Advice | None, time_limit: float | None
+) -> tuple[str, ...]:
+    """Return what a run found, in sentences."""
+    found = advice.sentences if advice else ("No method was measured in full.",)
+    if time_limit is None or not any(row["status"] == "skipped" for row in rows):
+        return found
+    begun = any(row["n_splits_done"] for row in rows)
+    before = "all was measured" if begun else "anything was measured"
+    return (
+        *found,
+        f"The time limit of {time_limit:g} s ended before {before}: give a larger one, say "
+        f"--time-limit {max(60, math.ceil(4 * time_limit))}; what is done is kept.",
+    )
+
+
+def _rows(report: Report, time_limit: float | None) -> list[Row]:
     """Return the rows of a report with all that MLflow would tell of them, best first."""
     from kbench.delivery import as_run
     from kbench.machine import machine_id
@@ -137,7 +192,12 @@ def _rows(report: Report) -> list[Row]:
     for each in report.cells:
         run = as_run(each, report.suite.name, machine_id())
         tags = {f"kbench.{name}": value for name, value in run.tags.items()}
-        rows.append(of_run_in_full({**vars(run), "tags": tags}))
+        row = of_run_in_full({**vars(run), "tags": tags})
+        if row["status"] == "skipped" and not row["error"] and time_limit is not None:
+            done, planned = row["n_splits_done"], row["n_splits"]
+            when = f"after {done} of {planned} splits" if done else "before its first split"
+            row["error"] = f"the time limit of {time_limit:g} s ended {when}"
+        rows.append(row)
     return sorted(rows, key=lambda row: (row["status"] != "ok", -(row["accuracy"] or 0.0)))
 
 
@@ -164,7 +224,7 @@ def _print_json(report: Report, rows: Sequence[Row], advice: Advice | None, expo
     end = {
         "event": "interrupted" if report.interrupted else "done",
         "rows": [
-            {**{name: row[name] for name in ALL}, "model_floats": row.get("model_floats")}
+            {name: row.get(name) for name in (*ALL, "model_floats", "error")}
             for row in rows
         ],
         "recommended": advice and {name: advice.chosen[name] for name in ALL[:3]},
@@ -179,11 +239,11 @@ def _print_json(report: Report, rows: Sequence[Row], advice: Advice | None, expo
 
 
 def _print(
-    ref: Ref,
-    known: Mapping[str, Any],
+    heading: str,
     report: Report,
     rows: Sequence[Row],
     advice: Advice | None,
+    answer: Sequence[str],
     export: str,
 ) -> None:
     """Print the table, the recommendation, and what to type next."""
@@ -193,15 +253,12 @@ def _print(
 
     from kbench.advice import size
     from kbench.report import shown
+    from kbench.report.text import counted
 
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=160)
-    missing = f", {known['n_missing']:,} missing values" if known["n_missing"] else ""
-    console.print(
-        f"[bold]{escape(ref.label)}[/bold]: {known['n_samples']:,} rows, "
-        f"{known['n_features']:,} columns, {known['n_classes']} classes{missing}\n",
-    )
+    console.print(heading + "\n", soft_wrap=True)
     drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in (*COLUMNS, "size", "splits"):
         words = name in COLUMNS[:3]
@@ -223,8 +280,11 @@ def _print(
             last = row["error"].strip().splitlines()[-1]
             name = f"{row['feature_map']} + {row['learner']}"
             console.print(f"[red]{row['status']}[/red]: {escape(name)}: {escape(last)}")
+    reasons = Counter(row["error"] for row in rows if row["status"] == "skipped" and row["error"])
+    for reason, n in reasons.items():
+        console.print(f"skipped: {counted(n, 'method')}: {escape(reason)}")
     console.print()
-    for sentence in advice.sentences if advice else ("No method was measured in full.",):
+    for sentence in answer:
         console.print(escape(sentence), soft_wrap=True)
     if report.interrupted:
         console.print("Interrupted: what is done is kept, the same command goes on.")
@@ -240,7 +300,9 @@ def _print(
     console.print(f"  kbench ui {escape(name)}", soft_wrap=True)
 
 
-def _write_page(path: Path, report: Report, rows: Sequence[Row], registry: Registry) -> None:
+def _write_page(
+    path: Path, report: Report, rows: Sequence[Row], registry: Registry, lead: Lead
+) -> None:
     from kbench.cli.report import machine_facts, write_file
     from kbench.report.content import Content
     from kbench.report.page import page
@@ -252,4 +314,4 @@ def _write_page(path: Path, report: Report, rows: Sequence[Row], registry: Regis
         machine=machine_facts(rows[0]["machine"]),
         store=report.delivered.uri,
     )
-    write_file(path, page(content, registry).encode())
+    write_file(path, page(content, registry, lead).encode())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
@@ -16,7 +18,7 @@ from kbench.report import charts, diagram, figures
 from kbench.report import content as content_module
 from kbench.report.content import Content, name_of
 from kbench.report.tables import TABLES
-from kbench.report.text import p_value, shown
+from kbench.report.text import counted, p_value, shown
 from kbench.results import columns
 from kbench.stats import smallest_p
 
@@ -29,7 +31,26 @@ _SHOWN = ("methods", "ranks", "pairs", "published", "failures", "unavailable")
 """Tables that the page draws as they are; others have a shape of their own."""
 
 
-def page(content: Content, registry: Registry) -> str:
+@dataclass(frozen=True)
+class Lead:
+    """What stands above all else: the answer to what a user asked.
+
+    Parameters
+    ----------
+    sentences : sequence of str
+        The recommendation and its reasons.
+    facts : sequence of str, optional
+        What it was measured on.
+    command : str, optional
+        What to type next.
+    """
+
+    sentences: Sequence[str]
+    facts: Sequence[str] = ()
+    command: str = ""
+
+
+def page(content: Content, registry: Registry, lead: Lead | None = None) -> str:
     """Write the report of a suite as one self-contained HTML page.
 
     Parameters
@@ -38,6 +59,8 @@ def page(content: Content, registry: Registry) -> str:
         What the page says.
     registry : Registry
         Where the figures, and further sections (``*.html.j2``), of plugins are.
+    lead : Lead, optional
+        What stands at the top.
 
     Returns
     -------
@@ -57,11 +80,13 @@ def page(content: Content, registry: Registry) -> str:
     environment.filters["quoted"] = shlex.quote
     environment.globals["name_of"] = name_of
     environment.globals["shown"] = shown
+    environment.globals["counted"] = counted
     folder = files("kbench.report") / "templates"
     names = columns(content.measure)
     curves = content.curves()
     values: dict[str, Any] = {
         "content": content,
+        "lead": lead,
         "measure": content.measure,
         "tables": {name: make(content) for name, (_, make) in TABLES.items() if name in _SHOWN},
         "columns": names,

@@ -25,6 +25,15 @@ _DIGITS = {
 }
 
 
+def counted(n: int, what: str, many: str = "") -> str:
+    """Write a number of things.
+
+    >>> counted(1, "cell"), counted(1200, "cell"), counted(2, "class", "classes")
+    ('1 cell', '1,200 cells', '2 classes')
+    """
+    return f"{n:,} {what if n == 1 else many or what + 's'}"
+
+
 def shown(name: str, value: Any) -> str:
     """Write one value of a results row for people.
 

@@ -323,7 +323,7 @@ def _column(series: Any, name: str, nominal: bool, any_text: bool) -> Column:
         return Column(name, "numeric", (), series.to_numpy(dtype=np.float64, na_value=np.nan))
     codes, found = pandas.factorize(series, sort=True)
     if not (nominal or is_bool or pandas.api.types.is_numeric_dtype(series.dtype)):
-        mixed = {type(value) for value in found} - {str}
+        mixed = {type(value) for value in found} - {str, bool}
         wordy = len(found) > TEXT_ABOVE and len(found) > len(series) / 2
         if (mixed or wordy) and not any_text:
             return Column(name, "string", (), None)
