@@ -180,9 +180,16 @@ def test_a_run_ends_with_the_table_the_store_and_what_to_type_next(ran):
     assert f"sqlite:///{folder}/mlflow.db" in done.stdout
     assert "small, 1 runs (1 written now)" in done.stdout
     assert "kbench results small" in done.stdout
+    assert "beside the suite's others" not in done.stdout
 
 
 @pytest.mark.slow
+def test_what_a_filter_leaves_out_is_a_command_away(ran):
+    folder, environment, _ = ran
+    found = kbench_("suite", "small.toml", "--dataset", "iris", cwd=folder, **environment)
+    assert "kbench results small    shows these beside the suite's others" in found.stdout
+
+
 def test_a_search_that_was_stopped_by_its_budget_is_told(tmp_path, migrated_store):
     import shutil
 

@@ -160,6 +160,19 @@ def test_a_measure_of_a_file_is_text(stores, tmp_path):
     assert "[/b]x A" in printed
 
 
+def test_why_times_are_not_judged_is_a_line_per_reason(stores):
+    busy = [
+        cell(name, key=name, name=name, tags={"contention": f"{i} slots on 1 physical cores"})
+        for i, name in enumerate(("iris", "wine"), 2)
+    ]
+    stores("a.db", *busy)
+    stores("b.db", *busy)
+    _, printed = kbench_compare("trial@a.db", "trial@b.db")
+    assert [line for line in printed.splitlines() if line.startswith("  ?")] == [
+        "  ? 2 cells: the machine was busy"
+    ]
+
+
 def test_versions_times_and_machines(stores):
     old = cell(key="old", accuracies=WORSE, tags={"version": "0.0.9"}, end_ms=1_600_000_000_000)
     elsewhere = replace(cell(accuracies=WORSE), machine="m2")

@@ -355,7 +355,8 @@ def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str])
         ]
         console.print(f"{escape(name)}: {', '.join(told)}")
     for why, count in _why_not(found).most_common(5):
-        console.print(f"  ? {escape(why)}: {count}", soft_wrap=True)
+        cells = "1 cell" if count == 1 else f"{count} cells"
+        console.print(f"  ? {cells}: {escape(why)}", soft_wrap=True)
     for labels, what in regressions:
         label = f"{labels[1]} + {labels[2]} on {labels[0]}"
         console.print(f"[bold]regression[/bold] {escape(what)}: {escape(label)}", soft_wrap=True)
@@ -367,14 +368,15 @@ def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str])
 
 
 def _why_not(found: Comparison) -> Any:
-    """Count why changes are not judged."""
+    """Count the cells with changes that are not judged, by reason: of either side, in short."""
     from collections import Counter
 
     return Counter(
         why
         for cell in found.cells
         for why in {
-            why
+            # "a: the machine was busy: 2 slots on 1 core": the JSON has it all
+            why.removeprefix("a: ").removeprefix("b: ").partition(": ")[0]
             for change in cell.changes.values()
             if change.verdict == "unknown"
             for why in change.doubts

@@ -93,7 +93,7 @@ def _print_lines(
     console.print(text, end="", soft_wrap=True)
 
 
-def report(found: Report, name: str, as_json: bool) -> None:
+def report(found: Report, name: str, as_json: bool, filtered: bool = False) -> None:
     """Show the results of a run, where they are, and what to type next.
 
     Parameters
@@ -103,6 +103,8 @@ def report(found: Report, name: str, as_json: bool) -> None:
         What the user called the suite.
     as_json : bool
         Print one JSON line instead.
+    filtered : bool, default False
+        Whether the suite has more cells than were asked for.
     """
     measure = found.suite.measure
     rows = results.by_dataset([results.of_cell(each, measure) for each in found.cells])
@@ -157,6 +159,8 @@ def report(found: Report, name: str, as_json: bool) -> None:
         console.print(f"  kbench suite {escape(file)}    again, once the missing data can be had")
     if found.failed and not found.interrupted:
         console.print(f"  kbench suite {escape(file)} --retry-failed")
+    if filtered:
+        console.print(f"  kbench results {escape(label)}    shows these beside the suite's others")
     console.print(f"  kbench results {escape(label)} --format csv|json|latex|markdown")
     console.print(f"  kbench report {escape(label)} --open    one page with tables, tests, charts")
     console.print(f"  kbench ui {escape(label)}    opens MLflow's pages on these runs")

@@ -147,7 +147,8 @@ def suite(
         return
     with watcher:
         report = run.run()
-    show.report(report, name=name, as_json=as_json)
+    filtered = bool(dataset or feature_map or learner)
+    show.report(report, name=name, as_json=as_json, filtered=filtered)
     raise typer.Exit(_exit_code(report))
 
 
