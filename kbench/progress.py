@@ -21,6 +21,7 @@ from kbench import results
 from kbench.plan import PlannedCell
 from kbench.records import Measure
 from kbench.report import shown
+from kbench.report.text import counted
 from kbench.runner import Watcher
 
 
@@ -237,12 +238,12 @@ class LiveTable(Display):
 
 def _plan_sentence(cells: list[PlannedCell], n_tasks: int) -> str:
     without_data = sum(each.status == "unavailable" for each in cells)
-    text = f"{len(cells)} cells planned, {n_tasks} tasks to compute"
+    text = f"{counted(len(cells), 'cell')} planned, {counted(n_tasks, 'task')} to compute"
     known = sum(len(each.lines) for each in cells)
     if known:
         text += f", {known} known already"
     if without_data:
-        text += f"; {without_data} cells without data"
+        text += f"; {counted(without_data, 'cell')} without data"
     return text
 
 

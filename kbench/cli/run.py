@@ -223,10 +223,7 @@ def _print_json(report: Report, rows: Sequence[Row], advice: Advice | None, expo
     assert report.delivered is not None
     end = {
         "event": "interrupted" if report.interrupted else "done",
-        "rows": [
-            {name: row.get(name) for name in (*ALL, "model_floats", "error")}
-            for row in rows
-        ],
+        "rows": [{name: row.get(name) for name in (*ALL, "model_floats", "error")} for row in rows],
         "recommended": advice and {name: advice.chosen[name] for name in ALL[:3]},
         "sentences": list(advice.sentences) if advice else [],
         "export": export,

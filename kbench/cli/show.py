@@ -17,6 +17,7 @@ from rich.text import Text
 from kbench import results, stats
 from kbench.records import ACCURACY, Measure, Published
 from kbench.report import shown
+from kbench.report.text import counted
 from kbench.results import COLUMNS, Row
 from kbench.runner import Report
 
@@ -189,7 +190,7 @@ def _unavailable(console: Console, found: Report) -> None:
     console.print("\n[bold]unavailable[/bold]")
     drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, show_header=False)
     for dataset, why in reasons.items():
-        drawn.add_row(escape(dataset), f"{len(why)} cells", escape(why[0]), style="dim")
+        drawn.add_row(escape(dataset), counted(len(why), "cell"), escape(why[0]), style="dim")
     console.print(drawn)
 
 
@@ -200,9 +201,10 @@ def _summary(console: Console, rows: Sequence[Row], measure: Measure) -> None:
     if not standings:
         return
     datasets, groups = len(scores.datasets), len(scores.groups)
-    counted = "" if groups == datasets else f", which count as {groups}: related ones are averaged"
+    grouped = "" if groups == datasets else f", which count as {groups}: related ones are averaged"
     console.print(
-        f"\n[bold]methods[/bold] over the {datasets} datasets that all of them finished{counted}: "
+        f"\n[bold]methods[/bold] over the {counted(datasets, 'dataset')} that all of them "
+        f"finished{grouped}: "
         f"{escape(', '.join(scores.datasets))}"
         "\nTimes are geometric means; `kbench report` tests the differences.",
         soft_wrap=True,
@@ -263,8 +265,8 @@ def _counts(console: Console, found: Report, rows: Sequence[Row]) -> None:
     by_status: dict[str, int] = {}
     for row in rows:
         by_status[row["status"]] = by_status.get(row["status"], 0) + 1
-    counted = ", ".join(f"{count} {status}" for status, count in by_status.items())
-    text = f"\n{len(rows)} cells planned: {counted or 'none'}; {found.seconds:.0f} s"
+    statuses = ", ".join(f"{count} {status}" for status, count in by_status.items())
+    text = f"\n{counted(len(rows), 'cell')} planned: {statuses or 'none'}; {found.seconds:.0f} s"
     partial = sum(0 < row["n_splits_done"] < row["n_splits"] for row in rows)
     if partial:
         text += f"; {partial} cells have fewer splits than planned and no rank"
