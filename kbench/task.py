@@ -96,10 +96,20 @@ def check(payload: Mapping[str, Any]) -> list[str]:
     problems = []
     for kind, refs in payload["components"].items():
         placed = [(place, from_json(ref)) for place, ref in refs]
-        wrong = suite.parameter_problems(placed, kind, _registry())
-        if not wrong and kind != "dataset":
-            wrong = _wrong_values(placed, kind, _registry())
-        problems += wrong
+        problems += suite.parameter_problems(placed, kind, _registry())
+    return problems
+
+
+def check_values(payload: Mapping[str, Any]) -> list[str]:
+    """Return which values the components of a suite refuse, as trial fits tell.
+
+    Apart from `check`: a fit may crash or hang, which is a failure of its cells.
+    """
+    problems = []
+    for kind, refs in payload["components"].items():
+        placed = [(place, from_json(ref)) for place, ref in refs]
+        if kind != "dataset":
+            problems += _wrong_values(placed, kind, _registry())
     return problems
 
 

@@ -213,7 +213,7 @@ def test_results_read_back_what_was_shown(ran):
     for name in ("small", "small.toml"):
         found = kbench_("results", name, "--format", "json", cwd=folder, **environment)
         (row,) = json.loads(found.stdout)
-        assert list(row) == list(COLUMNS)
+        assert list(row)[: len(COLUMNS)] == list(COLUMNS)
         assert (row["dataset"], row["status"], row["n_splits_done"]) == ("iris", "ok", 2)
         assert row["accuracy"] == pytest.approx(1 / 3)
         assert row["converged"] is True
@@ -268,13 +268,12 @@ def test_filters_splits_and_the_plan(ran):
 
 def test_a_failed_cell_is_exit_code_1(ran):
     folder, environment, _ = ran
-    (folder / "fails.toml").write_text(
-        SUITE.replace('"identity"', '{ name = "nystroem", n_components = -5 }')
+    (folder / "fails.toml").write_text(SUITE.replace('"identity"', '"nystroem"'))
+    done = kbench_(
+        *("suite", "fails.toml", "--quiet", "--time-limit", "0.001"), cwd=folder, **environment
     )
-    done = kbench_("suite", "fails.toml", "--quiet", cwd=folder, **environment)
     assert done.returncode == 1
-    assert "error" in done.stdout
-    assert "n_components" in done.stdout
+    assert "timeout" in done.stdout
     assert "--retry-failed" in done.stdout
 
 

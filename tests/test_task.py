@@ -8,7 +8,7 @@ from kbench.canonical import to_json
 
 def check(kind, *refs):
     components = [(f"line[{i}]", to_json(ref)) for i, ref in enumerate(refs)]
-    return task.check({"components": {kind: components}})
+    return task.check_values({"components": {kind: components}})
 
 
 @pytest.mark.parametrize(

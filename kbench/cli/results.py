@@ -65,6 +65,7 @@ def results(
         # all there is, so that `kbench compare` can read it back
         told = {"measure": measure.name, "better": measure.better}
         full = by_dataset([of_run_in_full(run, measure) | told for run in runs])
+        full = [{name: row[name] for name in columns(measure)} | row for row in full]
         typer.echo(json.dumps(full, indent=1, ensure_ascii=False))
         return
     typer.echo(report.write(tables.cells(rows, measure), form.value))

@@ -33,7 +33,7 @@ def shares(n_candidates: int, n_rows: int, n_classes: int) -> list[float]:
     --------
     >>> shares(12, 3000, 2) == [1 / 9, 1 / 3, 1.0]
     True
-    >>> shares(12, 3000, 26), shares(3, 3000, 2)
+    >>> shares(12, 2000, 26), shares(3, 3000, 2)
     ([0.3333333333333333, 1.0], [1.0])
     """
     rounds = 0

@@ -70,6 +70,8 @@ def test_it_works_in_a_sandboxed_frame(opened, text):
     first = inner.locator("#main tbody th").first
     assert first.text_content() == "data-0"
     inner.locator("#all-cells summary").click()
+    # the table is made when it is unfolded
+    inner.locator("#all tbody tr").nth(23).wait_for()
     assert inner.locator("#all tbody tr").count() == 24
     assert inner.locator("#two-body tr").count() == 6
 
