@@ -36,7 +36,7 @@ def known(n=100, d=5, sparse=False):
     return {"n_samples": n, "n_features": d, "sparse": sparse}
 
 
-FILE = Ref("csv", {"path": "/tmp/mine.csv", "target": "y"}, "mine")
+FILE = Ref("csv", {"path": "mine.csv", "target": "y"}, "mine")
 
 
 def methods(suite, registry):

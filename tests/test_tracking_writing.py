@@ -89,6 +89,14 @@ def test_what_differs_is_mended_or_else_written_anew(store, uci, first, second, 
     assert again.log(uci, second) == new
 
 
+def test_the_same_cell_under_another_name_is_another_run(store, uci):
+    """Two labels of one thing are two rows; a name that is planned no more is superseded."""
+    old, new = (store.log(uci, a_run(name=name)) for name in (a_run().name, "renamed"))
+    assert old != new
+    assert [store.log(uci, a_run()), store.log(uci, a_run(name="renamed"))] == [old, new]
+    assert len(live(store, uci)) == 2
+
+
 def test_the_same_cell_of_another_machine_or_experiment_is_another_run(store, uci):
     other = store.experiment("other")
     ids = {
