@@ -11,6 +11,7 @@ from kbench.journal import Holder, Journal, state_folder
 from kbench.machine import cluster_id, machine_id
 from kbench.plans import Plans
 from kbench.registry import did_you_mean
+from kbench.report.text import counted
 from kbench.tracking import Store, View
 
 
@@ -47,11 +48,15 @@ class Synced:
         delivered = self.delivered
         text = f"{self.suite} in {delivered.uri}: "
         if delivered.problem:
-            text += f"{self.finished} finished cells are kept, {delivered.written} written now"
+            text += (
+                f"kept: {counted(self.finished, 'finished cell')}, {delivered.written} written now"
+            )
         else:
-            text += f"{delivered.stored} runs, {delivered.written} written now"
+            text += f"{counted(delivered.stored, 'run')}, {delivered.written} written now"
         if self.unfinished:
-            text += f"; {self.unfinished} cells are not finished (`kbench suite` goes on with them)"
+            text += (
+                f"; not finished: {counted(self.unfinished, 'cell')} (`kbench suite` goes on there)"
+            )
         if self.unread:
             plans = "plan is" if self.unread == 1 else "plans are"
             text += (

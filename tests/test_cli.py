@@ -178,7 +178,7 @@ def test_a_run_ends_with_the_table_the_store_and_what_to_type_next(ran):
     assert "identity" in done.stdout
     assert "0.3333" in done.stdout
     assert f"sqlite:///{folder}/mlflow.db" in done.stdout
-    assert "small, 1 runs (1 written now)" in done.stdout
+    assert "small, 1 run (1 written now)" in done.stdout
     assert "kbench results small" in done.stdout
     assert "beside the suite's others" not in done.stdout
 
@@ -205,7 +205,7 @@ def test_a_search_that_was_stopped_by_its_budget_is_told(tmp_path, migrated_stor
     done = kbench_("suite", "hasty.toml", cwd=tmp_path, **environment)
     assert done.returncode == 0, done.stderr
     # a path is taken whole; the neighbours are four candidates, of which one is left
-    assert "in 1 cells the search was stopped by its budget" in done.stdout
+    assert "in 1 cell the search was stopped by its budget" in done.stdout
 
 
 def test_results_read_back_what_was_shown(ran):

@@ -79,7 +79,7 @@ def test_a_against_itself_passes_and_a_regression_does_not(stores):
     code, printed = kbench_compare("trial@a.db", "trial@b.db")
     assert code == 1
     assert "regression accuracy: rff + ridge on iris" in printed
-    assert "only in A: 1 cells" in printed
+    assert "only in A: 1 cell" in printed
     assert "rff + ridge on only-here" in printed
     assert "regression missing: rff + ridge on only-here" in printed
     assert "2 regressions of accuracy and missing in 2 cells of both" in printed

@@ -49,7 +49,7 @@ def test_path(cache):
 
 def test_verify(cache):
     checksum = cache.store(some())
-    assert "1 datasets" in run("verify")
+    assert "1 dataset " in run("verify")
     file = cache.root / checksum / "X.npy"
     content = bytearray(file.read_bytes())
     content[-3] ^= 1

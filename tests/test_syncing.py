@@ -207,7 +207,7 @@ def test_a_store_that_is_away_keeps_all_and_ends_the_command(journal, plans):
     finish(journal, a_cell("ridge", "k1"))
     (found,) = sync(AWAY)
     assert "does not answer" in found.delivered.problem
-    assert "1 finished cells are kept" in found.sentence
+    assert "kept: 1 finished cell" in found.sentence
     assert plans.unsettled(AWAY) == ["one", "two"]
 
 

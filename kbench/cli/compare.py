@@ -304,7 +304,7 @@ def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str])
     from rich.table import Table as Drawn
 
     from kbench.comparison import TIMES
-    from kbench.report.text import shown, signed
+    from kbench.report.text import counted, shown, signed
 
     measure, console = found.measure, Console(highlight=False)
     if not console.is_terminal:
@@ -333,7 +333,7 @@ def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str])
     console.print(drawn)
     for side, only in (("A", found.only_a), ("B", found.only_b)):
         if only:
-            console.print(f"\nonly in {side}: {len(only)} cells")
+            console.print(f"\nonly in {side}: {counted(len(only), 'cell')}")
             for labels in list(only)[:20]:
                 console.print(f"  {escape(f'{labels[1]} + {labels[2]} on {labels[0]}')}")
             if len(only) > 20:
@@ -355,15 +355,14 @@ def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str])
         ]
         console.print(f"{escape(name)}: {', '.join(told)}")
     for why, count in _why_not(found).most_common(5):
-        cells = "1 cell" if count == 1 else f"{count} cells"
-        console.print(f"  ? {cells}: {escape(why)}", soft_wrap=True)
+        console.print(f"  ? {counted(count, 'cell')}: {escape(why)}", soft_wrap=True)
     for labels, what in regressions:
         label = f"{labels[1]} + {labels[2]} on {labels[0]}"
         console.print(f"[bold]regression[/bold] {escape(what)}: {escape(label)}", soft_wrap=True)
     if wanted:
         console.print(
-            f"{len(regressions)} regressions of {' and '.join(wanted)} in "
-            f"{len(found.cells)} cells of both"
+            f"{counted(len(regressions), 'regression')} of {' and '.join(wanted)} in "
+            f"{counted(len(found.cells), 'cell')} of both"
         )
 
 

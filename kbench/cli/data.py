@@ -28,6 +28,7 @@ def list_(
 ) -> None:
     """List the datasets in the cache."""
     from kbench.datacache import DataCache
+    from kbench.report.text import counted
 
     cache = DataCache()
     entries = [dict(entry) for entry in cache.entries()]
@@ -52,7 +53,7 @@ def list_(
     ]
     _print_table((*titles, "source"), rows)
     size = sum(entry["n_bytes"] for entry in entries)
-    typer.echo(f"\n{len(entries)} datasets, {size / 2**20:,.1f} MB in {cache.root}")
+    typer.echo(f"\n{counted(len(entries), 'dataset')}, {size / 2**20:,.1f} MB in {cache.root}")
 
 
 @app.command()
@@ -111,6 +112,7 @@ def verify() -> None:
     fetched anew by the next run.
     """
     from kbench.datacache import DataCache
+    from kbench.report.text import counted
 
     cache = DataCache()
     n_entries = len(cache.entries())
@@ -120,7 +122,7 @@ def verify() -> None:
     if problems:
         typer.echo(f"{len(problems)} damaged, moved to {cache.root / 'damaged'}")
         raise typer.Exit(1)
-    typer.echo(f"{n_entries} datasets in {cache.root}: all as they were stored")
+    typer.echo(f"{counted(n_entries, 'dataset')} in {cache.root}: all as they were stored")
 
 
 @app.command()
@@ -137,10 +139,13 @@ def clear(
 ) -> None:
     """Remove all datasets from the cache; results stay."""
     from kbench.datacache import DataCache
+    from kbench.report.text import counted
 
     cache = DataCache()
     if not yes:
-        typer.confirm(f"Remove the {len(cache.entries())} datasets in {cache.root}?", abort=True)
+        typer.confirm(
+            f"Remove {counted(len(cache.entries()), 'dataset')} in {cache.root}?", abort=True
+        )
     typer.echo(f"{cache.clear() / 2**20:,.1f} MB set free in {cache.root}")
 
 

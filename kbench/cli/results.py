@@ -44,6 +44,7 @@ def results(
     """Print the results of a suite, read back from MLflow: one row per cell."""
     from kbench import report
     from kbench.report import tables
+    from kbench.report.text import counted
     from kbench.request import runs_of
     from kbench.results import by_dataset, columns, measure_of, of_run, of_run_in_full
 
@@ -57,7 +58,7 @@ def results(
         show.published(rows, _published(suite))
         fewer = sum(row["n_splits_done"] < row["n_splits"] for row in rows)
         typer.echo(
-            f"\n{len(rows)} cells"
+            f"\n{counted(len(rows), 'cell')}"
             + (f", {fewer} of them over fewer splits than planned" if fewer else "")
         )
         return

@@ -142,7 +142,7 @@ def report(found: Report, name: str, as_json: bool, filtered: bool = False) -> N
 
     console.print(f"\nMLflow store:  {escape(delivered.uri)}", soft_wrap=True)
     console.print(
-        f"experiment:    {escape(delivered.experiment)}, {delivered.stored} runs "
+        f"experiment:    {escape(delivered.experiment)}, {counted(delivered.stored, 'run')} "
         f"({delivered.written} written now)"
     )
     if delivered.problem:
@@ -269,22 +269,25 @@ def _counts(console: Console, found: Report, rows: Sequence[Row]) -> None:
     text = f"\n{counted(len(rows), 'cell')} planned: {statuses or 'none'}; {found.seconds:.0f} s"
     partial = sum(0 < row["n_splits_done"] < row["n_splits"] for row in rows)
     if partial:
-        text += f"; {partial} cells have fewer splits than planned and no rank"
+        text += f"; fewer splits than planned and no rank: {counted(partial, 'cell')}"
     loose = [row for row in rows if row["converged"] is False]
     if loose:
-        text += f"; in {len(loose)} cells a fit did not converge"
+        text += f"; in {counted(len(loose), 'cell')} a fit did not converge"
     stopped = [
         each
         for each in found.cells
         if any(line["measures"].get("search_complete", 1.0) < 1.0 for line in each.done)
     ]
     if stopped:
-        text += f"; in {len(stopped)} cells the search was stopped by its budget"
+        text += f"; in {counted(len(stopped), 'cell')} the search was stopped by its budget"
     busy = [
         each for each in found.cells if any(line["details"].get("contention") for line in each.done)
     ]
     if busy:
-        text += f"; the machine was busy during {len(busy)} cells: their times are less certain"
+        text += (
+            f"; the machine was busy during {counted(len(busy), 'cell')}: "
+            "times are less certain there"
+        )
     console.print(text, soft_wrap=True)
     if found.interrupted:
         console.print("interrupted: what is done is kept")
@@ -335,7 +338,8 @@ def plan(found: Report, as_json: bool) -> None:
     console = _console()
     console.print(drawn)
     tasks, known = (sum(row[key] for row in rows) for key in ("tasks", "known"))
-    text = f"\n{len(rows)} cells, {tasks} tasks to compute, {known} known already"
+    cells = counted(len(rows), "cell")
+    text = f"\n{cells}, {counted(tasks, 'task')} to compute, {known} known already"
     if tasks:
         text += (
             "; no time is known yet to estimate from"
