@@ -17,7 +17,7 @@ from kbench.canonical import to_json
 from kbench.datacache import DataCache, check_dataset
 from kbench.errors import DatasetError, SuiteError
 from kbench.fetching import is_offline
-from kbench.plan import Planner, how_many_splits
+from kbench.planning import Planner, how_many_splits
 from kbench.progress import Display, choose
 from kbench.records import Dataset, Limits, Protocol, Ref
 from kbench.registry import Kind, Registry, build, installed, module_of, resolve

@@ -19,7 +19,7 @@ from kbench import results
 from kbench.canonical import dumps, to_json
 from kbench.errors import JournalError, PluginError, StoreError
 from kbench.journal import Journal
-from kbench.plan import PlannedCell, line_key
+from kbench.planning import PlannedCell, line_key
 from kbench.records import ACCURACY, Measure, Ref
 from kbench.registry import Registry
 from kbench.search_curve import search_curves

@@ -8,7 +8,7 @@ from typing import Any
 
 from kbench.canonical import from_json, to_json
 from kbench.datacache import DataCache
-from kbench.plan import Planner
+from kbench.planning import Planner
 from kbench.records import Ref, Status
 from kbench.registry import Registry
 from kbench.sandbox import Sandbox

@@ -23,7 +23,7 @@ from kbench.datacache import DataCache
 from kbench.errors import DatasetError, SuiteError
 from kbench.export import read_table
 from kbench.fetching import Fetching, is_offline
-from kbench.plan import Planner
+from kbench.planning import Planner
 from kbench.records import Block, Limits, Protocol, Ref, Search, Suite
 from kbench.registry import Registry, did_you_mean
 from kbench.report.text import counted

@@ -15,7 +15,7 @@ from typing import Any
 from kbench.canonical import dumps, from_json, to_json
 from kbench.errors import KbenchError
 from kbench.journal import Journal
-from kbench.plan import PlannedCell, recall
+from kbench.planning import PlannedCell, recall
 from kbench.records import Cell, Measure, Protocol, Ref, Suite
 
 _APART = ("cell", "dataset", "lines")

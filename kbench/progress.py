@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from kbench import results
-from kbench.plan import PlannedCell
+from kbench.planning import PlannedCell
 from kbench.records import Measure
 from kbench.report import shown
 from kbench.report.text import counted

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench.plan import PlannedCell
+from kbench.planning import PlannedCell
 from kbench.records import ACCURACY, Measure, Published
 
 COLUMNS = (

@@ -17,7 +17,7 @@ from kbench.delivery import Delivered, Delivery, is_finished, lock_name, views_o
 from kbench.errors import ClusterError, SuiteError
 from kbench.fetching import LOAD_TIME_S, Fetching, is_offline
 from kbench.journal import Holder, Journal, state_folder
-from kbench.plan import STOPPING, PlannedCell, Planner, recall, task_key, with_expanded
+from kbench.planning import STOPPING, PlannedCell, Planner, recall, task_key, with_expanded
 from kbench.plans import Plans
 from kbench.records import Ref, Status, Suite
 from kbench.registry import Registry, module_of

@@ -49,6 +49,20 @@ def store_uri(migrated_store, tmp_path):
 
 
 @pytest.fixture
+def store(store_uri):
+    """Return an empty store."""
+    from kbench.tracking import Store
+
+    return Store(store_uri)
+
+
+@pytest.fixture
+def uci(store):
+    """Return an experiment without runs."""
+    return store.experiment("uci")
+
+
+@pytest.fixture
 def plugin_of():
     """Make a plugin of hook functions, without installing anything."""
 

@@ -18,7 +18,21 @@ from kbench.tracking import Store
 
 TESTS = Path(__file__).parent
 
-PLUGIN = '''
+CENTROIDS = """
+class Centroids(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        X = check_array(X)
+        self.classes_ = np.unique(y)
+        self.centres_ = np.array([X[y == k].mean(axis=0) for k in self.classes_])
+        return self
+
+    def predict(self, X):
+        distances = ((X[:, None, :] - self.centres_[None]) ** 2).sum(axis=2)
+        return self.classes_[distances.argmin(axis=1)]
+
+"""
+PLUGIN = (
+    '''
 """Maps that do what tasks of tests/test_sandbox.py do, a dataset, and a learner."""
 import os, time
 import numpy as np
@@ -95,19 +109,9 @@ class Planted(TransformerMixin, BaseEstimator):
     def transform(self, X):
         return X * (np.nan if self.do == "nan" else self.factor) + SHIFT
 
-
-class Centroids(ClassifierMixin, BaseEstimator):
-    def fit(self, X, y):
-        X = check_array(X)
-        self.classes_ = np.unique(y)
-        self.centres_ = np.array([X[y == k].mean(axis=0) for k in self.classes_])
-        return self
-
-    def predict(self, X):
-        distances = ((X[:, None, :] - self.centres_[None]) ** 2).sum(axis=2)
-        return self.classes_[distances.argmin(axis=1)]
-
-
+'''
+    + CENTROIDS
+    + """
 @hookimpl
 def kbench_datasets():
     return [DatasetSource("blobs", load=blobs)]
@@ -121,7 +125,8 @@ def kbench_feature_maps():
 @hookimpl
 def kbench_learners():
     return [Learner("centroids", make=Centroids)]
-'''
+"""
+)
 
 HELPER = "SHIFT = 0.0\n"
 

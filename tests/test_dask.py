@@ -20,7 +20,7 @@ from kbench.engine import Cluster, Request, Terms, differences, parts
 from kbench.errors import ClusterError
 from kbench.journal import Journal, state_folder
 from kbench.machine import cluster_id, machine_id, versions
-from kbench.plan import Planner
+from kbench.planning import Planner
 from kbench.records import Protocol, Ref
 from kbench.registry import build, installed
 from kbench.sandbox import processes

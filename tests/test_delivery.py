@@ -6,7 +6,7 @@ import pytest
 
 from kbench import Cell, Measure, Protocol, Ref
 from kbench.delivery import TAG_CHARS, as_run
-from kbench.plan import PlannedCell
+from kbench.planning import PlannedCell
 from kbench.results import of_run, of_run_in_full
 
 ERROR = Measure("expected_error", "lower")

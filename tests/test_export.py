@@ -8,8 +8,10 @@ import pandas
 import pytest
 
 from kbench import Cell, Dataset, DatasetError, ExportError, Protocol, Ref
-from kbench.export import _code, _typed, columns_of, refit, write
-from kbench.exported import NamedClasses, TableEncoder
+from kbench.export import columns_of, refit, write
+from kbench.export._card import _code
+from kbench.export._fit import typed
+from kbench.pipeline import NamedClasses, TableEncoder
 from kbench.registry import build, how_to_get, installed
 from tests.command_here import command
 
@@ -71,7 +73,7 @@ def test_the_model_takes_the_table_and_gives_the_labels(customers, tmp_path, cap
     with pytest.raises(ValueError, match="no column 'age'"):
         model.predict(new.drop(columns="age"))
     card = (tmp_path / "model" / "README.md").read_text()
-    assert "kbench.exported.TableEncoder" in card
+    assert "kbench.pipeline.TableEncoder" in card
     assert "`plan`: one of 1, 2, 3" in card
     assert "not measured" in card
 
@@ -323,7 +325,7 @@ def test_a_fitted_pipeline_can_be_fitted_again(registry, iris):
     ],
 )
 def test_classes_are_numbers_only_where_they_are_written_so(names, expected):
-    assert _typed(names).tolist() == expected
+    assert typed(names).tolist() == expected
 
 
 @pytest.mark.parametrize(

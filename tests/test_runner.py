@@ -20,12 +20,15 @@ from kbench.results import COLUMNS, of_cell, of_run
 from kbench.runner import Options, Run, Watcher
 from kbench.suite import read
 from kbench.tracking import Store
+from tests.planted import CENTROIDS
 
-PLUGIN = '''
+PLUGIN = (
+    '''
 """A dataset, maps that do as they are told, and a learner."""
 import os, time
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils import check_array
 from kbench import Dataset, DatasetError, DatasetSource, FeatureMap, Learner, hookimpl
 from trial_helper import SHIFT
 
@@ -61,18 +64,9 @@ class Obedient(TransformerMixin, BaseEstimator):
     def transform(self, X):
         return X * self.factor + SHIFT
 
-
-class Centroids(ClassifierMixin, BaseEstimator):
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        self.centres_ = np.array([X[y == k].mean(axis=0) for k in self.classes_])
-        return self
-
-    def predict(self, X):
-        distances = ((X[:, None, :] - self.centres_[None]) ** 2).sum(axis=2)
-        return self.classes_[distances.argmin(axis=1)]
-
-
+'''
+    + CENTROIDS
+    + """
 @hookimpl
 def kbench_datasets():
     return [DatasetSource("blobs", load=blobs), DatasetSource("gone", load=gone)]
@@ -86,7 +80,8 @@ def kbench_feature_maps():
 @hookimpl
 def kbench_learners():
     return [Learner("centroids", make=Centroids)]
-'''
+"""
+)
 SUITE = """
 datasets = ["blobs", "gone"]
 feature_maps = [{maps}]

@@ -11,7 +11,7 @@ from kbench import Measure, Protocol, Ref, Suite, SuiteError
 from kbench.delivery import lock_name
 from kbench.journal import Journal
 from kbench.machine import machine_id
-from kbench.plan import PlannedCell, task_key
+from kbench.planning import PlannedCell, task_key
 from kbench.plans import Plans
 from kbench.records import Cell, Search
 from kbench.syncing import deliver_leftovers, sync

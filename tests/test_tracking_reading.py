@@ -5,22 +5,10 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import pytest
-
 from kbench.tracking import Store, delivered_without_mlflow, stored
 from kbench.tracking.owner import owner, process_start
 from kbench.tracking.upsert import begin
 from tests.tracking_runs import FAILED, IRIS, a_run, client_of
-
-
-@pytest.fixture
-def store(store_uri):
-    return Store(store_uri)
-
-
-@pytest.fixture
-def uci(store):
-    return store.experiment("uci")
 
 
 def test_superseded_runs_are_not_read_until_they_are_planned_again(store, uci):

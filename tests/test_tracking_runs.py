@@ -9,19 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbench.tracking import Store
 from kbench.tracking.text import allowed, cut, printable
 from tests.tracking_runs import FAILED, IRIS, a_run, client_of, state
-
-
-@pytest.fixture
-def store(store_uri):
-    return Store(store_uri)
-
-
-@pytest.fixture
-def uci(store):
-    return store.experiment("uci")
 
 
 def test_importing_the_module_imports_nothing_heavy():

@@ -35,11 +35,6 @@ from tests.tracking_runs import (
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def store(store_uri):
-    return Store(store_uri)
-
-
 class Proxy(http.server.ThreadingHTTPServer):
     """Forwards requests to a server, with one fault at the n-th of them."""
 

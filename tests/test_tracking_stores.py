@@ -33,16 +33,6 @@ def path(store_uri):
     return Path(store_uri.removeprefix("sqlite:///"))
 
 
-@pytest.fixture
-def store(store_uri):
-    return Store(store_uri)
-
-
-@pytest.fixture
-def uci(store):
-    return store.experiment("uci")
-
-
 def test_the_default_store(tmp_path, monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     assert default_uri(tmp_path) == f"sqlite:///{tmp_path}/mlflow.db"

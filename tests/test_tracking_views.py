@@ -16,16 +16,6 @@ TABLE = View(
 )
 
 
-@pytest.fixture
-def store(store_uri):
-    return Store(store_uri)
-
-
-@pytest.fixture
-def uci(store):
-    return store.experiment("uci")
-
-
 def tags_of(store, experiment):
     return client_of(store).get_experiment(experiment.id).tags
 

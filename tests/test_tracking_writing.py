@@ -20,16 +20,6 @@ from tests.tracking_runs import (
 )
 
 
-@pytest.fixture
-def store(store_uri):
-    return Store(store_uri)
-
-
-@pytest.fixture
-def uci(store):
-    return store.experiment("uci")
-
-
 @pytest.mark.parametrize("anew", [False, True])
 def test_writing_again_changes_nothing(store, uci, anew):
     run_id = store.log(uci, a_run())

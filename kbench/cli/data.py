@@ -72,7 +72,7 @@ def fetch(
     from kbench import suite as suites
     from kbench.datacache import DataCache
     from kbench.fetching import Fetching, is_offline
-    from kbench.plan import Planner
+    from kbench.planning import Planner
     from kbench.registry import build, installed
     from kbench.sandbox import Sandbox
 

@@ -12,7 +12,7 @@ import typer
 from kbench.cli.run import DELIMITER, IGNORE, NOMINAL, TARGET
 
 if TYPE_CHECKING:
-    from kbench.plan import PlannedCell
+    from kbench.planning import PlannedCell
     from kbench.records import Suite
     from kbench.registry import Registry
 
@@ -59,7 +59,7 @@ def export(
     from kbench.errors import SuiteError
     from kbench.journal import Journal
     from kbench.own_data import fetched
-    from kbench.plan import Planner, recall
+    from kbench.planning import Planner, recall
     from kbench.registry import build, installed
     from kbench.results import of_cell
 

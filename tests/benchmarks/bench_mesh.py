@@ -23,7 +23,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import statistics
 import sys
 import time
 import warnings
@@ -37,24 +36,13 @@ import numpy as np  # noqa: E402
 from sklearn.model_selection import StratifiedKFold, train_test_split  # noqa: E402
 from sklearn.preprocessing import MinMaxScaler  # noqa: E402
 from sklearn.svm import LinearSVC  # noqa: E402
+from turns import medians, writing  # noqa: E402
 
 from kbench_nbcs import SimplicialMeshMap, _mesh, _mesh_cells  # noqa: E402
 
 MIRROR = Path(__file__).parents[3] / "shared" / "openml-mirror" / "openml_mirror.py"
 KDD = 1113
 DATASETS = {"pendigits": 32, "optdigits": 28, "spambase": 44, "kr-vs-kp": 3, "splice": 46}
-
-
-def medians(functions, repeat):
-    """CPU seconds of each function, in turns so that all meet the same machine."""
-    times = {name: [] for name in functions}
-    for turn in range(repeat + 1):
-        for name, function in functions.items():
-            start = time.process_time()
-            function()
-            if turn:  # the first is a warm-up
-                times[name].append(time.process_time() - start)
-    return {name: statistics.median(each) for name, each in times.items()}
 
 
 def with_numpy(function):
@@ -65,18 +53,6 @@ def with_numpy(function):
         return function()
     finally:
         _mesh.kernels = kept
-
-
-def writing(n, per_row):
-    """Write the arrays of a CSR matrix with `per_row` values a row, once."""
-
-    def write():
-        data, indices = np.empty((n, per_row)), np.empty((n, per_row), dtype=np.int32)
-        data.fill(1.0)
-        indices.fill(1)
-        return data, indices, np.arange(0, n * per_row + 1, per_row, dtype=np.int32)
-
-    return write
 
 
 def sorting(n, p, n_roots):

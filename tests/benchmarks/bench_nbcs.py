@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import statistics
 import sys
 import time
 import tracemalloc
@@ -36,6 +35,7 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler  # noqa: E402
 from sklearn.model_selection import StratifiedKFold, train_test_split  # noqa: E402
 from sklearn.neighbors import KNeighborsClassifier  # noqa: E402
 from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures  # noqa: E402
+from turns import medians, writing  # noqa: E402
 
 from kbench_nbcs import NestedBarycentricMap, _descent, _forest, _roots  # noqa: E402
 
@@ -52,21 +52,6 @@ DATASETS = {
 }
 
 
-def medians(functions, repeat):
-    """CPU seconds of each function, in turns so that all meet the same machine.
-
-    There is one thread: CPU time is what a wall clock shows on a machine that is idle.
-    """
-    times = {name: [] for name in functions}
-    for turn in range(repeat + 1):
-        for name, function in functions.items():
-            start = time.process_time()
-            function()
-            if turn:  # the first is a warm-up
-                times[name].append(time.process_time() - start)
-    return {name: statistics.median(each) for name, each in times.items()}
-
-
 def with_numpy(function):
     """Call a function with the numpy kernels."""
     modules = (_forest, _roots)
@@ -78,18 +63,6 @@ def with_numpy(function):
     finally:
         for module, kernels in zip(modules, kept, strict=True):
             module.kernels = kernels
-
-
-def writing(n, width):
-    """Write the arrays of a CSR matrix with `width` values a row, once."""
-
-    def write():
-        data, indices = np.empty((n, width)), np.empty((n, width), dtype=np.int32)
-        data.fill(1.0)
-        indices.fill(1)
-        return data, indices, np.arange(0, n * width + 1, width, dtype=np.int32)
-
-    return write
 
 
 def one_root(depth=3, **params):

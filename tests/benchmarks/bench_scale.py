@@ -66,7 +66,7 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     from kbench import results
     from kbench.datacache import DataCache
     from kbench.journal import Journal
-    from kbench.plan import Planner, recall, task_key
+    from kbench.planning import Planner, recall, task_key
     from kbench.plans import Plans
     from kbench.registry import build, installed
     from kbench.suite import read
@@ -120,7 +120,7 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
 def plan_cells(n_cells: int, folder: Path) -> float:
     """Return the time of a plan of so many cells."""
     from kbench.datacache import DataCache
-    from kbench.plan import Planner
+    from kbench.planning import Planner
     from kbench.registry import build, installed
     from kbench.suite import read
 

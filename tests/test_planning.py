@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from kbench import Limits, Protocol, Ref
-from kbench.plan import PlannedCell, Planner, line_key, recall, task_key
+from kbench.planning import PlannedCell, Planner, line_key, recall, task_key
 from kbench.registry import build, installed
 from kbench.suite import cells, read
 
