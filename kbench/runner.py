@@ -58,7 +58,8 @@ class Options:
         computes on this machine meanwhile.
     total_s : float, default inf
         Wall clock of the whole run: no task begins that would not end by then, as
-        far as earlier ones of its cell tell; the first of a cell may overrun.
+        far as earlier ones of its cell tell; the first of a cell may overrun, and
+        the first of all begins in any case.
     """
 
     store: str
@@ -450,7 +451,8 @@ class Run:
             for index in list(planned.missing):
                 if (planned.key, index) in begun or planned.key in self._stopped:
                     continue
-                if self._has_time_for(planned):
+                # the first begins however late it is: each run brings at least one split
+                if not begun or self._has_time_for(planned):
                     begun.add((planned.key, index))
                     yield planned, index
 

@@ -165,10 +165,19 @@ def test_what_the_time_does_not_allow_is_skipped_and_shown(customers, store_uri,
     end = json.loads(out.splitlines()[-1])
     assert {each["status"] for each in end["rows"]} == {"skipped"}
     assert len(end["rows"]) == 2  # rows planned are rows shown
-    for each in end["rows"]:
-        assert each["error"] == "the time limit of 0.001 s ended before its first split"
+    # the cheapest is tried whatever the limit, on one split
+    errors = {each["learner"]: each["error"] for each in end["rows"]}
+    assert errors == {
+        "majority": "the time limit of 0.001 s ended after 1 of 5 splits",
+        "ridge": "the time limit of 0.001 s ended before its first split",
+    }
     assert end["recommended"] is None
     assert code == 1
+
+    # the same command goes on from there
+    code, out, _ = command(*words, "--time-limit", "0.001", capfd=capfd)
+    rows = {each["learner"]: each for each in json.loads(out.splitlines()[-1])["rows"]}
+    assert rows["majority"]["n_splits_done"] == 2
 
 
 def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkeypatch, registry):
