@@ -170,9 +170,10 @@ def test_names_that_clash_or_cannot_be_typed(install_plugin, name, words, capfd)
     assert code == 0
     (found,) = [each for each in json.loads(out)["plugins"] if each["name"] == "odd-plugin"]
     assert words in found["reason"]
-    code, out, _ = command("check", "odd-plugin", capfd=capfd)
-    assert code == 1  # a failed check
-    assert words in out
+    code, out, err = command("check", "odd-plugin", capfd=capfd)
+    assert (code, out) == (2, "")  # nothing could be checked
+    assert err.startswith("kbench: plugin 'odd-plugin' is left out: ")
+    assert words in err
 
 
 def test_a_plugin_for_another_version_of_kbench(install_plugin, capfd):

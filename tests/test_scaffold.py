@@ -193,6 +193,34 @@ def test_check_of_an_unknown_plugin_ends_with_2(monkeypatch, capsys):
     assert "did you mean 'baselines'" in err
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("json", "plugin 'json' is left out: has no hook"),
+        ("rude_package.part", "RuntimeError: not today"),
+        ("no_such_package.part", "no plugin, module or distribution is called"),
+        (".relative", "no plugin, module or distribution is called"),
+        ("", "no plugin, module or distribution is called"),
+    ],
+)
+def test_check_of_what_cannot_be_loaded_ends_with_2(
+    install_plugin, monkeypatch, capsys, name, words
+):
+    install_plugin("rude_package", 'raise RuntimeError("not today")\n')
+    code, out, err = invoke(monkeypatch, capsys, "check", name)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert "Traceback" not in err
+
+
+def test_a_component_that_ends_the_program_fails_its_check(install_plugin):
+    ending = BROKEN.replace("return Dataset(", "raise SystemExit(0)\n    return Dataset(")
+    install_plugin("ending_plugin", ending)
+    done = CliRunner().invoke(app, ["check", "ending-plugin"])
+    assert done.exit_code == 1
+    assert "raised SystemExit" in done.output
+
+
 # ---------------------------------------------------------------------------
 # Installed, as a user would
 # ---------------------------------------------------------------------------

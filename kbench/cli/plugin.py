@@ -22,15 +22,23 @@ def check(
 ) -> None:
     """Check a plugin: one line per component, then what is wrong and how to mend it.
 
-    Exit code 1 if a check failed, 2 if there is no such plugin.
+    Exit code 1 if a check failed, 2 if there is no such plugin or it cannot be
+    used at all, so that nothing was checked.
     """
     import itertools
 
+    from kbench.errors import PluginError
     from kbench.testing import components, run
 
+    checked = components(plugin)
+    left_out = [each for each in checked if each.kind == "plugin" and each.record]
+    if left_out:
+        raise PluginError(
+            "\n".join(f"plugin {each.name!r} is left out: {each.record}" for each in left_out)
+        )
     outcomes = []
     for component, group in itertools.groupby(
-        run(components(plugin), slow=not quick), key=lambda each: str(each.component)
+        run(checked, slow=not quick), key=lambda each: str(each.component)
     ):
         done = list(group)
         outcomes += done

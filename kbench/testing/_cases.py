@@ -236,7 +236,7 @@ def _outcome(component: Component, check: Check) -> Outcome:
             return outcome("skipped", str(error))
         except KbenchError as error:
             return outcome("failed", str(error))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{Path(last.filename).name}, line {last.lineno}"
             return outcome("failed", f"raised {named_error(error)} ({place})")

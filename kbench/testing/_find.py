@@ -58,3 +58,5 @@ def _is_module(name: str) -> bool:
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):
         return False
+    except Exception:  # of its package, while that is imported: loading the module tells
+        return True
