@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from dataclasses import replace
 from importlib.resources import files
 from statistics import mean
 from urllib.parse import urlsplit
@@ -71,7 +72,7 @@ def served(migrated_store, tmp_path_factory):
     store.log(experiment, old)
     assert store.supersede(experiment, "m1", {one.name: [one.key]}) == 1
     labels = {"dataset": "wdbc", "feature_map": "identity", "learner": "ridge"}
-    store.log(experiment, a_run(**{**vars(FAILED), "name": "failed", "params": labels}))
+    store.log(experiment, replace(FAILED, name="failed", params=labels))
     store.present(experiment, {view.key: view for view in VIEWS.values()})
     report = store.log_report(experiment, "m1", {"report.html": HTML})
     assert len(live(store, experiment)) == 7
