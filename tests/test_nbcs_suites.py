@@ -40,7 +40,7 @@ def test_table_1_is_complete_and_names_its_schemes(registry):
 
 
 def test_curves_have_every_size_and_most_sets_chose_no_default(registry):
-    from kbench_openml._source import DEVELOPMENT
+    from kbench_openml._datasets import DEVELOPMENT
 
     suite = read(*find("map-curves", registry), registry)
     sizes, data_ids = set(), set()

@@ -1,0 +1,154 @@
+"""The openml client, under kbench's rules: polite, quiet, and its cache never trusted.
+
+Its pickles are not read and none are written, and its exceptions, which have no
+common base, all become `DatasetError`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from kbench import DatasetError
+from kbench_openml._transport import polite, printable, shortened
+
+
+@contextlib.contextmanager
+def one_process(notes: Path) -> Iterator[None]:
+    """Let one process of this user at a time ask OpenML and write the client's cache."""
+    try:
+        notes.mkdir(parents=True, exist_ok=True)
+        lock = (notes / "lock").open("a")
+    except OSError:  # a read-only cache: nothing will be written either
+        yield
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def client(what: str, offline: bool) -> Iterator[Any]:
+    """Import the openml client and run a block with it, politely and quietly."""
+    root = logging.getLogger()
+    silent = logging.NullHandler()
+    root.addHandler(silent)  # else the client's warnings would set up logging to the screen
+    before = os.environ.get("OPENML_SKIP_PARQUET")
+    os.environ["OPENML_SKIP_PARQUET"] = "true"  # parquet copies have no checksum
+    try:
+        with polite(what, offline):
+            import openml
+
+            retries = openml.config.connection_n_retries
+            openml.config.connection_n_retries = 1  # `polite` knows better when to try again
+            try:
+                yield openml
+            finally:
+                openml.config.connection_n_retries = retries
+    finally:
+        root.removeHandler(silent)
+        if before is None:
+            del os.environ["OPENML_SKIP_PARQUET"]
+        else:
+            os.environ["OPENML_SKIP_PARQUET"] = before
+
+
+class DamagedError(Exception):
+    """A file is not what OpenML says it is; fetching it anew may help."""
+
+
+@contextlib.contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Turn what the client raises, which has no common base, into `DatasetError`."""
+    try:
+        yield
+    except (DatasetError, DamagedError):
+        raise
+    except Exception as error:
+        if type(error).__name__ == "OpenMLHashException":
+            raise DamagedError(
+                "the file that was sent does not have the checksum that OpenML states"
+            ) from None
+        raise DatasetError(_explained(what, error)) from error
+
+
+def _explained(what: str, error: Exception) -> str:
+    code = getattr(error, "code", None)
+    if code in (111, 151, 372, 482, 601):
+        return f"{what}: OpenML has no such thing (its code {code}). Look the number up."
+    text = shortened(error)
+    if type(error).__name__ in ("ExpatError", "OpenMLServerError"):
+        return f"{what}: the server sent an answer that is damaged ({text}). Run again later."
+    return f"{what}: {type(error).__name__}: {text}. Run again later."
+
+
+def ask(address: str, allow: Sequence[int] = ()) -> bytes | None:
+    """Ask for a page of the API, or for a file by its address; None for an allowed code."""
+    import openml
+    import requests
+
+    if "://" not in address:
+        address = f"{openml.config.server.rstrip('/')}/{address}"
+    key = {"api_key": openml.config.apikey} if openml.config.apikey else {}
+    with requests.Session() as session:
+        response = session.get(address, params=key)
+    if response.status_code == 200:
+        return response.content
+    found = re.search(rb"<oml:code>\s*(\d+)\s*</oml:code>", response.content)
+    code = int(found[1]) if found else None
+    if code in allow:
+        return None
+    message = re.search(rb"<oml:message>([^<]{0,200})", response.content)
+    said = (
+        printable(message[1].decode("utf-8", "replace"))
+        if message
+        else f"status {response.status_code}"
+    )
+    raise DatasetError(f"OpenML answered: {said} (code {code}, {address})")
+
+
+def kept(file: Path, address: str, what: str, offline: bool) -> bytes:
+    """Read a file of the client's cache, or ask for it and keep it there."""
+    try:
+        content = file.read_bytes()
+        read_xml(content)
+        return content
+    except (OSError, ET.ParseError):
+        pass
+    if offline:
+        raise DatasetError(f"{what}: it is not in the cache. Run again with a network.")
+    try:
+        content = ask(address) or b""
+        read_xml(content)
+    except ET.ParseError as error:
+        raise DatasetError(f"{what}: the server's answer is damaged: {error}") from None
+    except DatasetError as error:
+        raise DatasetError(f"{what}: {str(error).removeprefix(what + ': ')}") from None
+    with contextlib.suppress(OSError):
+        write_whole(file, content)
+    return content
+
+
+def read_xml(content: bytes) -> ET.Element:
+    """Parse an answer of OpenML's API, which defines no entities."""
+    if b"<!ENTITY" in content or b"<!DOCTYPE" in content:
+        raise ET.ParseError("it defines entities, which OpenML's answers never do")
+    return ET.fromstring(content)
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write as a whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        partial.write_bytes(content)
+        partial.replace(file)
+    finally:
+        partial.unlink(missing_ok=True)

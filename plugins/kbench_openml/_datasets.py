@@ -1,0 +1,174 @@
+"""Datasets of OpenML: found, fetched, and compared with what OpenML says of them.
+
+What the client keeps on disk is never trusted: each use compares the MD5 that
+OpenML states and the number of rows that OpenML counted, and the data are
+parsed by `_arff` from the checked file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+from kbench import Dataset, DatasetError
+from kbench_openml._arff import read_arff
+from kbench_openml._client import DamagedError, ask, read_xml, translated, write_whole
+from kbench_openml._table import to_dataset
+from kbench_openml._transport import printable
+
+GROUPS = {
+    28: "digits",  # optdigits, of which scikit-learn's digits is the test part
+    58: "vowel",
+    307: "vowel",
+    61: "iris",
+    1510: "wdbc",
+    187: "wine",
+}
+"""Datasets that are versions of others: averaged before any test."""
+
+DEVELOPMENT = {6, 15, 36, 37, 40, 41, 50, 58, 59, 61, 182, 307, 1120, 1501}
+"""Datasets on which defaults are chosen: grids of bandwidths, roots, pitches and C."""
+
+
+def find(openml, name, version, what) -> int:
+    """Return the number of the oldest active dataset of a name, or of one version."""
+    chosen = {} if version is None else {"data_version": int(version), "status": "all"}
+    with translated(what):
+        found = openml.datasets.list_datasets(data_name=name, output_format="dataframe", **chosen)
+    found = found[found["name"] == name] if len(found) else found
+    if not len(found):
+        raise DatasetError(f"{what}: OpenML has no such dataset")
+    return int(found["did"].min())
+
+
+def load_data(openml, data_id, target, ignore, what, offline) -> Dataset:
+    """Return the checked dataset of a number, in canonical form."""
+    found, table = _checked_data(openml, data_id, what, offline)
+    what = f"{what} ({printable(str(found.name), 60)})"
+    target = target or found.default_target_attribute
+    if not target or ("," in target and target not in [c.name for c in table.columns]):
+        names = ", ".join(printable(column.name, 60) for column in table.columns[:20])
+        raise DatasetError(
+            f"{what}: OpenML names no single target column. Give one with target = ...: {names}"
+        )
+    return to_dataset(
+        table,
+        what,
+        target,
+        tuple(dict.fromkeys([*_left_out(found, table, target), *ignore])),
+        name=str(found.name),
+        version=str(found.version),
+        source=f"OpenML data {data_id} from {openml.config.get_server_base_url()}",
+        group=GROUPS.get(data_id, str(found.name)),
+        role="development" if data_id in DEVELOPMENT else "evaluation",
+    )
+
+
+def _left_out(found, table, target) -> list[str]:
+    """Row numbers and ignored attributes, which OpenML gives as lists or with commas."""
+    names = {column.name for column in table.columns}
+    left_out: list[str] = []
+    for given in (found.row_id_attribute, found.ignore_attribute):
+        for text in [given] if isinstance(given, str) else given or ():
+            left_out += [text] if text in names else [part.strip() for part in text.split(",")]
+    return [name for name in left_out if name in names and name != target]
+
+
+def _checked_data(openml, data_id, what, offline) -> tuple[Any, Any]:
+    """Return the description and the parsed file, fetched anew once if it is damaged."""
+    folder = Path(openml.config.get_cache_directory()) / "datasets" / str(data_id)
+    was_cached = (folder / "dataset.arff").exists()
+    for trial in (1, 2):
+        # a second try may help: against a damaged cache, or an answer damaged on its way
+        refresh = trial == 2
+        try:
+            with translated(what):
+                found = openml.datasets.get_dataset(
+                    data_id, download_data=True, force_refresh_cache=refresh
+                )
+            return found, _parsed(openml, found, data_id, folder, what, offline)
+        except DamagedError as error:
+            damage = str(error)
+        if offline:
+            raise DatasetError(
+                f"{what}: in the openml client's cache {folder}, {damage}. Run again with a "
+                "network, and it is fetched anew."
+            )
+    with contextlib.suppress(OSError):
+        for name in ("dataset.arff", "description.xml", "qualities.xml"):
+            (folder / name).unlink(missing_ok=True)
+    where = "also after fetching it anew" if was_cached else "twice"
+    raise DatasetError(f"{what}: {damage} ({where}). Run again later, or tell OpenML.")
+
+
+def _parsed(openml, found, data_id, folder, what, offline) -> Any:
+    if found.dataset_id != data_id:
+        raise DamagedError(f"the description is that of dataset {found.dataset_id} instead")
+    if str(found.format).lower() not in ("arff", "sparse_arff"):
+        raise DatasetError(
+            f"{what}: it comes in the format {str(found.format)[:40]!r}; kbench reads ARFF, which "
+            "has a checksum"
+        )
+    file = Path(found.data_file)
+    checksum = found.md5_checksum
+    if checksum:
+        with file.open("rb") as opened:
+            if hashlib.file_digest(opened, "md5").hexdigest() != str(checksum).lower():
+                raise DamagedError("the file does not have the checksum that OpenML states")
+    n_rows = _counted(folder, data_id, what, offline, bool(checksum))
+    try:
+        table = read_arff(file, what)
+    except DatasetError as error:
+        if checksum:
+            raise  # it is what OpenML has
+        raise DamagedError(str(error).removeprefix(f"{what}: ")) from None
+    if n_rows is None and not checksum:
+        raise DatasetError(
+            f"{what}: OpenML states neither a checksum nor a number of rows, so that a damaged "
+            "file could not be told from a right one"
+        )
+    if n_rows is not None and table.n_rows != n_rows:
+        raise DamagedError(f"the file has {table.n_rows:,} rows; OpenML counted {n_rows:,}")
+    return table
+
+
+def _counted(folder: Path, data_id: int, what: str, offline: bool, checked: bool) -> int | None:
+    """Return how many rows OpenML counted, None where it does not say.
+
+    The client's own function for this unpickles a file next to the one it is
+    asked for.
+    """
+    file = folder / "qualities.xml"
+    try:
+        return _n_instances(file.read_bytes())
+    except (OSError, ET.ParseError):
+        pass
+    if offline:
+        return None
+    try:
+        content = ask(f"data/qualities/{data_id}", allow=(362,))
+        if content is None:
+            return None
+        n_rows = _n_instances(content)
+    except (DatasetError, ET.ParseError) as error:
+        if checked:  # the checksum says enough
+            return None
+        raise DatasetError(f"{what}: OpenML's count of its rows cannot be had: {error}") from None
+    with contextlib.suppress(OSError):
+        write_whole(file, content)
+    return n_rows
+
+
+def _n_instances(content: bytes) -> int | None:
+    for quality in read_xml(content).iter():
+        if quality.tag.endswith("}quality"):
+            parts = {part.tag.partition("}")[2]: part.text for part in quality}
+            if parts.get("name") == "NumberOfInstances":
+                try:
+                    return int(float(parts.get("value") or ""))
+                except ValueError:
+                    return None
+    return None
