@@ -115,26 +115,7 @@ class Fingerprinter:
         return self._digests[path]
 
     def _source(self, module: str) -> Path | None:
-        """Find a module's file without importing it or its parents."""
-        if module not in self._sources:
-            self._sources[module] = self._find(module)
-        return self._sources[module]
-
-    def _find(self, module: str) -> Path | None:
-        parent, _, _ = module.rpartition(".")
-        if not parent:
-            try:
-                spec = importlib.util.find_spec(module)
-            except (ImportError, ValueError):
-                return None
-        else:
-            package = self._source(parent)
-            if package is None or not package.name.startswith("__init__."):
-                return None
-            spec = importlib.machinery.PathFinder.find_spec(module, [str(package.parent)])
-        if spec is None or spec.origin is None or not spec.has_location:
-            return None
-        return Path(spec.origin)
+        return source_of(module, self._sources)
 
     def _imported_by(self, module: str) -> tuple[str, ...]:
         if module not in self._imports:
@@ -161,6 +142,37 @@ class Fingerprinter:
                     inner = f"{base}.{alias.name}"
                     if self._is_own(base) and self._source(inner) is not None:
                         yield inner
+
+
+def source_of(module: str, known: dict[str, Path | None]) -> Path | None:
+    """Find a module's file without importing it or its parents.
+
+    Parameters
+    ----------
+    module : str
+    known : dict
+        What was found so far, by module; this is added.
+    """
+    if module not in known:
+        known[module] = _found(module, known)
+    return known[module]
+
+
+def _found(module: str, known: dict[str, Path | None]) -> Path | None:
+    parent, _, _ = module.rpartition(".")
+    if not parent:
+        try:
+            spec = importlib.util.find_spec(module)
+        except (ImportError, ValueError):
+            return None
+    else:
+        package = source_of(parent, known)
+        if package is None or not package.name.startswith("__init__."):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(module, [str(package.parent)])
+    if spec is None or spec.origin is None or not spec.has_location:
+        return None
+    return Path(spec.origin)
 
 
 def _tops(distribution: metadata.Distribution) -> set[str]:

@@ -91,6 +91,17 @@ def test_list_as_json_has_every_kind():
     assert "gaussian" in [each["name"] for each in found["kernels"]]
 
 
+def test_list_says_what_each_thing_is():
+    found = json.loads(kbench_("list", "--json").stdout)
+    # a sentence for each of kbench's own, scikit-learn's classes among them
+    silent = [each["name"] for rows in found.values() for each in rows if not each["description"]]
+    assert silent == []
+    (uci,) = [each for each in found["suites"] if each["name"] == "uci"]
+    listed = kbench_("list").stdout
+    assert f"uci               suites  {uci['description']}\n" in listed
+    assert "perceptron         learners  Linear perceptron classifier.\n" in listed
+
+
 def test_a_broken_plugin_is_named_and_breaks_nothing(install_plugin):
     install_plugin("broken_plugin", "raise RuntimeError('half written')\n", "broken-dist")
     found = kbench_("list", "plugins")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import shutil
+import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +14,7 @@ import typer
 
 if TYPE_CHECKING:
     from kbench.registry import Kind, Registry
+    from kbench.summaries import Summaries
 
 
 class What(StrEnum):
@@ -48,27 +51,44 @@ def list_(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List datasets, kernels, feature maps, learners, suites and plugins."""
+    """List datasets, kernels, feature maps, learners, suites and plugins, in a sentence each."""
     from kbench.registry import build, installed
+    from kbench.summaries import Summaries
 
     chosen = _what(what)
     registry = build(installed())
-    tables = {each.value: _names(each, registry) for each in ([chosen] if chosen else What)}
+    summaries = Summaries()
+    tables = {
+        each.value: _names(each, registry, summaries) for each in ([chosen] if chosen else What)
+    }
     if as_json:
         typer.echo(json.dumps(tables, indent=1))
         return
+    terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for title, rows in tables.items():
         typer.echo(typer.style(title, bold=True))
         if not rows:
             typer.echo("  none")
-        width = max((len(row["name"]) for row in rows), default=0)
+        names, plugins = (
+            max((len(row[key]) for row in rows), default=0) for key in ("name", "plugin")
+        )
         for row in rows:
-            note = row.get("reason") and f"LEFT OUT: {row['reason']}"
-            typer.echo(f"  {row['name']:{width}}  {note or row['plugin']}".rstrip())
+            if row.get("reason"):
+                typer.echo(f"  {row['name']:{names}}  LEFT OUT: {row['reason']}")
+                continue
+            line = f"  {row['name']:{names}}  {row['plugin']:{plugins}}  {row['description']}"
+            typer.echo(_cut(line.rstrip(), terminal))
     broken = [plugin for plugin in registry.plugins if plugin.reason]
     if broken and chosen not in (None, What.plugins):
-        names = ", ".join(plugin.name for plugin in broken)
-        typer.echo(f"left out: {names} (why: `kbench list plugins`)", err=True)
+        told = ", ".join(plugin.name for plugin in broken)
+        typer.echo(f"left out: {told} (why: `kbench list plugins`)", err=True)
+
+
+def _cut(line: str, columns: int | None) -> str:
+    """Return a line that a terminal shows as one."""
+    if columns is None or len(line) <= columns:
+        return line
+    return line[: columns - 3].rstrip() + "..."
 
 
 def _what(given: str | None) -> What | None:
@@ -86,12 +106,15 @@ def _what(given: str | None) -> What | None:
     raise SuiteError(f"{given!r} cannot be listed{hint}")
 
 
-def _names(what: What, registry: Registry) -> list[dict[str, str]]:
+def _names(what: What, registry: Registry, summaries: Summaries) -> list[dict[str, str]]:
+    from kbench.summaries import of_suite
+
     if what is What.plugins:
         return [
             {
                 "name": plugin.name,
                 "plugin": f"{plugin.distribution} {plugin.version}".strip(),
+                "description": summaries.of_module(plugin.module),
                 "module": plugin.module,
                 "status": "left out" if plugin.reason else "ok",
                 "reason": plugin.reason,
@@ -100,8 +123,14 @@ def _names(what: What, registry: Registry) -> list[dict[str, str]]:
         ]
     kind = _KINDS[what]
     return [
-        {"name": name, "plugin": registry.owner(kind, name).name}
-        for name in sorted(registry.all(kind))
+        {
+            "name": name,
+            "plugin": registry.owner(kind, name).name,
+            "description": of_suite(record.read_text(encoding="utf-8", errors="replace"))
+            if kind == "suite"
+            else summaries.of(record.load if kind == "dataset" else record.make),
+        }
+        for name, record in sorted(registry.all(kind).items())
     ]
 
 
