@@ -18,6 +18,7 @@ from kbench.datacache import (
     DataCache,
     _cache,
     _form,
+    _trust,
     check_dataset,
     duplicate_fraction,
     missing_by_column,
@@ -377,7 +378,7 @@ def test_load_reads_all_bytes_once_a_day(cache, monkeypatch):
     flip(cache.root / checksum / "X.npy", -5)
     cache.load(checksum)  # trusted: it was written a moment ago
     now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + _cache.TRUST_S + 1)
+    monkeypatch.setattr(time, "time", lambda: now + _trust.TRUST_S + 1)
     with pytest.raises(DatasetError, match=r"X\.npy has changed"):
         cache.load(checksum)
 
@@ -455,7 +456,7 @@ def test_a_crash_while_writing_leaves_nothing_to_be_found(cache, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(_cache, "_rename_folder", crash)
+        patch.setattr(_cache, "rename_folder", crash)
         with pytest.raises(KeyboardInterrupt):
             cache.store(data())
     assert cache.entries() == []
