@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbench.cli.results import Form
+from kbench.cli.options import Form, Format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ def compare(
         float,
         typer.Option(help="Relative standard deviation of a cell's time from run to run."),
     ] = 0.1,
-    form: Annotated[Form, typer.Option("--format", help="How to print.")] = Form.table,
+    form: Format = Form.table,
     store: Annotated[
         str | None,
         typer.Option(

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    pass
+from kbench.cli.options import Offline
 
 app = typer.Typer(
     name="data",
@@ -62,7 +61,7 @@ def fetch(
     dataset: Annotated[
         list[str] | None, typer.Option(help="Only these lines (a label or a glob; repeatable).")
     ] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Ask no server for data.")] = False,
+    offline: Offline = False,
 ) -> None:
     """Fetch the datasets of a suite that are not in the cache.
 

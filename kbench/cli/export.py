@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbench.cli.run import DELIMITER, IGNORE, NOMINAL, TARGET
+from kbench.cli.options import Delimiter, Ignore, Nominal, Target
 
 if TYPE_CHECKING:
     from kbench.planning import PlannedCell
@@ -44,10 +44,10 @@ def export(
     mlflow: Annotated[
         bool, typer.Option("--mlflow", help="Save it as an MLflow model too.")
     ] = False,
-    target: Annotated[str | None, TARGET] = None,
-    ignore: Annotated[list[str] | None, IGNORE] = None,
-    nominal: Annotated[list[str] | None, NOMINAL] = None,
-    delimiter: Annotated[str | None, DELIMITER] = None,
+    target: Target = None,
+    ignore: Ignore = None,
+    nominal: Nominal = None,
+    delimiter: Delimiter = None,
 ) -> None:
     """Search and fit one method on all rows, and save it with a card.
 

@@ -10,23 +10,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench.cli.options import Open, Store
+
 if TYPE_CHECKING:
     from kbench.registry import Registry
     from kbench.report import Table
     from kbench.report.content import Content
 
-_SUITE = typer.Argument(help="Name of a suite, path of its file, or name of its experiment.")
-_STORE = typer.Option(
-    metavar="URI",
-    help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
-)
-_MACHINE = typer.Option(
-    metavar="ID", help="Whose runs, where several machines wrote; this machine's by default."
-)
-_WITHOUT = typer.Option(
-    metavar="METHOD",
-    help="Keep a method, written `map + learner`, out of ranks and tests; repeatable.",
-)
+_Suite = Annotated[
+    str, typer.Argument(help="Name of a suite, path of its file, or name of its experiment.")
+]
+_Machine = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID", help="Whose runs, where several machines wrote; this machine's by default."
+    ),
+]
+_Without = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="METHOD",
+        help="Keep a method, written `map + learner`, out of ranks and tests; repeatable.",
+    ),
+]
 
 
 class Form(StrEnum):
@@ -40,7 +46,7 @@ class Form(StrEnum):
 
 
 def report(
-    suite: Annotated[str, _SUITE],
+    suite: _Suite,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -55,13 +61,13 @@ def report(
         str | None,
         typer.Option("--table", metavar="NAME", help="Which table: main, or `list` for all names."),
     ] = None,
-    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    show: Open = False,
     log: Annotated[
         bool, typer.Option("--log/--no-log", help="Keep page and tables in MLflow, run `report`.")
     ] = True,
-    store: Annotated[str | None, _STORE] = None,
-    machine: Annotated[str | None, _MACHINE] = None,
-    without: Annotated[list[str] | None, _WITHOUT] = None,
+    store: Store = None,
+    machine: _Machine = None,
+    without: _Without = None,
 ) -> None:
     """Write a suite's results, read from MLflow, as one self-contained HTML page.
 
@@ -160,13 +166,13 @@ def plot(
             "or a plugin's."
         ),
     ],
-    suite: Annotated[str, _SUITE],
+    suite: _Suite,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="A .pdf, .png or .svg file.")
     ],
-    store: Annotated[str | None, _STORE] = None,
-    machine: Annotated[str | None, _MACHINE] = None,
-    without: Annotated[list[str] | None, _WITHOUT] = None,
+    store: Store = None,
+    machine: _Machine = None,
+    without: _Without = None,
 ) -> None:
     """Draw one picture of a suite's results for a paper."""
     from kbench.errors import SuiteError

@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench.cli.options import Form, Format, Store
+
 if TYPE_CHECKING:
     from kbench.records import Published
 
 
-class Form(StrEnum):
-    """Forms of a results table."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
-    latex = "latex"
-    markdown = "markdown"
-
-
 def results(
     suite: Annotated[str, typer.Argument(help="Name of a suite, or of its MLflow experiment.")],
-    form: Annotated[Form, typer.Option("--format", help="How to print.")] = Form.table,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URI",
-            help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
-        ),
-    ] = None,
+    form: Format = Form.table,
+    store: Store = None,
     machine: Annotated[
         str | None,
         typer.Option(

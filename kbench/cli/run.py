@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kbench.cli.options import Delimiter, Fresh, Ignore, JsonEvents, Nominal, Quiet, Store, Target
+
 if TYPE_CHECKING:
     from kbench.advice import Advice
     from kbench.own_data import Look
@@ -32,20 +34,12 @@ COLUMNS = (
     "n_components",
 )
 
-PATH = typer.Argument(help="A .csv, .tsv, .parquet, .arff, .svmlight or .libsvm file.")
-TARGET = typer.Option(metavar="COLUMN", help="Which column holds the labels.")
-IGNORE = typer.Option(metavar="COLUMN", help="Leave this column out; repeatable.")
-NOMINAL = typer.Option(metavar="COLUMN", help="Its numbers stand for categories; repeatable.")
-DELIMITER = typer.Option(help="What stands between two values of a CSV file; a comma.")
-STORE = typer.Option(
-    metavar="URI",
-    help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
-)
-
 
 def run(
-    file: Annotated[str, PATH],
-    target: Annotated[str | None, TARGET] = None,
+    file: Annotated[
+        str, typer.Argument(help="A .csv, .tsv, .parquet, .arff, .svmlight or .libsvm file.")
+    ],
+    target: Target = None,
     feature_map: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Try this feature map; repeatable."),
@@ -63,21 +57,17 @@ def run(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write a report as HTML too."),
     ] = None,
-    ignore: Annotated[list[str] | None, IGNORE] = None,
-    nominal: Annotated[list[str] | None, NOMINAL] = None,
-    delimiter: Annotated[str | None, DELIMITER] = None,
+    ignore: Ignore = None,
+    nominal: Nominal = None,
+    delimiter: Delimiter = None,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Tasks at a time; default: physical cores."),
     ] = None,
-    store: Annotated[str | None, STORE] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute everything again.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON line per event, and nothing else.")
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress, only the end.")
-    ] = False,
+    store: Store = None,
+    fresh: Fresh = False,
+    as_json: JsonEvents = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare feature maps and learners on your own data, and recommend one.
 

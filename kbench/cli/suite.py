@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench.cli.options import Fresh, JsonEvents, Offline, Quiet, Store
+
 if TYPE_CHECKING:
     from kbench.runner import Report
 
@@ -74,18 +76,12 @@ def suite(
             "tcp://host:8786; needs kbench-core[dask].",
         ),
     ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URI",
-            help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
-        ),
-    ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute everything again.")] = False,
+    store: Store = None,
+    fresh: Fresh = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Compute again what failed.")
     ] = False,
-    offline: Annotated[bool, typer.Option("--offline", help="Ask no server for data.")] = False,
+    offline: Offline = False,
     timing: Annotated[
         Timing,
         typer.Option(
@@ -95,12 +91,8 @@ def suite(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan and compute nothing.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON line per event, and nothing else.")
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress, only the end.")
-    ] = False,
+    as_json: JsonEvents = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run a suite: every cell is measured, journalled and logged to MLflow.
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench.cli.options import Store
+
 if TYPE_CHECKING:
     from kbench.journal import Holder
 
@@ -17,13 +19,7 @@ def sync(
             metavar="SUITE", help="Names of suites; default: all that were run for the store."
         ),
     ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URI",
-            help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
-        ),
-    ] = None,
+    store: Store = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Also suites that were run for other stores.")
     ] = False,

@@ -6,20 +6,16 @@ from typing import Annotated
 
 import typer
 
+from kbench.cli.options import Open, Store
+
 
 def ui(
     suite: Annotated[
         str | None, typer.Argument(help="Open the page of this suite's experiment.")
     ] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on loopback.")] = 5000,
-    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URI",
-            help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
-        ),
-    ] = None,
+    show: Open = False,
+    store: Store = None,
 ) -> None:
     """Start MLflow's user interface on loopback and print the addresses to open.
 

@@ -1,0 +1,54 @@
+"""Options that several commands have, with one meaning and one text."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Form(StrEnum):
+    """Forms of a results table."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+    latex = "latex"
+    markdown = "markdown"
+
+
+Format = Annotated[Form, typer.Option("--format", help="How to print.")]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URI",
+        help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
+    ),
+]
+Open = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
+
+# -- of what computes
+
+Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Ask no server for data.")]
+JsonEvents = Annotated[
+    bool, typer.Option("--json", help="Print one JSON line per event, and nothing else.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the end.")]
+
+# -- of a file of one's own
+
+Target = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Which column holds the labels.")
+]
+Ignore = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; repeatable.")
+]
+Nominal = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Its numbers stand for categories; repeatable."),
+]
+Delimiter = Annotated[
+    str | None, typer.Option(help="What stands between two values of a CSV file; a comma.")
+]
