@@ -64,7 +64,8 @@ def check(report, store_uri):
     assert "SIGSEGV" in by_act["segfault"].lines[0]["error"]
 
 
-@pytest.mark.parametrize("jobs", [2, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_each_costs_its_own_cells_only(planted, store_uri, mark, jobs):
     report, seen = run_text(suite_text(*EXPECTED, time_s=3), store_uri, jobs=jobs)
     check(report, store_uri)

@@ -41,6 +41,7 @@ def test_importing_kbench_loads_nothing_heavy():
     assert found.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_a_suite_from_python_and_from_the_command_line_are_one(suite, capfd):
     frame = kbench.run_suite(suite, learner="majority", progress=False)
     assert list(frame.columns) == list(COLUMNS)

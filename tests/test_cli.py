@@ -201,6 +201,7 @@ def test_what_a_filter_leaves_out_is_a_command_away(ran):
     assert "kbench results small    shows these beside the suite's others" in found.stdout
 
 
+@pytest.mark.slow
 def test_a_search_that_was_stopped_by_its_budget_is_told(tmp_path, migrated_store):
     import shutil
 
@@ -325,6 +326,7 @@ def test_the_ui_serves_the_experiment(ran):
         process.communicate()
 
 
+@pytest.mark.slow
 def test_the_example_suites_of_the_package_are_right():
     names = kbench_("suite", "--list").stdout.split()
     assert {"uci", "uci-small", "uci-full"} <= set(names)

@@ -144,6 +144,7 @@ def iris(registry):
     return resolve(registry.get("dataset", "iris").load)()
 
 
+@pytest.mark.slow
 def test_a_cell_of_a_suite_is_named_by_its_name_or_key(tmp_path, monkeypatch, store_uri, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tiny.toml").write_text(

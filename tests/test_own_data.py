@@ -128,6 +128,7 @@ def test_a_file_is_fetched_once(customers, registry):
     assert fetched(ref, registry)["checksum"] == first["checksum"]
 
 
+@pytest.mark.slow
 def test_a_run_answers_and_goes_on_from_the_journal(customers, tmp_path, store_uri, capfd):
     words = ["run", customers.name, "--target", "churn", "--learner", "ridge", "--jobs", "1"]
     words += ["--feature-map", "identity", "--learner", "majority", "--store", store_uri]

@@ -78,6 +78,7 @@ def test_report_of_what_is_not_there_is_an_error(store):
     assert not list(store.iterdir())
 
 
+@pytest.mark.slow
 def test_each_table_can_be_printed_in_each_form(store):
     from kbench.report.tables import TABLES
 

@@ -166,6 +166,7 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     assert seen.tasks == 3
 
 
+@pytest.mark.slow
 def test_two_labels_of_one_thing_are_two_rows_that_are_computed_once(run_suite, store_uri):
     maps = [f'{{ name = "obedient", label = "{label}" }}' for label in ("one", "two")]
     report, seen = run_suite(*maps)
@@ -184,6 +185,7 @@ def test_two_labels_of_one_thing_are_two_rows_that_are_computed_once(run_suite, 
     )
 
 
+@pytest.mark.slow
 def test_a_store_that_is_gone_gets_everything_again(run_suite, store_uri, migrated_store):
     """Nothing is computed, and a dataset is still to be fetched: delivery has begun early."""
     report, _ = run_suite()
@@ -196,6 +198,7 @@ def test_a_store_that_is_gone_gets_everything_again(run_suite, store_uri, migrat
     assert rows_of(store_uri) == rows_shown(report)
 
 
+@pytest.mark.slow
 def test_what_is_known_reaches_a_store_that_never_saw_the_suite(run_suite, store_uri, tmp_path):
     run_suite()
     journal = Journal()
@@ -276,8 +279,8 @@ class Releases(Seen):
     ("timing", "held_shared", "words"),
     [
         ("exclusive", True, "exclusive timing wants it alone"),
-        ("shared", False, "which has this machine alone"),
-        ("shared", True, ""),
+        pytest.param("shared", False, "which has this machine alone", marks=pytest.mark.slow),
+        pytest.param("shared", True, "", marks=pytest.mark.slow),
     ],
 )
 def test_exclusive_timing_has_the_machine_alone(plugin, store_uri, timing, held_shared, words):
@@ -309,6 +312,7 @@ def test_exclusive_timing_has_the_machine_alone(plugin, store_uri, timing, held_
         assert tag is None
 
 
+@pytest.mark.slow
 def test_known_times_of_ordinary_runs_stay_and_are_told(run_suite, store_uri, monkeypatch):
     run_suite()
     told = []
@@ -418,6 +422,7 @@ def test_two_commands_at_once_share_the_work(slow_suite, store_uri):
     assert any("waiting for" in err for _, err in outputs)
 
 
+@pytest.mark.slow
 def test_the_last_event_of_json_lines_has_every_row(plugin, tmp_path, store_uri):
     (tmp_path / "trial.toml").write_text(SUITE.replace("{maps}", '"obedient"'))
     process = start(tmp_path, "--store", store_uri, "--json")

@@ -230,6 +230,7 @@ def run_sync(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.slow
 def test_the_command_and_its_exit_codes(journal, plans, store_uri):
     cell = a_cell("ridge", "k1")
     finish(journal, cell)

@@ -76,8 +76,8 @@ def test_it_works_in_a_sandboxed_frame(opened, text):
     assert inner.locator("#two-body tr").count() == 6
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("unfolded", [False, True])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("unfolded", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_axe_finds_nothing_serious(opened, text, scheme, unfolded):
     axe = pytest.importorskip(
         "axe_playwright_python", reason="axe-playwright-python, of the extra [test], brings axe"
@@ -122,6 +122,7 @@ def test_filters_hide_datasets_and_methods(opened, text):
     assert tab.locator("#main thead th:visible").count() == 2
 
 
+@pytest.mark.slow
 def test_all_cells_sort_and_filter_beyond_what_is_drawn(opened):
     rows = grid(70, 20)
     tab = opened(page(content(rows), Registry()))
