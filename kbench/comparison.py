@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any, Literal
 
+from kbench.comparable import TIMES
 from kbench.errors import SuiteError
 from kbench.records import ACCURACY, Measure
 from kbench.results import Row
@@ -26,9 +27,6 @@ from kbench.stats import corrected_t, holdout_ratio, holm
 
 Verdict = Literal["same", "better", "worse", "unknown"]
 Labels = tuple[str, str, str]
-
-TIMES = ("fit_time_s", "predict_time_s")
-"""Times that are compared."""
 
 CALIBRATION_SPREAD = 1.25
 """Ratio of two calibration figures of one machine from which its times are doubted."""
@@ -416,6 +414,8 @@ def _one_split(a: float, b: float, n_test: float | None, measure: Measure, noise
         return Change(a, b, b - a, doubts=(_ONE_SPLIT,))
     share, row = (a + b) / 2, 1 / n_test
     error = math.sqrt(2 * share * (1 - share) / n_test)
+    if not error:  # of shares that no number of rows gives
+        return Change(a, b, b - a, doubts=(_ONE_SPLIT,))
     wide = error * float(ndtri(1 - noise.alpha / 2)) + row
     p = 2 * float(ndtr(-max(0.0, abs(b - a) - row) / error))
     return Change(a, b, b - a, b - a - wide, b - a + wide, p)
@@ -435,14 +435,19 @@ def _time_change(
     if not pairs:
         return Change(doubts=(_why_none(a, b, "times"),))
     of_a, of_b = _calibration(a), _calibration(b)
-    factor = of_a[0] / of_b[0] if of_a and of_b else 1.0
-    logs = [math.log(right * factor / left) for left, right in pairs]
-    mean_a = math.exp(math.fsum(math.log(left) for left, _ in pairs) / len(pairs))
-    ratio = math.exp(math.fsum(logs) / len(logs))
+    factor = math.log(of_a[0]) - math.log(of_b[0]) if of_a and of_b else 0.0
+    logs = [math.log(right) - math.log(left) + factor for left, right in pairs]
+    mean_a = _exp(math.fsum(math.log(left) for left, _ in pairs) / len(pairs))
+    ratio = _exp(math.fsum(logs) / len(logs))
     if len(pairs) < 2:
         return Change(mean_a, mean_a * ratio, ratio, doubts=(*doubts, _ONE_SPLIT))
     low, high, p = _interval(logs, noise)
-    return Change(mean_a, mean_a * ratio, ratio, math.exp(low), math.exp(high), p, doubts=doubts)
+    return Change(mean_a, mean_a * ratio, ratio, _exp(low), _exp(high), p, doubts=doubts)
+
+
+def _exp(value: float) -> float:
+    """Return e^value where that is a positive number, else the nearest such."""
+    return math.exp(max(-700.0, min(value, 700.0)))
 
 
 def _interval(logs: Sequence[float], noise: Noise) -> tuple[float, float, float]:

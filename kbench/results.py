@@ -140,7 +140,7 @@ def of_run(run: Mapping[str, Any], measure: Measure = ACCURACY) -> Row:
         learner=run["params"].get("learner", ""),
         status=run["status"],
         n_splits_done=run["n_splits_done"],
-        n_splits=int(run["tags"].get("kbench.n_splits", run["n_splits_done"])),
+        n_splits=_whole(run["tags"].get("kbench.n_splits", ""), run["n_splits_done"]),
         measures=run["metrics"],
     )
 
@@ -170,7 +170,7 @@ def of_run_in_full(run: Mapping[str, Any], measure: Measure = ACCURACY) -> Row:
     tags = {name.removeprefix("kbench."): value for name, value in run["tags"].items()}
     row = of_run(run, measure)
     by_split = {
-        name.removesuffix("_by_split"): _of_splits(value)
+        name.removesuffix("_by_split"): _of_tag(value)
         for name, value in tags.items()
         if name.endswith("_by_split")
     }
@@ -187,22 +187,27 @@ def of_run_in_full(run: Mapping[str, Any], measure: Measure = ACCURACY) -> Row:
         "by_split": by_split.get("accuracy", {}),
         "measure_by_split": by_split.get(measure.name, {}),
         "values_by_split": by_split,
-        "split_hash": _of_splits(tags.get("split_hash", "")),
+        "split_hash": _of_tag(tags.get("split_hash", "")),
         "protocol": protocol,
-        "search": json.loads(tags.get("search_curves") or "{}"),
+        "search": _of_tag(tags.get("search_curves", "")),
         **{name: tags.get(name, "") for name in _TAGS},
         "start_ms": run["start_ms"],
         "end_ms": run["end_ms"],
     }
 
 
-def _of_splits(text: str) -> dict[str, Any]:
-    """Read values by number of the split; none where the tag was too long for MLflow."""
+def _of_tag(text: str) -> dict[str, Any]:
+    """Read an object; none where the tag was too long for MLflow, or somebody has edited it."""
     try:
         found = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _whole(text: str, default: int) -> int:
+    """Read a number; another where somebody has edited the tag."""
+    return int(text) if text.isdecimal() and len(text) < 10 else default
 
 
 def _row(names: Sequence[str], measures: Mapping[str, float], **fields: Any) -> Row:

@@ -215,6 +215,105 @@ def test_what_is_refused_is_one_message(stores, tmp_path):
         assert problem in printed
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("a.json", b"", "a.json is no JSON"),
+        ("a.json", b"\xff\xfe[", "a.json is no JSON"),
+        ("a.json", b"PAR1\x00\x01", "a.json is no JSON"),
+        ("a.json", b"[" * 100_000, "a.json is no JSON"),
+        ("a.json", b"null", "holds no results"),
+        ("a.json", b"[]", "holds no results"),
+        ("a.json", b'{"dataset": []}', "holds no results"),
+        ("a.json", b"[[1]]", "row 0: no object"),
+        ("a.csv", b"dataset,accuracy\n", "a.csv is a file, and those of results are .json"),
+        ("a.parquet", b"PAR1\x00", "a.parquet is a file, and those of results are .json"),
+    ],
+)
+def test_a_file_that_holds_no_results_is_one_message(stores, tmp_path, name, content, problem):
+    stores("mlflow.db", cell())
+    (tmp_path / name).write_bytes(content)
+    code, printed = kbench_compare(name, "trial")
+    assert code == 2
+    assert problem in printed
+    assert len(printed) < 500
+
+
+HUGE = "x" * 1_000_000
+ODD = [
+    ({"dataset": 7}, "dataset is not there or no text"),
+    ({"dataset": HUGE}, "dataset has 1000000 characters"),
+    ({"learner": "\x1b[2Jridge"}, "learner holds control characters"),
+    ({"learner": "\ud800"}, "learner holds control characters"),
+    ({"better": "[/b]"}, "better is neither higher nor lower"),
+    ({"calibration_s": "fast"}, "calibration_s holds more than numbers"),
+    ({"calibration_s": "nan"}, "calibration_s holds more than numbers"),
+    ({"n_test": "30"}, "n_test is no number of rows"),
+    ({"n_test": True}, "n_test is no number of rows"),
+    ({"n_train": -1}, "n_train is no number of rows"),
+    ({"n_train": float("nan")}, "n_train is no number of rows"),
+    ({"split_hash": ["a"]}, "split_hash is not there"),
+    ({"split_hash": {"0": ["a"]}}, "split_hash holds more than text"),
+    ({"protocol": {"threads": ["1"]}}, "protocol holds more than text"),
+    ({"protocol": {"n_folds": 5}}, "protocol holds more than text"),
+    ({"values_by_split": None}, "values_by_split is not there"),
+    ({"values_by_split": {"accuracy": [0.9]}}, "values_by_split.accuracy are no finite numbers"),
+    ({"values_by_split": {"accuracy": {"0": None}}}, "values_by_split.accuracy"),
+    ({"values_by_split": {"accuracy": {"0": float("nan")}}}, "values_by_split.accuracy"),
+    ({"values_by_split": {"fit_time_s": {"0": float("inf")}}}, "values_by_split.fit_time_s"),
+    ({"values_by_split": {"accuracy": {"0": 10**400}}}, "values_by_split.accuracy"),
+]
+
+
+@pytest.mark.parametrize(("changes", "problem"), ODD)
+def test_a_row_of_a_file_that_cannot_be_compared_is_one_message(stores, tmp_path, changes, problem):
+    stores("mlflow.db", cell())
+    printed = CliRunner().invoke(app, ["results", "trial", "--format", "json"]).stdout
+    (tmp_path / "a.json").write_text(json.dumps([json.loads(printed)[0] | changes]))
+    for sides in (("a.json", "trial"), ("trial", "a.json")):
+        code, printed = kbench_compare(*sides)
+        assert code == 2
+        assert f"a.json, row 0: {problem}" in printed
+        assert len(printed) < 500
+
+
+@pytest.mark.parametrize(
+    ("tags", "problem"),
+    [
+        ({"accuracy_by_split": '{"0": "high"}'}, "values_by_split.accuracy"),
+        ({"accuracy_by_split": '{"0": NaN}'}, "values_by_split.accuracy"),
+        ({"fit_time_s_by_split": '{"0": 1e999}'}, "values_by_split.fit_time_s"),
+        ({"split_hash": '{"0": [1]}'}, "split_hash holds more than text"),
+        ({"calibration_s": "soon"}, "calibration_s holds more than numbers"),
+        ({"measure": "\x1b[2J"}, "measure holds control characters"),
+    ],
+)
+def test_a_run_that_somebody_has_edited_is_one_message(stores, tags, problem):
+    stores("mlflow.db", cell(tags=tags))
+    code, printed = kbench_compare("trial", "trial")
+    assert code == 2
+    assert f"trial, row 0: {problem}" in printed
+
+
+def test_tags_that_nothing_is_computed_with_may_be_anything(stores):
+    tags = {"n_splits": "many", "search_curves": "[" * 4000, "loss_by_split": "[1"}
+    tags |= {"better": "sideways", "notes": "[/bold]", "at_edge": "{"}
+    stores("mlflow.db", cell(tags=tags))
+    assert kbench_compare("trial", "trial")[0] == 0
+    assert CliRunner().invoke(app, ["results", "trial", "--format", "json"]).exit_code == 0
+
+
+def test_rows_of_one_file_compare_one_thing(stores, tmp_path):
+    stores("mlflow.db", cell(), cell("wine"))
+    printed = CliRunner().invoke(app, ["results", "trial", "--format", "json"]).stdout
+    rows = json.loads(printed)
+    rows[1]["measure"] = "log_loss"
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    code, printed = kbench_compare("a.json", "trial")
+    assert code == 2
+    assert "accuracy (higher is better) and log_loss (higher is better)" in printed
+
+
 def test_names_are_text(stores):
     nasty = "[bold]=1+1[/bold] | x"
     stores("mlflow.db", cell(nasty))

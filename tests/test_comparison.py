@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from kbench.comparison import TIMES, Noise, chosen, columns, compare
+from kbench.comparable import TIMES
+from kbench.comparison import Noise, chosen, columns, compare
 from kbench.errors import SuiteError
 from kbench.records import ACCURACY, Measure
 
@@ -53,6 +54,19 @@ def change(a, b, name="accuracy", **more):
 def shifted(by, **more):
     base = np.array([0.9, 0.92, 0.88, 0.9, 0.91])
     return row(accuracies=base + by + np.array([0.001, -0.001, 0.002, 0.0, -0.002]), **more)
+
+
+@pytest.mark.parametrize("values", [(1e100, 5e-324), (1e-320, 1e100), (1e100, 1e100)])
+@pytest.mark.parametrize("n_splits", [1, 2])
+def test_numbers_that_nothing_takes_are_compared_all_the_same(values, n_splits):
+    sides = []
+    for value in values:
+        by_split = dict.fromkeys(map(str, range(n_splits)), value)
+        changes = {"n_test": 1e100, "n_train": 1e-300, "calibration_s": f"{value}"}
+        names = ("accuracy", "fit_time_s", "predict_time_s")
+        sides.append(row(values_by_split=dict.fromkeys(names, by_split), **changes))
+    for pair in (sides, sides[::-1]):
+        compare(pair[:1], pair[1:]).rows()
 
 
 def test_the_interval_is_nadeau_and_bengios():

@@ -112,7 +112,7 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
     from pathlib import Path
 
     from kbench.comparison import chosen
-    from kbench.errors import SuiteError
+    from kbench.errors import KbenchError, SuiteError
     from kbench.request import runs_of
     from kbench.results import by_dataset, measure_of, of_run_in_full
 
@@ -124,18 +124,29 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
         raise SuiteError(f"{text!r}: results of one machine are compared; name one")
     version, until = options.get("version", ""), options.get("until")
     earlier = bool(version or until)
-    runs, _, _ = runs_of(
-        suite,
-        options.get("store") or store,
-        options.get("machine"),
-        lambda notice: typer.echo(f"{text}: {notice}", err=True),
-        superseded=earlier,
-    )
+    try:
+        runs, _, _ = runs_of(
+            suite,
+            options.get("store") or store,
+            options.get("machine"),
+            lambda notice: typer.echo(f"{text}: {notice}", err=True),
+            superseded=earlier,
+        )
+    except KbenchError as error:
+        if path.suffix == ".toml" or not path.is_file():
+            raise
+        # the name of a table may be meant, which is what `kbench run` calls its experiment
+        raise SuiteError(
+            f"{error}; {text} is a file, and those of results are .json, as "
+            "`kbench results SUITE --format json` writes them"
+        ) from error
     measure = measure_of(runs)
     rows = [of_run_in_full(run, measure) for run in runs]
     if earlier:
         rows = chosen(rows, version, None if until is None else _moment(until, text))
         _check_found(rows, runs, text, version)
+    told = {"measure": measure.name, "better": measure.better}
+    _check_rows([row | told for row in rows], text)
     return by_dataset(rows), measure
 
 
@@ -214,45 +225,31 @@ def _of_file(path: Any) -> tuple[list[Row], Measure]:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SuiteError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SuiteError(f"{path} is no JSON: {error}") from error
     if not isinstance(rows, list) or not rows:
         raise SuiteError(f"{path} holds no results; `kbench results SUITE --format json` makes it")
-    told = None
+    _check_rows(
+        rows,
+        str(path),
+        "; `kbench results SUITE --format json` of this version writes all that is needed",
+    )
+    told = {(row["measure"], row["better"]) for row in rows}
+    if len(told) > 1:
+        names = " and ".join(f"{name} ({better} is better)" for name, better in sorted(told))
+        raise SuiteError(f"{path}: its rows compare {names}; one of them is compared")
+    return rows, Measure(*told.pop())
+
+
+def _check_rows(rows: Sequence[Any], where: str, advice: str = "") -> None:
+    """Refuse rows that were not written by kbench, or that somebody has edited."""
+    from kbench.comparable import problem_of
+    from kbench.errors import SuiteError
+
     for i, row in enumerate(rows):
-        problem = _problem_of(row)
+        problem = problem_of(row)
         if problem:
-            raise SuiteError(
-                f"{path}, row {i}: {problem}; `kbench results SUITE --format json` of this "
-                "version writes all that is needed"
-            )
-        told = (row["measure"], row["better"])
-    assert told is not None
-    return rows, Measure(*told)
-
-
-def _problem_of(row: Any) -> str:
-    """Say why a row of a file cannot be compared; empty where it can."""
-    if not isinstance(row, dict):
-        return "no object"
-    texts = ("dataset", "feature_map", "learner", "status", "measure", "better")
-    for name in (*texts, "calibration_s", "contention", "machine"):
-        if not isinstance(row.get(name), str):
-            return f"{name} is not there or no text"
-    if row["better"] not in ("higher", "lower"):
-        return f"better is {row['better']!r}; higher or lower"
-    for name in ("n_train", "n_test"):
-        if not isinstance(row.get(name), int | float | None):
-            return f"{name} is no number"
-    for name in ("split_hash", "values_by_split", "protocol"):
-        if not isinstance(row.get(name), dict):
-            return f"{name} is not there"
-    for name, values in row["values_by_split"].items():
-        if not isinstance(values, dict) or not all(
-            isinstance(each, int | float) and not isinstance(each, bool) for each in values.values()
-        ):
-            return f"values_by_split.{name} are no numbers"
-    return ""
+            raise SuiteError(f"{where}, row {i}: {problem}{advice}")
 
 
 def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
@@ -274,7 +271,8 @@ def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
 
 def _table(found: Comparison) -> Table:
     """Return the comparison as a table of a report."""
-    from kbench.comparison import TIMES, columns
+    from kbench.comparable import TIMES
+    from kbench.comparison import columns
     from kbench.report.text import Column, Table, p_value, shown, signed
 
     measure = found.measure
@@ -303,7 +301,7 @@ def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str])
     from rich.markup import escape
     from rich.table import Table as Drawn
 
-    from kbench.comparison import TIMES
+    from kbench.comparable import TIMES
     from kbench.report.text import counted, shown, signed
 
     measure, console = found.measure, Console(highlight=False)
