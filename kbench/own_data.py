@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kbench.columns import is_free_text
 from kbench.datacache import DataCache
 from kbench.errors import DatasetError, SuiteError
 from kbench.export import read_table
@@ -55,11 +56,6 @@ SHORTEST_S = 2.0
 
 SHARE = 5
 """One task may take this part of the whole time, so that none takes all of it."""
-
-
-TEXT_ABOVE = 50
-"""As the sources of files tell text from categories: more different values than
-this, and more than half as many as rows."""
 
 LOOKED_AT_MB = 2000
 """A larger file is not looked through before it is loaded."""
@@ -241,8 +237,7 @@ def look(ref: Ref) -> Look | None:
         if plain or name in left_out | kept:
             continue
         values = column.dropna().unique()
-        wordy = len(values) > TEXT_ABOVE and len(values) > len(column) / 2
-        if wordy or {type(value) for value in values} - {str, bool}:
+        if is_free_text(values, len(column)):
             texts[name] = len(values)
     return Look(
         n_rows=len(frame),

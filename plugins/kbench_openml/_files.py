@@ -14,13 +14,10 @@ from typing import Any
 import numpy as np
 
 from kbench import Dataset, DatasetError
+from kbench.columns import is_free_text
 from kbench_openml._arff import read_arff
 from kbench_openml._table import Column, Table, listed, no_column, to_dataset
 from kbench_openml._transport import max_bytes
-
-TEXT_ABOVE = 50
-"""A column of strings with more different values than this, most of which occur
-once, is taken for text."""
 
 
 def load_csv(
@@ -322,11 +319,9 @@ def _column(series: Any, name: str, nominal: bool, any_text: bool) -> Column:
     if pandas.api.types.is_numeric_dtype(series.dtype) and not nominal and not is_bool:
         return Column(name, "numeric", (), series.to_numpy(dtype=np.float64, na_value=np.nan))
     codes, found = pandas.factorize(series, sort=True)
-    if not (nominal or is_bool or pandas.api.types.is_numeric_dtype(series.dtype)):
-        mixed = {type(value) for value in found} - {str, bool}
-        wordy = len(found) > TEXT_ABOVE and len(found) > len(series) / 2
-        if (mixed or wordy) and not any_text:
-            return Column(name, "string", (), None)
+    is_plain = nominal or is_bool or pandas.api.types.is_numeric_dtype(series.dtype)
+    if not (is_plain or any_text) and is_free_text(found, len(series)):
+        return Column(name, "string", (), None)
     return Column(name, "nominal", [str(value) for value in found], codes.astype(np.int32))
 
 

@@ -1,0 +1,38 @@
+"""What a column of a table is: the rule that whoever reads a table shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+TEXT_ABOVE = 50
+"""A column with more different strings than this, and more than half as many as
+rows, is taken for text."""
+
+
+def is_free_text(different: Sequence[Any], n_rows: int) -> bool:
+    """Tell free text and dates, which are no features, from names of categories.
+
+    Parameters
+    ----------
+    different : sequence, shape (n_different,)
+        The different values of a column that is neither numeric nor declared
+        to be nominal, without missing ones.
+    n_rows : int
+        Rows of the table.
+
+    Returns
+    -------
+    bool
+        True where there are values other than strings and truth values, or more
+        than `TEXT_ABOVE` different ones, and more than half as many as rows.
+
+    Examples
+    --------
+    >>> is_free_text(["red", "blue"], n_rows=3)
+    False
+    >>> is_free_text([f"comment {i}" for i in range(60)], n_rows=100)
+    True
+    """
+    mixed = {type(value) for value in different} - {str, bool}
+    return bool(mixed) or (len(different) > TEXT_ABOVE and len(different) > n_rows / 2)
