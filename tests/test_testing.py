@@ -525,6 +525,35 @@ def test_a_kernelized_learner_without_a_kernel_is_caught(plugin_of):
     assert list(found) == ["check_kernelized"]
 
 
+@pytest.mark.parametrize(
+    ("simpler", "words"),
+    [
+        (lambda params: params["shrink"], "which is no mapping; say simpler={"),
+        (["shrink"], "which is no mapping"),
+        ({"shrunk": "larger"}, "'shrunk', which is no parameter; did you mean 'shrink'?"),
+        ({"shrink": "bigger"}, "says 'bigger' of 'shrink'"),
+    ],
+)
+def test_an_order_of_models_that_is_none_is_caught(plugin_of, simpler, words):
+    found = failures(learner_plugin(plugin_of, Centroids, simpler=simpler))
+    assert list(found) == ["check_simpler"]
+    assert words in found["check_simpler"]
+
+
+def test_values_without_an_order_are_caught(plugin_of):
+    given = {"simpler": {"shrink": "larger"}, "path": None}
+    found = failures(learner_plugin(plugin_of, Centroids, **given, grid={"shrink": (0.5, True)}))
+    assert "its grid has True, which is no Python number" in found["check_simpler"]
+
+
+@pytest.mark.parametrize(("direction", "right"), [("larger", True), ("smaller", False)])
+def test_the_wrong_order_of_models_is_caught(plugin_of, direction, right):
+    given = {"grid": {"shrink": (0.0, 1.0)}, "simpler": {"shrink": direction}, "path": None}
+    found = failures(learner_plugin(plugin_of, Centroids, **given))
+    assert list(found) == ([] if right else ["check_simpler"])
+    assert right or "'shrink' make simpler models, but shrink=0.0 fits random" in str(found)
+
+
 # ---------------------------------------------------------------------------
 # Kernels
 # ---------------------------------------------------------------------------
@@ -717,6 +746,7 @@ def test_every_check_has_a_planted_defect():
     planted |= {check for _, check in DATASET_DEFECTS}
     # those that have a test of their own above
     planted |= {"check_grid", "check_measures", "check_sklearn", "check_kernelized"}
+    planted |= {"check_simpler"}
     planted |= {"check_expand", "check_loads", "check_suite", "check_draw"}
     assert {check.__name__ for checks in CHECKS.values() for check in checks} == planted
 

@@ -58,6 +58,7 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
         _learners.check_one_class,
         _learners.check_kernelized,
         _learners.check_path,
+        _learners.check_simpler,
         *_ESTIMATOR,
     ),
     "dataset": (
@@ -82,6 +83,7 @@ _ONLY_IF: Mapping[Check, Callable[[Any], Any]] = {
     _kernels.check_psd: lambda record: record.psd,
     _learners.check_kernelized: lambda record: record.kernelized,
     _learners.check_path: lambda record: record.path is not None,
+    _learners.check_simpler: lambda record: record.simpler,
     _datasets.check_expand: lambda record: record.expand is not None,
 }
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from kbench.registry import did_you_mean
+from kbench.search import is_number
 from kbench.testing._component import Component, named_error, tags_of
-from kbench.testing._samples import blobs
+from kbench.testing._samples import blobs, noise
 
 
 def check_labels(component: Component) -> None:
@@ -120,6 +124,46 @@ def check_path(component: Component) -> None:
             raise component.fail(
                 f"fit_path and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}"
             )
+
+
+def check_simpler(component: Component) -> None:
+    """`simpler` orders the values of numeric parameters, the simpler model fitting noise worse."""
+    simpler = component.record.simpler
+    how = 'say simpler={"C": "smaller"}, or "larger", for each parameter that regularises'
+    if not isinstance(simpler, Mapping):
+        raise component.fail(f"has simpler={simpler!r}, which is no mapping; {how}")
+    allowed = component.parameters()
+    for name, direction in simpler.items():
+        if allowed is not None and name not in allowed:
+            raise component.fail(
+                f"simpler names {name!r}, which is no parameter{did_you_mean(str(name), allowed)}"
+            )
+        if direction not in ("smaller", "larger"):
+            raise component.fail(f"simpler says {direction!r} of {name!r}; {how}")
+        values = list(component.record.grid.get(name, ()))
+        strange = [value for value in values if not is_number(value)]
+        if strange:
+            raise component.fail(
+                f"simpler orders {name!r}, and its grid has {strange[0]!r}, which is no Python "
+                "number: the one-standard-error rule would pass it over"
+            )
+        if len(set(values)) > 1:
+            _check_order(component, name, direction, sorted(values, reverse=direction == "larger"))
+
+
+def _check_order(component: Component, name: str, direction: str, values: list[float]) -> None:
+    """Fit labels that are mere chance: a simpler model cannot learn them by heart as well."""
+    X, y = noise()
+    simplest, other = (
+        float(np.mean(component.predictions(component.fitted(X, y, **{name: value}), X) == y))
+        for value in (values[0], values[-1])
+    )
+    if simplest > other + 0.05:
+        raise component.fail(
+            f"simpler says that {direction} values of {name!r} make simpler models, but "
+            f"{name}={values[0]!r} fits random labels better than {name}={values[-1]!r} does "
+            f"({simplest:.0%} of the training rows, {other:.0%}): turn it round"
+        )
 
 
 def _most_classes(component: Component) -> int:

@@ -62,3 +62,17 @@ def blobs(n_classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     centres = 0.2 + 0.6 * np.eye(N_FEATURES)[:n_classes]
     X = centres[y] + 0.04 * rng.standard_normal((len(y), N_FEATURES))
     return np.clip(X, 0.0, 1.0), y
+
+
+def noise(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return uniform inputs, shape (80, 40), and labels that are independent of them.
+
+    A third of the labels are 1: what is learnt from them is learnt by heart, for
+    which the columns are enough.
+
+    Parameters
+    ----------
+    seed : int, default 0
+    """
+    rng = np.random.default_rng(seed)
+    return rng.random((80, 40)), np.asarray(rng.random(80) < 1 / 3, dtype=np.int64)
