@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from kbench import DatasetSource, FeatureMap, KernelSpec, Learner, hookimpl
 from kbench.registry import Plugin, build
+from kbench.sandbox import Sandbox
 
 # the machines that run the tests are shared: how long an example takes says nothing
 hypothesis.settings.register_profile("kbench", deadline=None)
@@ -21,10 +23,16 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 
+@pytest.fixture(scope="session")
+def private_folder_names(tmp_path_factory):
+    """Yield folders that are not there yet; `mktemp` reads all others for each new one."""
+    return (tmp_path_factory.getbasetemp() / f"private-{number}" for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def private_folders(tmp_path_factory, monkeypatch):
+def private_folders(private_folder_names, monkeypatch):
     """No test reads or writes the user's journal, cache or MLflow settings."""
-    folder = tmp_path_factory.mktemp("private")
+    folder = next(private_folder_names)
     monkeypatch.setenv("KBENCH_STATE_DIR", str(folder / "state"))
     monkeypatch.setenv("KBENCH_CACHE_DIR", str(folder / "cache"))
     for name in ("MLFLOW_TRACKING_URI", "KBENCH_OFFLINE"):
@@ -60,6 +68,15 @@ def store(store_uri):
 def uci(store):
     """Return an experiment without runs."""
     return store.experiment("uci")
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    """Return a warm sandbox that has imported the tasks of `harmful_tasks`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parent))
+        with Sandbox(preload=["harmful_tasks"]) as warm:
+            yield warm
 
 
 @pytest.fixture
