@@ -6,7 +6,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from kbench.registry import build, installed
@@ -15,6 +14,7 @@ from kbench.runner import Options, Run, Watcher
 from kbench.sandbox import processes
 from kbench.suite import read
 from kbench.tracking import Store
+from tests.processes_here import wait_until
 
 TESTS = Path(__file__).parent
 
@@ -33,10 +33,10 @@ class Centroids(ClassifierMixin, BaseEstimator):
 """
 PLUGIN = (
     '''
-"""Maps that do what tasks of tests/test_sandbox.py do, a dataset, and a learner."""
+"""Maps that do what tests/harmful_tasks.py does, a dataset, and a learner."""
 import os, time
 import numpy as np
-import test_sandbox
+import harmful_tasks
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import check_array
 from kbench import Dataset, DatasetSource, FeatureMap, Learner, hookimpl
@@ -75,22 +75,22 @@ def burn(seconds):
 ACTS = {
     "work": lambda: None,
     "burn": lambda: burn(0.15),
-    "hang-in-python": lambda: test_sandbox.hang_in_python(None),
-    "hang-in-c": lambda: test_sandbox.hang_in_c(None),
-    "segfault": lambda: test_sandbox.segfault(None),
-    "exit": lambda: test_sandbox.leave(0),
-    "reserve-100-tb": lambda: test_sandbox.reserve(1e14),
-    "allocate-4-gb": lambda: test_sandbox.allocate(4096),
-    "leave-children": lambda: test_sandbox.leave_children("daemon"),
-    "print": lambda: test_sandbox.print_much(4),
-    "close-descriptors": lambda: test_sandbox.close_everything(None),
-    "leave-threads": lambda: test_sandbox.leave_threads(None),
-    "kill-supervisor": lambda: test_sandbox.kill_the_supervisor(None),
+    "hang-in-python": lambda: harmful_tasks.hang_in_python(None),
+    "hang-in-c": lambda: harmful_tasks.hang_in_c(None),
+    "segfault": lambda: harmful_tasks.segfault(None),
+    "exit": lambda: harmful_tasks.leave(0),
+    "reserve-100-tb": lambda: harmful_tasks.reserve(1e14),
+    "allocate-4-gb": lambda: harmful_tasks.allocate(4096),
+    "leave-children": lambda: harmful_tasks.leave_children("daemon"),
+    "print": lambda: harmful_tasks.print_much(4),
+    "close-descriptors": lambda: harmful_tasks.close_everything(None),
+    "leave-threads": lambda: harmful_tasks.leave_threads(None),
+    "kill-supervisor": lambda: harmful_tasks.kill_the_supervisor(None),
     "nap": lambda: time.sleep(0.3),
     "doze": lambda: time.sleep(4),
     "nan": lambda: None,
     "raise-at-unpickling": lambda: None,
-    "raise": lambda: test_sandbox.fail("as I was told"),
+    "raise": lambda: harmful_tasks.fail("as I was told"),
 }
 
 
@@ -209,14 +209,6 @@ def check_rows(report, store_uri):
     rows = [of_cell(cell) for cell in report.cells]
     assert len(rows) == len(report.cells) == len(stored)
     assert {(row["feature_map"], row["status"]) for row in rows} == stored
-
-
-def wait_until(condition, seconds=60.0):
-    """Wait for a condition; returns what it gave last."""
-    end = time.monotonic() + seconds
-    while not (found := condition()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return found
 
 
 def nothing_is_left(mark):

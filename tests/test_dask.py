@@ -24,7 +24,8 @@ from kbench.planning import Planner
 from kbench.records import Protocol, Ref
 from kbench.registry import build, installed
 from kbench.sandbox import processes
-from tests.planted import TESTS, Seen, dask_process, plant, run_text, suite_text, wait_until
+from tests.planted import TESTS, Seen, dask_process, plant, run_text, suite_text
+from tests.processes_here import wait_until
 
 MODULES = ("planted_plugin",)
 PRELOAD = ("kbench.task:warm", "planted_plugin")

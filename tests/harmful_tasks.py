@@ -1,0 +1,230 @@
+"""Tasks that do harm, or tell where they are.
+
+Processes of kbench import this module by its plain name, from this folder.
+"""
+
+import ctypes
+import math
+import os
+import re
+import signal
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import numpy as np
+
+MB = 2**20
+
+
+def echo(payload):
+    return payload
+
+
+def meet(payload):
+    """Wait until as many tasks as asked for are here."""
+    folder = Path(payload["folder"])
+    (folder / uuid.uuid4().hex).touch()
+    give_up = time.monotonic() + 10
+    while len(list(folder.iterdir())) < payload["n_tasks"]:
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def nap(seconds):
+    time.sleep(seconds)
+    return "rested"
+
+
+def hang_in_python(_):
+    print("about to hang")
+    while True:
+        pass
+
+
+def hang_in_c(_):
+    re.match(r"(a+)+$", "a" * 64 + "b")
+
+
+def ignore_signals(_):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM, signal.SIGXCPU):
+        signal.signal(number, signal.SIG_IGN)
+    time.sleep(60)
+
+
+def segfault(_):
+    print("last words")
+    ctypes.string_at(0)
+
+
+def leave(code):
+    os._exit(code)
+
+
+def send_signal(number):
+    os.kill(os.getpid(), number)
+    time.sleep(60)
+
+
+def allocate(megabytes):
+    """Touch memory bit by bit."""
+    held = []
+    for _ in range(megabytes // 10):
+        held.append(np.ones(10 * MB // 8))
+        time.sleep(0.001)
+    return len(held)
+
+
+def reserve(bytes_):
+    return len(np.empty(int(bytes_), dtype=np.uint8))
+
+
+def segfault_with(megabytes):
+    held = np.ones(megabytes * MB // 8)
+    ctypes.string_at(0)
+    return held.size
+
+
+def no_threads_left(_):
+    raise RuntimeError("can't start new thread")
+
+
+def family(payload):
+    """Fork children that touch, or only read, memory beside each other."""
+    data = np.ones(payload["shared_mb"] * MB // 8)
+    pids = []
+    for _ in range(3):
+        if (pid := os.fork()) == 0:
+            own = np.ones(payload["own_mb"] * MB // 8)
+            end = time.monotonic() + payload["seconds"]
+            while time.monotonic() < end:
+                data.sum()
+                time.sleep(0.01)
+            os._exit(own.size == 0)
+        pids.append(pid)
+    for pid in pids:
+        os.waitpid(pid, 0)
+    return "done"
+
+
+def leave_children(how):
+    """Fork children that want to live on; return their process ids."""
+    reader, writer = os.pipe()
+    for _ in range(2):
+        if os.fork() == 0:
+            if how != "group":
+                os.setsid()
+            if how == "daemon" and os.fork():
+                os._exit(0)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            os.write(writer, b"%d " % os.getpid())
+            time.sleep(60)
+            os._exit(0)
+    said = b""
+    while said.count(b" ") < 2:
+        said += os.read(reader, 100)
+    return [int(pid) for pid in said.split()]
+
+
+def leave_children_and_die(how):
+    print(*leave_children(how), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave_children_and_hang(how):
+    print(*leave_children(how), flush=True)
+    time.sleep(60)
+
+
+def leave_children_once(payload):
+    """Hang with children the first time; say so the second."""
+    mark = Path(payload["mark"])
+    if mark.exists():
+        return "the second time"
+    mark.touch()
+    return leave_children_and_hang(payload["how"])
+
+
+def kill_the_supervisor(_):
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(60)
+
+
+def fork_and_return(_):
+    os.fork()
+    return os.getpid()
+
+
+def print_much(megabytes):
+    line = "x" * 1023
+    for _ in range(megabytes * 1024):
+        print(line)
+    os.write(2, b"the end, in C\xff\n")
+    return "printed"
+
+
+def close_everything(_):
+    os.closerange(0, 1000)
+    return 1
+
+
+def replace_everything(folder):
+    os.closerange(0, 1000)
+    for number in range(40):
+        os.open(f"{folder}/{number}", os.O_CREAT | os.O_RDWR)
+    return "x" * 1000
+
+
+def write_everywhere(_):
+    """Write junk into every descriptor but the standard ones."""
+    for fd in range(3, 64):
+        try:
+            os.write(fd, b"\xff" * 100)
+        except OSError:
+            continue
+    return 1
+
+
+def give_back(what):
+    return {
+        "nan": [math.nan, math.inf, -math.inf],
+        "numpy float": np.float64(0.5),
+        "set": {1, 2},
+        "numpy int": np.int64(1),
+        "large": "x" * (5 * MB),
+        "unprintable": "\ud800",
+    }[what]
+
+
+def fail(what):
+    if what == "exit":
+        sys.exit("enough")
+    if what == "interrupt":
+        raise KeyboardInterrupt
+    if what == "recursion":
+        return fail(what)
+    raise ValueError(what)
+
+
+def leave_threads(_):
+    for daemon in (True, False):
+        threading.Thread(target=time.sleep, args=(60,), daemon=daemon).start()
+    return "left"
+
+
+def read_input(_):
+    return sys.stdin.read() + input()
+
+
+def where(_):
+    return {
+        "pid": os.getpid(),
+        "supervisor": os.getppid(),
+        "path": sys.path,
+        "threads": os.environ["OMP_NUM_THREADS"],
+        "modules": sorted(sys.modules),
+    }
