@@ -114,6 +114,39 @@ def test_charts_have_tables_behind_a_button_that_sort(opened, text):
     assert again == shown[::-1]
 
 
+def test_on_a_telephone_tables_scroll_by_themselves_and_what_names_a_row_stays(opened, text):
+    tab = opened(text)
+    tab.set_viewport_size({"width": 375, "height": 800})
+    for summary in tab.locator("summary").all():
+        summary.click()
+    assert tab.evaluate("document.documentElement.scrollWidth") == 375
+    scrolled = tab.evaluate(
+        """[...document.querySelectorAll(".scroll:has(tbody tr)")].map(box => {
+          box.scrollLeft = 10000;
+          const left = cell => cell.getBoundingClientRect().left - box.getBoundingClientRect().left;
+          return [...box.querySelectorAll("tr")].flatMap(row => {
+            const [first, name] = row.cells;
+            const both = first.classList.contains("n");
+            return [left(first), both ? left(name) - first.offsetWidth : 0, box.scrollLeft];
+          });
+        })"""
+    )
+    assert sum(places[2] > 0 for places in scrolled) > 3
+    for places in scrolled:
+        assert [round(each) for each in places[0::3]] == [0] * (len(places) // 3)
+        assert [round(each) for each in places[1::3]] == [0] * (len(places) // 3)
+
+
+def test_points_that_overlap_are_seen_through_each_other(opened, text):
+    tab = opened(text)
+    for kind in (".front-point circle", ".point:not(.front-point) circle"):
+        style = tab.locator(kind).first.evaluate(
+            "each => [getComputedStyle(each).fillOpacity, getComputedStyle(each).stroke]"
+        )
+        assert 0 < float(style[0]) < 1
+        assert style[1] != "none"
+
+
 def test_filters_hide_datasets_and_methods(opened, text):
     tab = opened(text)
     tab.get_by_label("datasets with").fill("data-3")
