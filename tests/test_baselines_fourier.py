@@ -1,0 +1,67 @@
+"""Fourier features and their frequencies."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.datasets import load_wine
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.preprocessing import minmax_scale
+
+from kbench_baselines import OrthogonalFourierFeatures, QMCFourierFeatures, RandomFourierFeatures
+from kbench_baselines._fourier import gaussian_gram
+from kbench_baselines._frequencies import gaussian_orthogonal, gaussian_qmc
+
+WINE = minmax_scale(load_wine().data)[::2]
+
+
+def test_rff_is_scikit_learns_sampler():
+    ours = RandomFourierFeatures(30, gamma=0.7, random_state=3).fit_transform(WINE)
+    theirs = RBFSampler(gamma=0.7, n_components=30, random_state=3).fit_transform(WINE)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@given(st.integers(1, 12), st.integers(1, 40), st.integers(0, 10))
+@settings(max_examples=40, deadline=None)
+def test_orthogonal_frequencies_are_orthogonal_within_blocks(d, n, seed):
+    W = gaussian_orthogonal(d, n, np.random.RandomState(seed))
+    assert W.shape == (d, n)
+    for start in range(0, n, d):
+        block = W[:, start : start + d]
+        lengths = np.linalg.norm(block, axis=0)
+        np.testing.assert_allclose(block.T @ block, np.diag(lengths**2), atol=1e-9 * d * 20)
+
+
+def test_orthogonal_and_quasi_random_frequencies_are_normal():
+    rng = np.random.RandomState(0)
+    orthogonal = np.stack([gaussian_orthogonal(3, 1, rng)[:, 0] for _ in range(500)])
+    scrambled = np.stack([gaussian_qmc(3, 5, rng)[:, 4] for _ in range(500)])
+    for draws in (orthogonal, scrambled):
+        for column in draws.T:
+            assert stats.kstest(column, "norm").pvalue > 1e-4
+
+
+@pytest.mark.parametrize("cls", [OrthogonalFourierFeatures, QMCFourierFeatures])
+def test_structured_frequencies_beat_independent_ones(cls):
+    def error(make):
+        errors = []
+        for seed in range(20):
+            fitted = make(64, random_state=seed).fit(WINE)
+            Z = fitted.transform(WINE)
+            errors.append(np.sum((Z @ Z.T - gaussian_gram(fitted, WINE, WINE)) ** 2))
+        return np.mean(errors)
+
+    assert error(cls) < 0.7 * error(RandomFourierFeatures)
+
+
+def test_cosines_and_sines_have_unit_length():
+    Z = OrthogonalFourierFeatures(50, random_state=0).fit_transform(WINE)
+    np.testing.assert_allclose(np.sum(Z**2, axis=1), 1.0)
+
+
+def test_sobol_says_how_many_inputs_it_takes():
+    X = sp.csr_matrix((3, 30_000))
+    with pytest.raises(ValueError, match=r"sequence='sobol'.*30000.*'halton'"):
+        QMCFourierFeatures(4).fit(X)
