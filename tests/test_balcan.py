@@ -1,6 +1,5 @@
-"""F1, F2, F3 against exact references, the theorems' sizes, and the paper's data."""
+"""F1, F2 and F3 against exact references."""
 
-import math
 import warnings
 
 import numpy as np
@@ -11,27 +10,14 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kbench_balcan
 import kbench_balcan._map as map_module
 from kbench.kernels import Cosine, Gaussian, Linear, Polynomial, Similarity, is_psd
 from kbench.registry import resolve
-from kbench_balcan import (
-    BalcanF1,
-    BalcanF2,
-    BalcanF3,
-    HiddenSubset,
-    TensorProductMap,
-    concatenate,
-    conic,
-    conic_margin,
-    hidden_subset,
-    tensor,
-    theory_sizes,
-)
-from kbench_learners import KernelPerceptron, KernelSVM, LinearSVM
+from kbench_balcan import BalcanF1, BalcanF2, BalcanF3, TensorProductMap, concatenate, tensor
+from kbench_learners import LinearSVM
 
 MAPS = [BalcanF1, BalcanF2, BalcanF3]
 SAMPLINGS = ["uniform", "kmeans", "rpcholesky", "greedy"]
@@ -45,11 +31,6 @@ def test_scikit_learn_interface(estimator, check):
 @pytest.fixture
 def points():
     return np.random.default_rng(0).normal(size=(120, 3))
-
-
-# ---------------------------------------------------------------------------
-# The maps
-# ---------------------------------------------------------------------------
 
 
 def test_f1_is_the_similarity_to_the_landmarks(points):
@@ -295,150 +276,6 @@ def test_constant_columns_and_equal_rows():
     assert np.isfinite(BalcanF2(n_landmarks=5).fit_transform(X)).all()
 
 
-# ---------------------------------------------------------------------------
-# Landmarks
-# ---------------------------------------------------------------------------
-
-
-def test_greedy_landmarks_are_the_largest_residuals(points):
-    kernel = Gaussian(1.0)
-    rows = BalcanF1(kernel, n_landmarks=6, sampling="greedy").fit(points).landmark_rows_
-    K = kernel(points)
-    for k in range(1, 6):
-        S = rows[:k]
-        residual = K - K[:, S] @ np.linalg.solve(K[np.ix_(S, S)], K[S])
-        assert residual.diagonal().argmax() == rows[k]
-
-
-def test_pivots_stop_where_everything_is_spanned():
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    for sampling in ("rpcholesky", "greedy"):
-        f1 = BalcanF1(Polynomial(2), n_landmarks=20, sampling=sampling, random_state=0).fit(X)
-        assert f1.n_landmarks_ == 6
-        assert len(set(f1.landmark_rows_)) == 6
-
-
-def test_chosen_landmarks_span_more_than_random_ones():
-    # a few dense clusters and one far, small one that uniform landmarks miss
-    rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal(size=(500, 2)) * 0.1, rng.normal(size=(10, 2)) + 10])
-
-    def lost(sampling):
-        error = []
-        for seed in range(5):
-            f2 = BalcanF2(Gaussian(1.0), n_landmarks=8, sampling=sampling, random_state=seed)
-            Z = f2.fit_transform(X)
-            error.append(np.sum(1 - np.einsum("ij,ij->i", Z, Z)))
-        return np.mean(error)
-
-    uniform = lost("uniform")
-    assert all(lost(sampling) < uniform / 2 for sampling in ("kmeans", "rpcholesky"))
-    assert lost("greedy") < uniform
-
-
-def test_many_candidates_are_sampled(monkeypatch, points):
-    import kbench_balcan._landmarks as landmarks
-
-    monkeypatch.setattr(landmarks, "MAX_CANDIDATES", 30)
-    f1 = BalcanF1("gaussian", n_landmarks=10, sampling="rpcholesky", random_state=0).fit(points)
-    np.testing.assert_array_equal(f1.landmarks_, points[f1.landmark_rows_])
-
-
-# ---------------------------------------------------------------------------
-# Theory
-# ---------------------------------------------------------------------------
-
-
-def test_sizes_are_the_theorems():
-    margin, epsilon, delta = 0.3, 0.05, 0.01
-    for mapping in ("f1", "f2"):
-        sizes = theory_sizes(margin, epsilon, delta, mapping=mapping)
-        exact = math.ceil(8 / epsilon * (1 / margin**2 + math.log(1 / delta)))
-        assert sizes.n_landmarks == sizes.n_components == exact
-    sizes = theory_sizes(margin, epsilon, delta)
-    # F3 is F2 for epsilon/2 and delta/2 ...
-    half = theory_sizes(margin, epsilon / 2, delta / 2, mapping="f2")
-    assert sizes.n_landmarks == half.n_landmarks
-    # ... and three vectors fail Theorem 2 together with at most epsilon delta / 4
-    eta, d3 = margin / 16, sizes.n_components
-    failure = [3 * 2 * math.exp(-(eta**2 - eta**3) * k / 4) for k in (d3, d3 - 1)]
-    assert failure[0] <= epsilon * delta / 4 < failure[1]
-    assert sizes.margin == margin / 4
-
-
-def test_sizes_with_noise_off_the_origin_and_separable():
-    plain = theory_sizes(0.2, 0.1, 0.1, mapping="f2")
-    assert theory_sizes(1.0, 0.1, 0.1, mapping="f2", radius=5.0) == plain
-    noisy = theory_sizes(0.2, 0.1, 0.1, mapping="f2", alpha=0.2)
-    assert noisy.error == pytest.approx(0.8 * 0.1 + 0.2)
-    assert noisy.n_landmarks == plain.n_landmarks
-    separable = theory_sizes(0.5, 0.1, 0.1, target="separable")
-    d = separable.n_components
-    assert separable.error * d * math.log(d) <= 0.1 * (1 + 1e-12)
-    # no larger epsilon does
-    d = theory_sizes(0.5, separable.error * 1.01, 0.1).n_components
-    assert separable.error * 1.01 * d * math.log(d) > 0.1
-
-
-def test_dimension_grows_with_the_logarithm_only():
-    sizes = [theory_sizes(0.5, 10.0**-k, 0.1) for k in (2, 4, 8)]
-    assert sizes[2].n_components < 4 * sizes[0].n_components
-    assert sizes[2].n_landmarks > 1e5 * sizes[0].n_landmarks
-    assert sizes[0].n_components > sizes[0].n_landmarks  # F3 gains nothing
-    assert sizes[2].n_components < sizes[2].n_landmarks  # only for tiny epsilon
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"epsilon": 0.0}, "epsilon=0.0"),
-        ({"epsilon": 1.5}, "epsilon=1.5"),
-        ({"delta": 1}, "delta=1"),
-        ({"margin": 0}, "margin=0"),
-        ({"margin": 2}, "margin=2"),
-        ({"alpha": 1}, "alpha=1"),
-        ({"radius": -1}, "radius=-1"),
-        ({"mapping": "f4"}, "mapping='f4'"),
-        ({"target": "zero"}, "target='zero'"),
-        ({"target": "separable", "mapping": "f2"}, "Corollary 2"),
-    ],
-)
-def test_theory_refuses(params, message):
-    with pytest.raises(ValueError, match=message):
-        theory_sizes(**{"margin": 0.5, "epsilon": 0.1, "delta": 0.1, **params})
-
-
-def test_theory_in_the_maps():
-    X = np.random.default_rng(0).normal(size=(700, 30))
-    params = {"n_landmarks": "theory", "margin": 0.5, "epsilon": 0.2, "delta": 0.1}
-    d = theory_sizes(0.5, 0.2, 0.1, mapping="f2").n_landmarks
-    assert BalcanF1("gaussian", **params).fit(X).n_landmarks_ == d
-    with pytest.warns(UserWarning, match="F2 is returned"):
-        f3 = BalcanF3("gaussian", **params).fit(X)
-    assert f3.n_landmarks_ == theory_sizes(0.5, 0.2, 0.1).n_landmarks
-    assert f3.n_components_ == f3.n_landmarks_
-
-
-def test_corollary_1_and_theorem_1_hold():
-    """With theory's landmarks, the error of the best separator is at most epsilon."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 3))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    X = X[np.abs(X[:, 0]) > 0.4]
-    y = X[:, 0] > 0
-    for make, mapping in ((BalcanF1, "f1"), (BalcanF2, "f2")):
-        # linear kernel: the margin of (1, 0, 0) is 0.4
-        z = make("linear", n_landmarks="theory", margin=0.4, epsilon=0.2, random_state=0)
-        Z = z.fit(X[:400]).transform(X)
-        assert z.n_landmarks_ == theory_sizes(0.4, 0.2, 0.1, mapping=mapping).n_landmarks
-        assert LinearSVM(C=1e3, fit_intercept=False).fit(Z, y).score(Z, y) >= 0.8
-
-
-# ---------------------------------------------------------------------------
-# Closure
-# ---------------------------------------------------------------------------
-
-
 def test_closure_on_maps(points):
     left = BalcanF2(Polynomial(2), n_landmarks=40, random_state=0)  # exact: rank 10
     right = BalcanF2(Linear(), n_landmarks=40, random_state=0)  # exact: rank 3
@@ -455,164 +292,6 @@ def test_closure_on_maps(points):
             concatenate(bad, [1.0, -1.0])
     with pytest.raises(ValueError, match=r"maps=\[\]"):
         TensorProductMap([]).fit(points)
-
-
-# ---------------------------------------------------------------------------
-# The paper's data, and what it says of them
-# ---------------------------------------------------------------------------
-
-SURFACES = [
-    ("ellipse", 1.0, 1.0, 0.2, 1.2),
-    ("hyperbola", 1.0, 1.0, 0.2, 1.2),
-    ("ellipse", 1.0, 0.5, 0.1, 1.1),
-    ("hyperbola", 1.0, 0.5, 0.1, 1.1),
-]
-
-
-@pytest.mark.parametrize("negatives", ["uniform", "gaussian"])
-@pytest.mark.parametrize(("surface", "a", "b", "c", "M"), SURFACES)
-def test_conic_data_have_the_margin(surface, negatives, a, b, c, M):
-    data = conic(surface, negatives, a, b, c, M, n_samples=3000, seed=1)
-    sign = 1 if surface == "ellipse" else -1
-    # the separator of section 6.1 in the space of (1 + x.z)^2:
-    # phi(x) = (1, x1^2, x2^2, sqrt2 x1, sqrt2 x2, sqrt2 x1 x2)
-    x1, x2 = data.X.T
-    w = np.array([-1, 1 / a**2, sign / b**2])
-    phi = np.column_stack([np.ones(len(x1)), x1**2, x2**2])
-    lengths = np.sqrt(Polynomial(2).diag(data.X))
-    margins = (2 * data.y - 1) * (phi @ w) / np.linalg.norm(w) / lengths
-    assert margins.min() >= conic_margin(a, b, c, M)
-    assert conic_margin(a, b, c, M) == pytest.approx(
-        c / ((1 + 2 * M**2) * np.sqrt(1 + 1 / a**4 + 1 / b**4))
-    )
-    assert np.abs(data.X).max() <= M
-    assert 0.45 < data.y.mean() < 0.55
-    again = conic(surface, negatives, a, b, c, M, n_samples=3000, seed=1)
-    assert again.checksum == data.checksum
-    assert conic(surface, negatives, a, b, c, M, n_samples=3000, seed=2).checksum != data.checksum
-
-
-def test_gaussian_negatives_have_the_standard_deviation():
-    data = conic("hyperbola", "gaussian", n_samples=4000)
-    assert data.X[data.y == 0].std() == pytest.approx(0.2, rel=0.05)
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"a": 0}, "a=0"),
-        ({"c": -1}, "c=-1"),
-        ({"M": np.inf}, "M=inf"),
-        ({"surface": "parabola"}, "surface='parabola'"),
-        ({"negatives": "cauchy"}, "negatives='cauchy'"),
-        ({"n_samples": 0}, "n_samples=0"),
-    ],
-)
-def test_conic_refuses(params, message):
-    with pytest.raises(ValueError, match=message):
-        conic(**params)
-
-
-def test_conic_refuses_empty_regions(monkeypatch):
-    import kbench_balcan._conic as module
-
-    monkeypatch.setattr(module, "_MAX_BATCHES", 5)
-    with pytest.raises(ValueError, match="region of class 1 is empty"):
-        conic(M=0.5)
-
-
-def test_f2_with_a_linear_svm_is_the_kernel_svm():
-    """Degree 2 in two dimensions: F2 is an isometry, so both solve one problem."""
-    kernel = Polynomial(2)
-    for seed in range(3):
-        data = conic(n_samples=140, seed=seed)
-        f2 = BalcanF2(kernel, n_landmarks=10, random_state=0).fit(data.X[:10])
-        Z = f2.transform(data.X)
-        train, test = slice(0, 40), slice(40, 140)
-        on_features = SVC(kernel="linear", C=10, tol=1e-8).fit(Z[train], data.y[train])
-        on_kernel = KernelSVM(kernel, C=10, tol=1e-8).fit(data.X[train], data.y[train])
-        np.testing.assert_allclose(
-            on_features.decision_function(Z[test]),
-            on_kernel.decision_function(data.X[test]),
-            atol=1e-4,
-        )
-        # this project's linear SVM, whose intercept is hardly penalised
-        linear = LinearSVM(C=10, loss="hinge", intercept_scaling=1e3, tol=1e-10)
-        linear.fit(Z[train], data.y[train])
-        np.testing.assert_allclose(
-            linear.decision_function(Z[test]),
-            on_kernel.decision_function(data.X[test]),
-            atol=1e-3,
-        )
-
-
-def test_perceptron_on_f2_is_the_kernel_perceptron():
-    """Section 7: updates commute with an isometry, so the mistakes are the same."""
-    kernel = Polynomial(2)
-    data = conic(n_samples=140, seed=0)
-    f2 = BalcanF2(kernel, n_landmarks=10, random_state=0).fit(data.X[:10])
-    params = {"n_epochs": 20, "shuffle": False}
-    plain = KernelPerceptron("linear", **params).fit(f2.transform(data.X[:40]), data.y[:40])
-    kernelized = KernelPerceptron(kernel, **params).fit(data.X[:40], data.y[:40])
-    np.testing.assert_array_equal(plain.support_, kernelized.support_)
-    np.testing.assert_allclose(
-        plain.decision_function(f2.transform(data.X)), kernelized.decision_function(data.X)
-    )
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.1])
-def test_lower_bound_needs_the_distribution(alpha):
-    """Section 5: landmarks from the distribution work, others do not."""
-    n_bits = 16
-    data = hidden_subset(n_bits, seed=3)
-    kernel = HiddenSubset(n_bits, alpha=alpha, seed=3)
-    assert data.X.shape == (256, n_bits)
-    train, test = slice(0, 128), slice(128, 256)
-    anywhere = np.random.default_rng(0).integers(0, 2, (20, n_bits)).astype(float)
-    for make in (BalcanF1, BalcanF2):
-        svm = LinearSVM(C=10.0)
-        good = make_pipeline(make(kernel, n_landmarks=20, random_state=0), svm)
-        good.fit(data.X[train], data.y[train])
-        assert good.score(data.X[test], data.y[test]) == 1.0
-        # all queries outside the hidden subset return the same: nothing is learnt
-        blind = make(kernel, n_landmarks=20, random_state=0).fit(anywhere)
-        Z = blind.transform(data.X)
-        assert np.ptp(Z, axis=0).max() < 1e-12
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.25])
-def test_lower_bound_margin(alpha):
-    kernel = HiddenSubset(8, alpha=alpha, seed=1)
-    data = hidden_subset(8, seed=1)
-    everything = ((np.arange(256)[:, None] >> np.arange(8)) & 1).astype(float)
-    K = kernel(everything)
-    assert is_psd(K)
-    np.testing.assert_allclose(K.diagonal(), 1.0)
-    np.testing.assert_array_equal(kernel.diag(everything), 1.0)
-    if alpha:
-        assert is_psd(K).smallest == pytest.approx(alpha)  # positive definite
-    off = K[~np.eye(256, dtype=bool)] / (1 - alpha)
-    assert set(np.unique(off.round(12))) == {-0.5, 1.0}
-    # w = the two images' difference: margin sqrt(3)/2 (1 - alpha) in the direction of the
-    # hidden labels; in the second coordinate the images are c(x) sqrt(3)/2
-    codes = kernel._codes(data.X)
-    signs = 2 * data.y - 1
-    np.testing.assert_allclose(kernel._images(codes)[:, 1] * signs, np.sqrt(3) / 2)
-
-
-def test_hidden_subset_refuses():
-    for bad in (3, 0, 42, "8"):
-        with pytest.raises(ValueError, match="n_bits="):
-            HiddenSubset(bad)
-    with pytest.raises(ValueError, match="alpha=1"):
-        HiddenSubset(8, alpha=1)
-    with pytest.raises(ValueError, match="0 or 1"):
-        HiddenSubset(8)(np.full((1, 8), 0.5))
-
-
-# ---------------------------------------------------------------------------
-# Registration
-# ---------------------------------------------------------------------------
 
 
 def test_records(points):
