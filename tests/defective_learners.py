@@ -1,0 +1,135 @@
+"""Learners with one planted defect each, and the check that must catch it."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+
+class Centroids(ClassifierMixin, BaseEstimator):
+    """The nearest class mean, without a defect."""
+
+    def __init__(self, shrink=0.0, random_state=None):
+        self.shrink = shrink
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_ = unique_labels(y)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class only, {self.classes_[0]!r}")
+        means = np.array([X[y == label].mean(axis=0) for label in self.classes_])
+        self.means_ = (1 - self.shrink) * means + self.shrink * means.mean(axis=0)
+        return self
+
+    def nearest(self, X):
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return ((X[:, None] - self.means_) ** 2).sum(axis=2).argmin(axis=1)
+
+    def predict(self, X):
+        nearest = self.nearest(X)
+        return self.classes_[nearest]
+
+    def fit_path(self, X, y, values):
+        return [type(self)(shrink=each).fit(X, y) for each in values]
+
+
+class Positions(Centroids):
+    def predict(self, X):
+        return self.nearest(X)
+
+
+class Majority(Centroids):
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.first_ = self.classes_[np.unique(y, return_counts=True)[1].argmax()]
+        return self
+
+    def predict(self, X):
+        return np.full(len(self.nearest(X)), self.first_)
+
+
+class Unclassed(Centroids):
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.labels_ = self.classes_
+        self.classes_ = self.classes_[::-1]
+        return self
+
+    def predict(self, X):
+        nearest = self.nearest(X)
+        return self.labels_[nearest]
+
+
+class Crashing(Centroids):
+    def fit(self, X, y):
+        if len(np.unique(y)) < 2:
+            raise IndexError("index 1 is out of bounds")
+        return super().fit(X, y)
+
+
+class Inventive(Centroids):
+    def fit(self, X, y):
+        if len(np.unique(y)) < 2:
+            y = np.arange(len(y)) % 2
+        return super().fit(X, y)
+
+
+class Backwards(Centroids):
+    def fit_path(self, X, y, values):
+        return super().fit_path(X, y, values)[::-1]
+
+
+class Unpathed(Centroids):
+    fit_path = None
+
+
+class Scaling(Centroids):
+    def predict(self, X):
+        chosen = super().predict(X)
+        if isinstance(X, np.ndarray):
+            X /= 2
+        return chosen
+
+
+class Attached(Centroids):
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.distance_ = lambda x, z: abs(x - z)
+        return self
+
+    def __deepcopy__(self, memo):
+        twin = type(self)(**self.get_params())
+        twin.__dict__.update(vars(self))
+        return twin
+
+
+class Lenient(Centroids):
+    def nearest(self, X):
+        check_is_fitted(self)
+        X = np.hstack([check_array(X), np.zeros((len(X), 9))])[:, : self.n_features_in_]
+        return ((X[:, None] - self.means_) ** 2).sum(axis=2).argmin(axis=1)
+
+
+class Hasty(Centroids):
+    def predict(self, X):
+        _ = self.means_  # AttributeError
+        return super().predict(X)
+
+
+LEARNER_DEFECTS = {
+    Positions: "check_labels",
+    Majority: "check_better_than_majority",
+    Unclassed: "check_classes",
+    Crashing: "check_one_class",
+    Inventive: "check_one_class",
+    Backwards: "check_path",
+    Unpathed: "check_path",
+    Scaling: "check_inputs_untouched",
+    Attached: "check_pickle_and_clone",
+    Lenient: "check_width",
+    Hasty: "check_unfitted",
+}
