@@ -8,10 +8,14 @@ import pandas
 import pytest
 
 from kbench import Cell, Dataset, DatasetError, ExportError, Protocol, Ref
+from kbench.cli.export import _recalled
 from kbench.export import columns_of, refit, write
 from kbench.export._card import _code
 from kbench.export._fit import typed
+from kbench.journal import Journal, state_folder
+from kbench.machine import cluster_id, machine_id
 from kbench.pipeline import NamedClasses, TableEncoder
+from kbench.planning import PlannedCell, task_key
 from kbench.registry import build, how_to_get, installed
 from tests.command_here import command
 
@@ -163,6 +167,50 @@ def test_a_cell_of_a_suite_is_named_by_its_name_or_key(tmp_path, monkeypatch, st
     words = ["tiny.toml", facts["cell_key"][:8], "--format", "joblib", "-o", "second"]
     code, out, _ = command("export", *words, capfd=capfd)
     assert "second: identity + majority on iris" in out
+
+
+def finish(planned, place, accuracies):
+    """Write a journal of some place in which the first splits of a cell are known."""
+    journal = Journal(state_folder(place) / "journal.jsonl")
+    for index, accuracy in enumerate(accuracies):
+        journal.append(
+            "result",
+            task_key=task_key(planned.key, index),
+            status="ok",
+            measures={"accuracy": accuracy},
+        )
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "expected"),
+    [
+        ((), (), ([], "")),
+        ((0.5,), (), ([0.5], "")),
+        ((), (0.25, 0.75), ([0.25, 0.75], "cluster-")),
+        ((0.5,), (0.25, 0.75), ([0.25, 0.75], "cluster-")),
+        ((0.5, 0.5), (0.25, 0.75), ([0.5, 0.5], "")),
+    ],
+)
+def test_results_of_clusters_are_known_but_not_mixed_with_this_machines(here, there, expected):
+    planned = PlannedCell(Cell(IRIS, Ref("identity"), Ref("ridge"), FEW), "k" * 64, {}, 2)
+    finish(planned, machine_id(), here)
+    finish(planned, cluster_id(), there)
+    found, where = _recalled(planned)
+    assert [line["measures"]["accuracy"] for line in found.done] == expected[0]
+    assert where == expected[1] + machine_id()
+    assert not planned.lines
+
+
+def test_the_card_says_where_it_was_measured(registry, iris, tmp_path):
+    cell = Cell(IRIS, Ref("identity"), Ref("ridge"), FEW)
+    fitted = refit(cell, iris, registry)
+    row = {"accuracy": 0.5, "accuracy_sd": 0.1, "n_splits_done": 5}
+    row |= {"fit_time_s": 1.0, "predict_time_s": 1.0}
+    for where, told in (("m1", "over 5 splits; "), ("cluster-m1", "over 5 splits, on a cluster; ")):
+        folder = tmp_path / where
+        write(folder, cell, "key", fitted, row | {"machine": where}, "joblib", mlflow=False)
+        assert told in (folder / "README.md").read_text()
+        assert json.loads((folder / "model.json").read_text())["measured"]["machine"] == where
 
 
 def test_what_is_saved_otherwise_than_it_was_fitted_is_refused(

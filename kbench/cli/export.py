@@ -57,9 +57,8 @@ def export(
     from kbench import export as exports
     from kbench.datacache import DataCache
     from kbench.errors import SuiteError
-    from kbench.journal import Journal
     from kbench.own_data import fetched
-    from kbench.planning import Planner, recall
+    from kbench.planning import Planner
     from kbench.registry import build, installed
     from kbench.results import of_cell
 
@@ -81,8 +80,8 @@ def export(
         known[label] = fetched(refs[label], registry)
         again = planner.plan(chosen, known, {})
         planned = next(each for each in again if each.cell == planned.cell)
-    recall([planned], Journal())
-    row = of_cell(planned, chosen.measure) if planned.done else None
+    planned, where = _recalled(planned)
+    row = of_cell(planned, chosen.measure) | {"machine": where} if planned.done else None
     typer.echo(f"fitting {planned.cell.name} on {known[label]['n_samples']:,} rows", err=True)
     fitted = exports.refit(planned.cell, cache.load(known[label]["checksum"]), registry)
     n_rows = exports.write(output, planned.cell, planned.key, fitted, row, form, mlflow)
@@ -95,6 +94,25 @@ def export(
     if row is None:
         typer.echo("  its accuracy was never measured here: `kbench suite` or `kbench run` does")
     typer.echo(f"\n{exports.TRUST}")
+
+
+def _recalled(planned: PlannedCell) -> tuple[PlannedCell, str]:
+    """Return a cell with its results and whose they are: this machine's, else its clusters'.
+
+    Those of one place are taken, the one that has more; they are not mixed.
+    """
+    from dataclasses import replace
+
+    from kbench.journal import Journal, state_folder
+    from kbench.machine import cluster_id, machine_id
+    from kbench.planning import recall
+
+    found = []
+    for place in (machine_id(), cluster_id()):
+        each = replace(planned, lines={})
+        recall([each], Journal(state_folder(place) / "journal.jsonl"))
+        found.append((each, place))
+    return max(found, key=lambda pair: len(pair[0].done))
 
 
 def _suite(

@@ -36,7 +36,9 @@ def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -
         accuracy += "" if spread is None else f" ± {spread:.4f}"
         accuracy += (
             f", mean{'' if spread is None else ' and standard deviation'} over "
-            f"{measured['n_splits_done']} splits; this model was then fitted on all rows"
+            f"{measured['n_splits_done']} splits"
+            f"{', on a cluster' if measured['machine'].startswith('cluster-') else ''}; "
+            "this model was then fitted on all rows"
         )
     if facts["file"].endswith("skops"):
         load = "\n".join(

@@ -28,6 +28,15 @@ TRUST = (
     "have written; skops loads no type that is not named, joblib loads whatever is there."
 )
 EXAMPLE_ROWS = 5
+_MEASURED = (
+    "accuracy",
+    "accuracy_sd",
+    "n_splits_done",
+    "fit_time_s",
+    "predict_time_s",
+    "machine",
+)
+"""What ``model.json`` has of a results row."""
 
 
 def check_format(form: str) -> None:
@@ -67,7 +76,7 @@ def write(
         Its cell key.
     fitted : Fitted
     row : dict or None
-        Its results row, where it was measured.
+        Its results row, where it was measured, with the ``machine`` that measured.
     form : {"skops", "joblib"}
     mlflow : bool
         Save it as an MLflow model too.
@@ -191,11 +200,7 @@ def _facts(
         "dataset_checksum": dataset.checksum,
         "n_rows": len(dataset.y),
         "classes": [each.item() for each in typed(dataset.target_names)],
-        "measured": row
-        and {
-            name: row[name]
-            for name in ("accuracy", "accuracy_sd", "n_splits_done", "fit_time_s", "predict_time_s")
-        },
+        "measured": row and {name: row[name] for name in _MEASURED},
         "file": file.name,
         "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
         "trusted": trusted,
