@@ -6,7 +6,7 @@ Planning loads no data: the cache's manifest knows the checksums.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from kbench.records import (
     Status,
     Suite,
 )
-from kbench.registry import Registry, module_of, resolve
+from kbench.registry import Registry, makes, module_of, resolve
 from kbench.suite import cells, nested_record
 
 STOPPING = ("timeout", "memory", "crash")
@@ -243,7 +243,7 @@ class Planner:
         learner_record = self._registry.get("learner", cell.learner.name)
         modules = ["kbench.evaluation"]
         for record in (map_record, learner_record):
-            modules += [module_of(make) for make in _makes(record)] + list(record.depends)
+            modules += [module_of(make) for make in makes(record)] + list(record.depends)
         for ref, record in ((cell.feature_map, map_record), (cell.learner, learner_record)):
             modules += self._nested_modules(ref.params.values())
             modules += self._nested_modules(map(tuple, _grid(ref, record).values()))
@@ -285,13 +285,6 @@ class Planner:
         if modules not in self._codes:
             self._codes[modules] = self._fingerprint(modules)
         return self._codes[modules]
-
-
-def _makes(record: Any) -> Iterator[Any]:
-    for name in ("make", "kernel", "measures"):
-        make = getattr(record, name, None)
-        if make is not None:
-            yield make
 
 
 def _method_of(cell: Cell) -> list[Any]:

@@ -11,7 +11,7 @@ import difflib
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, entry_points, metadata, requires
 from importlib.resources.abc import Traversable
@@ -323,6 +323,14 @@ def how_to_get(package: str, plugin: str = HOST) -> str:
 def module_of(make: Make) -> str:
     """Return the name of the module that defines a record's `make`, without importing it."""
     return make.partition(":")[0] if isinstance(make, str) else make.__module__
+
+
+def makes(record: Any) -> Iterator[Make]:
+    """Yield what a feature map's or learner's record names to be imported."""
+    for name in ("make", "kernel", "measures"):
+        make = getattr(record, name, None)
+        if make is not None:
+            yield make
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

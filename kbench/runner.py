@@ -20,7 +20,7 @@ from kbench.journal import Holder, Journal, state_folder
 from kbench.planning import STOPPING, PlannedCell, Planner, recall, task_key, with_expanded
 from kbench.plans import Plans
 from kbench.records import Ref, Status, Suite
-from kbench.registry import Registry, module_of
+from kbench.registry import Registry, makes, module_of
 from kbench.sandbox import Outcome, Sandbox
 from kbench.suite import indistinct_cells
 from kbench.syncing import deliver_leftovers
@@ -169,8 +169,9 @@ class Run:
             ),
             *(registry.get("learner", ref.name) for b in suite.blocks for ref in b.learners),
         ]
-        modules = {module_of(record.make) for record in records}
-        self._preload = ("kbench.task:warm", *sorted(modules))
+        modules = {module_of(make) for record in records for make in makes(record)}
+        # scikit-learn first: each trial of a plugin's module would load it anew
+        self._preload = ("kbench.task:warm", *sorted(modules), "kbench.task:thread_pools")
         self._sandbox = Sandbox(preload=self._preload)
         self._offline = options.offline or is_offline()
         self._fetching = Fetching(

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from kbench.errors import DatasetError, SourceUnreachable
 from kbench.records import Protocol, Ref, Search
 from kbench.registry import Registry, build, installed, resolve
 from kbench.search import Component, Nested
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 TRIAL_TIME_S = 5.0
 """Wall clock of the fit that tells whether a parameter's value is refused."""
@@ -40,13 +43,32 @@ def _registry() -> Registry:
 
 def warm() -> None:
     """Do once what every task would do: load the plugins and scikit-learn."""
-    import sklearn.base
     import sklearn.metrics
     import sklearn.model_selection
-    import sklearn.preprocessing
     import sklearn.utils.extmath  # noqa: F401
+    from sklearn.preprocessing import StandardScaler
 
+    # the first fit of a process looks through all installed packages
+    StandardScaler().fit(np.zeros((2, 1)))
     _registry()
+
+
+def thread_pools() -> ThreadpoolController:
+    """Find the BLAS and OpenMP libraries of this process.
+
+    That takes longer than a small fit, so they are looked for again only where
+    modules have been imported since.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    global _thread_pools
+    if _thread_pools is None or _thread_pools[0] != len(sys.modules):
+        found = ThreadpoolController()
+        _thread_pools = len(sys.modules), found
+    return _thread_pools[1]
+
+
+_thread_pools: tuple[int, ThreadpoolController] | None = None
 
 
 def load(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,15 +229,13 @@ def evaluate(payload: Mapping[str, Any]) -> dict[str, Any]:
         ``measures``, ``details``, and ``predictions``: the predicted labels
         of the test rows, compressed.
     """
-    from threadpoolctl import threadpool_limits
-
     protocol = Protocol(**{k: from_json(v) for k, v in payload["protocol"].items()})
     dataset = DataCache(Path(payload["cache"])).load(payload["checksum"])
     method = evaluation.Method(
         **map_side(from_json(payload["feature_map"]), _registry()),
         **learner_side(from_json(payload["learner"]), _registry()),
     )
-    with threadpool_limits(limits=protocol.threads), _no_autologging():
+    with thread_pools().limit(limits=protocol.threads), _no_autologging():
         found = evaluation.evaluate(dataset, payload["split"], method, protocol)
     return {
         "measures": found.measures,

@@ -1,4 +1,7 @@
-"""What is said of parameters before anything runs."""
+"""What is said of parameters before anything runs, and what tasks share."""
+
+import sys
+import types
 
 import pytest
 
@@ -89,3 +92,12 @@ def test_an_estimator_that_fails_otherwise_or_takes_long_is_not_refused(monkeypa
     monkeypatch.setattr(task, "TRIAL_TIME_S", 0.1)
     refs = [("a", Ref("slow", {"mode": "sleep"})), ("b", Ref("slow", {"mode": "break"}))]
     assert task._wrong_values(refs, "feature map", None) == []
+
+
+def test_libraries_are_looked_for_again_once_modules_were_imported(monkeypatch):
+    first = task.thread_pools()
+    assert task.thread_pools() is first
+    monkeypatch.setitem(sys.modules, "a_module_that_brings_a_library", types.ModuleType("a"))
+    again = task.thread_pools()
+    assert again is not first
+    assert again.info() == first.info()

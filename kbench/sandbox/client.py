@@ -82,7 +82,7 @@ class Sandbox:
     ----------
     preload : sequence of str, optional
         Modules to import beforehand, ``"module"``, or ``"module:function"``
-        to call a function of it too (say, one that compiles). A third-party
+        to call a function of it too (say, one that compiles), in this order. A third-party
         module is tried first in a process of its own: one that fails, hangs,
         crashes, starts threads or imports mlflow is left to the tasks.
     threads : int, default 1

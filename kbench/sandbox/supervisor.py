@@ -150,7 +150,7 @@ class Supervisor:
         signal.signal(signal.SIGALRM, lambda *_: self._exit_if_abandoned())
         signal.siginterrupt(signal.SIGALRM, False)
         signal.setitimer(signal.ITIMER_REAL, IDLE_S / 2, IDLE_S / 2)
-        for name in sorted(dict.fromkeys(names), key=lambda name: not _is_trusted(name)):
+        for name in dict.fromkeys(names):
             if _is_trusted(name) or self._probe(name, probe_s):
                 # whatever is wrong with it, the task that needs it will say so
                 with contextlib.suppress(BaseException):

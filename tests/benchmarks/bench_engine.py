@@ -20,10 +20,9 @@ from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import pytest  # noqa: E402
-from planted import plant  # noqa: E402
 
 from kbench import engine  # noqa: E402
 from kbench.canonical import to_json  # noqa: E402
@@ -31,8 +30,9 @@ from kbench.datacache import DataCache  # noqa: E402
 from kbench.records import Protocol, Ref  # noqa: E402
 from kbench.registry import build, installed  # noqa: E402
 from kbench.sandbox import Sandbox  # noqa: E402
+from tests.planted import plant  # noqa: E402
 
-PRELOAD = ("kbench.task:warm", "planted_plugin")
+PRELOAD = ("kbench.task:warm", "planted_plugin", "kbench.task:thread_pools")
 PACKAGES = ("kbench", "planted_plugin")
 
 

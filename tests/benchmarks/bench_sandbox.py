@@ -1,19 +1,27 @@
 """What a process of its own costs: time of `Sandbox.run` beyond the task's.
 
+Beside it stands what the system takes to fork a process with the same modules and
+to end the child, which is the limit.
+
 Run as a script, on a quiet machine::
 
     python tests/benchmarks/bench_sandbox.py
 """
 
+import os
 import statistics
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
 
-from kbench.sandbox import Sandbox
+from threadpoolctl import threadpool_limits  # noqa: E402
+
+from kbench.sandbox import Sandbox  # noqa: E402
 
 ME = Path(__file__).stem
 N_CALLS = 100
@@ -51,6 +59,24 @@ def overhead(sandbox, megabytes=0):
     return f"{min(times):6.2f} {statistics.median(times):6.2f} ms"
 
 
+def bare_fork(modules):
+    """Median milliseconds from a fork of a process with these modules to the end of its child."""
+    program = (
+        "import gc, os, statistics, sys, time\n"
+        "for name in sys.argv[1:]: __import__(name)\n"
+        "gc.collect(); gc.freeze()\n"
+        "times = []\n"
+        f"for _ in range({N_CALLS}):\n"
+        "    start = time.perf_counter()\n"
+        "    if (pid := os.fork()) == 0: os._exit(0)\n"
+        "    os.waitpid(pid, 0)\n"
+        "    times.append(1000 * (time.perf_counter() - start))\n"
+        "print(statistics.median(times))\n"
+    )
+    command = [sys.executable, "-c", program, *modules]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
 def main():
     sys.path.insert(0, str(Path(__file__).parent))
     for preload in ([], ["sklearn.linear_model", "sklearn.svm", "sklearn.model_selection"]):
@@ -60,6 +86,7 @@ def main():
             first = time.perf_counter() - start
             print(f"preloaded {len(preload)} modules: first answer after {first:.2f} s")
             print(f"  a call, smallest and median   {overhead(sandbox)}")
+            print(f"  of which fork and end alone   {bare_fork(preload):13.2f} ms")
             print(f"  with a payload of 1 MB        {overhead(sandbox, 1)}")
             for n_slots in (1, 2, 4):
                 with ThreadPoolExecutor(n_slots) as pool:

@@ -1,0 +1,1 @@
+"""Tests, in modules that mirror those they test."""
