@@ -237,6 +237,13 @@ def _checked_name(hook: str, record: Any, type_: type) -> str:
         raise PluginError(
             f"{hook} gives the name {name!r}: names are lower case letters, digits and hyphens"
         )
+    for field_name in ("grid", "simpler"):
+        given = getattr(record, field_name, {})
+        if not isinstance(given, Mapping):
+            raise PluginError(
+                f"{hook}: {field_name} of {name!r} is a {type(given).__name__}; "
+                "it is a mapping of parameters' names"
+            )
     return name
 
 

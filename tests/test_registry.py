@@ -1,6 +1,6 @@
 import pytest
 
-from kbench import DatasetSource, FeatureMap, PluginError, SuiteError, hookimpl
+from kbench import DatasetSource, FeatureMap, Learner, PluginError, SuiteError, hookimpl
 from kbench.registry import Plugin, build, did_you_mean, installed, module_of, resolve
 
 
@@ -40,6 +40,14 @@ def test_a_plugin_that_exits_at_import_does_not_end_the_command():
     [
         ({"kbench_feature_maps": None}, "NoneType, not a list of FeatureMap"),
         ({"kbench_feature_maps": ["rff"]}, "returned a str where FeatureMap goes"),
+        (
+            {"kbench_feature_maps": [FeatureMap("x", make="a:B", grid=["gamma"])]},
+            "grid of 'x' is a list; it is a mapping",
+        ),
+        (
+            {"kbench_learners": [Learner("x", make="a:B", simpler="C")]},
+            "simpler of 'x' is a str; it is a mapping",
+        ),
         (
             {"kbench_feature_maps": [DatasetSource("x", load=dict)]},
             "returned a DatasetSource where FeatureMap goes",

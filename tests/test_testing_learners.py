@@ -43,8 +43,6 @@ def test_a_kernelized_learner_without_a_kernel_is_caught(plugin_of):
 @pytest.mark.parametrize(
     ("simpler", "words"),
     [
-        (lambda params: params["shrink"], "which is no mapping; say simpler={"),
-        (["shrink"], "which is no mapping"),
         ({"shrunk": "larger"}, "'shrunk', which is no parameter; did you mean 'shrink'?"),
         ({"shrink": "bigger"}, "says 'bigger' of 'shrink'"),
     ],
