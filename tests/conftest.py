@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
 import sys
 import types
 from pathlib import Path
@@ -19,6 +20,9 @@ from kbench.sandbox import Sandbox
 # the machines that run the tests are shared: how long an example takes says nothing
 hypothesis.settings.register_profile("kbench", deadline=None)
 hypothesis.settings.load_profile("kbench")
+# a shell that starts the tests in the background has them, and all that they start, ignore Ctrl-C
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 

@@ -136,15 +136,7 @@ def test_a_task_that_nobody_wants_any_longer_is_killed(sandbox, tmp_path):
     assert wait_until(lambda: not processes.children(supervisor_pid), 2)
 
 
-@pytest.fixture
-def interrupts():
-    """Let SIGINT raise KeyboardInterrupt, whatever libraries of other tests made of it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def test_an_interrupted_call_ends_its_task(sandbox, interrupts):
+def test_an_interrupted_call_ends_its_task(sandbox):
     main = threading.main_thread().ident
     supervisor_pid = sandbox.run(f"{TASKS}:where", None).value["supervisor"]
     timer = threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT))
