@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from statistics import median
 from typing import Any
 
@@ -20,6 +21,19 @@ from kbench.report import shown
 from kbench.report.text import counted
 from kbench.results import COLUMNS, Row
 from kbench.runner import Report
+
+_LEAST_NEEDED = (
+    "n_components",
+    "peak_memory_mb",
+    "search_time_s",
+    "n_splits",
+    "n_splits_done",
+    "accuracy_sd",
+    "predict_time_s",
+    "converged",
+    "fit_time_s",
+)
+"""Columns that a narrow terminal does without, in this order."""
 
 
 def _console() -> Console:
@@ -62,7 +76,7 @@ def table(
 def _print_lines(
     console: Console, headings: Mapping[str, bool], lines: Sequence[tuple[Sequence[str], str]]
 ) -> None:
-    """Print aligned values, a line each.
+    """Print aligned values, a line each; numbers are never broken.
 
     Parameters
     ----------
@@ -71,14 +85,36 @@ def _print_lines(
         Whether each column stands to the right.
     lines : sequence of (values, style)
     """
-    widths = [
-        max(map(cell_len, column))
-        for column in zip(headings, *(values for values, _ in lines), strict=True)
-    ]
-    if sum(widths) + 2 * len(widths) > console.width:
+    widths = {
+        name: max(map(cell_len, column))
+        for name, *column in zip(headings, headings, *(values for values, _ in lines), strict=True)
+    }
+    left_out = []
+    for name in filter(widths.__contains__, _LEAST_NEEDED):
+        if sum(widths.values()) + 2 * len(widths) <= console.width:
+            break
+        del widths[name]
+        left_out.append(name)
+    if left_out:
+        kept = [name in widths for name in headings]
+        lines = [(list(compress(values, kept)), style) for values, style in lines]
+        headings = {name: headings[name] for name in widths}
+        _print_lines(console, headings, lines)
+        console.print(
+            f"[dim]left out at this width: {', '.join(left_out)}; "
+            "kbench results has all columns with --format csv[/dim]"
+        )
+        return
+    if sum(widths.values()) + 2 * len(widths) > console.width:
         drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
         for name, right in headings.items():
-            drawn.add_column(escape(name), justify="right" if right else "left", overflow="fold")
+            drawn.add_column(
+                escape(name),
+                justify="right" if right else "left",
+                overflow="fold",
+                no_wrap=right,
+                min_width=widths[name] if right else None,
+            )
         for values, style in lines:
             drawn.add_row(*map(escape, values), style=style)
         console.print(drawn)
@@ -87,7 +123,7 @@ def _print_lines(
     text = Text()
     for values, style in ((list(headings), "bold"), *lines):
         padded = []
-        for value, width, right in zip(values, widths, headings.values(), strict=True):
+        for value, width, right in zip(values, widths.values(), headings.values(), strict=True):
             gap = " " * (width - cell_len(value))
             padded.append(gap + value if right else value + gap)
         text.append("  ".join(padded).rstrip() + "\n", style)
