@@ -446,7 +446,7 @@ def _time_change(
 
 
 def _exp(value: float) -> float:
-    """Return e^value where that is a positive number, else the nearest such."""
+    """Return e^value, the value clipped to what gives a positive number."""
     return math.exp(max(-700.0, min(value, 700.0)))
 
 

@@ -171,7 +171,8 @@ class Run:
         ]
         modules = {module_of(make) for record in records for make in makes(record)}
         # scikit-learn first: each trial of a plugin's module would load it anew
-        self._preload = ("kbench.task:warm", *sorted(modules), "kbench.task:thread_pools")
+        ordered = sorted(modules, key=lambda name: (not name.startswith("sklearn."), name))
+        self._preload = ("kbench.task:warm", *ordered, "kbench.task:thread_pools")
         self._sandbox = Sandbox(preload=self._preload)
         self._offline = options.offline or is_offline()
         self._fetching = Fetching(

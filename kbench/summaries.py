@@ -12,6 +12,7 @@ import functools
 import importlib.util
 import inspect
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,9 @@ class Summaries:
         path = self._files[module]
         assert path is not None
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-        return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+        with contextlib.suppress(ImportError):  # beyond the top of its package
+            return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+        return ""
 
 
 def _is_named(node: ast.Assign, name: str) -> bool:
@@ -109,13 +112,17 @@ def _preset(value: ast.expr) -> str:
 
 
 def of_suite(text: str) -> str:
-    r"""Return the first sentence of the comment that a suite file begins with.
+    r"""Return the first sentence of a suite's description, or of the comment it begins with.
 
     Examples
     --------
     >>> of_suite("# Small sets, for a look\n# in 20 seconds. Not more.\nname = 'x'")
     'Small sets, for a look in 20 seconds.'
     """
+    with contextlib.suppress(tomllib.TOMLDecodeError):
+        described = tomllib.loads(text).get("description")
+        if isinstance(described, str) and described:
+            return first_sentence(described)
     comment = []
     for line in text.splitlines():
         if not line.startswith("#") or not line.strip("# "):

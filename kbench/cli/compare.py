@@ -112,7 +112,7 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
     from pathlib import Path
 
     from kbench.comparison import chosen
-    from kbench.errors import KbenchError, SuiteError
+    from kbench.errors import SuiteError
     from kbench.request import runs_of
     from kbench.results import by_dataset, measure_of, of_run_in_full
 
@@ -132,7 +132,7 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
             lambda notice: typer.echo(f"{text}: {notice}", err=True),
             superseded=earlier,
         )
-    except KbenchError as error:
+    except SuiteError as error:
         if path.suffix == ".toml" or not path.is_file():
             raise
         # the name of a table may be meant, which is what `kbench run` calls its experiment

@@ -97,7 +97,7 @@ def export(
 
 
 def _recalled(planned: PlannedCell) -> tuple[PlannedCell, str]:
-    """Return a cell with its results and whose they are: this machine's, else its clusters'.
+    """Return a cell with its results and whose they are: this machine's or its clusters'.
 
     Those of one place are taken, the one that has more; they are not mixed.
     """

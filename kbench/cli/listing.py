@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import json
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from kbench.registry import Kind, Registry
     from kbench.summaries import Summaries
 
@@ -126,12 +129,19 @@ def _names(what: What, registry: Registry, summaries: Summaries) -> list[dict[st
         {
             "name": name,
             "plugin": registry.owner(kind, name).name,
-            "description": of_suite(record.read_text(encoding="utf-8", errors="replace"))
+            "description": of_suite(_text(record))
             if kind == "suite"
             else summaries.of(record.load if kind == "dataset" else record.make),
         }
         for name, record in sorted(registry.all(kind).items())
     ]
+
+
+def _text(file: Traversable) -> str:
+    """Return what is in a suite's file; nothing where it cannot be read."""
+    with contextlib.suppress(OSError):
+        return file.read_bytes().decode("utf-8", "replace")
+    return ""
 
 
 def show(

@@ -32,7 +32,7 @@ def check(
 
     checked = components(plugin)
     left_out = [each for each in checked if each.kind == "plugin" and each.record]
-    if left_out:
+    if left_out and len(left_out) == sum(each.kind == "plugin" for each in checked):
         raise PluginError(
             "\n".join(f"plugin {each.name!r} is left out: {each.record}" for each in left_out)
         )

@@ -28,19 +28,27 @@ _LEAST_NEEDED = (
     "search_time_s",
     "n_splits",
     "n_splits_done",
-    "accuracy_sd",
     "predict_time_s",
+    "sd",
     "converged",
     "fit_time_s",
 )
-"""Columns that a narrow terminal does without, in this order."""
+"""Ends of the columns that a narrow terminal does without, in this order."""
+
+
+def _is_spare(name: str) -> bool:
+    return name.endswith(_LEAST_NEEDED)
+
+
+def _least_needed(name: str) -> int:
+    return next(place for place, end in enumerate(_LEAST_NEEDED) if name.endswith(end))
 
 
 def _console() -> Console:
     console = Console(highlight=False)
     if not console.is_terminal:
-        # a pipe or a file has no width; do not cut names there
-        console = Console(highlight=False, width=200)
+        # a pipe or a file has no width: nothing is cut or left out there
+        console = Console(highlight=False, width=10_000)
     return console
 
 
@@ -89,21 +97,20 @@ def _print_lines(
         name: max(map(cell_len, column))
         for name, *column in zip(headings, headings, *(values for values, _ in lines), strict=True)
     }
+    # a long name may be folded, a number may not
+    needed = {name: width if headings[name] else min(width, 24) for name, width in widths.items()}
     left_out = []
-    for name in filter(widths.__contains__, _LEAST_NEEDED):
-        if sum(widths.values()) + 2 * len(widths) <= console.width:
+    for name in sorted(filter(_is_spare, widths), key=_least_needed):
+        if sum(needed.values()) + 2 * len(needed) <= console.width:
             break
-        del widths[name]
+        del widths[name], needed[name]
         left_out.append(name)
     if left_out:
         kept = [name in widths for name in headings]
         lines = [(list(compress(values, kept)), style) for values, style in lines]
         headings = {name: headings[name] for name in widths}
         _print_lines(console, headings, lines)
-        console.print(
-            f"[dim]left out at this width: {', '.join(left_out)}; "
-            "kbench results has all columns with --format csv[/dim]"
-        )
+        console.print(f"[dim]left out at this width: {', '.join(left_out)}[/dim]")
         return
     if sum(widths.values()) + 2 * len(widths) > console.width:
         drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kbench.export._fit import Fitted
+from kbench.report.text import counted
 
 
 def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -> str:
@@ -36,7 +37,7 @@ def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -
         accuracy += "" if spread is None else f" ± {spread:.4f}"
         accuracy += (
             f", mean{'' if spread is None else ' and standard deviation'} over "
-            f"{measured['n_splits_done']} splits"
+            f"{counted(measured['n_splits_done'], 'split')}"
             f"{', on a cluster' if measured['machine'].startswith('cluster-') else ''}; "
             "this model was then fitted on all rows"
         )

@@ -74,7 +74,7 @@ class Sandbox:
     """Runs functions in processes of their own, with limits.
 
     A warm process (the supervisor) imports modules once and forks a fresh
-    process for each call, which costs a few milliseconds. Calls may come from
+    process for each call, which costs some milliseconds. Calls may come from
     several threads at once; each runs beside the others. Use it as a context
     manager, or call `close`.
 
