@@ -13,7 +13,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from kbench_learners import LinearSVM
-from kbench_learners._design import Design
+from kbench_learners._design import Design, inner_products
+from kbench_learners._directions import ActiveRows
 from kbench_learners._linear_svm import margin_error
 
 LOSSES = {
@@ -368,3 +369,48 @@ def test_memory_is_bounded_by_three_gram_matrices_where_columns_are_many():
 
 def test_sklearn_contract():
     check_estimator(LinearSVM())
+
+
+def test_a_pair_has_the_columns_that_its_rows_use():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((90, 30)) * (rng.random((90, 30)) < 0.3), np.arange(90) % 3
+    for label in range(3):
+        X[y == label, 10 * label : 10 * (label + 1)] = 0.0
+    dense = LinearSVM(multiclass="ovo", tol=1e-9).fit(X, y)
+    sparse = LinearSVM(multiclass="ovo", tol=1e-9).fit(sp.csr_array(X), y)
+    np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-5)
+    np.testing.assert_allclose(sparse.intercept_, dense.intercept_, atol=1e-5)
+
+    X[y < 2, 25:] = 0.0
+    design = Design(sp.csr_array(X), bias=0.5)
+    pair = design.subproblem(np.flatnonzero(y < 2))
+    assert pair.shape == (60, 26)
+    w = rng.normal(size=26)
+    wide = pair.widened(w)
+    assert wide.shape == (31,)
+    assert not wide[25:30].any()
+    np.testing.assert_allclose(pair.margins(w), design.margins(wide)[y < 2])
+
+
+@pytest.mark.parametrize("density", [0.01, 0.3])
+def test_products_of_sparse_rows(density):
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 300)) * (rng.random((40, 300)) < density)
+    X[3] = 0.0
+    np.testing.assert_allclose(inner_products(sp.csr_array(X)), X @ X.T, atol=1e-12)
+    np.testing.assert_allclose(np.triu(Design(sp.csr_array(X)).gram()), np.triu(X.T @ X))
+
+
+def test_iterations_that_take_too_long_give_way_to_a_factorisation(monkeypatch):
+    monkeypatch.setattr("kbench_learners._directions._CG_EXPECTED", 0)
+    monkeypatch.setattr("kbench_learners._directions._MAX_ROWS", 0)
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(200, 40)) * np.logspace(0, -4, 40)  # far too many iterations
+    g, J = rng.normal(size=40), np.arange(0, 200, 2)
+    solver = ActiveRows(Design(A))
+    d = solver.direction(g, J, 1e8, 1e-12)
+    np.testing.assert_allclose((np.eye(40) + 1e8 * A[J].T @ A[J]) @ d, -g, atol=1e-6)
+    assert solver._cg_expected > 0
+    # now that this is known, they are not even tried
+    monkeypatch.setattr("kbench_learners._directions.conjugate_gradients", None)
+    np.testing.assert_array_equal(solver.direction(g, J, 1e8, 1e-12), d)

@@ -26,11 +26,14 @@ _MAX_BLOCK_ENTRIES = 500_000
 # taken anew for every product, which then takes 1.4 times as long.
 _COPY_ENTRIES = 4_000_000
 
-# A product of sparse matrices takes about a hundred times as long per
-# multiplication as one of dense matrices, and needs the square of the density
-# as many. Beyond this size a dense copy is no longer small beside the rest.
-_DENSE_FROM = 0.1
+# A sparse matrix times a vector takes 2.5 times as long per entry as an array.
+# Beyond this size a dense copy is no longer small beside the rest.
+_DENSE_FROM = 0.4
 _DENSE_ENTRIES = 32_000_000
+
+# A product of sparse matrices takes some 400 times as long per multiplication as
+# one of arrays, and needs the square of the density as many.
+_SPARSE_GRAM = 400.0
 
 
 def dense_where_quicker(X):
@@ -44,6 +47,42 @@ def dense_where_quicker(X):
     if sp.issparse(X) and _DENSE_FROM * size < X.nnz and size <= _DENSE_ENTRIES:
         return X.toarray()
     return X
+
+
+def used_columns(X) -> np.ndarray:
+    """Return the columns of a CSR matrix that have entries."""
+    return np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
+
+
+def only_columns(X, columns: np.ndarray):
+    """Return a CSR matrix without the columns that have no entries.
+
+    Parameters
+    ----------
+    X : CSR matrix, shape (n_samples, n_features)
+    columns : ndarray of int, shape (n_columns,)
+        All columns with entries, as of `used_columns`.
+    """
+    place = np.zeros(X.shape[1], dtype=X.indices.dtype)
+    place[columns] = np.arange(len(columns))
+    shape = (X.shape[0], len(columns))
+    return sp.csr_array((X.data, place[X.indices], X.indptr), shape=shape)
+
+
+def inner_products(X) -> np.ndarray:
+    """Return ``X X'`` as an array.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+    """
+    if sp.issparse(X):
+        X = only_columns(X, used_columns(X))
+        size = X.shape[0] * X.shape[1]
+        if size <= _DENSE_ENTRIES and _SPARSE_GRAM * X.nnz**2 > size**2:
+            X = X.toarray()
+    K = X @ X.T
+    return K.toarray() if sp.issparse(K) else K
 
 
 class Design:
@@ -66,6 +105,9 @@ class Design:
         Stored entries of the rows.
     direct : bool
         The Gram matrix of the columns is small enough to be factorised.
+    gram_cost : float
+        Multiplications, in those of arrays, that a row of the Gram matrix of the
+        columns costs.
     gram_ : ndarray or None
         ``X' X``, once it was asked for.
     """
@@ -80,6 +122,13 @@ class Design:
         entries = X.nnz if self.sparse else X.size
         self.entries = entries * n // max(1, X.shape[0])
         self.direct = self.shape[1] <= MAX_FACTOR_COLUMNS
+        self.gram_cost = float(self.shape[1] ** 2)
+        sparse_cost = _SPARSE_GRAM * (self.entries / max(1, n)) ** 2
+        self._gram_of_arrays = not self.sparse or sparse_cost >= self.gram_cost
+        if not self._gram_of_arrays:
+            self.gram_cost = sparse_cost
+        self._columns: np.ndarray | None = None
+        self._width = self.shape[1]
         self._pivots: np.ndarray | None = None
         self.gram_: np.ndarray | None = None
         self._row_gram: np.ndarray | None = None
@@ -88,11 +137,12 @@ class Design:
         """Return the inputs of some rows, by slice or number."""
         return self.X[rows if self._index is None else self._index[rows]]
 
-    def _blocks(self, n_rows: int):
-        """Yield slices of up to `n_rows` rows that fit into a block."""
+    def _blocks(self, n_rows: int, arrays: bool = False):
+        """Yield slices of up to `n_rows` rows that fit into a block, as arrays or as they are."""
         n, p = self.shape
         size = min(max(p * p // 2, _MIN_BLOCK_ENTRIES), _MAX_BLOCK_ENTRIES)
-        step = max(1, size * max(1, n) // max(1, self.entries))
+        entries = n * p if arrays else self.entries
+        step = max(1, size * max(1, n) // max(1, entries))
         for start in range(0, n_rows, step):
             yield slice(start, min(start + step, n_rows))
 
@@ -163,13 +213,14 @@ class Design:
         `total`.
         """
         n_rows = self.shape[0] if index is None else len(index)
-        for part in self._blocks(n_rows):
+        for part in self._blocks(n_rows, self._gram_of_arrays):
             block = self._taken(part if index is None else index[part])
             scale = None if weights is None else np.sqrt(weights[part])
-            if self.sparse:
-                self._add_sparse(total, factor, block, scale)
-            else:
+            if self._gram_of_arrays:
+                block = block.toarray() if self.sparse else block
                 self._add_dense(total, factor, block, scale)
+            else:
+                self._add_sparse(total, factor, block, scale)
         return total
 
     def _add_dense(self, total, factor, block, scale) -> None:
@@ -215,8 +266,7 @@ class Design:
         return self.X if self._index is None else self.X[self._index]
 
     def _inner(self, X) -> np.ndarray:
-        K = X @ X.T
-        K = K.toarray() if self.sparse else K
+        K = inner_products(X)
         K += self.bias**2
         return K
 
@@ -242,11 +292,26 @@ class Design:
     def subproblem(self, index: np.ndarray) -> Design:
         """Return the design of some rows for a problem of their own.
 
-        It takes over their inner products where these are kept.
+        It takes over their inner products where these are kept. Where sparse rows
+        are copied, it has only the columns that they use; see `widened`.
         """
         out = self.part(index)
+        if out.sparse and out._index is None:
+            columns = used_columns(out.X)
+            out = Design(dense_where_quicker(only_columns(out.X, columns)), self.bias)
+            out._columns, out._width = columns, self.shape[1]
         if self._row_gram is not None:
             out._row_gram = self.row_gram(index)
+        return out
+
+    def widened(self, w: np.ndarray) -> np.ndarray:
+        """Return coefficients of a subproblem in the columns of the whole one."""
+        if self._columns is None:
+            return w
+        out = np.zeros(self._width)
+        out[self._columns] = w[: len(self._columns)]
+        if self.bias:
+            out[-1] = w[-1]
         return out
 
     def reduced(self) -> Design:
@@ -258,7 +323,9 @@ class Design:
         lower the rank.
         """
         n, p = self.shape
-        if n >= p or n > MAX_FACTOR_ROWS:
+        # coordinates in trees of cells have far fewer dimensions than columns
+        limit = p if self._columns is None else 3 * p
+        if n >= limit or n > MAX_FACTOR_ROWS:
             return self
         return Design.of_row_gram(self.row_gram())
 

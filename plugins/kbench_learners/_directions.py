@@ -13,11 +13,14 @@ from kbench_learners._design import Design
 
 # Rough costs in units of one floating-point operation of a matrix product,
 # which is what a factorisation consists of.
-_CG_PRODUCTS = 40 * 4  # operations per entry of X in one solution
+_CG_PRODUCTS = 4.0  # operations per entry of X in one iteration
 _DENSE_PRODUCT = 8.0
 _SPARSE_PRODUCT = 20.0
 _GATHER = 20.0
 _MAX_ROWS = 3000
+
+_CG_EXPECTED = 40  # iterations, before any are known
+_CG_MAX = 250
 
 
 class ActiveRows:
@@ -31,6 +34,7 @@ class ActiveRows:
         self.design = design
         self._S: np.ndarray | None = None
         self._members = np.zeros(design.shape[0], dtype=bool)
+        self._cg_expected = _CG_EXPECTED
 
     def refresh(self) -> None:
         """Forget the updated matrix, whose rounding errors have grown."""
@@ -43,28 +47,36 @@ class ActiveRows:
         members = np.zeros(self.design.shape[0], dtype=bool)
         members[J] = True
         costs = self._costs(J, members)
-        for way in sorted(costs, key=costs.get):
+        step = costs["cg"]
+        costs["cg"] *= self._cg_expected
+        ways = sorted(costs, key=costs.get)
+        rough = -g
+        for way, other in zip(ways, [*ways[1:], None], strict=True):
             if way == "rows":
                 d = self._by_rows(g, J, sigma)
             elif way == "columns":
                 d = self._by_columns(g, J, members, sigma)
-            else:
-                d = self._iterated(g, J, members, sigma, accuracy)
+            else:  # no longer than the next best way would take
+                limit = _CG_MAX if other is None else min(_CG_MAX, int(costs[other] / step) + 1)
+                d, n_iter, solved = self._iterated(g, J, members, sigma, accuracy, limit)
+                self._cg_expected = n_iter if solved else 2 * n_iter
+                if not solved:
+                    d, rough = None, d
             if d is not None:
                 return d
-        return -g
+        return rough
 
     def _costs(self, J, members):
         design, m = self.design, len(J)
         n, p = design.shape
         product = _SPARSE_PRODUCT if design.sparse else _DENSE_PRODUCT
         entries = design.entries * m / n
-        costs = {"cg": _CG_PRODUCTS * product * entries}
+        costs = {"cg": _CG_PRODUCTS * product * entries}  # of one iteration
         if m <= _MAX_ROWS:
-            inner = _GATHER * m if design.keeps_row_gram else 2 * entries
-            costs["rows"] = m**3 / 3 + m * inner
+            inner = _GATHER if design.keeps_row_gram else design.gram_cost / p
+            costs["rows"] = m**3 / 3 + m * m * inner
         if design.direct:
-            costs["columns"] = self._update(J, members)[1] * p * p + p**3 / 3
+            costs["columns"] = self._update(J, members)[1] * design.gram_cost + p**3 / 3
         return costs
 
     def _update(self, J, members):
@@ -97,10 +109,11 @@ class ActiveRows:
         H.flat[:: len(H) + 1] += 1.0
         return cholesky_solve(H, -g)
 
-    def _iterated(self, g, J, members, sigma, accuracy):
-        if len(J) > len(members) // 2:  # rather some needless rows than a copy of most
-            return conjugate_gradients(self.design, g, sigma * members, accuracy)[0]
-        return conjugate_gradients(self.design.part(J), g, np.full(len(J), sigma), accuracy)[0]
+    def _iterated(self, g, J, members, sigma, accuracy, limit):
+        design, weights = self.design, sigma * members
+        if len(J) <= len(members) // 2:  # else rather some needless rows than a copy of most
+            design, weights = design.part(J), np.full(len(J), sigma)
+        return conjugate_gradients(design, g, weights, accuracy, max_iter=limit)
 
     def _by_rows(self, g, J, sigma):
         design = self.design
@@ -136,7 +149,7 @@ class AllRows:
             factor, info = lapack.dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
             self._factor = None if info else factor
         solve = None if self._factor is None else self._solve
-        d, steps = conjugate_gradients(self.design, g, weights, accuracy, solve)
+        d, steps, _ = conjugate_gradients(self.design, g, weights, accuracy, solve)
         if steps > 8:
             self._factor = None
         return d
@@ -157,7 +170,7 @@ def cholesky_solve(H, b):
     return x
 
 
-def conjugate_gradients(design, g, weights, accuracy, solve=None, max_iter=250):
+def conjugate_gradients(design, g, weights, accuracy, solve=None, max_iter=_CG_MAX):
     """Solve ``(I + X' D X) d = -g`` to a relative residual.
 
     Parameters
@@ -176,6 +189,8 @@ def conjugate_gradients(design, g, weights, accuracy, solve=None, max_iter=250):
     -------
     d : ndarray, shape (n_columns,)
     n_iter : int
+    solved : bool
+        Whether the residual is as small as asked for.
     """
     if solve is None:
         diagonal = 1.0 + design.squared_columns(weights)
@@ -197,9 +212,9 @@ def conjugate_gradients(design, g, weights, accuracy, solve=None, max_iter=250):
         d += length * q
         r -= length * Hq
         if np.linalg.norm(r) <= stop:
-            break
+            return d, n_iter, True
         s = solve(r)
         rs, previous = float(r @ s), rs
         q *= rs / previous
         q += s
-    return d, n_iter
+    return d, n_iter, False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from itertools import combinations
 from numbers import Integral, Real
 
@@ -83,9 +84,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     C starts from the solution of the next smaller one. With fewer rows than
     columns the inputs are first replaced by the pivoted Cholesky factor of
     their Gram matrix. With many columns, sparse or dense, directions come from
-    conjugate gradients. The hinge is solved as a sequence of clipped quadratics
-    (augmented Lagrangian). "crammer_singer" is liblinear's dual coordinate
-    descent, since its problem does not separate into binary ones.
+    conjugate gradients; elsewhere too, where these are expected to be quicker,
+    and for no longer than a factorisation would take. The hinge is solved as a
+    sequence of clipped quadratics (augmented Lagrangian). "crammer_singer" is
+    liblinear's dual coordinate descent, since its problem does not separate
+    into binary ones.
 
     Memory beyond the input stays below three Gram matrices of the columns and
     about ten vectors of the rows' length: rows are added to Gram matrices block
@@ -222,7 +225,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             if design.keeps_row_gram:
                 design.row_gram()  # of which each pair takes its part
             for rows, signs in problems:
-                paths += self._fit_shared(design.subproblem(rows), [signs], *options)
+                pair = design.subproblem(rows)
+                (path,) = self._fit_shared(pair, [signs], *options)
+                paths.append([replace(found, w=pair.widened(found.w)) for found in path])
         columns = zip(*paths, strict=True)
         for estimator, solutions in zip(estimators, columns, strict=True):
             W = np.array([solution.w for solution in solutions])

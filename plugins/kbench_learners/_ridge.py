@@ -13,7 +13,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench_learners._design import MAX_FACTOR_COLUMNS, MAX_FACTOR_ROWS, dense_where_quicker
+from kbench_learners._design import (
+    MAX_FACTOR_COLUMNS,
+    MAX_FACTOR_ROWS,
+    Design,
+    dense_where_quicker,
+    inner_products,
+)
 from kbench_learners._directions import cholesky_solve
 from kbench_learners._reduction import chosen_classes, encoded
 
@@ -213,7 +219,8 @@ def _column_gram(X, mean):
     """Return ``(X - mean)' (X - mean)``, over blocks of rows where dense."""
     n, p = X.shape
     if sp.issparse(X):
-        return (X.T @ X).toarray() - n * np.outer(mean, mean)
+        upper = np.triu(Design(X).gram())
+        return upper + np.triu(upper, 1).T - n * np.outer(mean, mean)
     G = np.zeros((p, p))
     step = max(1, _CHUNK_ENTRIES // p)
     for start in range(0, n, step):
@@ -227,7 +234,7 @@ def _row_gram(X, mean):
     if not sp.issparse(X):
         block = X - mean
         return block @ block.T
-    K = (X @ X.T).toarray()
+    K = inner_products(X)
     row = X @ mean
     return K - row[:, None] - row + mean @ mean
 
