@@ -14,7 +14,6 @@ import json
 import os
 import platform
 import sys
-import tempfile
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterator
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from kbench.durable import sync_folder, write_file
 from kbench.errors import JournalError
 from kbench.machine import machine_id
 
@@ -91,6 +91,7 @@ class Journal:
 
     Examples
     --------
+    >>> import tempfile
     >>> journal = Journal(Path(tempfile.mkdtemp()) / "journal.jsonl")
     >>> journal.append("result", task_key="a/0", status="ok", measures={"accuracy": 0.9})
     >>> journal.results()["a/0"]["measures"]
@@ -141,7 +142,7 @@ class Journal:
             finally:
                 os.close(fd)
             if not size:
-                _sync_folder(self.path.parent)
+                sync_folder(self.path.parent)
 
     def read(self, *kinds: str) -> Iterator[dict[str, Any]]:
         """Yield every intact line, oldest first, up to the end of the file now.
@@ -230,18 +231,7 @@ class Journal:
         """
         path = self._blob(task_key, name)
         with _writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-            try:
-                with os.fdopen(fd, "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(fd)
-                Path(temporary).replace(path)
-            except BaseException:
-                Path(temporary).unlink(missing_ok=True)
-                raise
-            _sync_folder(path.parent)
+            write_file(path, data, mode=0o600)
 
     @contextlib.contextmanager
     def lock(
@@ -338,15 +328,6 @@ def _parse(line: bytes) -> dict[str, Any] | None:
         return None
     fields: dict[str, Any] = json.loads(body + b"}")
     return fields
-
-
-def _sync_folder(folder: Path) -> None:
-    """Put the name of a new file on the disk too."""
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _try_lock(fd: int, shared: bool) -> bool:

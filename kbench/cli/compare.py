@@ -249,7 +249,16 @@ def _check_rows(rows: Sequence[Any], where: str, advice: str = "") -> None:
     for i, row in enumerate(rows):
         problem = problem_of(row)
         if problem:
-            raise SuiteError(f"{where}, row {i}: {problem}{advice}")
+            raise SuiteError(f"{where}, row {i}{_cell_of(row)}: {problem}{advice}")
+
+
+def _cell_of(row: Any) -> str:
+    """Name the cell of a row in brackets, as far as it has names that can be printed."""
+    names = ("dataset", "feature_map", "learner")
+    labels = [row.get(name) for name in names] if isinstance(row, dict) else []
+    if not labels or not all(isinstance(each, str) and each.isprintable() for each in labels):
+        return ""
+    return " ({1:.40} + {2:.40} on {0:.40})".format(*labels)
 
 
 def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:

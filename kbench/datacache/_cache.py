@@ -27,11 +27,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kbench.datacache._durable import rename_folder, sync, unused, write_text
 from kbench.datacache._entry import is_checksum, read, read_meta, write
 from kbench.datacache._form import check_dataset
 from kbench.datacache._manifest import manifest_file, plain
 from kbench.datacache._trust import problem_in, stamp
+from kbench.durable import rename_folder, sync_folder, unused, write_file
 from kbench.errors import DatasetError
 from kbench.records import Dataset
 
@@ -128,7 +128,7 @@ class DataCache:
                     rename_folder(temporary, final)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
-            sync(self.root)
+            sync_folder(self.root)
         except OSError as error:
             raise DatasetError(
                 f"dataset {dataset.name!r} cannot be written to the cache {self.root}: "
@@ -285,7 +285,8 @@ class DataCache:
             "checksum": checksum,
             "summary": summary,
         }
-        write_text(manifest_file(self.root, source, params, code), json.dumps(record, indent=1))
+        text = json.dumps(record, indent=1)
+        write_file(manifest_file(self.root, source, params, code), text.encode("utf-8"))
 
     # -- housekeeping
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from kbench.datacache._durable import sync
 from kbench.datacache._form import duplicate_fraction, missing_by_attribute
+from kbench.durable import sync_folder
 from kbench.errors import DatasetError
 from kbench.records import Dataset, Split
 
@@ -85,7 +85,7 @@ def write(folder: Path, dataset: Dataset) -> None:
         json.dump(meta, file)
         file.flush()
         os.fsync(file.fileno())
-    sync(folder)
+    sync_folder(folder)
 
 
 def read_meta(root: Path, checksum: str) -> Mapping[str, Any]:

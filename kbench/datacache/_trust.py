@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from kbench.datacache._durable import write_text
 from kbench.datacache._entry import digest, read_meta
+from kbench.durable import write_file
 from kbench.errors import DatasetError
 
 TRUST_S = 24 * 3600
@@ -56,7 +56,7 @@ def stamp(root: Path, checksum: str, state: Mapping[str, list[int]] | None = Non
             for file in read_meta(root, checksum)["files"]:
                 state[file] = _state((root / checksum / file).stat())
         noted = json.dumps({"time": time.time(), "files": state})
-        write_text(root / "verified" / f"{checksum}.json", noted)
+        write_file(root / "verified" / f"{checksum}.json", noted.encode("utf-8"))
 
 
 def _is_trusted(root: Path, checksum: str, state: Mapping[str, list[int]]) -> bool:

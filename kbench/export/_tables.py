@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kbench.columns import READ_CSV
 from kbench.records import Cell, Dataset, Ref
 
 
@@ -16,14 +17,7 @@ def read_table(ref: Ref) -> Any:
 
     params = ref.params
     if ref.name == "csv":
-        frame = pandas.read_csv(
-            params["path"],
-            sep=params.get("delimiter", ","),
-            index_col=False,
-            na_values=["?"],
-            skipinitialspace=True,
-            low_memory=False,
-        )
+        frame = pandas.read_csv(params["path"], sep=params.get("delimiter", ","), **READ_CSV)
     elif ref.name == "parquet":
         frame = pandas.read_parquet(params["path"])
     else:

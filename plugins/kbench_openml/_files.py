@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kbench import Dataset, DatasetError
-from kbench.columns import is_free_text
+from kbench.columns import READ_CSV, is_free_text
 from kbench_openml._arff import read_arff
 from kbench_openml._table import Column, Table, listed, no_column, to_dataset
 from kbench_openml._transport import max_bytes
@@ -71,14 +71,7 @@ def load_csv(
         )
         with warnings.catch_warnings():
             warnings.simplefilter("error", pandas.errors.ParserWarning)
-            frame = pandas.read_csv(
-                file,
-                sep=delimiter,
-                index_col=False,  # or surplus values would shift the columns, silently
-                na_values=["?"],
-                skipinitialspace=True,
-                low_memory=False,
-            )
+            frame = pandas.read_csv(file, sep=delimiter, **READ_CSV)
     except pandas.errors.ParserWarning:
         raise DatasetError(
             f"{what}: its rows have more values than its first line has names ({header.shape[1]})"

@@ -13,18 +13,29 @@ def unused(folder: Path) -> Path:
     return folder / f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a small file as a whole or not at all."""
+def write_file(path: Path, data: bytes, mode: int = 0o666) -> None:
+    """Write a small file as a whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder is made where it is missing.
+    data : bytes
+    mode : int, default 0o666
+        Who may read and write it, less what the process' umask takes.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = unused(path.parent)
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(handle)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
 
 
 def rename_folder(temporary: Path, final: Path) -> None:
@@ -37,8 +48,8 @@ def rename_folder(temporary: Path, final: Path) -> None:
         raise
 
 
-def sync(folder: Path) -> None:
-    """Flush the names in a folder to disk."""
+def sync_folder(folder: Path) -> None:
+    """Put the names of new files in a folder on the disk too."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
