@@ -11,6 +11,7 @@ import functools
 import importlib
 import inspect
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from docutils import nodes
@@ -73,12 +74,12 @@ def anchor(kind: str, name: str) -> str:
     return f"{kind.replace(' ', '-')}-{name}"
 
 
-class Lines(SphinxDirective):
+class Lines(SphinxDirective, ABC):
     """A directive that writes reStructuredText."""
 
+    @abstractmethod
     def lines(self) -> Iterator[str]:
         """Yield the text, line by line."""
-        raise NotImplementedError
 
     def run(self) -> list[nodes.Node]:
         """Parse the text where the directive stands."""

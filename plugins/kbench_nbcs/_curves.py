@@ -101,6 +101,17 @@ def pareto_table(results: Iterable[Mapping[str, Any]], name: str = "mesh") -> li
     return table
 
 
+def _few_ticks(panel: Any) -> None:
+    """Label a logarithmic axis in seconds, as sparsely as its range allows."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = panel.get_xlim()
+    subs = (1.0, 2.0, 5.0) if high < 10 * low else (1.0, 3.0) if high < 50 * low else (1.0,)
+    panel.xaxis.set_major_locator(LogLocator(subs=subs))
+    panel.xaxis.set_major_formatter("{x:g}")
+    panel.xaxis.set_minor_formatter(NullFormatter())
+
+
 def figure_curves(results: Iterable[Mapping[str, Any]]) -> Any:
     """Draw accuracy against search and fit time, a panel a dataset and a line a family."""
     from matplotlib.figure import Figure
@@ -139,6 +150,7 @@ def figure_curves(results: Iterable[Mapping[str, Any]]) -> Any:
                 label=name,
             )
         panel.set_xscale("log")
+        _few_ticks(panel)
         panel.set_title(dataset, fontsize=9, parse_math=False)
         panel.tick_params(which="both", labelsize=7)
         best = max(row["accuracy"] for row in rows)
