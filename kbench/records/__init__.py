@@ -1,0 +1,39 @@
+"""The records that plugins give to kbench and that its parts pass to each other.
+
+All of them are frozen. This package imports numpy only, so that a plugin's
+``__init__`` costs nothing; whatever is heavy is named as ``"module:name"`` and
+resolved on first use.
+"""
+
+from kbench.records._components import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, Make
+from kbench.records._data import Dataset, Split, content_checksum
+from kbench.records._measures import ACCURACY, MEASURES, Measure
+from kbench.records._results import WORST_FIRST, Cell, Result, Status, Task
+from kbench.records._suite import Block, Limits, Protocol, Published, Ref, Search, Suite
+
+__all__ = [
+    "ACCURACY",
+    "MEASURES",
+    "WORST_FIRST",
+    "Block",
+    "Cell",
+    "Dataset",
+    "DatasetSource",
+    "FeatureMap",
+    "Figure",
+    "KernelSpec",
+    "Learner",
+    "Limits",
+    "Make",
+    "Measure",
+    "Protocol",
+    "Published",
+    "Ref",
+    "Result",
+    "Search",
+    "Split",
+    "Status",
+    "Suite",
+    "Task",
+    "content_checksum",
+]

@@ -1,0 +1,149 @@
+"""A dataset and a split of its rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Split:
+    """Row indices of one split of a dataset.
+
+    Parameters
+    ----------
+    index : int
+        Number of the split, from 0.
+    train, test : ndarray of int, shape (n,)
+        Rows to fit on and rows to score on; disjoint.
+    unlabelled : ndarray of int, shape (n,), default empty
+        Rows whose labels must not be used, taken out of the training part:
+        landmarks are drawn from them.
+    """
+
+    index: int
+    train: np.ndarray
+    test: np.ndarray
+    unlabelled: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+    @property
+    def digest(self) -> str:
+        """Hash of the row indices, logged with every run (16 hex digits)."""
+        sha = hashlib.sha256()
+        for rows in (self.train, self.test, self.unlabelled):
+            sha.update(np.asarray([len(rows)], dtype="<i8").tobytes())
+            sha.update(np.asarray(rows, dtype="<i8").tobytes())
+        return sha.hexdigest()[:16]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A classification problem in kbench's canonical form.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data, without the parameters that selected them.
+    X : ndarray or scipy CSR matrix, shape (n_samples, n_features)
+        Inputs, float64 (float32 where the source asks for it). Missing values
+        are NaN: what to do with them is the protocol's business, inside the
+        split. With `pairwise`, a Gram matrix, shape (n_samples, n_samples).
+    y : ndarray of int, shape (n_samples,)
+        Labels 0..k-1.
+    version : str, default "1"
+        Version of the data at their source.
+    feature_names : sequence of str, optional
+        One name per column; ``x0, x1, ...`` by default.
+    feature_kinds : sequence of {"numeric", "nominal"}, optional
+        One kind per column; an indicator column of a one-hot encoding is
+        "nominal". "numeric" by default.
+    target_names : sequence of str, optional
+        The label that each of 0..k-1 stands for.
+    checksum : str, optional
+        Hash of the content; computed where it is not given.
+    source : str, optional
+        Where the data came from, for people (a citation, an address).
+    row_ids : ndarray of int, shape (n_samples,), optional
+        Row numbers at the source, where rows were dropped or reordered.
+    group : str, optional
+        Datasets of one group are averaged before any test over datasets
+        (iris and its one-against-rest tasks). The name by default.
+    role : {"evaluation", "development"}, default "evaluation"
+        Defaults are chosen on development sets, claims are made on evaluation
+        sets.
+    splits : sequence of Split, optional
+        Splits that come with the data (an OpenML task), used by the protocol
+        ``splits = "official"``.
+    pairwise : bool, default False
+        `X` is a Gram matrix: sliced in rows and columns, never preprocessed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = Dataset("xor", X=np.array([[0., 0], [0, 1], [1, 0], [1, 1]]),
+    ...                y=np.array([0, 1, 1, 0]))
+    >>> data.feature_names, data.target_names, data.group
+    (('x0', 'x1'), ('0', '1'), 'xor')
+    """
+
+    name: str
+    X: Any
+    y: np.ndarray
+    version: str = "1"
+    feature_names: Sequence[str] = ()
+    feature_kinds: Sequence[str] = ()
+    target_names: Sequence[str] = ()
+    checksum: str = ""
+    source: str = ""
+    row_ids: np.ndarray | None = None
+    group: str = ""
+    role: Literal["development", "evaluation"] = "evaluation"
+    splits: Sequence[Split] = ()
+    pairwise: bool = False
+
+    def __post_init__(self) -> None:
+        n_features = self.X.shape[1] if len(self.X.shape) == 2 else 0
+        n_classes = int(self.y.max()) + 1 if len(self.y) else 0
+
+        def put(name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
+
+        put("feature_names", tuple(self.feature_names) or tuple(f"x{j}" for j in range(n_features)))
+        put("feature_kinds", tuple(self.feature_kinds) or ("numeric",) * n_features)
+        put("target_names", tuple(self.target_names) or tuple(str(k) for k in range(n_classes)))
+        put("splits", tuple(self.splits))
+        put("group", self.group or self.name)
+        put("checksum", self.checksum or content_checksum(self))
+
+
+def content_checksum(dataset: Dataset) -> str:
+    """SHA-256 of everything in a dataset that can change a number (hex).
+
+    Names of columns and classes, the source and the role are left out: they
+    are only shown.
+    """
+    sha = hashlib.sha256()
+
+    def add(array: Any) -> None:
+        array = np.ascontiguousarray(array)
+        # dtype and shape are hashed too: b"\0" * 8 is a float and an int
+        sha.update(f"{array.dtype.str}{array.shape}".encode())
+        sha.update(array.data if array.size else b"")
+
+    if hasattr(dataset.X, "indptr"):
+        sha.update(f"csr{dataset.X.shape}".encode())
+        add(dataset.X.data)
+        # scipy picks the width of the indices by size; the content is the same
+        add(dataset.X.indices.astype(np.int64))
+        add(dataset.X.indptr.astype(np.int64))
+    else:
+        add(dataset.X)
+    add(np.asarray(dataset.y, dtype=np.int64))
+    sha.update(b"pairwise" if dataset.pairwise else b"")
+    for split in dataset.splits:
+        sha.update(split.digest.encode())
+    return sha.hexdigest()

@@ -1,0 +1,191 @@
+"""What a suite says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from kbench.records._measures import ACCURACY, Measure
+
+
+@dataclass(frozen=True)
+class Search:
+    """Values of one parameter, one of which inner cross-validation chooses."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Ref:
+    """One line of a suite file: a registered component with its parameters.
+
+    Parameters
+    ----------
+    name : str
+        Name of the component in the registry.
+    params : mapping
+        Parameter values: scalars, tuples, `Search`, or a nested `Ref`.
+    label : str, optional
+        What tables show; the name with the given parameters by default.
+
+    Examples
+    --------
+    >>> Ref("rff", {"n_components": 64, "gamma": Search((0.1, 1.0))}).label
+    'rff(n_components=64, gamma=search[0.1, 1])'
+    """
+
+    name: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", self.label or _written(self))
+
+
+def _written(value: Any) -> str:
+    """Write a value the way a label shows it."""
+    if isinstance(value, Ref):
+        given = ", ".join(f"{key}={_written(each)}" for key, each in value.params.items())
+        return f"{value.name}({given})" if given else value.name
+    if isinstance(value, Search):
+        return "search[" + ", ".join(map(_written, value.values)) + "]"
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(map(_written, value)) + "]"
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Everything beside data and components that decides a number.
+
+    All of it is part of a cell's key. Change nothing here that only decides
+    how far or how long to run: that is `Limits`.
+
+    Parameters
+    ----------
+    splits : {"stratified", "holdout", "ordered", "group_duplicates", "official"}
+        Stratified K-fold (repeated beyond `n_folds` splits); repeated random
+        holdout; one holdout in the order of the rows, the first for training
+        and the last for testing; K-fold that keeps equal rows together; the
+        dataset's own.
+    n_folds : int, default 5
+        Folds of "stratified" and "group_duplicates".
+    train_size, test_size : float or int, optional
+        Share (below 1.0) or number of rows of a holdout, "ordered" or not;
+        `train_size` is all the rest by default.
+    unlabelled_size : float or int, default 0
+        Share or number of the *training* rows set aside as unlabelled.
+    preprocess : sequence of {"minmax", "standard", "unit_ball", "none"}
+        One step, the same for every method, or several to search over.
+    missing : {"error", "drop_rows", "impute"}
+        What happens to missing values, inside the split.
+    inner_folds : int, default 3
+        Folds of the inner cross-validation.
+    search : {"grid", "random", "halving"}
+        All combinations of the searched parameters; or at most `n_candidates`
+        of them, drawn without replacement by seed; or successive halving: all
+        of them on a part of the rows, the best third on three times as many,
+        until the best are compared on all rows.
+    n_candidates : int, default 12
+        Bound of the random search.
+    one_standard_error : bool, default False
+        Choose the simplest candidate within one standard error of the best, by
+        the learner's `simpler`; else the best.
+    search_time_s : float, optional
+        Wall-clock seconds after which the search of a split takes the best so
+        far, at least one. Accuracies then depend on the machine.
+    threads : int, default 1
+        BLAS and OpenMP threads of a task.
+    seed : int, default 0
+        Root of every seed.
+    """
+
+    splits: Literal["stratified", "holdout", "ordered", "group_duplicates", "official"] = (
+        "stratified"
+    )
+    n_folds: int = 5
+    train_size: float | int | None = None
+    test_size: float | int = 0.3
+    unlabelled_size: float | int = 0
+    preprocess: tuple[str, ...] = ("minmax",)
+    missing: Literal["error", "drop_rows", "impute"] = "error"
+    inner_folds: int = 3
+    search: Literal["grid", "random", "halving"] = "grid"
+    n_candidates: int = 12
+    one_standard_error: bool = False
+    search_time_s: float | None = None
+    threads: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far and how long to run; never part of a key.
+
+    Parameters
+    ----------
+    n_splits : int, optional
+        Splits to compute; all folds, or 10 holdouts, by default.
+    time_s : float, default 300
+        Wall-clock seconds of one task.
+    memory_mb : float, default 4096
+        Megabytes (2**20 bytes) that one task may use beyond its start.
+    """
+
+    n_splits: int | None = None
+    time_s: float = 300.0
+    memory_mb: float = 4096.0
+
+
+@dataclass(frozen=True)
+class Published:
+    """A figure that a paper prints for a cell.
+
+    Parameters
+    ----------
+    dataset, feature_map, learner : str
+        Labels of the cell.
+    measure : str
+        Which measure, such as ``"accuracy"``.
+    value : float
+        The figure.
+    sd : float, optional
+        Standard deviation of one run, where the paper gives it.
+    n_runs : int, optional
+        Number of runs behind the figure.
+    source : str
+        Paper and table.
+    """
+
+    dataset: str
+    feature_map: str
+    learner: str
+    measure: str
+    value: float
+    sd: float | None = None
+    n_runs: int | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One product of datasets, feature maps and learners under one protocol."""
+
+    datasets: tuple[Ref, ...]
+    feature_maps: tuple[Ref, ...]
+    learners: tuple[Ref, ...]
+    protocol: Protocol
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A named set of blocks, with limits, published figures and what is compared."""
+
+    name: str
+    blocks: tuple[Block, ...]
+    limits: Limits = Limits()
+    published: tuple[Published, ...] = ()
+    measure: Measure = ACCURACY
