@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from kbench.comparable import TIMES
-from kbench.comparison import Noise, chosen, columns, compare
+from kbench.comparison import TIMES, Noise, chosen, columns, compare
 from kbench.errors import SuiteError
 from kbench.records import ACCURACY, Measure
 

@@ -243,7 +243,7 @@ def _of_file(path: Any) -> tuple[list[Row], Measure]:
 
 def _check_rows(rows: Sequence[Any], where: str, advice: str = "") -> None:
     """Refuse rows that were not written by kbench, or that somebody has edited."""
-    from kbench.comparable import problem_of
+    from kbench.comparison import problem_of
     from kbench.errors import SuiteError
 
     for i, row in enumerate(rows):
@@ -280,8 +280,7 @@ def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
 
 def _table(found: Comparison) -> Table:
     """Return the comparison as a table of a report."""
-    from kbench.comparable import TIMES
-    from kbench.comparison import columns
+    from kbench.comparison import TIMES, columns
     from kbench.report.text import Column, Table, p_value, shown, signed
 
     measure = found.measure
@@ -310,7 +309,7 @@ def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str])
     from rich.markup import escape
     from rich.table import Table as Drawn
 
-    from kbench.comparable import TIMES
+    from kbench.comparison import TIMES
     from kbench.report.text import counted, shown, signed
 
     measure, console = found.measure, Console(highlight=False)
