@@ -116,7 +116,7 @@ def test_the_quick_and_the_careful_reader_agree(tmp_path_factory, rows, block):
             patch.setattr(module, "BLOCK", block)
         quick = _arff(folder, text)
         careful = _arff(folder, text.replace("@data\n", "@data\n% care\n"))
-        patch.setattr(module._DenseBody, "_quick", lambda *_: False)
+        patch.setattr(module.DenseBody, "_quick", lambda *_: False)
         slow = _arff(folder, text)
     for other in (careful, slow):
         for one, two in zip(quick.columns, other.columns, strict=True):
