@@ -22,6 +22,7 @@ from kbench.search import (
     Component,
     Data,
     SearchResult,
+    expected_accuracy,
     fit_map,
     fit_preprocessing,
     has_converged,
@@ -319,7 +320,7 @@ def _scores(learner: Any, Z: Any, y: np.ndarray, predicted: np.ndarray) -> dict[
     scores = {
         "accuracy": float(np.mean(hits)),
         "balanced_accuracy": float(np.mean(recalls)),
-        "expected_error": 1.0 - _expected_accuracy(learner, Z, y, predicted),
+        "expected_error": 1.0 - expected_accuracy(learner, Z, y, predicted),
     }
     if hasattr(learner, "predict_proba"):
         chances = np.asarray(learner.predict_proba(Z))
@@ -331,20 +332,6 @@ def _scores(learner: Any, Z: Any, y: np.ndarray, predicted: np.ndarray) -> dict[
         eps = np.finfo(np.float64).eps
         scores["log_loss"] = float(-np.log(np.clip(given, eps, 1.0)).mean())
     return scores
-
-
-def _expected_accuracy(learner: Any, Z: Any, y: np.ndarray, predicted: np.ndarray) -> float:
-    """Return the accuracy that the learner's rule has in expectation.
-
-    Where a rule draws its labels, the learner's own ``score`` tells it without
-    a draw; that is also what searches compare. scikit-learn's counts hits.
-    """
-    from sklearn.base import ClassifierMixin
-
-    score = getattr(type(learner), "score", ClassifierMixin.score)
-    if score is ClassifierMixin.score:
-        return float(np.mean(predicted == y))
-    return float(learner.score(Z, y))
 
 
 def _seen(

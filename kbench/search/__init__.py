@@ -1,5 +1,6 @@
 """Inner cross-validation: which parameters, judged on the training part only."""
 
+from kbench.search._accuracy import expected_accuracy
 from kbench.search._candidates import Candidate, candidates
 from kbench.search._component import Component, Nested
 from kbench.search._data import Data, fit_map, fit_preprocessing, has_converged, stacked
@@ -14,6 +15,7 @@ __all__ = [
     "Score",
     "SearchResult",
     "candidates",
+    "expected_accuracy",
     "fit_map",
     "fit_preprocessing",
     "has_converged",

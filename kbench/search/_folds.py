@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kbench.search._accuracy import expected_accuracy
 from kbench.search._component import Component
 from kbench.search._data import Data, fit_map, fit_preprocessing, has_converged
 from kbench.search._result import Score
@@ -114,9 +115,7 @@ class Judge:
                 seed = derive_seed(self.seed, "learner")
                 fitted = _fitted_learners(self.learner, Z, y, scores, seed)
                 for score, (estimator, converged) in zip(scores, fitted, strict=True):
-                    # the learner's own score: accuracy, or its expectation where
-                    # predictions are drawn
-                    score.accuracies.append(float(estimator.score(Z_test, y_test)))
+                    score.accuracies.append(expected_accuracy(estimator, Z_test, y_test))
                     score.converged.append(converged and map_converged)
             except Exception as error:
                 self._note(scores, error)
