@@ -218,6 +218,19 @@ def test_the_page_refers_to_nothing_outside_it():
     assert policy.startswith("default-src 'none'")
 
 
+def test_points_at_one_place_show_all_their_numbers():
+    drawn = scatter.draw(
+        ["a", "b", "c"], [300.0, 4.0, 300.0], [0.9, 0.8, 0.9], ACCURACY, "components"
+    )
+    groups = [each for each in ElementTree.fromstring(drawn).iter(f"{SVG}g") if each.get("class")]
+    numbers = {each.find(f"{SVG}text").text: each for each in groups}
+    assert set(numbers) == {"1, 3", "2"}
+    assert numbers["1, 3"].get("class") == "point front-point"
+    told = numbers["1, 3"].find(f"{SVG}title").text
+    assert told.startswith("a: accuracy 0.9000")
+    assert "; c: accuracy 0.9000" in told
+
+
 def test_svg_is_well_formed_and_names_are_whole():
     drawn = diagram.draw(NASTY, [1 + 0.5 * i for i in range(7)], [[0, 1, 2], [2, 3], [4, 6]])
     tree = ElementTree.fromstring(drawn)

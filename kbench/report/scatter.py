@@ -22,7 +22,7 @@ from kbench.report.axes import (
 from kbench.report.svg import document, element, text, width_of
 from kbench.stats import pareto_front
 
-_R, _SIZE = 10.0, 11.5
+_R, _SIZE, _NUMBER = 10.0, 11.5, 10.5
 
 
 def draw(
@@ -72,22 +72,38 @@ def draw(
     taken.append((before[0], before[1] - 1, WIDTH, before[1] + 1))
     parts.append(element("path", d=f"{d}H{WIDTH - RIGHT:.1f}", class_="front"))
     # the last drawn lies on top: the front, and of it the best
-    for i in sorted(range(len(points)), key=lambda i: (i in front, -i)):
-        a, b = points[i]
-        kind = "point front-point" if i in front else "point"
-        told = f"{names[i]}: {measure.name} {values[i]:.4f}, {written(costs[i])}"
+    best = set(front)
+    for group in sorted(_together(points), key=lambda each: (not best.isdisjoint(each), -each[0])):
+        a, b = points[group[0]]
+        kind = "point" if best.isdisjoint(group) else "point front-point"
+        told = (f"{names[i]}: {measure.name} {values[i]:.4f}, {written(costs[i])}" for i in group)
+        numbers = ", ".join(str(i + 1) for i in group)
+        half = max(_R, width_of(numbers, _NUMBER) / 2 + 3)
         parts.append(
             element(
                 "g",
-                element("title", escape(told)),
-                element("circle", cx=a, cy=b, r=_R),
-                text(str(i + 1), a, b + 4, text_anchor="middle"),
+                element("title", escape("; ".join(told))),
+                element("rect", x=a - half, y=b - _R, width=2 * half, height=2 * _R, rx=_R),
+                text(numbers, a, b + 4, text_anchor="middle"),
                 class_=kind,
             )
         )
+        taken.append((a - half, b - _R, a + half, b + _R))
     for i in [*front, *(i for i in range(len(points)) if i not in front)]:
         parts += _named(names[i], points[i], taken)
     return document(WIDTH, HEIGHT, parts, f"{measure.name} against {label}", class_="scatter")
+
+
+def _together(points: Sequence[tuple[float, float]]) -> list[list[int]]:
+    """Return the numbers of the points, those at one place together.
+
+    >>> _together([(10.0, 20.0), (30.0, 20.0), (10.01, 20.0)])
+    [[0, 2], [1]]
+    """
+    groups: dict[tuple[float, float], list[int]] = {}
+    for i, (a, b) in enumerate(points):
+        groups.setdefault((round(a, 1), round(b, 1)), []).append(i)
+    return list(groups.values())
 
 
 def _named(name: str, point: tuple[float, float], taken: list[Box]) -> list[str]:
