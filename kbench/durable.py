@@ -9,7 +9,7 @@ from pathlib import Path
 
 def unused(folder: Path) -> Path:
     """Return a temporary name in a folder that no other process uses."""
-    # not tempfile, whose names are private: other users may share the cache
+    # not tempfile, whose files nobody else may read: users may share a cache
     return folder / f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
 
 

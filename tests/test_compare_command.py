@@ -1,7 +1,6 @@
 """`kbench compare` on stores made up here; `kbench report` keeps its page in one."""
 
 import json
-import re
 import shutil
 from dataclasses import replace
 
@@ -274,7 +273,11 @@ def test_a_row_of_a_file_that_cannot_be_compared_is_one_message(stores, tmp_path
     for sides in (("a.json", "trial"), ("trial", "a.json")):
         code, printed = kbench_compare(*sides)
         assert code == 2
-        assert re.search(rf"a\.json, row 0( \(.*\))?: {re.escape(problem)}", printed)
+        assert f": {problem}" in printed
+        if {"dataset", "learner"} & changes.keys():
+            assert printed.startswith("a.json, row 0")
+        else:
+            assert printed.startswith(f"a.json, row 0 (rff + ridge on iris): {problem}")
         assert len(printed) < 500
 
 

@@ -367,6 +367,18 @@ def test_memory_is_bounded_by_three_gram_matrices_where_columns_are_many():
     assert peak <= 3.3 * 8 * (p + 1) ** 2
 
 
+@pytest.mark.parametrize("rank", [600, 100])
+def test_memory_of_sparse_pairs(rank):
+    rng = np.random.default_rng(0)
+    n, p = 3000, 600
+    X = rng.random((n, rank)) * (rng.random((n, rank)) < 0.03)
+    X = sp.csr_array(np.repeat(X, p // rank, axis=1))
+    y = np.arange(n) % 3
+    peak, fitted = peak_memory(X, y, [0.1, 1.0])
+    assert fitted.converged_
+    assert peak <= 3.3 * 8 * (p + 1) ** 2 + 2 * X.nnz * 12 + 10 * 8 * n
+
+
 def test_sklearn_contract():
     check_estimator(LinearSVM())
 
@@ -390,6 +402,43 @@ def test_a_pair_has_the_columns_that_its_rows_use():
     assert wide.shape == (31,)
     assert not wide[25:30].any()
     np.testing.assert_allclose(pair.margins(w), design.margins(wide)[y < 2])
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("n_columns", [3, 30])
+def test_rows_without_entries(loss, fit_intercept, n_columns):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((20, n_columns)), np.repeat([0, 1, 2], [5, 7, 8])
+    some = X * (y == 2)[:, None]  # the first pair of classes has none
+    for inputs in (some, sp.csr_array(some), sp.csr_array(X.shape), np.zeros(X.shape)):
+        for labels, scheme in ((y, "ovo"), (y, "ovr"), (y == 0, "ovr")):
+            svm = LinearSVM(loss=loss, fit_intercept=fit_intercept, multiclass=scheme)
+            assert svm.fit(inputs, labels).converged_
+    np.testing.assert_allclose(
+        LinearSVM(loss=loss, tol=1e-9).fit(sp.csr_array(some), y).coef_,
+        LinearSVM(loss=loss, tol=1e-9).fit(some, y).coef_,
+        atol=1e-4,
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sparse_pairs_of_low_rank(loss):
+    rng = np.random.default_rng(0)
+    X = rng.random((120, 5)) * (rng.random((120, 5)) < 0.3)
+    X, y = np.tile(X, 4), np.arange(120) % 3
+    pair = Design(sp.csr_array(X), bias=1.0).subproblem(np.flatnonzero(y < 2))
+    reduced = pair.reduced()
+    assert reduced.shape == (80, 6)
+    np.testing.assert_allclose(
+        reduced.X @ reduced.X.T, X[y < 2] @ X[y < 2].T + 1.0, rtol=1e-9, atol=1e-9
+    )
+    w = rng.normal(size=(6, 2))
+    np.testing.assert_allclose(pair.margins(reduced.expand(w, pair)), reduced.margins(w))
+    dense = LinearSVM(loss=loss, tol=1e-10).fit(X, y)
+    sparse = LinearSVM(loss=loss, tol=1e-10).fit(sp.csr_array(X), y)
+    np.testing.assert_allclose(sparse.objective_, dense.objective_, rtol=1e-8)
+    np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-4)
 
 
 @pytest.mark.parametrize("density", [0.01, 0.3])

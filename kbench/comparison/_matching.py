@@ -89,6 +89,7 @@ def values_on(a: Row, b: Row, splits: Sequence[str], name: str) -> list[tuple[fl
 
 
 def why_none(a: Row, b: Row, what: str) -> str:
+    """Say why two rows have no values in common."""
     for side, row in (("a", a), ("b", b)):
         if row["status"] != "ok":
             return f"{row['status']} in {side}"

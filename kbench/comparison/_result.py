@@ -13,9 +13,7 @@ from kbench.results import Row
 
 Verdict = Literal["same", "better", "worse", "unknown"]
 
-
 Labels = tuple[str, str, str]
-
 
 ONE_SPLIT = "one split: its noise is not known"
 

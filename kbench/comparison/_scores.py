@@ -13,6 +13,7 @@ from kbench.stats import corrected_t, holdout_ratio
 
 
 def score_change(a: Row, b: Row, splits: Sequence[str], measure: Measure, noise: Noise) -> Change:
+    """Return the change of what a suite compares, with its interval, over common splits."""
     pairs = values_on(a, b, splits, measure.name)
     if not pairs:
         return Change(doubts=(why_none(a, b, measure.words),))
@@ -57,6 +58,7 @@ def _one_split(a: float, b: float, n_test: float | None, measure: Measure, noise
 
 
 def score_verdict(change: Change, measure: Measure, noise: Noise) -> Verdict:
+    """Judge a change by its adjusted p."""
     assert change.change is not None and change.p_holm is not None
     if change.p_holm > noise.alpha:
         return "same"

@@ -17,6 +17,7 @@ CALIBRATION_SPREAD = 1.25
 def time_change(
     a: Row, b: Row, splits: Sequence[str], name: str, doubts: tuple[str, ...], noise: Noise
 ) -> Change:
+    """Return the ratio of two times, that of b corrected, with its interval, over common splits."""
     pairs = [pair for pair in values_on(a, b, splits, name) if min(pair) > 0]
     if not pairs:
         return Change(doubts=(why_none(a, b, "times"),))
@@ -88,6 +89,7 @@ def doubts_of(a: Row, b: Row) -> tuple[str, ...]:
 
 
 def time_verdict(change: Change, noise: Noise) -> Verdict:
+    """Judge a ratio by its adjusted p and by how far it is from 1."""
     assert change.a is not None and change.b is not None
     assert change.change is not None and change.p_holm is not None
     far = max(change.change, 1 / change.change) > noise.time_factor

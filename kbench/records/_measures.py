@@ -44,7 +44,6 @@ class Measure:
 
 ACCURACY = Measure()
 
-
 MEASURES: Mapping[str, Measure] = {
     each.name: each
     for each in (

@@ -10,7 +10,6 @@ from kbench.records._suite import Protocol, Ref
 
 Status = Literal["ok", "error", "timeout", "memory", "crash", "unavailable", "skipped"]
 
-
 WORST_FIRST: tuple[Status, ...] = (
     "crash",
     "memory",

@@ -36,22 +36,25 @@ _DENSE_ENTRIES = 32_000_000
 _SPARSE_GRAM = 400.0
 
 
-def dense_where_quicker(X):
+def dense_where_quicker(X, max_size: int = _DENSE_ENTRIES):
     """Return `X`, as an array where it is sparse in name only.
 
     Parameters
     ----------
     X : ndarray or CSR matrix, shape (n_samples, n_features)
+    max_size : int, default 32,000,000
+        Values that the array may have.
     """
     size = X.shape[0] * X.shape[1]
-    if sp.issparse(X) and _DENSE_FROM * size < X.nnz and size <= _DENSE_ENTRIES:
+    if sp.issparse(X) and _DENSE_FROM * size < X.nnz and size <= max_size:
         return X.toarray()
     return X
 
 
 def used_columns(X) -> np.ndarray:
-    """Return the columns of a CSR matrix that have entries."""
-    return np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
+    """Return the columns of a CSR matrix that have entries; the first where none has."""
+    used = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
+    return used if len(used) else np.zeros(1, dtype=np.intp)
 
 
 def only_columns(X, columns: np.ndarray):
@@ -130,6 +133,7 @@ class Design:
         self._columns: np.ndarray | None = None
         self._width = self.shape[1]
         self._pivots: np.ndarray | None = None
+        self._basis: np.ndarray | None = None
         self.gram_: np.ndarray | None = None
         self._row_gram: np.ndarray | None = None
 
@@ -141,7 +145,8 @@ class Design:
         """Yield slices of up to `n_rows` rows that fit into a block, as arrays or as they are."""
         n, p = self.shape
         size = min(max(p * p // 2, _MIN_BLOCK_ENTRIES), _MAX_BLOCK_ENTRIES)
-        entries = n * p if arrays else self.entries
+        # sparse rows are an array first, then one with the constant column
+        entries = n * p * (1 + self.sparse) if arrays else self.entries
         step = max(1, size * max(1, n) // max(1, entries))
         for start in range(0, n_rows, step):
             yield slice(start, min(start + step, n_rows))
@@ -237,10 +242,10 @@ class Design:
         if scale is not None:
             block = sp.diags_array(scale) @ block
         q = self.X.shape[1]
-        inner = sp.csr_array(block.T @ block)
-        for start in range(0, q, 256):  # never all of it as an array
+        columns = block.T.tocsr()
+        for start in range(0, q, 256):  # never all of it at once
             some = slice(start, min(start + 256, q))
-            total[some, :q] += factor * inner[some].toarray()
+            total[some, :q] += factor * (columns[some] @ block).toarray()
         if self.bias:
             ones = self.bias * (np.ones(block.shape[0]) if scale is None else scale)
             total[:q, q] += factor * (block.T @ ones)
@@ -298,7 +303,8 @@ class Design:
         out = self.part(index)
         if out.sparse and out._index is None:
             columns = used_columns(out.X)
-            out = Design(dense_where_quicker(only_columns(out.X, columns)), self.bias)
+            X = dense_where_quicker(only_columns(out.X, columns), _COPY_ENTRIES)
+            out = Design(X, self.bias)
             out._columns, out._width = columns, self.shape[1]
         if self._row_gram is not None:
             out._row_gram = self.row_gram(index)
@@ -320,14 +326,36 @@ class Design:
         ``X X' = L L'`` by pivoted Cholesky, so the rows of ``L`` have the inner
         products of the rows of ``X`` and L2-regularised problems in either have
         the same dual solution. Duplicate rows and linear dependencies only
-        lower the rank.
+        lower the rank. A subproblem with more rows than columns is tried for a
+        low rank too: coordinates in trees of cells have one.
         """
         n, p = self.shape
-        # coordinates in trees of cells have far fewer dimensions than columns
-        limit = p if self._columns is None else 3 * p
-        if n >= limit or n > MAX_FACTOR_ROWS:
+        if n >= p:
+            return self._of_low_rank() if self._columns is not None and self.direct else self
+        if n > MAX_FACTOR_ROWS or not self.row_gram().any():
             return self
         return Design.of_row_gram(self.row_gram())
+
+    def _of_low_rank(self) -> Design:
+        """Return the rows in an orthonormal basis of what they span, where that is small.
+
+        A basis of the range of ``X' X`` by pivoted Cholesky, which takes as long as
+        one Newton step. The Gram matrix is needed anyway.
+        """
+        p = self.shape[1]
+        G = self.gram()
+        rounding = 10 * max(self.shape) * np.finfo(np.float64).eps * G.diagonal().max()
+        factor, pivots, rank, _ = lapack.dpstrf(G.T, tol=rounding, lower=1)
+        if not 0 < rank <= p // 2:
+            return self
+        span = np.empty((p, rank))
+        span[pivots - 1] = np.tril(factor[:, :rank])
+        del factor
+        basis = np.linalg.qr(span)[0]
+        out = Design(self.margins(basis))
+        out._basis, out._row_gram = basis, self._row_gram
+        self.gram_ = None
+        return out
 
     @classmethod
     def of_row_gram(cls, K: np.ndarray) -> Design:
@@ -345,13 +373,15 @@ class Design:
     @property
     def is_reduced(self) -> bool:
         """Whether `X` is a factor of the inner products of another design."""
-        return self._pivots is not None
+        return self._pivots is not None or self._basis is not None
 
     def expand(self, W: np.ndarray, full: Design) -> np.ndarray:
         """Return coefficients of a reduced design in the columns of `full`.
 
         They have the same margins and norms: ``X' v`` with ``L' v = w`` for the
-        pivot rows.
+        pivot rows, or a sum of the basis.
         """
+        if self._basis is not None:
+            return self._basis @ W
         factor = self.X[self._pivots]
         return full.part(self._pivots).adjoint(solve_triangular(factor, W, lower=True, trans=1))

@@ -41,14 +41,17 @@ class ActiveRows:
         self._S = None
 
     def direction(self, g, J, sigma, accuracy):
-        """Return d with ``(I + sigma X_J' X_J) d = -g``, to `accuracy` if iterated."""
+        """Return d with ``(I + sigma X_J' X_J) d = -g``, to `accuracy` if iterated.
+
+        Where no way leads there, what iterations had reached.
+        """
         if len(J) == 0:
             return -g
         members = np.zeros(self.design.shape[0], dtype=bool)
         members[J] = True
         costs = self._costs(J, members)
-        step = costs["cg"]
-        costs["cg"] *= self._cg_expected
+        step = max(costs["cg"], 1.0)  # there may be no entries at all
+        costs["cg"] = step * self._cg_expected
         ways = sorted(costs, key=costs.get)
         rough = -g
         for way, other in zip(ways, [*ways[1:], None], strict=True):
@@ -57,7 +60,7 @@ class ActiveRows:
             elif way == "columns":
                 d = self._by_columns(g, J, members, sigma)
             else:  # no longer than the next best way would take
-                limit = _CG_MAX if other is None else min(_CG_MAX, int(costs[other] / step) + 1)
+                limit = _CG_MAX if other is None else int(costs[other] / step) + 1
                 d, n_iter, solved = self._iterated(g, J, members, sigma, accuracy, limit)
                 self._cg_expected = n_iter if solved else 2 * n_iter
                 if not solved:

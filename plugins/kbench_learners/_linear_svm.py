@@ -83,7 +83,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     columns or rows, whichever is smaller at each step, and along the path each
     C starts from the solution of the next smaller one. With fewer rows than
     columns the inputs are first replaced by the pivoted Cholesky factor of
-    their Gram matrix. With many columns, sparse or dense, directions come from
+    their Gram matrix; sparse rows of a pair of classes that span few dimensions
+    by their coordinates there. With many columns, sparse or dense, directions come from
     conjugate gradients; elsewhere too, where these are expected to be quicker,
     and for no longer than a factorisation would take. The hinge is solved as a
     sequence of clipped quadratics (augmented Lagrangian). "crammer_singer" is
@@ -93,7 +94,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     Memory beyond the input stays below three Gram matrices of the columns and
     about ten vectors of the rows' length: rows are added to Gram matrices block
     by block, and the rows of a problem of their own, as "ovo" has them, are
-    copied up to 32 MB only; beyond that every product takes them anew.
+    copied up to four million entries only; beyond that every product takes them
+    anew.
 
     The defaults were chosen by measurement (accuracy, C searched, 690 to 3,000
     training rows), "ovr" against "ovo" with the squared hinge: on the inputs

@@ -216,11 +216,13 @@ def ridge_path(X, Y, alphas, tol=1e-6, max_iter=2000):
 
 
 def _column_gram(X, mean):
-    """Return ``(X - mean)' (X - mean)``, over blocks of rows where dense."""
+    """Return ``(X - mean)' (X - mean)``, over blocks of rows."""
     n, p = X.shape
     if sp.issparse(X):
-        upper = np.triu(Design(X).gram())
-        return upper + np.triu(upper, 1).T - n * np.outer(mean, mean)
+        G = np.triu(Design(X).gram())
+        G += np.triu(G, 1).T
+        G -= n * np.outer(mean, mean)
+        return G
     G = np.zeros((p, p))
     step = max(1, _CHUNK_ENTRIES // p)
     for start in range(0, n, step):

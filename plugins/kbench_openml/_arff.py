@@ -25,17 +25,13 @@ from kbench_openml._transport import max_bytes
 BLOCK = 8 * 2**20
 """Bytes of the file that are parsed together."""
 
-
 MAX_COLUMNS = 200_000
 """More attributes than this are taken for an absurd header."""
-
 
 MAX_LINE = 64 * 2**20
 """Bytes of the longest line."""
 
-
 _ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|[^\s'\"{{][^\s{{]*)\s*(.*)$", re.I | re.S)
-
 
 _NUMERIC = {"numeric", "real", "integer"}
 

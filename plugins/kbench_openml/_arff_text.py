@@ -9,12 +9,9 @@ from kbench_openml._table import Column
 
 QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 
-
 _VALUE = re.compile(rf"\s*(?:({QUOTED})|([^,'\"]*?))\s*(,|$)", re.S)
 
-
 _ESCAPE = re.compile(r"\\(.)", re.S)
-
 
 _NEEDS_CARE = (b"'", b'"', b"\\", b"%")
 
@@ -24,12 +21,14 @@ class LineError(ValueError):
 
 
 def unquoted(token: str) -> str:
+    """Return a token without its quotes and escapes."""
     if token[:1] in ("'", '"'):
         return _ESCAPE.sub(r"\1", token[1:-1])
     return token
 
 
 def text_of(raw: bytes, number: int) -> str:
+    """Decode a line, or say which one is not UTF-8."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -37,6 +36,7 @@ def text_of(raw: bytes, number: int) -> str:
 
 
 def lines_of(block: bytes, start: int) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a block that say something, with their numbers."""
     for number, raw in enumerate(block.split(b"\n"), start):
         line = text_of(raw, number).strip()
         if line and not line.startswith("%"):
@@ -58,6 +58,7 @@ def tokens_of(line: str, number: int) -> list[tuple[str, bool]]:
 
 
 def number_of(token: str, quoted: bool, column: Column, number: int) -> float:
+    """Return the value of a token of a numeric column; NaN where it is missing."""
     if not quoted and token in ("?", ""):
         return float("nan")
     try:
@@ -69,6 +70,7 @@ def number_of(token: str, quoted: bool, column: Column, number: int) -> float:
 
 
 def code_of(token: str, quoted: bool, column: Column, known: dict[str, int], number: int) -> int:
+    """Return the place of a token among the values of its column; -1 where it is missing."""
     code = known.get(token)
     if code is None and (quoted or token not in ("?", "")):
         code = known.get(token.strip())
