@@ -139,7 +139,7 @@ def test_on_a_telephone_tables_scroll_by_themselves_and_what_names_a_row_stays(o
 
 def test_points_that_overlap_are_seen_through_each_other(opened, text):
     tab = opened(text)
-    for kind in (".front-point circle", ".point:not(.front-point) circle"):
+    for kind in (".front-point rect", ".point:not(.front-point) rect"):
         style = tab.locator(kind).first.evaluate(
             "each => [getComputedStyle(each).fillOpacity, getComputedStyle(each).stroke]"
         )
