@@ -88,6 +88,30 @@ def inner_products(X) -> np.ndarray:
     return K.toarray() if sp.issparse(K) else K
 
 
+def pivoted_cholesky(K: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Factorise a Gram matrix as far as its rank goes.
+
+    LAPACK's own tolerance is about the rounding errors of the matrix itself, so
+    that copies of a row may count as further dimensions, of noise.
+
+    Parameters
+    ----------
+    K : ndarray, shape (n, n)
+        Of which the lower triangle is read.
+
+    Returns
+    -------
+    factor : ndarray, shape (n, n)
+        In the lower triangle of its first `rank` columns, for the rows in the
+        order of the pivots.
+    pivots : ndarray of int, shape (n,)
+        From 1.
+    rank : int
+    """
+    rounding = 10 * len(K) * np.finfo(np.float64).eps * K.diagonal().max()
+    return lapack.dpstrf(K, tol=rounding, lower=1)[:3]
+
+
 class Design:
     """Rows of a linear problem with an implicit constant last column.
 
@@ -343,9 +367,7 @@ class Design:
         one Newton step. The Gram matrix is needed anyway.
         """
         p = self.shape[1]
-        G = self.gram()
-        rounding = 10 * max(self.shape) * np.finfo(np.float64).eps * G.diagonal().max()
-        factor, pivots, rank, _ = lapack.dpstrf(G.T, tol=rounding, lower=1)
+        factor, pivots, rank = pivoted_cholesky(self.gram().T)
         if not 0 < rank <= p // 2:
             return self
         span = np.empty((p, rank))
@@ -360,7 +382,7 @@ class Design:
     @classmethod
     def of_row_gram(cls, K: np.ndarray) -> Design:
         """Return a design whose rows have the inner products `K`, which is kept."""
-        factor, pivots, rank, _ = lapack.dpstrf(K, lower=1)
+        factor, pivots, rank = pivoted_cholesky(K)
         for column in range(1, rank):
             factor[:column, column] = 0.0
         L = np.empty((len(K), rank))
