@@ -436,6 +436,9 @@ def test_sparse_pairs_of_low_rank(loss):
     )
     w = rng.normal(size=(6, 2))
     np.testing.assert_allclose(pair.margins(reduced.expand(w, pair)), reduced.margins(w))
+    with pytest.MonkeyPatch.context() as patch:  # many rows times few dimensions are many values
+        patch.setattr("kbench_learners._design._COPY_ENTRIES", 80 * 6 - 1)
+        assert pair.reduced() is pair
     dense = LinearSVM(loss=loss, tol=1e-10).fit(X, y)
     sparse = LinearSVM(loss=loss, tol=1e-10).fit(sp.csr_array(X), y)
     np.testing.assert_allclose(sparse.objective_, dense.objective_, rtol=1e-8)

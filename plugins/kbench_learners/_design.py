@@ -364,11 +364,12 @@ class Design:
         """Return the rows in an orthonormal basis of what they span, where that is small.
 
         A basis of the range of ``X' X`` by pivoted Cholesky, which takes as long as
-        one Newton step. The Gram matrix is needed anyway.
+        one Newton step. The Gram matrix is needed anyway. The coordinates may have
+        as many values as rows that are copied.
         """
         p = self.shape[1]
         factor, pivots, rank = pivoted_cholesky(self.gram().T)
-        if not 0 < rank <= p // 2:
+        if not 0 < rank <= p // 2 or rank * self.shape[0] > _COPY_ENTRIES:
             return self
         span = np.empty((p, rank))
         span[pivots - 1] = np.tril(factor[:, :rank])
