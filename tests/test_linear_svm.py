@@ -13,9 +13,10 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from kbench_learners import LinearSVM
-from kbench_learners._design import Design, inner_products
+from kbench_learners._design import Design
 from kbench_learners._directions import ActiveRows
 from kbench_learners._linear_svm import margin_error
+from kbench_learners._products import inner_products
 
 LOSSES = {
     "squared_hinge": lambda m: np.maximum(0.0, 1.0 - m) ** 2,

@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench_learners._design import Design, dense_where_quicker
+from kbench_learners._design import Design
 from kbench_learners._paths import LOSSES, binary_path, expanded, least_squares
+from kbench_learners._products import dense_where_quicker
 from kbench_learners._reduction import binary_problems, chosen_classes, class_scores, encoded
 
 MULTICLASS = ("ovo", "ovr", "crammer_singer")

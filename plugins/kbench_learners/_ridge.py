@@ -13,14 +13,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench_learners._design import (
-    MAX_FACTOR_COLUMNS,
-    MAX_FACTOR_ROWS,
-    Design,
-    dense_where_quicker,
-    inner_products,
-)
+from kbench_learners._design import MAX_FACTOR_COLUMNS, MAX_FACTOR_ROWS, Design
 from kbench_learners._directions import cholesky_solve
+from kbench_learners._products import dense_where_quicker, inner_products
 from kbench_learners._reduction import chosen_classes, encoded
 
 _CHUNK_ENTRIES = 2_000_000
