@@ -15,6 +15,7 @@ does; they are loaded on first use.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kbench._version import __version__
 from kbench.errors import (
     DatasetError,
     ExportError,
@@ -47,7 +48,7 @@ from kbench.records import (
 )
 
 if TYPE_CHECKING:
-    from kbench.api import evaluate, load_results, run_suite
+    from kbench.api.functions import evaluate, load_results, run_suite
 
 __all__ = [
     "Block",
@@ -75,19 +76,19 @@ __all__ = [
     "Suite",
     "SuiteError",
     "Task",
+    "__version__",
     "evaluate",
     "hookimpl",
     "load_results",
     "run_suite",
 ]
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     if name in ("evaluate", "load_results", "run_suite"):
         # by name: an import statement would make all of kbench part of every
         # fingerprint, since plugins import this module
-        return getattr(import_module("kbench.api"), name)
+        return getattr(import_module("kbench.api.functions"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -14,21 +14,15 @@ import os
 import platform
 import statistics
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-_PROC = Path("/proc")
+PROC = Path("/proc")
 _CPUS = Path("/sys/devices/system/cpu")
 _CGROUPS = Path("/sys/fs/cgroup")
 _DISTRIBUTIONS = ("kbench-core", "numpy", "scipy", "scikit-learn")
-
-STEAL = 0.02
-"""Share of CPU time taken by other guests of the host from which times are doubted."""
-
-STALLED = 0.2
-"""Share of the time with a process waiting for a CPU from which times are doubted."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +106,7 @@ def cluster_id() -> str:
 @cache
 def cpu_model() -> str:
     """Name of the CPU as it gives it itself, such as ``"AMD EPYC 9354"``."""
-    for line in _lines(_PROC / "cpuinfo"):
+    for line in lines(PROC / "cpuinfo"):
         if line.startswith(("model name", "Model")):
             return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
@@ -195,130 +189,6 @@ def calibrate(repeats: int = 7) -> float:
     return statistics.median(work() for _ in range(repeats))
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """Counters of the whole machine at one moment; compare two with `contention`.
-
-    Parameters
-    ----------
-    time_s : float
-        Monotonic clock.
-    load : float
-        Mean length of the run queue over the last minute.
-    running : int
-        Processes that run or wait for a CPU now; 0 if unknown.
-    cpu_ticks, steal_ticks : int
-        Time of all CPUs since the start, and the part of it that the host gave
-        to other guests.
-    stalled_s : float or None
-        Seconds since the start in which some process waited for a CPU; None
-        if the kernel does not say.
-    """
-
-    time_s: float
-    load: float
-    running: int
-    cpu_ticks: int
-    steal_ticks: int
-    stalled_s: float | None
-
-
-@dataclass(frozen=True)
-class Contention:
-    """How much the machine was wanted by others between two snapshots.
-
-    Parameters
-    ----------
-    steal : float
-        Share of CPU time that the host gave to other guests.
-    stalled : float or None
-        Share of the time in which some process waited for a CPU.
-    load : float
-        Mean length of the run queue over the last minute.
-    reasons : tuple of str
-        Why times taken meanwhile are not to be believed; empty if they are.
-    """
-
-    steal: float
-    stalled: float | None
-    load: float
-    reasons: tuple[str, ...] = field(default=())
-
-
-def snapshot() -> Snapshot:
-    """Read the counters of the machine (about 0.1 ms)."""
-    ticks = [0] * 10
-    running = 0
-    for line in _lines(_PROC / "stat"):
-        if line.startswith("cpu "):
-            # user, nice, system, idle, iowait, irq, softirq, steal; guests are in user
-            ticks = [int(each) for each in line.split()[1:9]]
-        elif line.startswith("procs_running"):
-            running = int(line.split()[1])
-    stalled = None
-    for line in _lines(_PROC / "pressure/cpu"):
-        if line.startswith("some"):
-            stalled = int(line.rpartition("total=")[2]) / 1e6
-    return Snapshot(
-        time_s=time.monotonic(),
-        load=os.getloadavg()[0],
-        running=running,
-        cpu_ticks=sum(ticks),
-        steal_ticks=ticks[7] if len(ticks) > 7 else 0,
-        stalled_s=stalled,
-    )
-
-
-def contention(
-    before: Snapshot, after: Snapshot, slots: int = 1, waited: float | None = None
-) -> Contention:
-    """Judge whether times taken between two snapshots can be believed.
-
-    Parameters
-    ----------
-    before, after : Snapshot
-        From `snapshot`, in this order.
-    slots : int, default 1
-        Number of tasks that ran beside each other.
-    waited : float, optional
-        Share of what was timed that its process spent off the CPU. Where it is
-        known, it counts instead of who else waited on the machine: that may
-        have been kbench's own writer, which gives way.
-
-    Returns
-    -------
-    Contention
-
-    Examples
-    --------
-    >>> quiet = Snapshot(0.0, 0.5, 1, 0, 0, 0.0)
-    >>> contention(quiet, Snapshot(10.0, 0.5, 1, 2000, 100, 0.1)).reasons
-    ('5% of the CPU time went to other guests of the host',)
-    """
-    ticks = after.cpu_ticks - before.cpu_ticks
-    steal = (after.steal_ticks - before.steal_ticks) / ticks if ticks > 0 else 0.0
-    elapsed = after.time_s - before.time_s
-    stalled = None
-    if before.stalled_s is not None and after.stalled_s is not None and elapsed > 0:
-        stalled = min(1.0, (after.stalled_s - before.stalled_s) / elapsed)
-
-    cores, physical = logical_cores(), physical_cores()
-    reasons = []
-    if slots > physical:
-        reasons.append(f"{slots} slots on {physical} physical cores")
-    if steal > STEAL:
-        reasons.append(f"{steal:.0%} of the CPU time went to other guests of the host")
-    if waited is not None:
-        if waited > STALLED:
-            reasons.append(f"the timed steps waited for a CPU during {waited:.0%} of their time")
-    elif stalled is not None and stalled > STALLED:
-        reasons.append(f"processes waited for a CPU during {stalled:.0%} of the time")
-    # counted at the ends only, so that it is used where nothing better is known
-    elif stalled is None and min(before.running, after.running) > cores:
-        reasons.append(f"{min(before.running, after.running)} processes on {cores} logical cores")
-    return Contention(steal, stalled, after.load, tuple(reasons))
-
-
 def _usable() -> set[int]:
     if hasattr(os, "sched_getaffinity"):
         return os.sched_getaffinity(0)
@@ -341,7 +211,7 @@ def _cgroup_memory() -> int:
 
 def _cgroup_folders() -> list[Path]:
     """Folder of this process's cgroup (version 2) and those above it."""
-    for line in _lines(_PROC / "self/cgroup"):
+    for line in lines(PROC / "self/cgroup"):
         if line.startswith("0::"):
             folder = _CGROUPS / line[3:].lstrip("/")
             return [each for each in (folder, *folder.parents) if each.is_relative_to(_CGROUPS)]
@@ -349,7 +219,7 @@ def _cgroup_folders() -> list[Path]:
 
 
 def _total_memory() -> int:
-    for line in _lines(_PROC / "meminfo"):
+    for line in lines(PROC / "meminfo"):
         if line.startswith("MemTotal:"):
             return int(line.split()[1]) * 1024
     with contextlib.suppress(OSError, ValueError):
@@ -366,7 +236,8 @@ def _blas() -> str:
     return ""
 
 
-def _lines(path: Path) -> list[str]:
+def lines(path: Path) -> list[str]:
+    """Read the lines of a small file; none where it cannot be read."""
     return _text(path).splitlines()
 
 

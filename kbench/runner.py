@@ -9,21 +9,30 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import kbench
-from kbench import engine, machine
-from kbench.canonical import to_json
-from kbench.datacache import DataCache
-from kbench.delivery import Delivered, Delivery, is_finished, lock_name, views_of
+from kbench import machine
+from kbench._version import __version__
+from kbench.delivery.deliver import Delivered, Delivery, is_finished, lock_name, views_of
+from kbench.delivery.owed import Plans
+from kbench.delivery.sync import deliver_leftovers
 from kbench.errors import ClusterError, SuiteError
-from kbench.fetching import LOAD_TIME_S, Fetching, is_offline
-from kbench.journal import Holder, Journal, state_folder
-from kbench.planning import STOPPING, PlannedCell, Planner, recall, task_key, with_expanded
-from kbench.plans import Plans
+from kbench.execution import engine
+from kbench.execution.fetching import LOAD_TIME_S, Fetching, is_offline
+from kbench.execution.sandbox import Outcome, Sandbox
+from kbench.planning.cells import indistinct_cells
+from kbench.planning.planner import (
+    STOPPING,
+    PlannedCell,
+    Planner,
+    recall,
+    task_key,
+    with_expanded,
+)
 from kbench.records import Ref, Status, Suite
-from kbench.registry import Registry, makes, module_of
-from kbench.sandbox import Outcome, Sandbox
-from kbench.suite import indistinct_cells
-from kbench.syncing import deliver_leftovers
+from kbench.records.canonical import to_json
+from kbench.registry.registry import Registry, makes, module_of
+from kbench.storage.datacache import DataCache
+from kbench.storage.journal import Journal, state_folder
+from kbench.storage.locks import Holder
 from kbench.tracking import Store
 
 CHECK_TIME_S = 120.0
@@ -172,7 +181,11 @@ class Run:
         modules = {module_of(make) for record in records for make in makes(record)}
         # scikit-learn first: each trial of a plugin's module would load it anew
         ordered = sorted(modules, key=lambda name: (not name.startswith("sklearn."), name))
-        self._preload = ("kbench.task:warm", *ordered, "kbench.task:thread_pools")
+        self._preload = (
+            "kbench.execution.entry_points:warm",
+            *ordered,
+            "kbench.execution.entry_points:thread_pools",
+        )
         self._sandbox = Sandbox(preload=self._preload)
         self._offline = options.offline or is_offline()
         self._fetching = Fetching(
@@ -330,14 +343,16 @@ class Run:
         if self._checked:
             return
         outcome = self._sandbox.run(
-            "kbench.task:check", {"components": self._components()}, time_s=CHECK_TIME_S
+            "kbench.execution.entry_points:check",
+            {"components": self._components()},
+            time_s=CHECK_TIME_S,
         )
         if outcome.status != "ok":
             raise SuiteError(f"the components cannot be checked: {outcome.error}")
         problems = outcome.value
         if not problems:
             trials = self._sandbox.run(
-                "kbench.task:check_values",
+                "kbench.execution.entry_points:check_values",
                 {"components": self._components()},
                 time_s=TRIALS_TIME_S,
                 memory_mb=self._suite.limits.memory_mb,
@@ -516,7 +531,7 @@ class Run:
             "limits": {"time_s": limits.time_s, "memory_mb": limits.memory_mb},
             "jobs": self._options.jobs,
             "timing": self._options.timing,
-            "version": kbench.__version__,
+            "version": __version__,
             "machine": host.machine,
             "host": host.name,
             "cpu": host.cpu,

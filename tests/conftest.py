@@ -14,8 +14,8 @@ import hypothesis
 import pytest
 
 from kbench import DatasetSource, FeatureMap, KernelSpec, Learner, hookimpl
-from kbench.registry import Plugin, build
-from kbench.sandbox import Sandbox
+from kbench.execution.sandbox import Sandbox
+from kbench.registry.registry import Plugin, build
 
 # the machines that run the tests are shared: how long an example takes says nothing
 hypothesis.settings.register_profile("kbench", deadline=None)

@@ -8,11 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kbench.registry import build, installed
-from kbench.results import of_cell
+from kbench.execution.sandbox import processes
+from kbench.planning.suite_file import read
+from kbench.registry.registry import build, installed
+from kbench.results.rows import of_cell
 from kbench.runner import Options, Run, Watcher
-from kbench.sandbox import processes
-from kbench.suite import read
 from kbench.tracking import Store
 from tests.processes_here import wait_until
 

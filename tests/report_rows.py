@@ -3,9 +3,9 @@
 import numpy as np
 
 from kbench.records import Figure
-from kbench.registry import Registry
+from kbench.registry.registry import Registry
 from kbench.report.content import Content
-from kbench.results import COLUMNS
+from kbench.results.rows import COLUMNS
 
 NASTY = [
     '<script>alert("x")</script>',
@@ -19,7 +19,7 @@ NASTY = [
 
 
 def row(dataset, feature_map, learner="ridge", accuracies=(0.9, 0.92, 0.88), **more):
-    """Return a row as `kbench.results.of_run_in_full` does."""
+    """Return a row as `kbench.results.rows.of_run_in_full` does."""
     ok = more.get("status", "ok") == "ok"
     found = dict.fromkeys(COLUMNS) | {
         "dataset": dataset,

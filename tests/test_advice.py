@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbench.advice import advise, size
+from kbench.report.recommendation import advise, size
 
 HASHES = {str(i): f"h{i}" for i in range(5)}
 

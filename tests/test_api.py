@@ -10,7 +10,7 @@ import pytest
 import kbench
 from kbench import Dataset, DatasetError, Protocol, Ref, SuiteError
 from kbench.records import ACCURACY
-from kbench.results import COLUMNS
+from kbench.results.rows import COLUMNS
 from tests.command_here import command
 
 SUITE = """
@@ -185,7 +185,7 @@ def test_a_dataset_record_is_checked_and_taken():
 def test_a_notebook_gets_a_live_table_where_widgets_can_redraw_it(monkeypatch, widgets):
     import rich.console
 
-    from kbench import progress
+    from kbench.api import progress
 
     monkeypatch.setattr(rich.console, "_is_jupyter", lambda: True)
     monkeypatch.setattr(progress, "find_spec", lambda name: object() if widgets else None)

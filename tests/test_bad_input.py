@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from kbench import DatasetError
-from kbench.datacache import check_dataset
-from kbench_openml import load_arff, load_csv, load_parquet, load_svmlight
+from kbench.storage.datacache import check_dataset
+from kbench_files._files import load_arff, load_csv, load_parquet, load_svmlight
 from tests.command_here import command
 
 ROWS = 20

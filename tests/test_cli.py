@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kbench
-from kbench.results import COLUMNS
+from kbench.results.rows import COLUMNS
 
 HEAVY = ("sklearn", "scipy", "pandas", "mlflow", "openml")
 SUITE = """
@@ -332,7 +332,7 @@ def test_the_example_suites_of_the_package_are_right():
     assert {"uci", "uci-small", "uci-full"} <= set(names)
     for name in names:
         code = (
-            "from kbench.registry import build, installed\n"
+            "from kbench.registry.registry import build, installed\n"
             "from kbench import suite\n"
             "r = build(installed())\n"
             f"print(len(suite.cells(suite.read(*suite.find({name!r}, r), r), r)))"
@@ -342,9 +342,10 @@ def test_the_example_suites_of_the_package_are_right():
 
 
 def test_the_suite_uci_has_what_it_promises():
-    from kbench.registry import build, installed
-    from kbench.search import Component, candidates
-    from kbench.suite import cells, find, read
+    from kbench.evaluation.search import Component, candidates
+    from kbench.planning.cells import cells
+    from kbench.planning.suite_file import find, read
+    from kbench.registry.registry import build, installed
 
     registry = build(installed())
     suite = read(*find("uci", registry), registry)

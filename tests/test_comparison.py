@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from kbench.comparison import TIMES, Noise, chosen, columns, compare
 from kbench.errors import SuiteError
 from kbench.records import ACCURACY, Measure
+from kbench.results.comparison import TIMES, Noise, chosen, columns, compare
 
 
 def row(dataset="iris", feature_map="rff", accuracies=(0.9, 0.92, 0.88, 0.9, 0.91), **more):
-    """Return a row as `kbench.results.of_run_in_full` does."""
+    """Return a row as `kbench.results.rows.of_run_in_full` does."""
     keys = [str(i) for i in range(len(accuracies))]
     values = {
         "accuracy": dict(zip(keys, map(float, accuracies), strict=True)),

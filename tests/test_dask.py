@@ -14,21 +14,21 @@ from pathlib import Path
 import pytest
 
 from kbench import Dataset
-from kbench.canonical import to_json
-from kbench.datacache import DataCache
-from kbench.engine import Cluster, Request, Terms, differences, parts
 from kbench.errors import ClusterError
-from kbench.journal import Journal, state_folder
+from kbench.execution.engine import Cluster, Request, Terms, differences, parts
+from kbench.execution.sandbox import processes
 from kbench.machine import cluster_id, machine_id, versions
-from kbench.planning import Planner
+from kbench.planning.planner import Planner
 from kbench.records import Protocol, Ref
-from kbench.registry import build, installed
-from kbench.sandbox import processes
+from kbench.records.canonical import to_json
+from kbench.registry.registry import build, installed
+from kbench.storage.datacache import DataCache
+from kbench.storage.journal import Journal, state_folder
 from tests.planted import TESTS, Seen, dask_process, plant, run_text, suite_text
 from tests.processes_here import wait_until
 
 MODULES = ("planted_plugin",)
-PRELOAD = ("kbench.task:warm", "planted_plugin")
+PRELOAD = ("kbench.execution.entry_points:warm", "planted_plugin")
 NOTHING = {"dataset": [], "feature map": [], "learner": []}
 
 
@@ -46,7 +46,7 @@ def test_a_scheduler_that_is_not_there_is_a_wrong_usage(monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and nobody listens
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        monkeypatch.setattr("kbench.engine._workers.CONNECT_S", 0.5)
+        monkeypatch.setattr("kbench.execution.engine.dask_pool.CONNECT_S", 0.5)
         with pytest.raises(ClusterError, match=f"{address} cannot be reached"):
             Cluster(address)
     with pytest.raises(ClusterError, match="form tcp://host:8786"):
@@ -54,17 +54,23 @@ def test_a_scheduler_that_is_not_there_is_a_wrong_usage(monkeypatch):
 
 
 def test_what_differs_is_listed_versions_first():
-    here = parts(["kbench"], ["kbench.splits"])
+    here = parts(["kbench"], ["kbench.evaluation.splits"])
     assert differences(here, dict(here)) == []
     assert here["python"] == f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert {"numpy", "scipy", "scikit-learn", "kbench-core", "kbench.task"} <= set(here)
+    assert {
+        "numpy",
+        "scipy",
+        "scikit-learn",
+        "kbench-core",
+        "kbench.execution.entry_points",
+    } <= set(here)
     assert here["blas"] == versions()["blas"]
-    there = here | {"numpy": "1.0", "kbench.splits": "0" * 64}
-    del there["kbench.evaluation"]
+    there = here | {"numpy": "1.0", "kbench.evaluation.splits": "0" * 64}
+    del there["kbench.evaluation.evaluate"]
     assert differences(here, there) == [
         f"numpy 1.0 instead of {here['numpy']}",
-        "module kbench.evaluation is not there",
-        "module kbench.splits has other code",
+        "module kbench.evaluation.evaluate is not there",
+        "module kbench.evaluation.splits has other code",
     ]
     many = differences(here, {"python": here["python"]})
     assert any("more modules" in line for line in many)
@@ -86,7 +92,7 @@ def test_a_cluster_is_let_go_of_before_what_it_computed_is_delivered(site, store
         def close(self):
             happened.append("closed")
 
-    monkeypatch.setattr("kbench.engine.Cluster", Lost)
+    monkeypatch.setattr("kbench.execution.engine.Cluster", Lost)
     monkeypatch.setattr(Seen, "delivering", lambda self: happened.append("delivering"))
     with pytest.raises(ClusterError, match="lost"):
         run_text(suite_text("work"), store_uri, jobs=None, scheduler="tcp://head:8786")
@@ -218,7 +224,7 @@ def test_nothing_is_left_on_the_workers_after_a_run(shared, request_of, tmp_path
     task = pids(trace)[0]
     assert wait_until(lambda: not Path(f"/proc/{task}").exists(), 3)
     assert wait_until(
-        lambda: not any("kbench.sandbox" in command for command in _commands(workers)), 10
+        lambda: not any("kbench.execution.sandbox" in command for command in _commands(workers)), 10
     )
 
 
@@ -347,7 +353,7 @@ def test_workers_may_join_and_differing_ones_are_left_out(site, request_of, tmp_
 def test_a_scheduler_that_goes_away_ends_the_run_and_loses_nothing(
     site, store_uri, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("kbench.engine._workers.SILENT_S", 1.0)
+    monkeypatch.setattr("kbench.execution.engine.dask_pool.SILENT_S", 1.0)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

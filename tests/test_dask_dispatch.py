@@ -8,13 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from kbench.engine import _cluster, _worker, _workers
-from kbench.engine._measure import Answer, Host, Request
-from kbench.engine._worker import ReleasedError
-from kbench.engine._workers import Worker
 from kbench.errors import ClusterError
-from kbench.journal import Journal
-from kbench.sandbox import Outcome
+from kbench.execution.engine import dask_dispatch, dask_pool, dask_worker
+from kbench.execution.engine.dask_pool import Worker
+from kbench.execution.engine.dask_worker import ReleasedError
+from kbench.execution.engine.request import Answer, Host, Request
+from kbench.execution.sandbox import Outcome
+from kbench.storage.journal import Journal
 
 
 class KilledWorker(Exception):
@@ -104,8 +104,8 @@ class Cast:
 def play(monkeypatch):
     def run(machines, script, tasks, jobs=None):
         cast = Cast(machines, script)
-        monkeypatch.setattr(_cluster, "Workers", cast)
-        cluster = _cluster.Cluster("tcp://head:8786", jobs, lambda text: None)
+        monkeypatch.setattr(dask_dispatch, "Workers", cast)
+        cluster = dask_dispatch.Cluster("tcp://head:8786", jobs, lambda text: None)
         slots = {}
         answers = cluster.run(tasks, request_of, slots.__setitem__)
         return cast, answers, slots
@@ -214,17 +214,17 @@ def test_one_that_is_left_cancels_what_is_in_flight(play):
 @pytest.fixture
 def looking(monkeypatch):
     """Let a thread look at workers whose scheduler answers so; returns what it tells."""
-    monkeypatch.setattr(_workers, "LOOK_S", 0.001)
-    monkeypatch.setattr(_workers, "SILENT_S", 0.0)
+    monkeypatch.setattr(dask_pool, "LOOK_S", 0.001)
+    monkeypatch.setattr(dask_pool, "SILENT_S", 0.0)
 
     def look(answers):
         def nthreads():
             raise next(answers)
 
         client = SimpleNamespace(nthreads=nthreads, status="running", close=lambda timeout: None)
-        monkeypatch.setattr(_workers, "_connect", lambda address: client)
+        monkeypatch.setattr(dask_pool, "_connect", lambda address: client)
         events = queue.SimpleQueue()
-        workers = _workers.Workers("tcp://head:8786", events, lambda text: None)
+        workers = dask_pool.Workers("tcp://head:8786", events, lambda text: None)
         workers._keep_looking()
         return events.get_nowait()
 
@@ -236,7 +236,7 @@ def test_a_scheduler_that_is_silent_is_given_up(looking):
 
 
 def test_what_no_waiting_cures_ends_the_run(looking, monkeypatch):
-    monkeypatch.setattr(_workers, "SILENT_S", 1e9)
+    monkeypatch.setattr(dask_pool, "SILENT_S", 1e9)
     told = looking(iter([OSError("no answer"), KeyError("nthreads")]))
     assert isinstance(told, ClusterError)
     assert "KeyError: 'nthreads'" in str(told)
@@ -251,25 +251,25 @@ def test_a_worker_lets_go_of_its_own_warm_parent_and_no_other(monkeypatch):
     def prepared(name):
         until_released = ExitStack()
         until_released.callback(closed.append, name)
-        return _worker._Here(None, None, None, until_released)
+        return dask_worker._Here(None, None, None, until_released)
 
     worker = SimpleNamespace(address="tcp://0")
     old, new = prepared("old"), prepared("new")
-    monkeypatch.setattr(_worker, "_is_wanted", lambda worker, key: False)
-    monkeypatch.setattr(_worker, "_RUNS", {("run", worker.address): new})
-    _worker._release("run", worker, "key", old)
+    monkeypatch.setattr(dask_worker, "_is_wanted", lambda worker, key: False)
+    monkeypatch.setattr(dask_worker, "_RUNS", {("run", worker.address): new})
+    dask_worker._release("run", worker, "key", old)
     assert closed == ["old"]
-    assert list(_worker._RUNS.values()) == [new]
-    _worker._release("run", worker, "key", new)
+    assert list(dask_worker._RUNS.values()) == [new]
+    dask_worker._release("run", worker, "key", new)
     assert closed == ["old", "new"]
-    assert not _worker._RUNS
+    assert not dask_worker._RUNS
 
 
 def test_a_worker_stops_waiting_for_a_machine_once_nobody_wants_it_to(monkeypatch, tmp_path):
     monkeypatch.setenv("KBENCH_STATE_DIR", str(tmp_path))
-    monkeypatch.setattr(_worker, "_me", lambda: (SimpleNamespace(address="tcp://0"), "key"))
-    monkeypatch.setattr(_worker, "_is_wanted", lambda worker, key: False)
+    monkeypatch.setattr(dask_worker, "_me", lambda: (SimpleNamespace(address="tcp://0"), "key"))
+    monkeypatch.setattr(dask_worker, "_is_wanted", lambda worker, key: False)
     with Journal().lock("computing"), pytest.raises(ReleasedError):
-        _worker.prepare("run", (), {})
+        dask_worker.prepare("run", (), {})
     with Journal().lock("computing", lambda holder: pytest.fail("still held")):
         pass

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from kbench import Dataset
 from kbench.cli.data import app
-from kbench.datacache import DataCache
+from kbench.storage.datacache import DataCache
 
 
 @pytest.fixture

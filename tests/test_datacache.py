@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from kbench import Dataset, DatasetError, Ref, Split
-from kbench.datacache import (
+from kbench.records import content_checksum
+from kbench.storage.datacache import (
     DataCache,
     _cache,
     _form,
@@ -23,7 +24,6 @@ from kbench.datacache import (
     duplicate_fraction,
     missing_by_column,
 )
-from kbench.records import content_checksum
 
 FIELDS = (
     *("name", "version", "feature_names", "feature_kinds", "target_names", "source", "group"),

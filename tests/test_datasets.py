@@ -10,11 +10,12 @@ import pytest
 import scipy.sparse
 
 import kbench_datasets
+import kbench_files
 import kbench_openml
 from kbench import Dataset, DatasetError
-from kbench.datacache import check_dataset
+from kbench.storage.datacache import check_dataset
 from kbench_datasets import _synthetic
-from kbench_openml._files import load_arff, load_csv, load_parquet, load_svmlight
+from kbench_files._files import load_arff, load_csv, load_parquet, load_svmlight
 
 SHAPES = {
     "iris": (150, 4, 3),
@@ -42,9 +43,9 @@ SOURCES = {source.name: source for source in kbench_datasets.kbench_datasets()}
 
 def test_every_source_is_listed():
     assert set(SOURCES) == set(SHAPES)
-    files = {source.name for source in kbench_openml.kbench_datasets()}
-    assert files == {"openml", "csv", "parquet", "arff", "svmlight"}
-    for source in kbench_openml.kbench_datasets():
+    files = [*kbench_openml.kbench_datasets(), *kbench_files.kbench_datasets()]
+    assert {source.name for source in files} == {"openml", "csv", "parquet", "arff", "svmlight"}
+    for source in files:
         assert callable(_loader(source))
 
 

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from kbench import Cell, Measure, Protocol, Ref
-from kbench.delivery import TAG_CHARS, as_run
-from kbench.planning import PlannedCell
-from kbench.results import of_run, of_run_in_full
+from kbench.delivery.as_run import TAG_CHARS, as_run
+from kbench.planning.planner import PlannedCell
+from kbench.results.rows import of_run, of_run_in_full
 
 ERROR = Measure("expected_error", "lower")
 

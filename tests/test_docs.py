@@ -116,8 +116,9 @@ def known_call(arguments):
 
 def check_toml(text):
     """Suite files, whole or in part, are read and planned; the rest is TOML of a pyproject."""
-    from kbench.registry import build, installed
-    from kbench.suite import cells, read
+    from kbench.planning.cells import cells
+    from kbench.planning.suite_file import read
+    from kbench.registry.registry import build, installed
 
     table = tomllib.loads(text)
     if table.keys() <= {"project", "build-system", "tool"}:

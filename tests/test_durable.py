@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from kbench import durable
+from kbench.storage import files as durable
 
 
 def test_a_file_is_replaced_and_its_folder_made(tmp_path):

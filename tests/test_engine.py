@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from kbench import engine
+from kbench.execution import engine
 
 
 def test_every_task_has_its_result():

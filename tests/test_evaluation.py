@@ -14,9 +14,12 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
 
 from kbench import Dataset, DatasetError, Protocol
-from kbench.evaluation import Method, evaluate, gram_error, stored_numbers, timed
-from kbench.search import Component
-from kbench.splits import split
+from kbench.evaluation.evaluate import evaluate
+from kbench.evaluation.method import Method
+from kbench.evaluation.scores import gram_error, stored_numbers
+from kbench.evaluation.search import Component
+from kbench.evaluation.splits import split
+from kbench.evaluation.timing import timed
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,15 @@ import pytest
 
 from kbench import Cell, Dataset, DatasetError, ExportError, Protocol, Ref
 from kbench.cli.export import _recalled
-from kbench.export import columns_of, refit, write
-from kbench.export._card import _code
-from kbench.export._fit import typed
-from kbench.journal import Journal, state_folder
+from kbench.export.card import _code
+from kbench.export.fit import refit, typed
+from kbench.export.folder import write
+from kbench.export.pipeline import NamedClasses, TableEncoder
+from kbench.export.tables import columns_of
 from kbench.machine import cluster_id, machine_id
-from kbench.pipeline import NamedClasses, TableEncoder
-from kbench.planning import PlannedCell, task_key
-from kbench.registry import build, how_to_get, installed
+from kbench.planning.planner import PlannedCell, task_key
+from kbench.registry.registry import build, how_to_get, installed
+from kbench.storage.journal import Journal, state_folder
 from tests.command_here import command
 
 
@@ -77,7 +78,7 @@ def test_the_model_takes_the_table_and_gives_the_labels(customers, tmp_path, cap
     with pytest.raises(ValueError, match="no column 'age'"):
         model.predict(new.drop(columns="age"))
     card = (tmp_path / "model" / "README.md").read_text()
-    assert "kbench.pipeline.TableEncoder" in card
+    assert "kbench.export.pipeline.TableEncoder" in card
     assert "`plan`: one of 1, 2, 3" in card
     assert "not measured" in card
 
@@ -143,7 +144,7 @@ FEW = Protocol(inner_folds=2, search="random", n_candidates=2, missing="impute")
 
 @pytest.fixture(scope="module")
 def iris(registry):
-    from kbench.registry import resolve
+    from kbench.registry.registry import resolve
 
     return resolve(registry.get("dataset", "iris").load)()
 
@@ -308,7 +309,7 @@ def test_columns_are_told_apart_by_the_header():
 
 
 def test_the_encoder_writes_what_the_source_wrote(tmp_path, registry):
-    from kbench.registry import resolve
+    from kbench.registry.registry import resolve
 
     frame = table()
     frame.to_csv(tmp_path / "c.csv", index=False)

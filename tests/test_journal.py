@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbench import journal as module
 from kbench.errors import JournalError
-from kbench.journal import Journal
 from kbench.machine import machine_id
+from kbench.storage import journal as module
+from kbench.storage.journal import Journal
 
 N_WRITERS, N_LINES = 4, 100
 
@@ -140,7 +140,7 @@ def test_a_file_that_may_not_grow_keeps_what_it_has(journal):
     """As on a full disk: the kernel writes what fits and refuses the rest."""
     script = (
         "import resource, signal, sys; from pathlib import Path\n"
-        "from kbench.journal import Journal\n"
+        "from kbench.storage.journal import Journal\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
         "journal = Journal(Path(sys.argv[1]))\n"
@@ -205,7 +205,7 @@ def test_several_writers_lose_and_double_nothing(journal):
 
 def test_killed_writers_lose_nothing_that_was_acknowledged(journal, tmp_path):
     script = (
-        "import sys; from pathlib import Path; from kbench.journal import Journal\n"
+        "import sys; from pathlib import Path; from kbench.storage.journal import Journal\n"
         "journal = Journal(Path(sys.argv[1])); number = 0\n"
         "while True:\n"
         "    journal.append('line', writer=sys.argv[2], number=number, x='x' * 5000)\n"
@@ -302,7 +302,7 @@ def test_a_blob_is_replaced_at_once_or_not_at_all(journal, monkeypatch):
 # -- locks ------------------------------------------------------------------------
 
 HOLD = (
-    "import sys, time; from pathlib import Path; from kbench.journal import Journal\n"
+    "import sys, time; from pathlib import Path; from kbench.storage.journal import Journal\n"
     "with Journal(Path(sys.argv[1])).lock('suite on sqlite:///x.db'):\n"
     "    print('held', flush=True); time.sleep(60)\n"
 )
@@ -356,7 +356,7 @@ def test_a_lock_excludes_threads_and_is_released_by_an_error(journal):
 
 
 SHARE = (
-    "import sys, time; from pathlib import Path; from kbench.journal import Journal\n"
+    "import sys, time; from pathlib import Path; from kbench.storage.journal import Journal\n"
     "with Journal(Path(sys.argv[1])).lock('machine', shared=sys.argv[2] == 'shared'):\n"
     "    print('held', flush=True); time.sleep(60)\n"
 )

@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 
 import kbench_learners
 from kbench import Ref
-from kbench.registry import build, installed
-from kbench.task import learner_side
+from kbench.evaluation.method import learner_side
+from kbench.registry.registry import build, installed
 from kbench_learners import PathRidgeClassifier
 from kbench_learners._ridge import ridge_path
 

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kbench import contention as contention_module
 from kbench import machine
-from kbench.machine import Snapshot, contention
+from kbench.contention import STALLED, Snapshot, contention, snapshot
 
 
 def test_the_id_is_the_same_in_every_process():
@@ -69,7 +70,7 @@ def test_affinity_is_heeded():
 @pytest.fixture
 def pretend(tmp_path, monkeypatch):
     """Another /proc and /sys, of a machine with 4 cores of 2 threads."""
-    for name, folder in (("_PROC", "proc"), ("_CPUS", "cpus"), ("_CGROUPS", "cgroup")):
+    for name, folder in (("PROC", "proc"), ("_CPUS", "cpus"), ("_CGROUPS", "cgroup")):
         monkeypatch.setattr(machine, name, tmp_path / folder)
     monkeypatch.setattr(machine, "_usable", lambda: set(range(8)))
 
@@ -102,15 +103,20 @@ def test_the_tightest_cgroup_above_counts(pretend):
 
 
 def test_a_system_that_tells_nothing(tmp_path, monkeypatch):
-    for name in ("_PROC", "_CPUS", "_CGROUPS"):
-        monkeypatch.setattr(machine, name, tmp_path / "absent")
+    for module, name in (
+        (machine, "PROC"),
+        (machine, "_CPUS"),
+        (machine, "_CGROUPS"),
+        (contention_module, "PROC"),
+    ):
+        monkeypatch.setattr(module, name, tmp_path / "absent")
     machine.cpu_model.cache_clear()
     try:
         this = machine.describe()
         assert this.physical_cores == this.logical_cores >= 1
-        before = machine.snapshot()
+        before = snapshot()
         assert before.stalled_s is None
-        assert contention(before, machine.snapshot()).reasons == ()
+        assert contention(before, snapshot()).reasons == ()
     finally:
         machine.cpu_model.cache_clear()
 
@@ -171,20 +177,18 @@ def test_shares_are_shares(ticks, steal, stalled):
     assert 0 <= found.stalled <= 1
 
 
-@pytest.mark.skipif(
-    machine.snapshot().stalled_s is None, reason="the kernel does not count pressure"
-)
+@pytest.mark.skipif(snapshot().stalled_s is None, reason="the kernel does not count pressure")
 def test_more_busy_processes_than_cores_are_noticed():
     spin = [sys.executable, "-c", "while True: pass"]
     others = [subprocess.Popen(spin) for _ in range(3 * machine.logical_cores())]
     try:
         time.sleep(0.2)
-        before = machine.snapshot()
+        before = snapshot()
         time.sleep(0.5)
-        found = contention(before, machine.snapshot())
+        found = contention(before, snapshot())
     finally:
         for other in others:
             other.kill()
             other.wait()
-    assert found.stalled > machine.STALLED
+    assert found.stalled > STALLED
     assert found.reasons

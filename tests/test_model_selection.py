@@ -9,12 +9,15 @@ import pytest
 from sklearn.datasets import load_iris
 from threadpoolctl import threadpool_limits
 
-from kbench import Dataset, Ref, evaluation, results
+from kbench import Dataset, Ref
+from kbench.evaluation.evaluate import evaluate
+from kbench.evaluation.method import Method, learner_side, map_side
+from kbench.planning.cells import cells
+from kbench.planning.suite_file import find, read
 from kbench.records import Protocol
-from kbench.registry import build, installed
-from kbench.suite import cells, find, read
-from kbench.task import learner_side, map_side
-from kbench_openml import load_arff
+from kbench.registry.registry import build, installed
+from kbench.results import rows as results
+from kbench_files._files import load_arff
 
 registry = cache(lambda: build(installed()))
 
@@ -34,11 +37,9 @@ def methods(name):
 
 
 def row_of(dataset, feature_map, learner, protocol):
-    method = evaluation.Method(
-        **map_side(feature_map, registry()), **learner_side(learner, registry())
-    )
+    method = Method(**map_side(feature_map, registry()), **learner_side(learner, registry()))
     with threadpool_limits(1):
-        found = evaluation.evaluate(dataset, 0, method, protocol)
+        found = evaluate(dataset, 0, method, protocol)
     return results.means([{"measures": found.measures}])
 
 

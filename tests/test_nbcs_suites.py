@@ -1,7 +1,8 @@
 import pytest
 
-from kbench.registry import build, installed
-from kbench.suite import cells, find, read
+from kbench.planning.cells import cells
+from kbench.planning.suite_file import find, read
+from kbench.registry.registry import build, installed
 
 
 @pytest.fixture(scope="module")

@@ -231,9 +231,10 @@ def test_margins_are_measures_of_a_run_where_they_are_defined(name):
     from sklearn.linear_model import LogisticRegression
     from sklearn.neighbors import KNeighborsClassifier
 
-    from kbench.evaluation import Method, evaluate
+    from kbench.evaluation.evaluate import evaluate
+    from kbench.evaluation.method import Method
+    from kbench.evaluation.search import Component
     from kbench.records import Dataset, Protocol
-    from kbench.search import Component
     from kbench_learners import LinearSVM, PathRidgeClassifier
     from kbench_nbcs._map import measures
 

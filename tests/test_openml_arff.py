@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbench import DatasetError
-from kbench_openml._arff import read_arff
+from kbench.tables.arff import read_arff
 
 
 def _arff(tmp_path, text):
@@ -45,7 +45,7 @@ def test_what_is_no_arff_file(tmp_path, text):
 
 
 def test_absurd_headers_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("kbench_openml._arff.MAX_COLUMNS", 10)
+    monkeypatch.setattr("kbench.tables.arff.MAX_COLUMNS", 10)
     text = "".join(f"@attribute a{j} numeric\n" for j in range(11)) + "@data\n"
     with pytest.raises(DatasetError, match="more than 10 attributes"):
         _arff(tmp_path, text)
@@ -104,7 +104,7 @@ def test_quoted_and_plain_files_are_read_alike(data, tmp_path_factory):
     st.sampled_from([0, 64]),
 )
 def test_the_quick_and_the_careful_reader_agree(tmp_path_factory, rows, block):
-    import kbench_openml._arff as module
+    import kbench.tables.arff as module
 
     text = "@attribute x real\n@attribute k {a,b b}\n@attribute s string\n@data\n"
     for number, category in rows:

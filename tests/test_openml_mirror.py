@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kbench import Dataset, DatasetError, Ref
-from kbench.datacache import DataCache
+from kbench.storage.datacache import DataCache
 from kbench_openml import _source, _transport
 from kbench_openml._source import expand, load
 

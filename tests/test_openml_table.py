@@ -5,10 +5,10 @@ import pytest
 import scipy.sparse
 
 from kbench import DatasetError
-from kbench.datacache import DataCache
-from kbench_openml._arff import read_arff
+from kbench.storage.datacache import DataCache
+from kbench.tables.arff import read_arff
+from kbench.tables.table import to_dataset
 from kbench_openml._source import load
-from kbench_openml._table import to_dataset
 from tests.openml_server import OpenMLServer
 
 

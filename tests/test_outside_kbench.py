@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from kbench.records import Ref
-from kbench.registry import HOST, build, installed, resolve
+from kbench.registry.registry import HOST, build, installed, resolve
 
 REGISTRY = build([each for each in installed() if each.distribution == HOST])
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kbench import DatasetError, Ref, SuiteError
-from kbench.own_data import fetched, look, source_of, suite_for, without_texts
-from kbench.registry import build, installed
-from kbench.suite import cells
+from kbench.api.own_data import fetched, look, source_of, suite_for, without_texts
+from kbench.planning.cells import cells
+from kbench.registry.registry import build, installed
 from tests.command_here import command
 
 

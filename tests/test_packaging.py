@@ -21,6 +21,7 @@ PACKAGES = (
     "kbench_baselines",
     "kbench_dashboards",
     "kbench_datasets",
+    "kbench_files",
     "kbench_learners",
     "kbench_nbcs",
     "kbench_openml",

@@ -3,9 +3,10 @@ import dataclasses
 import pytest
 
 from kbench import Limits, Protocol, Ref
-from kbench.planning import PlannedCell, Planner, line_key, recall, task_key
-from kbench.registry import build, installed
-from kbench.suite import cells, read
+from kbench.planning.cells import cells
+from kbench.planning.planner import PlannedCell, Planner, line_key, recall, task_key
+from kbench.planning.suite_file import read
+from kbench.registry.registry import build, installed
 
 IRIS = {
     "checksum": "c" * 64,

@@ -6,7 +6,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from kbench import Dataset, DatasetError
-from kbench.preprocessing import Imputer, Preprocessing, missing_rows, refuse_missing
+from kbench.evaluation.preprocessing import (
+    Imputer,
+    Preprocessing,
+    missing_rows,
+    refuse_missing,
+)
 
 matrices = arrays(np.float64, (6, 3), elements=st.floats(-1e6, 1e6))
 

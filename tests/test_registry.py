@@ -1,7 +1,8 @@
 import pytest
 
 from kbench import DatasetSource, FeatureMap, Learner, PluginError, SuiteError, hookimpl
-from kbench.registry import Plugin, build, did_you_mean, installed, module_of, resolve
+from kbench.messages import did_you_mean
+from kbench.registry.registry import Plugin, build, installed, module_of, resolve
 
 
 def maps(*names):

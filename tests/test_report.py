@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from kbench import stats
 from kbench.records import ACCURACY, Measure
 from kbench.report import Column, Table, latex_text, tables
 from kbench.report import write as write_table
 from kbench.report.content import Content, on_dataset
-from kbench.results import COLUMNS, columns, means, measure_of, ranks
+from kbench.results import stats
+from kbench.results.rows import COLUMNS, columns, means, measure_of, ranks
 
 ERROR = Measure("expected_error", "lower")
 

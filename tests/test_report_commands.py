@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from kbench.cli.app import app
 from kbench.errors import KbenchError
-from kbench.registry import Plugin, build
+from kbench.registry.registry import Plugin, build
 from kbench.report.page import page
 from kbench.tracking import Store
 from tests.report_rows import content, grid

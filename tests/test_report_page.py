@@ -15,14 +15,15 @@ import pytest
 from matplotlib.figure import Figure as Drawn
 
 from kbench.errors import PluginError, SuiteError
-from kbench.records import ACCURACY, MEASURES, Published
-from kbench.registry import Registry
+from kbench.evaluation.measures import MEASURES
+from kbench.records import ACCURACY, Published
+from kbench.registry.registry import Registry
 from kbench.report import diagram, figures, lines, scatter, write
 from kbench.report.content import on_dataset
 from kbench.report.page import page
 from kbench.report.tables import TABLES
-from kbench.results import of_run_in_full
-from kbench.stats import corrected_t
+from kbench.results.rows import of_run_in_full
+from kbench.results.stats import corrected_t
 from tests.report_rows import NASTY, content, grid, nasty_rows, row, with_figures
 
 VOID = {"meta", "img", "br", "input", "link"}

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from kbench import SuiteError
-from kbench.journal import Journal
-from kbench.registry import build, installed
-from kbench.request import options_of
-from kbench.results import COLUMNS, of_cell, of_run
+from kbench.api.inputs import options_of
+from kbench.planning.suite_file import read
+from kbench.registry.registry import build, installed
+from kbench.results.rows import COLUMNS, of_cell, of_run
 from kbench.runner import Options, Run, Watcher
-from kbench.suite import read
+from kbench.storage.journal import Journal
 from kbench.tracking import Store
 from tests.planted import CENTROIDS
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kbench.sandbox import Sandbox, wire
+from kbench.execution.sandbox import Sandbox, wire
 from tests.harmful_tasks import MB
 from tests.processes_here import linux
 

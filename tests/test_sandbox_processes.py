@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kbench.sandbox import Outcome, Sandbox, processes
+from kbench.execution.sandbox import Outcome, Sandbox, processes
 from tests.processes_here import gone, linux, wait_until
 
 TASKS = "harmful_tasks"
@@ -46,7 +46,7 @@ def test_a_fork_that_comes_back_through_the_function_answers_once(sandbox):
 PARENT = f"""
 import sys, threading, time
 sys.path.insert(0, {str(Path(__file__).parent)!r})
-from kbench.sandbox import Sandbox
+from kbench.execution.sandbox import Sandbox
 sandbox = Sandbox(preload=["{TASKS}"])
 for how in ("group", "session", "daemon"):
     threading.Thread(
@@ -79,7 +79,7 @@ def test_a_parent_that_ends_during_the_imports_leaves_nothing(tmp_path, end, mod
     mark = f"KBENCH_TEST={uuid.uuid4().hex}"
     code = (
         f"import sys, time; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from kbench.sandbox import Sandbox, supervisor\n"
+        "from kbench.execution.sandbox import Sandbox, supervisor\n"
         f"with Sandbox(preload=[{module!r}]): time.sleep(0.5)\n"
         "print('closed', flush=True)\n"
         "time.sleep(60)"

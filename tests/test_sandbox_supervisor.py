@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kbench.sandbox import Sandbox, client, processes, supervisor
+from kbench.execution.sandbox import Sandbox, client, processes, supervisor
 from tests.processes_here import gone, linux, wait_until
 
 TASKS = "harmful_tasks"

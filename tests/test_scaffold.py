@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from kbench.cli import main
 from kbench.cli.app import app
-from kbench.scaffold import KINDS
+from kbench.cli.scaffold import KINDS
 
 ENTRY = {
     "feature-map": "feature map",

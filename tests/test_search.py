@@ -12,7 +12,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
 
 from kbench import DatasetError, Protocol
-from kbench.search import (
+from kbench.evaluation.search import (
     Candidate,
     Component,
     Data,
@@ -22,9 +22,9 @@ from kbench.search import (
     has_converged,
     search,
 )
-from kbench.search._halving import shares, subset
-from kbench.search._result import chosen
-from kbench.splits import derive_seed, stratified_folds
+from kbench.evaluation.search._halving import shares, subset
+from kbench.evaluation.search._result import chosen
+from kbench.evaluation.splits import derive_seed, stratified_folds
 from kbench_learners import LinearSVM
 
 

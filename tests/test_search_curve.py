@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from kbench.search_curve import search_curves
+from kbench.results.search_curves import search_curves
 
 LABELS = {"dataset": "iris", "feature_map": "rff", "learner": "linear-svm"}
 

@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from kbench.cli import show
-from kbench.results import COLUMNS
+from kbench.results.rows import COLUMNS
 from tests.report_rows import grid
 
 

@@ -5,7 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbench import Dataset, DatasetError, Protocol, Split
-from kbench.splits import derive_seed, rare_classes, row_groups, split, stratified_folds
+from kbench.evaluation.splits import (
+    derive_seed,
+    rare_classes,
+    row_groups,
+    split,
+    stratified_folds,
+)
 
 labels = st.lists(st.integers(0, 3), min_size=6, max_size=60).map(np.array)
 

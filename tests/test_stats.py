@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from kbench import stats
-from kbench.results import COLUMNS
+from kbench.results import stats
+from kbench.results.rows import COLUMNS
 
 # Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7
 # (2006), Table 6: AUC of C4.5, C4.5+m, C4.5+cf, C4.5+m+cf on 14 datasets. On the last but

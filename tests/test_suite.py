@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbench import Measure, Protocol, Ref, Search, SuiteError
-from kbench.canonical import dumps, from_json, to_json
-from kbench.suite import cells, find, read, select
+from kbench.planning.cells import cells, select
+from kbench.planning.suite_file import find, read
+from kbench.records.canonical import dumps, from_json, to_json
 
 LISTS = 'datasets = ["iris"]\nfeature_maps = ["rff"]\nlearners = ["ridge"]\n'
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from kbench.summaries import Summaries, first_sentence, of_suite
+from kbench.registry.summaries import Summaries, first_sentence, of_suite
 
 
 class Described:

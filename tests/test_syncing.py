@@ -8,13 +8,13 @@ import sys
 import pytest
 
 from kbench import Measure, Protocol, Ref, Suite, SuiteError
-from kbench.delivery import lock_name
-from kbench.journal import Journal
+from kbench.delivery.deliver import lock_name
+from kbench.delivery.owed import Plans
+from kbench.delivery.sync import deliver_leftovers, sync
 from kbench.machine import machine_id
-from kbench.planning import PlannedCell, task_key
-from kbench.plans import Plans
+from kbench.planning.planner import PlannedCell, task_key
 from kbench.records import Cell, Search
-from kbench.syncing import deliver_leftovers, sync
+from kbench.storage.journal import Journal
 from kbench.tracking import Store
 
 AWAY = "http://127.0.0.1:9"  # nobody listens on the discard port

@@ -5,8 +5,9 @@ import types
 
 import pytest
 
-from kbench import Ref, Search, task
-from kbench.canonical import to_json
+from kbench import Ref, Search
+from kbench.execution import entry_points as task
+from kbench.records.canonical import to_json
 
 
 def check(kind, *refs):
@@ -58,7 +59,7 @@ def test_a_value_that_needs_another_parameter_is_not_refused(monkeypatch):
         def transform(self, X):
             return X
 
-    from kbench.search import Component
+    from kbench.evaluation.search import Component
 
     def side(ref, registry):
         return {"feature_map": Component(Picky, dict(ref.params))}
@@ -74,7 +75,7 @@ def test_a_value_that_needs_another_parameter_is_not_refused(monkeypatch):
 def test_an_estimator_that_fails_otherwise_or_takes_long_is_not_refused(monkeypatch):
     import time
 
-    from kbench.search import Component
+    from kbench.evaluation.search import Component
 
     class Slow:
         def __init__(self, mode):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-import kbench
+from kbench._version import __version__
 from kbench.cli import compare, data, export, listing, plugin, report, results, run, suite, sync, ui
 
 app = typer.Typer(
@@ -25,7 +25,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"kbench {kbench.__version__}")
+        typer.echo(f"kbench {__version__}")
         raise typer.Exit
 
 

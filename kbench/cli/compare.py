@@ -11,10 +11,10 @@ from kbench.cli.options import Form, Format
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kbench.comparison import Change, Comparison
     from kbench.records import Measure
     from kbench.report.text import Table
-    from kbench.results import Row
+    from kbench.results.comparison import Change, Comparison
+    from kbench.results.rows import Row
 
 _SIDE = (
     "SUITE, SUITE@STORE, SUITE@KEY=VALUE,...[,STORE], or a file of `kbench results --format json`. "
@@ -64,9 +64,9 @@ def compare(
     binomial error of its test rows. Times: ratio, B
     corrected by the machines' calibration figures, not judged where they cannot be compared.
     """
-    from kbench.comparison import Noise
-    from kbench.comparison import compare as compared
     from kbench.errors import SuiteError
+    from kbench.results.comparison import Noise
+    from kbench.results.comparison import compare as compared
 
     wanted = [] if fail_on == "none" else [each.strip() for each in fail_on.split(",")]
     for each in wanted:
@@ -111,10 +111,10 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
     """Read one side: a file, or runs of a store."""
     from pathlib import Path
 
-    from kbench.comparison import chosen
+    from kbench.api.inputs import runs_of
     from kbench.errors import SuiteError
-    from kbench.request import runs_of
-    from kbench.results import by_dataset, measure_of, of_run_in_full
+    from kbench.results.comparison import chosen
+    from kbench.results.rows import by_dataset, measure_of, of_run_in_full
 
     path = Path(text)
     if path.suffix == ".json":
@@ -243,8 +243,8 @@ def _of_file(path: Any) -> tuple[list[Row], Measure]:
 
 def _check_rows(rows: Sequence[Any], where: str, advice: str = "") -> None:
     """Refuse rows that were not written by kbench, or that somebody has edited."""
-    from kbench.comparison import problem_of
     from kbench.errors import SuiteError
+    from kbench.results.comparison import problem_of
 
     for i, row in enumerate(rows):
         problem = problem_of(row)
@@ -280,8 +280,8 @@ def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
 
 def _table(found: Comparison) -> Table:
     """Return the comparison as a table of a report."""
-    from kbench.comparison import TIMES, columns
     from kbench.report.text import Column, Table, p_value, shown, signed
+    from kbench.results.comparison import TIMES, columns
 
     measure = found.measure
     made = []
@@ -309,8 +309,9 @@ def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str])
     from rich.markup import escape
     from rich.table import Table as Drawn
 
-    from kbench.comparison import TIMES
-    from kbench.report.text import counted, shown, signed
+    from kbench.messages import counted
+    from kbench.report.text import shown, signed
+    from kbench.results.comparison import TIMES
 
     measure, console = found.measure, Console(highlight=False)
     if not console.is_terminal:

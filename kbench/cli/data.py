@@ -26,8 +26,8 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
     """List the datasets in the cache."""
-    from kbench.datacache import DataCache
-    from kbench.report.text import counted
+    from kbench.messages import counted
+    from kbench.storage.datacache import DataCache
 
     cache = DataCache()
     entries = [dict(entry) for entry in cache.entries()]
@@ -68,23 +68,24 @@ def fetch(
     Exit code 1 where some cannot be had. What was fetched stays: run it again
     to go on.
     """
-    from kbench import suite as suites
-    from kbench.datacache import DataCache
-    from kbench.fetching import Fetching, is_offline
-    from kbench.planning import Planner
-    from kbench.registry import build, installed
-    from kbench.sandbox import Sandbox
+    from kbench.execution.fetching import Fetching, is_offline
+    from kbench.execution.sandbox import Sandbox
+    from kbench.planning.cells import select
+    from kbench.planning.planner import Planner
+    from kbench.planning.suite_file import find, read
+    from kbench.registry.registry import build, installed
+    from kbench.storage.datacache import DataCache
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     registry = build(installed())
-    text, stem = suites.find(suite, registry)
-    chosen = suites.select(suites.read(text, stem, registry), registry, dataset or [], [], [])
+    text, stem = find(suite, registry)
+    chosen = select(read(text, stem, registry), registry, dataset or [], [], [])
     refs = {ref.label: ref for block in chosen.blocks for ref in block.datasets}
     lost = 0
     cache = DataCache()
     planner = Planner(registry, cache)
-    sandbox = Sandbox(preload=("kbench.task:warm",))  # starts with the first call
+    sandbox = Sandbox(preload=("kbench.execution.entry_points:warm",))  # starts with the first call
     fetching = Fetching(registry, planner, cache, sandbox, offline=is_offline())
     with contextlib.closing(sandbox):
         lines = [each for ref in refs.values() for each in fetching.expanded(ref)]
@@ -110,8 +111,8 @@ def verify() -> None:
     Exit code 1 where something is damaged. Damaged datasets are moved aside and
     fetched anew by the next run.
     """
-    from kbench.datacache import DataCache
-    from kbench.report.text import counted
+    from kbench.messages import counted
+    from kbench.storage.datacache import DataCache
 
     cache = DataCache()
     n_entries = len(cache.entries())
@@ -127,7 +128,7 @@ def verify() -> None:
 @app.command()
 def path() -> None:
     """Print the folder of the cache; KBENCH_CACHE_DIR sets it."""
-    from kbench.datacache import default_root
+    from kbench.storage.datacache import default_root
 
     typer.echo(default_root())
 
@@ -137,8 +138,8 @@ def clear(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Remove all datasets from the cache; results stay."""
-    from kbench.datacache import DataCache
-    from kbench.report.text import counted
+    from kbench.messages import counted
+    from kbench.storage.datacache import DataCache
 
     cache = DataCache()
     if not yes:

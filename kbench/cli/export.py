@@ -12,9 +12,9 @@ import typer
 from kbench.cli.options import Delimiter, Ignore, Nominal, Target
 
 if TYPE_CHECKING:
-    from kbench.planning import PlannedCell
+    from kbench.planning.planner import PlannedCell
     from kbench.records import Suite
-    from kbench.registry import Registry
+    from kbench.registry.registry import Registry
 
 _MOST = 10
 """Cells that a message names."""
@@ -54,18 +54,19 @@ def export(
     The model takes your table as it is and answers with your labels. It is
     loaded again, and its predictions are compared, before the folder is there.
     """
-    from kbench import export as exports
-    from kbench.datacache import DataCache
+    from kbench.api.own_data import fetched
     from kbench.errors import SuiteError
-    from kbench.own_data import fetched
-    from kbench.planning import Planner
-    from kbench.registry import build, installed
-    from kbench.results import of_cell
+    from kbench.export.fit import refit
+    from kbench.export.folder import TRUST, check_format, refuse_existing, write
+    from kbench.planning.planner import Planner
+    from kbench.registry.registry import build, installed
+    from kbench.results.rows import of_cell
+    from kbench.storage.datacache import DataCache
 
     if output is None:
         raise SuiteError("where to? Say -o FOLDER")
-    exports.refuse_existing(output)
-    exports.check_format(form)
+    refuse_existing(output)
+    check_format(form)
     registry = build(installed())
     options = {"target": target, "ignore": ignore, "nominal": nominal, "delimiter": delimiter}
     chosen = _suite(suite, registry, dataset, feature_map, learner, options)
@@ -83,8 +84,8 @@ def export(
     planned, where = _recalled(planned)
     row = of_cell(planned, chosen.measure) | {"machine": where} if planned.done else None
     typer.echo(f"fitting {planned.cell.name} on {known[label]['n_samples']:,} rows", err=True)
-    fitted = exports.refit(planned.cell, cache.load(known[label]["checksum"]), registry)
-    n_rows = exports.write(output, planned.cell, planned.key, fitted, row, form, mlflow)
+    fitted = refit(planned.cell, cache.load(known[label]["checksum"]), registry)
+    n_rows = write(output, planned.cell, planned.key, fitted, row, form, mlflow)
     file = output / f"model.{form}"
     typer.echo(f"{output}: {planned.cell.name}")
     typer.echo(f"  {file}: {file.stat().st_size / 1000:,.0f} kB; README.md says how to load it")
@@ -93,7 +94,7 @@ def export(
         typer.echo("  its input is the table as it is in the file, without the target")
     if row is None:
         typer.echo("  its accuracy was never measured here: `kbench suite` or `kbench run` does")
-    typer.echo(f"\n{exports.TRUST}")
+    typer.echo(f"\n{TRUST}")
 
 
 def _recalled(planned: PlannedCell) -> tuple[PlannedCell, str]:
@@ -103,9 +104,9 @@ def _recalled(planned: PlannedCell) -> tuple[PlannedCell, str]:
     """
     from dataclasses import replace
 
-    from kbench.journal import Journal, state_folder
     from kbench.machine import cluster_id, machine_id
-    from kbench.planning import recall
+    from kbench.planning.planner import recall
+    from kbench.storage.journal import Journal, state_folder
 
     found = []
     for place in (machine_id(), cluster_id()):
@@ -124,9 +125,16 @@ def _suite(
     options: Mapping[str, Any],
 ) -> Suite:
     """Return the suite of a name, or that of a file of data, with the filters applied."""
+    from kbench.api.inputs import chosen_suite
+    from kbench.api.own_data import (
+        fetched,
+        is_data_file,
+        look,
+        source_of,
+        suite_for,
+        without_texts,
+    )
     from kbench.errors import SuiteError
-    from kbench.own_data import fetched, is_data_file, look, source_of, suite_for, without_texts
-    from kbench.request import chosen_suite
 
     def listed(given: str | None) -> list[str]:
         return [given] if given else []
@@ -156,7 +164,7 @@ def _one(planned: list[PlannedCell], wanted: str | None, suite: str) -> PlannedC
         None is, or several are: their names.
     """
     from kbench.errors import SuiteError
-    from kbench.registry import did_you_mean
+    from kbench.messages import did_you_mean
 
     found = planned
     if wanted is not None:

@@ -16,8 +16,8 @@ import typer
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-    from kbench.registry import Kind, Registry
-    from kbench.summaries import Summaries
+    from kbench.registry.registry import Kind, Registry
+    from kbench.registry.summaries import Summaries
 
 
 class What(StrEnum):
@@ -55,8 +55,8 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """List datasets, kernels, feature maps, learners, suites and plugins, in a sentence each."""
-    from kbench.registry import build, installed
-    from kbench.summaries import Summaries
+    from kbench.registry.registry import build, installed
+    from kbench.registry.summaries import Summaries
 
     chosen = _what(what)
     registry = build(installed())
@@ -97,7 +97,7 @@ def _cut(line: str, columns: int | None) -> str:
 def _what(given: str | None) -> What | None:
     """Return what is to be listed; a part of a name is a hint, not enough."""
     from kbench.errors import SuiteError
-    from kbench.registry import did_you_mean
+    from kbench.messages import did_you_mean
 
     if given is None:
         return None
@@ -110,7 +110,7 @@ def _what(given: str | None) -> What | None:
 
 
 def _names(what: What, registry: Registry, summaries: Summaries) -> list[dict[str, str]]:
-    from kbench.summaries import of_suite
+    from kbench.registry.summaries import of_suite
 
     if what is What.plugins:
         return [
@@ -149,7 +149,8 @@ def show(
 ) -> None:
     """Show what a component is: parameters with defaults and meaning, source, plugin."""
     from kbench.errors import SuiteError
-    from kbench.registry import build, did_you_mean, installed
+    from kbench.messages import did_you_mean
+    from kbench.registry.registry import build, installed
 
     registry = build(installed())
     kinds = [kind for kind in registry.kinds_of(name) if kind not in ("figure", "dashboard")]
@@ -176,7 +177,7 @@ def show(
 def _show_component(record: Any) -> None:
     from docstring_parser import parse
 
-    from kbench.registry import resolve
+    from kbench.registry.registry import resolve
 
     make = getattr(record, "make", None) or record.load
     target = resolve(make)

@@ -95,9 +95,9 @@ def new(
     """Write a package for a plugin into a new folder NAME; it installs and passes as it is."""
     from pathlib import Path
 
-    from kbench import scaffold
+    from kbench.cli import scaffold
     from kbench.errors import PluginError
-    from kbench.registry import build, installed
+    from kbench.registry.registry import build, installed
 
     flags = {
         "feature-map": feature_map,

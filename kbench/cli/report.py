@@ -13,7 +13,7 @@ import typer
 from kbench.cli.options import Open, Store
 
 if TYPE_CHECKING:
-    from kbench.registry import Registry
+    from kbench.registry.registry import Registry
     from kbench.report import Table
     from kbench.report.content import Content
 
@@ -73,7 +73,7 @@ def report(
 
     With --table or --format, one of its tables is written instead.
     """
-    from kbench.registry import build, installed
+    from kbench.registry.registry import build, installed
     from kbench.report.page import page
 
     if name == "list":
@@ -132,7 +132,7 @@ def _list_tables() -> None:
 def _table_of(name: str, form: Form) -> Callable[[Content], Table]:
     """Return what makes a table; a wrong name is an error before anything is read."""
     from kbench.errors import SuiteError
-    from kbench.registry import did_you_mean
+    from kbench.messages import did_you_mean
     from kbench.report.tables import TABLES
 
     if form is Form.html:
@@ -176,7 +176,7 @@ def plot(
 ) -> None:
     """Draw one picture of a suite's results for a paper."""
     from kbench.errors import SuiteError
-    from kbench.registry import build, installed
+    from kbench.registry.registry import build, installed
     from kbench.report import figures
 
     form = output.suffix.removeprefix(".").lower()
@@ -192,11 +192,11 @@ def _content(
     suite: str, registry: Registry, store: str | None, machine: str | None, without: list[str]
 ) -> Content:
     """Read a suite's runs and collect what there is to say of them."""
-    from kbench import suite as suites
+    from kbench.api.inputs import runs_of
     from kbench.errors import SuiteError
+    from kbench.planning.suite_file import find, read
     from kbench.report.content import Content, name_of
-    from kbench.request import runs_of
-    from kbench.results import by_dataset, measure_of, of_run_in_full
+    from kbench.results.rows import by_dataset, measure_of, of_run_in_full
 
     if machine == "all":
         raise SuiteError("--machine all: times of several machines are not compared; name one")
@@ -210,7 +210,7 @@ def _content(
         if each not in methods:
             raise SuiteError(f"--without {each!r}: there are: {', '.join(methods)}")
     try:
-        published = suites.read(*suites.find(suite, registry), registry).published
+        published = read(*find(suite, registry), registry).published
     except SuiteError:
         published = ()
     return Content(

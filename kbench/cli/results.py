@@ -28,10 +28,10 @@ def results(
 ) -> None:
     """Print the results of a suite, read back from MLflow: one row per cell."""
     from kbench import report
+    from kbench.api.inputs import runs_of
+    from kbench.messages import counted
     from kbench.report import tables
-    from kbench.report.text import counted
-    from kbench.request import runs_of
-    from kbench.results import by_dataset, columns, measure_of, of_run, of_run_in_full
+    from kbench.results.rows import by_dataset, columns, measure_of, of_run, of_run_in_full
 
     runs, _, _ = runs_of(suite, store, machine, partial(typer.echo, err=True))
     measure = measure_of(runs)
@@ -59,12 +59,12 @@ def results(
 
 def _published(name: str) -> tuple[Published, ...]:
     """Return the figures that a suite file carries; none where there is no such suite."""
-    from kbench import suite as suites
     from kbench.errors import SuiteError
-    from kbench.registry import build, installed
+    from kbench.planning.suite_file import find, read
+    from kbench.registry.registry import build, installed
 
     registry = build(installed())
     try:
-        return suites.read(*suites.find(name, registry), registry).published
+        return read(*find(name, registry), registry).published
     except SuiteError:
         return ()

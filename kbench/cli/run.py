@@ -16,11 +16,11 @@ import typer
 from kbench.cli.options import Delimiter, Fresh, Ignore, JsonEvents, Nominal, Quiet, Store, Target
 
 if TYPE_CHECKING:
-    from kbench.advice import Advice
-    from kbench.own_data import Look
-    from kbench.registry import Registry
+    from kbench.api.own_data import Look
+    from kbench.registry.registry import Registry
     from kbench.report.page import Lead
-    from kbench.results import Row
+    from kbench.report.recommendation import Advice
+    from kbench.results.rows import Row
     from kbench.runner import Report
 
 COLUMNS = (
@@ -77,13 +77,13 @@ def run(
     """
     from rich.markup import escape
 
-    from kbench import progress
-    from kbench.advice import advise
+    from kbench.api import progress
+    from kbench.api.inputs import notices, options_of
+    from kbench.api.own_data import fetched, look, source_of, suite_for, without_texts
     from kbench.errors import SuiteError
-    from kbench.own_data import fetched, look, source_of, suite_for, without_texts
-    from kbench.registry import build, installed
+    from kbench.registry.registry import build, installed
     from kbench.report.page import Lead
-    from kbench.request import notices, options_of
+    from kbench.report.recommendation import advise
     from kbench.runner import Run
 
     started = time.monotonic()
@@ -142,7 +142,7 @@ def run(
 
 def _data(known: Mapping[str, Any], looked: Look | None) -> str:
     """Say what is compared on: rows, columns before and after encoding, classes, holes."""
-    from kbench.report.text import counted
+    from kbench.messages import counted
 
     n, width = known["n_samples"], known["n_features"]
     columns = counted(width, "column")
@@ -174,9 +174,9 @@ def _answer(
 
 def _rows(report: Report, time_limit: float | None) -> list[Row]:
     """Return the rows of a report with all that MLflow would tell of them, best first."""
-    from kbench.delivery import as_run
+    from kbench.delivery.as_run import as_run
     from kbench.machine import machine_id
-    from kbench.results import of_run_in_full
+    from kbench.results.rows import of_run_in_full
 
     rows = []
     for each in report.cells:
@@ -208,7 +208,7 @@ def _export(file: str, given: Mapping[str, Any], report: Report, advice: Advice)
 
 
 def _print_json(report: Report, rows: Sequence[Row], advice: Advice | None, export: str) -> None:
-    from kbench.results import COLUMNS as ALL
+    from kbench.results.rows import COLUMNS as ALL
 
     assert report.delivered is not None
     end = {
@@ -238,9 +238,9 @@ def _print(
     from rich.markup import escape
     from rich.table import Table
 
-    from kbench.advice import size
+    from kbench.messages import counted
     from kbench.report import shown
-    from kbench.report.text import counted
+    from kbench.report.recommendation import size
 
     console = Console(highlight=False)
     if not console.is_terminal:

@@ -15,11 +15,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from kbench import results, stats
+from kbench.messages import counted
 from kbench.records import ACCURACY, Measure, Published
 from kbench.report import shown
-from kbench.report.text import counted
-from kbench.results import COLUMNS, Row
+from kbench.results import rows as results
+from kbench.results import stats
+from kbench.results.rows import COLUMNS, Row
 from kbench.runner import Report
 
 _LEAST_NEEDED = (

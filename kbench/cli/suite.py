@@ -23,7 +23,7 @@ class Timing(StrEnum):
 
 
 def _complete_suite(incomplete: str) -> list[str]:
-    from kbench.registry import build, installed
+    from kbench.registry.registry import build, installed
 
     return [name for name in build(installed()).all("suite") if name.startswith(incomplete)]
 
@@ -99,7 +99,7 @@ def suite(
     What is done already is not done again.
     """
     from kbench.errors import SuiteError
-    from kbench.registry import build, installed
+    from kbench.registry.registry import build, installed
 
     registry = build(installed())
     if list_suites:
@@ -108,12 +108,12 @@ def suite(
         return
     if name is None:
         raise SuiteError(f"which suite? There are: {', '.join(sorted(registry.all('suite')))}")
-    from kbench.request import chosen_suite, limited, notices, options_of
+    from kbench.api.inputs import chosen_suite, limited, notices, options_of
 
     chosen = chosen_suite(name, registry, dataset or [], feature_map or [], learner or [])
     chosen = limited(chosen, splits, time_limit, memory_limit)
 
-    from kbench import progress
+    from kbench.api import progress
     from kbench.cli import show
     from kbench.runner import Run
 

@@ -9,7 +9,7 @@ import typer
 from kbench.cli.options import Store
 
 if TYPE_CHECKING:
-    from kbench.journal import Holder
+    from kbench.storage.locks import Holder
 
 
 def sync(
@@ -35,9 +35,9 @@ def sync(
     import json
     from dataclasses import asdict
 
-    from kbench import syncing
-    from kbench.delivery import views_of
-    from kbench.registry import build, installed
+    from kbench.delivery import sync as syncing
+    from kbench.delivery.deliver import views_of
+    from kbench.registry.registry import build, installed
     from kbench.tracking import default_uri
 
     left = ""

@@ -51,11 +51,11 @@ def ui(
 
 def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
     """Return the pages of a suite by what they show; its views are written where they lack."""
-    from kbench.delivery import views_of
+    from kbench.api.inputs import runs_of
+    from kbench.delivery.deliver import views_of
     from kbench.errors import StoreError
-    from kbench.registry import build, installed
-    from kbench.request import runs_of
-    from kbench.results import measure_of
+    from kbench.registry.registry import build, installed
+    from kbench.results.rows import measure_of
     from kbench.tracking import Store, ui_address
 
     runs, name, _ = runs_of(suite, uri, "all")

@@ -1,20 +1,4 @@
-"""A cell becomes a model to use: searched and fitted on all rows, saved, loaded, compared.
+"""A measured cell becomes a model: fitted on all rows, saved with a card.
 
-The pipeline takes the table as its user has it; its steps are in `kbench.pipeline`.
+The pipeline takes the table as its user has it; its steps are in `kbench.export.pipeline`.
 """
-
-from kbench.export._fit import Fitted, refit
-from kbench.export._folder import FORMATS, TRUST, check_format, refuse_existing, write
-from kbench.export._tables import columns_of, read_table
-
-__all__ = [
-    "FORMATS",
-    "TRUST",
-    "Fitted",
-    "check_format",
-    "columns_of",
-    "read_table",
-    "refit",
-    "refuse_existing",
-    "write",
-]

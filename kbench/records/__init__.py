@@ -7,13 +7,12 @@ resolved on first use.
 
 from kbench.records._components import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, Make
 from kbench.records._data import Dataset, Split, content_checksum
-from kbench.records._measures import ACCURACY, MEASURES, Measure
+from kbench.records._measures import ACCURACY, Measure
 from kbench.records._results import WORST_FIRST, Cell, Result, Status, Task
 from kbench.records._suite import Block, Limits, Protocol, Published, Ref, Search, Suite
 
 __all__ = [
     "ACCURACY",
-    "MEASURES",
     "WORST_FIRST",
     "Block",
     "Cell",

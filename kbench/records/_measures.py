@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -43,17 +42,3 @@ class Measure:
 
 
 ACCURACY = Measure()
-
-MEASURES: Mapping[str, Measure] = {
-    each.name: each
-    for each in (
-        ACCURACY,
-        Measure("accuracy_unseen"),
-        Measure("balanced_accuracy"),
-        Measure("expected_error", "lower"),
-        Measure("log_loss", "lower"),
-        Measure("gram_error_frobenius", "lower"),
-        Measure("gram_error_spectral", "lower"),
-    )
-}
-"""Measures of kbench's own by which methods can be compared."""

@@ -18,7 +18,7 @@ MOST_LINES = 10
 
 @dataclass(frozen=True)
 class Cost:
-    """What a method costs: an attribute of `kbench.stats.Standing`, and words for it."""
+    """What a method costs: an attribute of `kbench.results.stats.Standing`, and words for it."""
 
     attribute: str
     title: str

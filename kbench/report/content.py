@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from kbench import stats
 from kbench.records import ACCURACY, Measure, Published
-from kbench.results import CURVE, Row, beside_published, is_complete, unequal_splits
-from kbench.stats import Method, Scores, Standing
+from kbench.results import stats
+from kbench.results.rows import CURVE, Row, beside_published, is_complete, unequal_splits
+from kbench.results.stats import Method, Scores, Standing
 
 ALPHA = 0.05
 ROPE = 0.01
@@ -105,7 +105,7 @@ class Content:
     suite : str
         Its name.
     rows : list of dict
-        `kbench.results.of_run_in_full` of each run.
+        `kbench.results.rows.of_run_in_full` of each run.
     published : sequence of Published, optional
         Figures of the suite file.
     machine : mapping of str to str, optional

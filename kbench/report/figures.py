@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from kbench import records
 from kbench.errors import PluginError, SuiteError
-from kbench.registry import Registry, did_you_mean, resolve
+from kbench.messages import did_you_mean
+from kbench.registry.registry import Registry, resolve
 from kbench.report import diagram
 from kbench.report.axes import duration, number
 from kbench.report.charts import COSTS, MOST_LINES, Cost
 from kbench.report.content import Content
 from kbench.report.svg import wrapped
-from kbench.stats import pareto_front
+from kbench.results.stats import pareto_front
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-import kbench
 from kbench import records
+from kbench._version import __version__
 from kbench.errors import PluginError
-from kbench.registry import Registry
+from kbench.messages import counted
+from kbench.registry.registry import Registry
 from kbench.report import charts, diagram, figures
 from kbench.report import content as content_module
 from kbench.report.content import Content, name_of
 from kbench.report.tables import TABLES
-from kbench.report.text import counted, p_value, shown
-from kbench.results import columns
-from kbench.stats import smallest_p
+from kbench.report.text import p_value, shown
+from kbench.results.rows import columns
+from kbench.results.stats import smallest_p
 
 _EMBEDDED_SVG = 300_000
 """Bytes of a plugin's figure beyond which it is embedded as PNG."""
@@ -93,7 +94,7 @@ def page(content: Content, registry: Registry, lead: Lead | None = None) -> str:
         "cells": Markup(_script_json([[row[name] for name in names] for row in content.rows])),
         "most_listed": _MOST_LISTED,
         "most_lines": charts.MOST_LINES,
-        "version": kbench.__version__,
+        "version": __version__,
         "alpha": content_module.ALPHA,
         "rope": content_module.ROPE,
         "smallest_p": smallest_p(len(content.scores.groups)),

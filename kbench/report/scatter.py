@@ -20,7 +20,7 @@ from kbench.report.axes import (
     overlap,
 )
 from kbench.report.svg import document, element, text, width_of
-from kbench.stats import pareto_front
+from kbench.results.stats import pareto_front
 
 _R, _SIZE, _NUMBER = 10.0, 11.5, 10.5
 

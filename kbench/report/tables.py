@@ -13,9 +13,9 @@ from kbench.records import Measure
 from kbench.report.axes import duration, number
 from kbench.report.content import Content, name_of
 from kbench.report.text import Column, Place, Table, p_value, shown, signed
-from kbench.results import Row, columns, is_complete
-from kbench.stats import Method
-from kbench.stats import ranks as rank_within
+from kbench.results.rows import Row, columns, is_complete
+from kbench.results.stats import Method
+from kbench.results.stats import ranks as rank_within
 
 _LABELS = (
     Column("dataset"),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kbench.records import MEASURES
+from kbench.evaluation.measures import MEASURES
 
 FORMATS = ("table", "csv", "json", "latex", "markdown")
 
@@ -23,15 +23,6 @@ _DIGITS = {
     "peak_memory_mb": ".1f",
     "n_components": "g",
 }
-
-
-def counted(n: int, what: str, many: str = "") -> str:
-    """Write a number of things.
-
-    >>> counted(1, "cell"), counted(1200, "cell"), counted(2, "class", "classes")
-    ('1 cell', '1,200 cells', '2 classes')
-    """
-    return f"{n:,} {what if n == 1 else many or what + 's'}"
 
 
 def shown(name: str, value: Any) -> str:

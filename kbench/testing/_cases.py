@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kbench.errors import KbenchError
-from kbench.registry import Plugin, build, installed
+from kbench.registry.registry import Plugin, build, installed
 from kbench.testing import _datasets, _estimators, _feature_maps, _kernels, _learners, _others
 from kbench.testing._component import Component, ConformanceWarning, Nonconforming, named_error
 from kbench.testing._find import find

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from kbench.planning.lines import parameters_of
 from kbench.records import Dataset, Ref
-from kbench.registry import Registry, resolve
-from kbench.suite import nested_record, parameters_of
+from kbench.registry.registry import Registry, resolve
 
 SEED = 0
 
@@ -114,7 +114,7 @@ class Component:
             return [self.made(each) for each in value]
         if not isinstance(value, Ref):
             return value
-        record = nested_record(value.name, self.registry)
+        record = self.registry.nested(value.name)
         return resolve(record.make)(**{k: self.made(v) for k, v in value.params.items()})
 
     def fitted(self, X: Any, y: Any = None, **params: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kbench.records import Dataset, Ref
-from kbench.registry import resolve
+from kbench.registry.registry import resolve
 from kbench.testing._component import Component
 
 

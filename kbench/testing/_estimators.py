@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from kbench.registry import did_you_mean, resolve
+from kbench.messages import did_you_mean
+from kbench.registry.registry import resolve
 from kbench.testing._component import Component, named_error, same, tags_of
 from kbench.testing._samples import blobs, inputs, labels
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench.registry import resolve
+from kbench.registry.registry import resolve
 from kbench.testing._component import Component, dense, named_error, same, tags_of
 from kbench.testing._samples import inputs, labels
 

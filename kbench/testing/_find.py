@@ -9,7 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from kbench.errors import PluginError
-from kbench.registry import Plugin, did_you_mean
+from kbench.messages import did_you_mean
+from kbench.registry.registry import Plugin
 
 
 def find(plugin: Any, installed: Sequence[Plugin]) -> list[Plugin]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kbench.registry import did_you_mean
-from kbench.search import is_number
+from kbench.evaluation.search import is_number
+from kbench.messages import did_you_mean
 from kbench.testing._component import Component, named_error, tags_of
 from kbench.testing._samples import blobs, noise
 

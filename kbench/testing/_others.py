@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from kbench.errors import PluginError, SuiteError
-from kbench.registry import resolve
-from kbench.suite import cells, read
+from kbench.planning.cells import cells
+from kbench.planning.suite_file import read
+from kbench.registry.registry import resolve
 from kbench.testing._component import Component
 
 

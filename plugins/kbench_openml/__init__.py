@@ -1,4 +1,4 @@
-"""Datasets from OpenML and from files, in one canonical form."""
+"""Datasets from OpenML, in one canonical form."""
 
 import importlib
 
@@ -8,10 +8,6 @@ _PUBLIC = {
     "load": "kbench_openml._source",
     "expand": "kbench_openml._source",
     "watched": "kbench_openml._transport",
-    "load_csv": "kbench_openml._files",
-    "load_parquet": "kbench_openml._files",
-    "load_arff": "kbench_openml._files",
-    "load_svmlight": "kbench_openml._files",
 }
 __all__ = list(_PUBLIC)
 
@@ -30,13 +26,9 @@ def __dir__():
 
 @hookimpl
 def kbench_datasets():
-    """List OpenML and the kinds of files."""
+    """List OpenML."""
     return [
         DatasetSource(
             "openml", load="kbench_openml._source:load", expand="kbench_openml._source:expand"
         ),
-        DatasetSource("csv", load="kbench_openml._files:load_csv"),
-        DatasetSource("parquet", load="kbench_openml._files:load_parquet"),
-        DatasetSource("arff", load="kbench_openml._files:load_arff"),
-        DatasetSource("svmlight", load="kbench_openml._files:load_svmlight"),
     ]

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from kbench import DatasetError
-from kbench_openml._transport import polite, printable, shortened
+from kbench.messages import printable
+from kbench_openml._transport import polite, shortened
 
 
 @contextlib.contextmanager

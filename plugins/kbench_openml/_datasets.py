@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from kbench import Dataset, DatasetError
-from kbench_openml._arff import read_arff
+from kbench.messages import printable
+from kbench.tables.arff import read_arff
+from kbench.tables.table import to_dataset
 from kbench_openml._client import DamagedError, ask, read_xml, translated, write_whole
-from kbench_openml._table import to_dataset
-from kbench_openml._transport import printable
 
 GROUPS = {
     28: "digits",  # optdigits, of which scikit-learn's digits is the test part

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from kbench import Dataset, DatasetError, Split
-from kbench_openml._arff import read_arff
+from kbench.tables.arff import read_arff
 from kbench_openml._client import ask, kept, read_xml, write_whole
 from kbench_openml._datasets import load_data
 

@@ -11,7 +11,6 @@ may pass (a reset connection, a busy server), and turns everything else into one
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import threading
 import time
@@ -23,6 +22,8 @@ from typing import Any
 
 from kbench import DatasetError
 from kbench.errors import SourceUnreachable
+from kbench.messages import printable
+from kbench.tables.limits import max_bytes
 
 CONNECT_S = 5.0
 """Seconds to connect."""
@@ -73,29 +74,6 @@ def watched(progress: Progress) -> Iterator[None]:
         yield
     finally:
         _progress.reset(token)
-
-
-def max_bytes() -> int:
-    """Return the largest size of a dataset, as a file and in memory.
-
-    Returns
-    -------
-    int
-        ``$KBENCH_MAX_DATASET_MB`` (4096 by default) in bytes.
-
-    Raises
-    ------
-    DatasetError
-        The variable is no positive number.
-    """
-    text = os.environ.get("KBENCH_MAX_DATASET_MB", "4096")
-    try:
-        megabytes = float(text)
-    except ValueError:
-        megabytes = 0.0
-    if not 0 < megabytes < 2**33:
-        raise DatasetError(f"KBENCH_MAX_DATASET_MB={text!r} must be a positive number")
-    return int(megabytes * 2**20)
 
 
 @contextlib.contextmanager
@@ -296,29 +274,6 @@ def _is_refused(error: BaseException) -> bool:
 
 def _host(url: str) -> str:
     return url.split("/")[2] if url.count("/") >= 2 else url
-
-
-def printable(text: str, most: int = 1000) -> str:
-    """Replace what would move the cursor or colour the screen.
-
-    Parameters
-    ----------
-    text : str
-        Anything that came from outside.
-    most : int, default 1000
-        Characters that are kept.
-
-    Returns
-    -------
-    str
-        The text in one line.
-
-    Examples
-    --------
-    >>> printable("wine" + chr(27) + "[31m")
-    'wine�[31m'
-    """
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text[:most])
 
 
 def shortened(error: BaseException) -> str:

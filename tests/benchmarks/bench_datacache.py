@@ -44,7 +44,7 @@ def measure(data_id, url, folder, repeat):
     """Return (wall, CPU) of the client's and kbench's cold and warm loads."""
     import openml
 
-    from kbench.datacache import DataCache
+    from kbench.storage.datacache import DataCache
     from kbench_openml._source import load
 
     openml.config.server = url

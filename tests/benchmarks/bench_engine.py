@@ -24,15 +24,19 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import pytest  # noqa: E402
 
-from kbench import engine  # noqa: E402
-from kbench.canonical import to_json  # noqa: E402
-from kbench.datacache import DataCache  # noqa: E402
+from kbench.execution import engine  # noqa: E402
+from kbench.execution.sandbox import Sandbox  # noqa: E402
 from kbench.records import Protocol, Ref  # noqa: E402
-from kbench.registry import build, installed  # noqa: E402
-from kbench.sandbox import Sandbox  # noqa: E402
+from kbench.records.canonical import to_json  # noqa: E402
+from kbench.registry.registry import build, installed  # noqa: E402
+from kbench.storage.datacache import DataCache  # noqa: E402
 from tests.planted import plant  # noqa: E402
 
-PRELOAD = ("kbench.task:warm", "planted_plugin", "kbench.task:thread_pools")
+PRELOAD = (
+    "kbench.execution.entry_points:warm",
+    "planted_plugin",
+    "kbench.execution.entry_points:thread_pools",
+)
 PACKAGES = ("kbench", "planted_plugin")
 
 

@@ -35,8 +35,8 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 from kbench import Protocol
+from kbench.evaluation.search import Component, Data, search
 from kbench.kernels import Gaussian
-from kbench.search import Component, Data, search
 from kbench_baselines import Identity, UniformNystroem
 from kbench_learners import CoreVectorMachine, KernelSVM, LinearSVM
 from kbench_nbcs import NestedBarycentricMap

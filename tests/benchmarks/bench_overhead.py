@@ -34,10 +34,11 @@ from typing import Any, NamedTuple
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
 
-from kbench.datacache import DataCache  # noqa: E402
-from kbench.journal import Journal  # noqa: E402
-from kbench.registry import build, installed  # noqa: E402
-from kbench.suite import cells, read  # noqa: E402
+from kbench.planning.cells import cells  # noqa: E402
+from kbench.planning.suite_file import read  # noqa: E402
+from kbench.registry.registry import build, installed  # noqa: E402
+from kbench.storage.datacache import DataCache  # noqa: E402
+from kbench.storage.journal import Journal  # noqa: E402
 
 
 def suite_text(n_cells: int, n_splits: int, datasets: Sequence[str] = ("iris",)) -> str:
@@ -97,8 +98,8 @@ def by_hand(folder: Path) -> None:
     """Do the work of the suite in a loop, as a program of one's own would; print seconds."""
     import mlflow
 
-    from kbench import task
-    from kbench.canonical import to_json
+    from kbench.execution import entry_points as task
+    from kbench.records.canonical import to_json
 
     start = time.perf_counter()
     mlflow.set_tracking_uri(f"sqlite:///{folder}/by_hand.db")

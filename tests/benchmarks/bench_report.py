@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from report_rows import grid
 
-from kbench.registry import Registry
+from kbench.registry.registry import Registry
 from kbench.report.content import Content
 from kbench.report.page import page
 

@@ -21,7 +21,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from threadpoolctl import threadpool_limits  # noqa: E402
 
-from kbench.sandbox import Sandbox  # noqa: E402
+from kbench.execution.sandbox import Sandbox  # noqa: E402
 
 ME = Path(__file__).stem
 N_CALLS = 100

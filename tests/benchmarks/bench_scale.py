@@ -63,13 +63,13 @@ def a_line() -> dict[str, Any]:
 
 def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     """Return seconds and megabytes of one size."""
-    from kbench import results
-    from kbench.datacache import DataCache
-    from kbench.journal import Journal
-    from kbench.planning import Planner, recall, task_key
-    from kbench.plans import Plans
-    from kbench.registry import build, installed
-    from kbench.suite import read
+    from kbench.delivery.owed import Plans
+    from kbench.planning.planner import Planner, recall, task_key
+    from kbench.planning.suite_file import read
+    from kbench.registry.registry import build, installed
+    from kbench.results import rows as results
+    from kbench.storage.datacache import DataCache
+    from kbench.storage.journal import Journal
 
     registry = build(installed())
     planner = Planner(registry, DataCache(folder / "cache"))
@@ -119,10 +119,10 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
 
 def plan_cells(n_cells: int, folder: Path) -> float:
     """Return the time of a plan of so many cells."""
-    from kbench.datacache import DataCache
-    from kbench.planning import Planner
-    from kbench.registry import build, installed
-    from kbench.suite import read
+    from kbench.planning.planner import Planner
+    from kbench.planning.suite_file import read
+    from kbench.registry.registry import build, installed
+    from kbench.storage.datacache import DataCache
 
     start = time.process_time()
     registry = build(installed())
@@ -139,7 +139,7 @@ def plan_cells(n_cells: int, folder: Path) -> float:
 
 
 def _first(suite: Any, registry: Any) -> Any:
-    from kbench.suite import cells
+    from kbench.planning.cells import cells
 
     return cells(suite, registry)[0]
 

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from kbench.registry import Registry
+from kbench.registry.registry import Registry
 from kbench.report.page import page
 from tests.report_rows import NASTY, content, grid, nasty_rows
 

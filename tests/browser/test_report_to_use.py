@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from kbench.registry import Registry
+from kbench.registry.registry import Registry
 from kbench.report.page import page
 from tests.report_rows import content, grid, nasty_rows
 

@@ -1,0 +1,1 @@
+"""kbench from Python: what the command line does, as functions that return data frames."""

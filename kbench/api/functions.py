@@ -1,0 +1,445 @@
+"""kbench from Python: what the command line does, as functions that return data frames.
+
+Imported on first use of ``kbench.run_suite``, ``kbench.load_results`` or
+``kbench.evaluate``; ``import kbench`` itself stays light.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from kbench.api.inputs import chosen_suite, limited, notices, options_of, runs_of
+from kbench.api.progress import Display, choose
+from kbench.errors import DatasetError, SuiteError
+from kbench.evaluation.evaluate import evaluate as evaluate_split
+from kbench.evaluation.method import Method, learner_side, map_side
+from kbench.evaluation.search import Component
+from kbench.execution.entry_points import load
+from kbench.execution.fetching import is_offline
+from kbench.planning.lines import Lines, parameter_problems
+from kbench.planning.planner import Planner, how_many_splits
+from kbench.records import Dataset, Limits, Protocol, Ref
+from kbench.records.canonical import to_json
+from kbench.registry.registry import Kind, Registry, build, installed, module_of, resolve
+from kbench.results import rows as results
+from kbench.runner import Run
+from kbench.storage.datacache import DataCache, check_dataset
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["evaluate", "load_results", "run_suite"]
+
+Names = str | Sequence[str] | None
+
+
+def run_suite(
+    suite: str,
+    *,
+    dataset: Names = None,
+    feature_map: Names = None,
+    learner: Names = None,
+    splits: int | None = None,
+    jobs: int | None = None,
+    store: str | None = None,
+    fresh: bool = False,
+    retry_failed: bool = False,
+    offline: bool = False,
+    time_limit: float | None = None,
+    memory_limit: float | None = None,
+    scheduler: str = "",
+    timing: Literal["shared", "exclusive"] = "shared",
+    progress: bool = True,
+) -> pandas.DataFrame:
+    """Run a suite as ``kbench suite`` does: same plan, journal and MLflow runs.
+
+    What is known already, from here or from the command line, is not computed
+    again.
+
+    Parameters
+    ----------
+    suite : str
+        Name of an installed suite, or path of a suite file.
+    dataset, feature_map, learner : str or sequence of str, optional
+        Only these lines (label, name or glob); an installed name that the
+        suite does not have is added.
+    splits : int, optional
+        Number of splits, instead of the suite's.
+    jobs : int, optional
+        Tasks at a time; physical cores, or the threads of a cluster, by default.
+    store : str, optional
+        MLflow store; ``MLFLOW_TRACKING_URI``, else ``mlflow.db`` in this
+        folder, by default.
+    fresh : bool, default False
+        Compute everything again.
+    retry_failed : bool, default False
+        Compute again what failed.
+    offline : bool, default False
+        Ask no server for data.
+    time_limit : float, optional
+        Wall-clock limit of one task, in seconds.
+    memory_limit : float, optional
+        Memory limit of one task, in megabytes (2**20 bytes).
+    scheduler : str, optional
+        Address of the scheduler of a Dask cluster that computes the tasks.
+    timing : {"shared", "exclusive"}, default "shared"
+        "exclusive" has the machine alone: no other kbench run computes meanwhile.
+    progress : bool, default True
+        Show progress: a live table in a terminal or a notebook, lines elsewhere.
+
+    Returns
+    -------
+    DataFrame
+        One row per planned cell, whatever became of it; the columns of
+        ``kbench results``. ``attrs`` holds ``suite``, ``store``,
+        ``experiment`` and ``problem``, which says why runs are not in the
+        store yet and is empty where all are.
+
+    Raises
+    ------
+    KbenchError
+        The suite, a name or a limit is wrong; nothing has run.
+    KeyboardInterrupt
+        Interrupted; what is done is kept, and the next call goes on.
+
+    Examples
+    --------
+    >>> import kbench
+    >>> frame = kbench.run_suite("uci-small", dataset="iris", learner="majority",
+    ...                          feature_map="identity", progress=False)  # doctest: +SKIP
+    >>> frame[["dataset", "learner", "accuracy"]]  # doctest: +SKIP
+      dataset   learner  accuracy
+    0    iris  majority  0.333333
+    """
+    registry = build(installed())
+    chosen = chosen_suite(suite, registry, _names(dataset), _names(feature_map), _names(learner))
+    chosen = limited(chosen, splits, time_limit, memory_limit)
+    options = options_of(
+        store,
+        jobs,
+        scheduler=scheduler,
+        fresh=fresh,
+        retry_failed=retry_failed,
+        offline=offline,
+        timing=timing,
+    )
+    watcher = choose(as_json=False, quiet=not progress, jobs=options.jobs, measure=chosen.measure)
+    for text in notices(registry, store):
+        watcher.notice(text)
+    return _ran(Run(chosen, registry, options, watcher), watcher)
+
+
+def _ran(run: Run, watcher: Display) -> pandas.DataFrame:
+    with watcher:
+        report = run.run()
+    if report.interrupted:
+        raise KeyboardInterrupt("what is done is kept; the next call goes on")
+    measure = report.suite.measure
+    columns = results.columns(measure)
+    rows = results.by_dataset([results.of_cell(each, measure) for each in report.cells])
+    frame = _frame(rows, columns)
+    delivered = report.delivered
+    assert delivered is not None
+    frame.attrs = {
+        "suite": report.suite.name,
+        "store": delivered.uri,
+        "experiment": delivered.experiment,
+        "problem": delivered.problem,
+    }
+    return frame
+
+
+def load_results(
+    suite: str, *, store: str | None = None, machine: str | None = None
+) -> pandas.DataFrame:
+    """Read the results of a suite back from MLflow, as ``kbench results`` does.
+
+    Parameters
+    ----------
+    suite : str
+        Its name, or the path of its file, or the name of its experiment.
+    store : str, optional
+        MLflow store; ``MLFLOW_TRACKING_URI``, else ``mlflow.db`` in this
+        folder, by default.
+    machine : str, optional
+        Whose runs, where several machines wrote: an id, or "all". This
+        machine's by default, else those of the machine that wrote last.
+
+    Returns
+    -------
+    DataFrame
+        One row per cell; the columns of ``kbench results``.
+
+    Raises
+    ------
+    StoreError, SuiteError
+        There is no such store, or it has no runs of the suite.
+    """
+    runs, name, uri = runs_of(suite, store, machine)
+    measure = results.measure_of(runs)
+    rows = results.by_dataset([results.of_run(run, measure) for run in runs])
+    frame = _frame(rows, results.columns(measure))
+    frame.attrs = {"suite": suite, "store": uri, "experiment": name, "problem": ""}
+    return frame
+
+
+def _frame(rows: Sequence[results.Row], columns: Sequence[str]) -> pandas.DataFrame:
+    import pandas
+
+    return pandas.DataFrame([{name: row[name] for name in columns} for row in rows])
+
+
+def _names(given: Names) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+# ---------------------------------------------------------------------------
+# One method on one dataset, here and now
+# ---------------------------------------------------------------------------
+
+
+def evaluate(
+    dataset: Any,
+    feature_map: Any = "identity",
+    learner: Any = "linear-svm",
+    *,
+    protocol: Protocol | None = None,
+    splits: int | None = None,
+) -> pandas.DataFrame:
+    """Measure one feature map with one learner on one dataset, in this process.
+
+    The protocol, the search and the measures are those of a suite. Nothing is
+    journalled or sent to MLflow, there are no limits, and whatever else this
+    process does is in the times: it is for trying things, and `run_suite` for
+    results. What a fit raises is raised here.
+
+    Parameters
+    ----------
+    dataset : str, dict, Ref, Dataset or tuple
+        A registered name; a line of a suite file such as
+        ``{"name": "csv", "path": "mine.csv", "target": "y"}``; a `Dataset`;
+        or ``(X, y)``: `X` of shape (n_samples, n_features), an array, a sparse
+        matrix or a data frame of numbers with NaN for what is missing; `y` of
+        shape (n_samples,), labels of any kind.
+    feature_map : str, dict, Ref or transformer, default "identity"
+        A registered name; a line of a suite file, whose other parameters are
+        searched over the map's grid; or an unfitted scikit-learn transformer,
+        taken as it is and given the labels, as a pipeline does. Of a registered
+        map's class, what the map needs of its inputs, whether it may use the
+        labels and the kernel that it stands for are known.
+    learner : str, dict, Ref or classifier, default "linear-svm"
+        In the same way.
+    protocol : Protocol, optional
+        Splits, preprocessing and search; ``Protocol(missing="impute")`` by
+        default.
+    splits : int, optional
+        Number of splits; all folds, or 10 holdouts, by default.
+
+    Returns
+    -------
+    DataFrame
+        One row per split: every measure, such as ``accuracy`` and
+        ``fit_time_s``, then the chosen parameters, as
+        ``feature_map.gamma_factor``. ``attrs`` holds ``dataset``,
+        ``checksum``, ``feature_map``, ``learner`` and ``notes``.
+
+    Raises
+    ------
+    SuiteError
+        A name or parameter does not exist.
+    DatasetError
+        The data cannot be had, or not be split so.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import kbench
+    >>> found = kbench.evaluate("iris", learner=LogisticRegression(), splits=2)
+    >>> found["accuracy"].round(3).tolist()
+    [0.867, 0.933]
+    """
+    import pandas
+    from threadpoolctl import threadpool_limits
+
+    registry = build(installed())
+    protocol = protocol or Protocol(missing="impute")
+    if splits is not None and splits < 1:
+        raise SuiteError(f"splits must be at least 1; found {splits}")
+    map_label, map_side = _side(feature_map, "feature map", registry)
+    learner_label, learner_side = _side(learner, "learner", registry)
+    method = Method(**map_side, **learner_side)
+    kernelized = isinstance(learner_label, Ref) and (
+        registry.get("learner", learner_label.name).kernelized
+    )
+    if kernelized and getattr(map_label, "name", "") != "identity":
+        raise SuiteError(
+            f"{_label(learner_label)} works on the inputs themselves; its feature map is 'identity'"
+        )
+    data = _dataset(dataset, registry)
+    own = {"n_splits": len(data.splits)}
+    n_splits = how_many_splits(protocol, Limits(n_splits=splits), own)
+    rows: list[dict[str, Any]] = []
+    notes: list[str] = []
+    with threadpool_limits(limits=protocol.threads):
+        for index in range(n_splits):
+            found = evaluate_split(data, index, method, protocol)
+            rows.append({**found.measures, **found.details["chosen"]})
+            notes += found.details["notes"]
+    frame = pandas.DataFrame(rows)
+    frame.index.name = "split"
+    frame.attrs = {
+        "dataset": data.name,
+        "checksum": data.checksum,
+        "feature_map": _label(map_label),
+        "learner": _label(learner_label),
+        "notes": sorted(set(notes)),
+    }
+    return frame
+
+
+def _label(given: Any) -> str:
+    return given.label if isinstance(given, Ref) else type(given).__name__
+
+
+def _ref(given: Any, kind: Kind, registry: Registry) -> Ref:
+    """Return the ref that a name or a line of a suite file means, checked."""
+    if isinstance(given, Ref):
+        registry.get(kind, given.name)
+        refs = [given]
+        problems = []
+    else:
+        key = kind.replace(" ", "_") + "s"
+        lines = Lines(key, (key, [dict(given) if isinstance(given, Mapping) else given]), registry)
+        refs, problems = list(lines.refs), lines.problems
+    if not problems:
+        problems = parameter_problems([(kind, each) for each in refs], kind, registry)
+    if not problems and len(refs) != 1:
+        problems = [f"{kind}: `each` means several; one is evaluated"]
+    if problems:
+        raise SuiteError(*problems)
+    return refs[0]
+
+
+def _side(given: Any, kind: Kind, registry: Registry) -> tuple[Any, dict[str, Any]]:
+    """Return what was given (a ref or an estimator), and its half of a method."""
+    sides = {"feature map": map_side, "learner": learner_side}
+    if isinstance(given, str | Mapping | Ref):
+        ref = _ref(given, kind, registry)
+        return ref, sides[kind](ref, registry)
+    wanted = ("fit", "transform") if kind == "feature map" else ("fit", "predict")
+    if isinstance(given, type) or not all(hasattr(given, name) for name in wanted):
+        raise SuiteError(
+            f"the {kind} is {given!r}; it must be a name, a line of a suite file, or an unfitted "
+            f"estimator with {' and '.join(wanted)}"
+        )
+    component = _as_it_is(given)
+    known = _registered(given, kind, registry)
+    if kind == "learner":
+        return given, {
+            "learner": component,
+            "learner_measures": resolve(known.measures) if known and known.measures else None,
+        }
+    if known is None:
+        return given, {"feature_map": component}
+    return given, {
+        "feature_map": replace(
+            component,
+            supervised=known.supervised,
+            requires=known.requires,
+        ),
+        "kernel": resolve(known.kernel) if known.kernel else None,
+        "map_measures": resolve(known.measures) if known.measures else None,
+    }
+
+
+def _as_it_is(estimator: Any) -> Component:
+    """Return a component that makes copies of an estimator; nothing of it is searched."""
+    from sklearn.base import clone
+
+    def make(**params: Any) -> Any:
+        return clone(estimator).set_params(**params)
+
+    seed = getattr(estimator, "random_state", None)
+    # a pipeline gives the labels to every step; what does not need them ignores them
+    return Component(make, {} if seed is None else {"random_state": seed}, supervised=True)
+
+
+def _registered(estimator: Any, kind: Kind, registry: Registry) -> Any:
+    """Return the record whose class an estimator is of; None where there is none."""
+    own = type(estimator)
+    for record in registry.all(kind).values():
+        # only modules that define the class, or export it, are looked into
+        if own.__module__.startswith(module_of(record.make)) and resolve(record.make) is own:
+            return record
+    return None
+
+
+def _dataset(given: Any, registry: Registry) -> Dataset:
+    if isinstance(given, Dataset):
+        return check_dataset(given)
+    if isinstance(given, tuple | list) and len(given) == 2:
+        return _of_arrays(*given)
+    if not isinstance(given, str | Mapping | Ref):
+        raise DatasetError(
+            f"the dataset is of type {type(given).__name__}; it must be a name, a line of a suite "
+            "file, a Dataset, or (X, y)"
+        )
+    ref = _ref(given, "dataset", registry)
+    cache = DataCache()
+    planner = Planner(registry, cache)
+    if planner.dataset(ref) is None:
+        done = load(
+            {
+                "dataset": to_json(ref),
+                "code": planner.source_code(ref),
+                "cache": str(cache.root),
+                "offline": is_offline(),
+            }
+        )
+        if "unavailable" in done:
+            raise DatasetError(done["unavailable"])
+    known = planner.dataset(ref)
+    if known is None:
+        raise DatasetError(f"{ref.label}: the data cache {cache.root} does not keep it")
+    return cache.load(known["checksum"])
+
+
+def _of_arrays(X: Any, y: Any) -> Dataset:
+    """Return inputs and labels of a user's own as a dataset in canonical form."""
+    import pandas
+
+    names: Sequence[str] = ()
+    if hasattr(X, "columns"):
+        names = [str(name) for name in X.columns]
+        kinds = [pandas.api.types.is_numeric_dtype(kind) for kind in X.dtypes]
+        text = [name for name, numeric in zip(names, kinds, strict=True) if not numeric]
+        if text:
+            raise DatasetError(
+                f"X has columns that are not numbers: {', '.join(text[:5])}. Encode them, or "
+                'evaluate the file itself: {"name": "csv", "path": ..., "target": ...}'
+            )
+        X = X.to_numpy(dtype=np.float64, na_value=np.nan)
+    elif not hasattr(X, "tocsr"):
+        X = np.asarray(X)
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise DatasetError(f"y has shape {labels.shape}; it must be (n_samples,)")
+    # numpy would write what is missing among names as one more name: "nan", "None"
+    named = labels if hasattr(y, "dtype") else np.array([*y, None], dtype=object)[:-1]
+    if named.dtype.kind == "O" and (n_missing := int(pandas.isna(named).sum())):
+        raise DatasetError(f"y has {n_missing} missing labels; leave these rows out")
+    if labels.dtype.kind == "f" and (np.isnan(labels).any() or (labels != labels.round()).any()):
+        raise DatasetError("y has numbers that are no class labels; kbench compares classifiers")
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise DatasetError("y has labels of several types, or missing ones") from None
+    return check_dataset(
+        Dataset(
+            "(X, y)", X, codes, feature_names=names, target_names=[str(each) for each in classes]
+        )
+    )

@@ -1,0 +1,258 @@
+"""Progress: a live display in a terminal or notebook, a log elsewhere, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from kbench.messages import counted
+from kbench.planning.planner import PlannedCell
+from kbench.records import Measure
+from kbench.report import shown
+from kbench.results import rows as results
+from kbench.runner import Watcher
+
+
+class Display(Watcher):
+    """A watcher that is opened before a run and closed after it."""
+
+    def __enter__(self) -> Display:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        return None
+
+
+def choose(as_json: bool, quiet: bool, jobs: int | None, measure: Measure) -> Display:
+    """Return the display that suits where the output goes; it shows the suite's measure."""
+    if as_json:
+        return JsonLines(measure)
+    if quiet:
+        return Quiet()
+    console = Console(stderr=True)
+    # a notebook redraws only what is a widget
+    redraws = console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
+    return LiveTable(console, jobs, measure) if redraws else Log(measure)
+
+
+class Quiet(Display):
+    """Says only what the user should know."""
+
+    def notice(self, text: str) -> None:
+        """Print it to standard error."""
+        print(f"kbench: {text}", file=sys.stderr)
+
+
+class JsonLines(Display):
+    """One JSON object per event on standard output."""
+
+    def __init__(self, measure: Measure) -> None:
+        self._measure = measure
+
+    def notice(self, text: str) -> None:
+        """Report a notice."""
+        _emit("notice", text=text)
+
+    def loading(self, dataset: str) -> None:
+        """Report that a dataset is being fetched."""
+        _emit("loading", dataset=dataset)
+
+    def planned(self, cells: list[PlannedCell], n_tasks: int) -> None:
+        """Report the size of the plan."""
+        _emit("planned", cells=len(cells), tasks=n_tasks)
+
+    def started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
+        """Report the start of a task."""
+        _emit("started", cell=cell.cell.name, split=split_index, slot=slot)
+
+    def finished(self, cell: PlannedCell, line: Mapping[str, Any]) -> None:
+        """Report the end of a task."""
+        _emit(
+            "finished",
+            cell=cell.cell.name,
+            split=line["split"],
+            status=line["status"],
+            seconds=line["seconds"],
+            **{self._measure.name: line["measures"].get(self._measure.name)},
+        )
+
+
+def _emit(event: str, **fields: Any) -> None:
+    # one write per line: slots report from threads of their own
+    sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
+    sys.stdout.flush()
+
+
+class Log(Quiet):
+    """A line per finished cell, for logs and pipes."""
+
+    def __init__(self, measure: Measure) -> None:
+        self._measure = measure
+        self._started = time.monotonic()
+        self._n_tasks = self._done = 0
+
+    def loading(self, dataset: str) -> None:
+        """Say which dataset is being fetched."""
+        print(f"loading {dataset}", file=sys.stderr, flush=True)
+
+    def planned(self, cells: list[PlannedCell], n_tasks: int) -> None:
+        """Say how much there is to do."""
+        self._n_tasks = n_tasks
+        print(_plan_sentence(cells, n_tasks), file=sys.stderr, flush=True)
+
+    def finished(self, cell: PlannedCell, line: Mapping[str, Any]) -> None:
+        """Say what became of a cell, when its last task has ended."""
+        self._done += 1
+        if line["status"] != "ok":
+            print(_failure(cell, line), file=sys.stderr, flush=True)
+        if not cell.missing:
+            row, name = results.of_cell(cell, self._measure), self._measure.name
+            print(
+                f"[{self._done}/{self._n_tasks} {_clock(time.monotonic() - self._started)}] "
+                f"{cell.cell.name}: {row['status']} {shown(name, row[name])}",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def delivering(self) -> None:
+        """Say that the store is next."""
+        print("writing to MLflow", file=sys.stderr, flush=True)
+
+
+class LiveTable(Display):
+    """A bar, what each slot does now, the latest results, and the failures so far.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        The terminal.
+    jobs : int or None
+        Number of slots, where it is known beforehand.
+    measure : Measure
+        What the suite compares.
+    """
+
+    LATEST = 8
+    SLOTS = 16
+
+    def __init__(self, console: Console, jobs: int | None, measure: Measure) -> None:
+        self._console = console
+        self._measure = measure
+        self._lock = threading.Lock()
+        self._slots = ["waiting"] * (jobs or 0)
+        self._latest: deque[PlannedCell] = deque(maxlen=self.LATEST)
+        self._failures: deque[str] = deque(maxlen=5)
+        self._n_failures = 0
+        self._stage = "preparing"
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("tasks, time left"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._bar = self._progress.add_task("tasks", total=None, visible=False)
+        self._live = Live(
+            get_renderable=self._draw, console=console, refresh_per_second=4, transient=True
+        )
+
+    def __enter__(self) -> LiveTable:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._live.stop()
+
+    def notice(self, text: str) -> None:
+        """Print it above the live part."""
+        self._console.print(f"kbench: {escape(text)}", highlight=False)
+
+    def loading(self, dataset: str) -> None:
+        """Show which dataset is being fetched."""
+        self._stage = f"loading {dataset}"
+
+    def planned(self, cells: list[PlannedCell], n_tasks: int) -> None:
+        """Show the bar."""
+        self.notice(_plan_sentence(cells, n_tasks))
+        self._stage = ""
+        self._progress.update(self._bar, total=n_tasks, visible=bool(n_tasks))
+
+    def started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
+        """Show what a slot does now; a cluster may get more of them."""
+        self._slots += ["waiting"] * (slot + 1 - len(self._slots))
+        self._slots[slot] = f"{cell.cell.name}, split {split_index + 1} of {cell.n_splits}"
+
+    def finished(self, cell: PlannedCell, line: Mapping[str, Any]) -> None:
+        """Move the bar; show the cell when it is complete."""
+        with self._lock:
+            self._progress.advance(self._bar)
+            if line["status"] != "ok":
+                self._n_failures += 1
+                self._failures.append(_failure(cell, line))
+            if not cell.missing:
+                self._latest.append(cell)
+
+    def delivering(self) -> None:
+        """Say that the store is next."""
+        self._slots = []
+        self._stage = "writing to MLflow"
+
+    def _draw(self) -> RenderableType:
+        with self._lock:
+            table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+            measure = self._measure
+            names = ("dataset", "feature_map", "learner", measure.name, measure.sd, "fit_time_s")
+            for name in names:
+                numeric = name in names[3:]
+                table.add_column(name, justify="right" if numeric else "left", no_wrap=True)
+            for cell in self._latest:
+                row = results.of_cell(cell, measure)
+                style = "" if row["status"] == "ok" else "red"
+                values = [escape(shown(name, row[name])) for name in names]
+                if row["status"] != "ok":
+                    values[3] = row["status"]
+                table.add_row(*values, style=style)
+            lines = [escape(each) for each in self._slots] if not self._stage else [self._stage]
+            if (more := len(lines) - self.SLOTS) > 0:
+                lines[self.SLOTS :] = [f"and {more} more slots"]
+            parts: list[RenderableType] = [table] if self._latest else []
+            parts += [f"[dim]{number}: {text}[/dim]" for number, text in enumerate(lines, 1)]
+            if self._n_failures:
+                parts.append(f"[red]{self._n_failures} tasks failed so far[/red]")
+                parts += [f"[red]  {escape(each)}[/red]" for each in self._failures]
+            return Group(*parts, self._progress)
+
+
+def _plan_sentence(cells: list[PlannedCell], n_tasks: int) -> str:
+    without_data = sum(each.status == "unavailable" for each in cells)
+    text = f"{counted(len(cells), 'cell')} planned, {counted(n_tasks, 'task')} to compute"
+    known = sum(len(each.lines) for each in cells)
+    if known:
+        text += f", {known} known already"
+    if without_data:
+        text += f"; {counted(without_data, 'cell')} without data"
+    return text
+
+
+def _failure(cell: PlannedCell, line: Mapping[str, Any]) -> str:
+    """Say in one line what became of a task that failed."""
+    reasons = [each for each in line["error"].strip().splitlines() if each.strip()]
+    reason = reasons[-1].strip()[:160] if reasons else ""
+    return f"{line['status']}: {cell.cell.name}, split {line['split'] + 1}: {reason}"
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

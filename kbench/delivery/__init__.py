@@ -1,0 +1,1 @@
+"""Finished cells become MLflow runs: now, or when the store answers again."""

@@ -1,0 +1,257 @@
+"""One split of one cell: preprocess, search, fit, time, score.
+
+Nothing here knows of suites, journals or MLflow: the clock cannot include them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from kbench.evaluation.method import Measure, Method
+from kbench.evaluation.preprocessing import missing_rows, refuse_missing
+from kbench.evaluation.scores import gram_error, scores, seen_rows, sizes
+from kbench.evaluation.search import (
+    Candidate,
+    Data,
+    SearchResult,
+    fit_map,
+    fit_preprocessing,
+    has_converged,
+    search,
+)
+from kbench.evaluation.splits import derive_seed, rare_classes
+from kbench.evaluation.splits import split as split_rows
+from kbench.evaluation.timing import timed, times
+from kbench.records import Dataset, Protocol, Split
+
+T = TypeVar("T")
+
+WARM_UP_ROWS = 200
+GRAM_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What one split gave.
+
+    Parameters
+    ----------
+    measures : dict of str to float
+        Accuracy, times in seconds, sizes.
+    details : dict
+        As plain JSON values: the chosen parameters, the scores of the search,
+        warnings, the hash of the split.
+    predictions : ndarray of int, shape (n_test,)
+        Predicted labels of the test rows, in the order of the split.
+    """
+
+    measures: dict[str, float]
+    details: dict[str, Any]
+    predictions: np.ndarray
+
+
+def evaluate(dataset: Dataset, split_index: int, method: Method, protocol: Protocol) -> Evaluation:
+    """Measure one method on one split of one dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    split_index : int
+        Which of the protocol's splits.
+    method : Method
+    protocol : Protocol
+
+    Returns
+    -------
+    Evaluation
+        Among its measures are ``accuracy`` and ``expected_error``, that of a
+        rule which draws its labels, exactly (else one less the accuracy);
+        and the times, all in seconds of wall clock (and
+        with ``_cpu`` before ``_s``, of CPU):
+
+        - ``map_fit_time_s``, ``map_transform_time_s`` (of the training part)
+          and ``learner_fit_time_s``; ``fit_time_s`` is their sum;
+        - ``predict_time_s``: transform and predict the test part;
+        - ``search_time_s``: the inner cross-validation, in none of the others.
+
+    Raises
+    ------
+    DatasetError
+        The data cannot be split or have missing values that the protocol does
+        not say how to treat.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+
+    split = split_rows(dataset, protocol, split_index)
+    data, X_test, y_test, rows = _parts(dataset, split, protocol)
+    seed = derive_seed(protocol.seed, dataset.checksum, split_index)
+    notes = _notes(dataset, data, y_test, protocol)
+
+    found = search(method.feature_map, method.learner, data, protocol, seed)
+    best = found.best
+    if not found.complete:
+        notes.append(
+            f"search stopped by its budget of {protocol.search_time_s:g} s "
+            f"after {found.n_compared} of {len(found.scores)} candidates"
+        )
+    _warm_up(method, data, best, seed)
+
+    steps = fit_preprocessing(data, data.X, best.preprocess, method.feature_map.requires)
+    X, X_test = steps.transform(data.X), steps.transform(X_test)
+    unlabelled = None if data.unlabelled is None else steps.transform(data.unlabelled)
+
+    def fitted_map() -> Any:
+        estimator = method.feature_map.build(best.feature_map, derive_seed(seed, "map"))
+        return fit_map(estimator, method.feature_map.supervised, X, data.y, unlabelled)
+
+    def fitted_learner() -> Any:
+        estimator = method.learner.build(best.learner, derive_seed(seed, "learner"))
+        return estimator.fit(Z.value, data.y)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        map_ = timed(fitted_map)
+        Z = timed(lambda: map_.value.transform(X))
+        learner = timed(fitted_learner)
+        Z_test = timed(lambda: map_.value.transform(X_test))
+        predicted = timed(lambda: learner.value.predict(Z_test.value))
+    converged = has_converged(map_.value, caught) and has_converged(learner.value, caught)
+    messages = {str(w.message).strip() for w in caught}
+    if converged:
+        messages -= {str(w.message).strip() for w in caught if w.category is ConvergenceWarning}
+    notes += sorted(messages)[:20]
+
+    measures = {
+        "search_time_s": found.seconds,
+        "search_time_cpu_s": found.cpu_seconds,
+        **times(map_, Z, learner, Z_test, predicted),
+        **scores(learner.value, Z_test.value, y_test, predicted.value),
+        **seen_rows(dataset, split, rows, y_test, predicted.value),
+        **sizes(map_.value, learner.value, Z_test.value),
+        "converged": float(converged),
+        "search_converged": found.converged,
+        "search_complete": float(found.complete),
+        "n_candidates": float(found.n_compared),
+        "n_train": float(len(data.y)),
+        "n_test": float(len(y_test)),
+        "n_features": float(dataset.X.shape[1]),
+    }
+    if method.kernel is not None:
+        measures |= gram_error(method.kernel, map_.value, X_test[:GRAM_ROWS])
+    if method.map_measures is not None:
+        more = _asked_for(method.map_measures, learner=learner.value, X_train=X, y_train=data.y)
+        measures |= dict(method.map_measures(map_.value, X_test, y_test, **more))
+    if method.learner_measures is not None:
+        measures |= dict(method.learner_measures(learner.value, Z_test.value, y_test))
+    details = {
+        "chosen": {name: _plain(value) for name, value in best.params.items()},
+        "search": _search_table(found),
+        "at_edge": found.at_edge,
+        "notes": notes,
+        "split_hash": split.digest,
+    }
+    return Evaluation(
+        {name: float(value) for name, value in measures.items()},
+        details,
+        np.asarray(predicted.value, dtype=np.int64),
+    )
+
+
+def _asked_for(measures: Measure, **on_offer: Any) -> dict[str, Any]:
+    """Return those of the arguments on offer that `measures` takes by keyword only."""
+    taken = inspect.signature(measures).parameters.values()
+    names = {each.name for each in taken if each.kind is each.KEYWORD_ONLY}
+    return {name: value for name, value in on_offer.items() if name in names}
+
+
+def _parts(
+    dataset: Dataset, split: Split, protocol: Protocol
+) -> tuple[Data, Any, np.ndarray, np.ndarray]:
+    """Return the training data, the test inputs, labels and row numbers."""
+    X, y = dataset.X, np.asarray(dataset.y)
+    train, test, unlabelled = split.train, split.test, split.unlabelled
+    if dataset.pairwise:
+        return (
+            Data(np.asarray(X)[np.ix_(train, train)], y[train], pairwise=True),
+            np.asarray(X)[np.ix_(test, train)],
+            y[test],
+            test,
+        )
+    if protocol.missing == "error":
+        refuse_missing(dataset)
+    if protocol.missing == "drop_rows":
+        holes = missing_rows(X)
+        train, test, unlabelled = (rows[~holes[rows]] for rows in (train, test, unlabelled))
+    impute = tuple(dataset.feature_kinds) if protocol.missing == "impute" else None
+    return (
+        Data(X[train], y[train], X[unlabelled] if len(unlabelled) else None, impute),
+        X[test],
+        y[test],
+        test,
+    )
+
+
+def _notes(dataset: Dataset, data: Data, y_test: np.ndarray, protocol: Protocol) -> list[str]:
+    """Say what a reader must know of the split: classes too rare for the folds."""
+    notes = []
+    if protocol.splits in ("stratified", "group_duplicates"):
+        rare = rare_classes(np.asarray(dataset.y), protocol.n_folds)
+        if rare:
+            names = ", ".join(dataset.target_names[k] for k in rare[:5])
+            notes.append(f"fewer than {protocol.n_folds} rows of class {names}")
+    absent = np.setdiff1d(y_test, data.y)
+    if len(absent):
+        names = ", ".join(dataset.target_names[k] for k in absent[:5])
+        notes.append(f"no training row of class {names}, which is in the test part")
+    return notes
+
+
+def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:
+    """One untimed pass over a few rows: first calls load code and fill caches."""
+    rows = np.arange(len(data.y))
+    if len(rows) > WARM_UP_ROWS:
+        # every class must be there, and a prefix of sorted data has one only
+        rng = np.random.default_rng(seed)
+        first = np.unique(data.y, return_index=True)[1]
+        rows = np.union1d(first, rng.permutation(len(rows))[: WARM_UP_ROWS - len(first)])
+    small = replace(data, X=data.rows(rows), y=data.y[rows])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            steps = fit_preprocessing(small, small.X, best.preprocess, method.feature_map.requires)
+            X = steps.transform(small.X)
+            more = None if small.unlabelled is None else steps.transform(small.unlabelled)
+            map_ = method.feature_map.build(best.feature_map, derive_seed(seed, "map"))
+            fit_map(map_, method.feature_map.supervised, X, small.y, more)
+            Z = map_.transform(X)
+            learner = method.learner.build(best.learner, derive_seed(seed, "learner"))
+            learner.fit(Z, small.y).predict(Z)
+    except Exception:
+        # Too few rows for these parameters is no failure of the method; a real
+        # one comes again, on all rows, where it is reported.
+        return
+
+
+def _search_table(found: SearchResult) -> list[dict[str, Any]]:
+    """Return all scores of a search as plain rows, for the run's artifact."""
+    return [
+        {
+            **{name: _plain(value) for name, value in score.candidate.params.items()},
+            "accuracies": score.accuracies,
+            "converged": bool(score.converged) and all(score.converged),
+            **({"share": score.share} if score.share < 1.0 else {}),
+            **({"error": score.error} if score.error else {}),
+        }
+        for score in found.scores
+    ]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return value if isinstance(value, str | int | float | bool | None) else repr(value)

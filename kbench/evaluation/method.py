@@ -1,0 +1,80 @@
+"""A feature map with a learner, made of the records that plugins give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kbench.evaluation.search import Component, Nested
+from kbench.records import Ref, Search
+from kbench.registry.registry import Registry, resolve
+
+Measure = Callable[..., Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A feature map with a learner, and what else is measured of them.
+
+    Parameters
+    ----------
+    feature_map, learner : Component
+    kernel : callable, optional
+        ``kernel(map, X, Y)``: the Gram matrix which the map approximates.
+    map_measures, learner_measures : callable, optional
+        ``measures(fitted, X, y) -> {name: float}`` on the test part; a map's may
+        ask for more (see `kbench.FeatureMap`).
+    """
+
+    feature_map: Component
+    learner: Component
+    kernel: Callable[[Any, Any, Any], Any] | None = None
+    map_measures: Measure | None = None
+    learner_measures: Measure | None = None
+
+
+def map_side(ref: Ref, registry: Registry) -> dict[str, Any]:
+    """Return the fields of a `Method` that its feature map decides."""
+    record = registry.get("feature map", ref.name)
+    return {
+        "feature_map": _component(
+            ref, record, registry, supervised=record.supervised, requires=record.requires
+        ),
+        "kernel": resolve(record.kernel) if record.kernel else None,
+        "map_measures": resolve(record.measures) if record.measures else None,
+    }
+
+
+def learner_side(ref: Ref, registry: Registry) -> dict[str, Any]:
+    """Return the fields of a `Method` that its learner decides."""
+    record = registry.get("learner", ref.name)
+    return {
+        "learner": _component(ref, record, registry, path=record.path, simpler=record.simpler),
+        "learner_measures": resolve(record.measures) if record.measures else None,
+    }
+
+
+def _component(ref: Ref, record: Any, registry: Registry, **options: Any) -> Component:
+    space = {
+        name: tuple(_nested(value, registry) for value in values)
+        for name, values in record.grid.items()
+        if name not in ref.params
+    }
+    given = {}
+    for name, value in ref.params.items():
+        if isinstance(value, Search):
+            space[name] = tuple(_nested(each, registry) for each in value.values)
+        else:
+            given[name] = _nested(value, registry)
+    return Component(resolve(record.make), given, space, **options)
+
+
+def _nested(value: Any, registry: Registry) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_nested(each, registry) for each in value)
+    if not isinstance(value, Ref):
+        return value
+    record = registry.nested(value.name)
+    params = {name: _nested(each, registry) for name, each in value.params.items()}
+    return Nested(resolve(record.make), params, value.label)

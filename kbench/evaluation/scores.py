@@ -1,0 +1,120 @@
+"""What is measured of a prediction, a model and a map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kbench.evaluation.search import (
+    expected_accuracy,
+)
+from kbench.evaluation.splits import row_groups
+from kbench.records import Dataset, Split
+
+
+def scores(learner: Any, Z: Any, y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
+    """Score predicted labels: accuracies, and the log loss where there are probabilities."""
+    hits = predicted == y
+    recalls = [hits[y == label].mean() for label in np.unique(y)]
+    scores = {
+        "accuracy": float(np.mean(hits)),
+        "balanced_accuracy": float(np.mean(recalls)),
+        "expected_error": 1.0 - expected_accuracy(learner, Z, y, predicted),
+    }
+    if hasattr(learner, "predict_proba"):
+        chances = np.asarray(learner.predict_proba(Z))
+        column = np.searchsorted(learner.classes_, y)
+        known = np.isin(y, learner.classes_)
+        given = np.where(known, chances[np.arange(len(y)), np.where(known, column, 0)], 0.0)
+        # a learner that gives 0 to what happens is wrong without bound; the
+        # smallest double keeps the mean finite, as scikit-learn does
+        eps = np.finfo(np.float64).eps
+        scores["log_loss"] = float(-np.log(np.clip(given, eps, 1.0)).mean())
+    return scores
+
+
+def seen_rows(
+    dataset: Dataset, split: Split, rows: np.ndarray, y: np.ndarray, predicted: np.ndarray
+) -> dict[str, float]:
+    """Measure how many test rows equal a training row, and accuracy on the others."""
+    if dataset.pairwise:
+        return {}
+    groups = row_groups(dataset.X)
+    seen = np.isin(groups[rows], groups[np.concatenate([split.train, split.unlabelled])])
+    measures = {"seen_rows": float(seen.mean())}
+    if not seen.all():
+        measures["accuracy_unseen"] = float(np.mean((predicted == y)[~seen]))
+    return measures
+
+
+def sizes(map_: Any, learner: Any, Z: Any) -> dict[str, float]:
+    """Count features, non-zeros per row of the embedding, and what the model stores."""
+    n_rows, n_components = Z.shape
+    nnz = Z.nnz if hasattr(Z, "nnz") else int(np.count_nonzero(Z))
+    return {
+        "n_components": float(n_components),
+        "nnz_per_row": nnz / n_rows,
+        "model_floats": float(stored_numbers([map_, learner])),
+    }
+
+
+def stored_numbers(fitted: Any) -> int:
+    """Count the array elements that fitted estimators keep, sparse zeros left out.
+
+    Follows attributes, lists, tuples and dicts; what compiled objects hide (a
+    k-d tree) is not counted.
+    """
+    seen: set[int] = set()
+    waiting, count = [fitted], 0
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, np.ndarray):
+            fields = len(value.dtype.names or (None,))
+            count += value.size * fields
+        elif hasattr(value, "indptr"):
+            count += value.nnz
+        elif isinstance(value, Mapping):
+            waiting.extend(value.values())
+        elif isinstance(value, list | tuple):
+            waiting.extend(value)
+        elif hasattr(value, "__dict__") and not callable(value) and not isinstance(value, type):
+            waiting.extend(vars(value).values())
+    return count
+
+
+def gram_error(kernel: Callable[[Any, Any, Any], Any], map_: Any, X: Any) -> dict[str, float]:
+    """Measure how near a map's inner products are to the kernel it stands for.
+
+    Parameters
+    ----------
+    kernel : callable
+        ``kernel(map, X, Y) -> Gram matrix``.
+    map_ : fitted transformer
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+        Rows that the map was not fitted on.
+
+    Returns
+    -------
+    dict
+        ``gram_error_frobenius`` and ``gram_error_spectral``, relative to the
+        kernel's Gram matrix; ``effective_dimension``, the trace of
+        K (K + I)^-1: how many directions a regulariser of 1 leaves.
+    """
+    K = np.asarray(kernel(map_, X, X), dtype=np.float64)
+    Z = map_.transform(X)
+    product = Z @ Z.T
+    difference = K - (product.toarray() if hasattr(product, "toarray") else product)
+    spectrum = np.linalg.eigvalsh((K + K.T) / 2)
+    positive = np.clip(spectrum, 0.0, None)
+    largest = float(np.abs(spectrum).max())
+    distance = float(np.abs(np.linalg.eigvalsh((difference + difference.T) / 2)).max())
+    return {
+        "gram_error_frobenius": float(np.linalg.norm(difference) / np.linalg.norm(K)),
+        "gram_error_spectral": distance / largest,
+        "effective_dimension": float((positive / (positive + 1.0)).sum()),
+    }

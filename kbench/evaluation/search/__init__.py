@@ -1,0 +1,31 @@
+"""Inner cross-validation: which parameters, judged on the training part only."""
+
+from kbench.evaluation.search._accuracy import expected_accuracy
+from kbench.evaluation.search._candidates import Candidate, candidates
+from kbench.evaluation.search._component import Component, Nested
+from kbench.evaluation.search._data import (
+    Data,
+    fit_map,
+    fit_preprocessing,
+    has_converged,
+    stacked,
+)
+from kbench.evaluation.search._result import Score, SearchResult, is_number
+from kbench.evaluation.search._search import search
+
+__all__ = [
+    "Candidate",
+    "Component",
+    "Data",
+    "Nested",
+    "Score",
+    "SearchResult",
+    "candidates",
+    "expected_accuracy",
+    "fit_map",
+    "fit_preprocessing",
+    "has_converged",
+    "is_number",
+    "search",
+    "stacked",
+]

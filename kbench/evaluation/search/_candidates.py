@@ -1,0 +1,63 @@
+"""What a search compares."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kbench.evaluation.search._component import Component
+from kbench.records import Protocol
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One choice of everything that is searched."""
+
+    preprocess: str
+    feature_map: Mapping[str, Any]
+    learner: Mapping[str, Any]
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Everything that was chosen, under the names of MLflow's parameters."""
+        return {
+            "preprocess": self.preprocess,
+            **{f"feature_map.{name}": value for name, value in self.feature_map.items()},
+            **{f"learner.{name}": value for name, value in self.learner.items()},
+        }
+
+
+def candidates(
+    feature_map: Component, learner: Component, protocol: Protocol, seed: int
+) -> list[Candidate]:
+    """Return what the search compares.
+
+    Parameters
+    ----------
+    feature_map, learner : Component
+    protocol : Protocol
+        Its `search` says whether all combinations are compared ("halving"
+        begins with all of them too) or `n_candidates` of them.
+    seed : int
+        Decides which ones are drawn.
+    """
+    everything = [
+        Candidate(step, map_params, learner_params)
+        for step in protocol.preprocess
+        for map_params in _product(feature_map.space)
+        for learner_params in _product(learner.space)
+    ]
+    if protocol.search != "random" or len(everything) <= protocol.n_candidates:
+        return everything
+    rng = np.random.default_rng(seed)
+    drawn = rng.choice(len(everything), size=protocol.n_candidates, replace=False)
+    return [everything[i] for i in sorted(drawn)]
+
+
+def _product(space: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    for values in itertools.product(*space.values()):
+        yield dict(zip(space, values, strict=True))

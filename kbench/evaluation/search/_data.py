@@ -1,0 +1,81 @@
+"""Training data of one search or fit, and what is fitted on it before a learner."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kbench.evaluation.preprocessing import Preprocessing
+
+
+@dataclass(frozen=True)
+class Data:
+    """Training data of one search or fit.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+        With `pairwise`, the Gram matrix of the rows, shape (n, n).
+    y : ndarray of int, shape (n_samples,)
+    unlabelled : like X, optional
+        Inputs without labels, on which unsupervised maps are fitted.
+    impute : sequence of {"numeric", "nominal"}, optional
+        Kind of each column, where missing values are to be imputed.
+    pairwise : bool
+        Never preprocess; slice columns as well as rows.
+    """
+
+    X: Any
+    y: np.ndarray
+    unlabelled: Any = None
+    impute: Sequence[str] | None = None
+    pairwise: bool = False
+
+    def rows(self, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
+        """Return inputs of `rows`; of a Gram matrix, against `columns`."""
+        if self.pairwise:
+            return self.X[np.ix_(rows, rows if columns is None else columns)]
+        return self.X[rows]
+
+
+def stacked(X: Any, more: Any) -> Any:
+    """Return both blocks of rows as one; `more` may be None."""
+    if more is None:
+        return X
+    if hasattr(X, "indptr"):
+        from scipy.sparse import vstack
+
+        return vstack([X, more], format="csr")
+    return np.vstack([X, more])
+
+
+def fit_preprocessing(data: Data, X: Any, step: str, requires: str | None) -> Preprocessing:
+    """Fit the preprocessing on the inputs of both labelled and unlabelled rows."""
+    steps = Preprocessing("none") if data.pairwise else Preprocessing(step, requires, data.impute)
+    return steps.fit(stacked(X, data.unlabelled))
+
+
+def fit_map(estimator: Any, supervised: bool, X: Any, y: np.ndarray, unlabelled: Any) -> Any:
+    """Fit a map: on the unlabelled rows where there are any and it does not use y."""
+    if supervised:
+        return estimator.fit(X, y)
+    return estimator.fit(X if unlabelled is None else unlabelled)
+
+
+def has_converged(estimator: Any, caught: Sequence[warnings.WarningMessage]) -> bool:
+    """Tell whether a fit converged: by its warnings and by what it says of itself."""
+    if any(issubclass(each.category, _convergence_warning()) for each in caught):
+        return False
+    if getattr(estimator, "converged_", True) is False:
+        return False
+    return int(getattr(estimator, "fit_status_", 0)) == 0
+
+
+def _convergence_warning() -> type[Warning]:
+    from sklearn.exceptions import ConvergenceWarning
+
+    return ConvergenceWarning  # type: ignore[no-any-return]

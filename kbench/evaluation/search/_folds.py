@@ -1,0 +1,193 @@
+"""Fitting and scoring candidates on inner folds."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kbench.evaluation.search._accuracy import expected_accuracy
+from kbench.evaluation.search._component import Component
+from kbench.evaluation.search._data import Data, fit_map, fit_preprocessing, has_converged
+from kbench.evaluation.search._result import Score
+from kbench.evaluation.splits import derive_seed
+
+Fold = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass
+class Judge:
+    """Scores candidates on the same inner folds.
+
+    In each fold the preprocessing and each map are fitted once, on the fold's
+    training rows; learners with a path are fitted along it.
+
+    Parameters
+    ----------
+    feature_map, learner : Component
+    data : Data
+    folds : sequence of (train, test)
+        Rows of each fold.
+    seed : int
+        Root of the seeds of map and learner.
+    deadline : float, optional
+        Time of `time.monotonic` after which no further fit begins, once there
+        is a candidate to choose.
+    failures : list of Exception
+        What fits raised, in order.
+    """
+
+    feature_map: Component
+    learner: Component
+    data: Data
+    folds: Sequence[Fold]
+    seed: int
+    deadline: float | None = None
+    failures: list[Exception] = field(default_factory=list)
+    _has_choice: bool = False
+
+    def score(self, scores: Sequence[Score], folds: Sequence[Fold] | None = None) -> bool:
+        """Fill in the accuracies of candidates; tell whether there was time for all.
+
+        Those that there was no time for stay without accuracies.
+
+        Parameters
+        ----------
+        scores : sequence of Score
+        folds : sequence of (train, test), optional
+            Other folds than all of all rows.
+        """
+        folds = self.folds if folds is None else folds
+        for group in self._in_order(_by_map(scores)):
+            # A group shares the embeddings of each fold. Without a budget it is
+            # taken fold by fold, and one embedding is held at a time; with one,
+            # path by path, so that as many candidates as possible are through.
+            units = [group] if self.deadline is None else _by_path(group, self.learner.path)
+            embedded: dict[int, Any] = {}
+            for unit in units:
+                for number, fold in enumerate(folds):
+                    if self._is_over():
+                        for score in unit:
+                            score.accuracies.clear()
+                            score.converged.clear()
+                        return False
+                    Z = embedded.get(number) or self._embedded(fold, group)
+                    if len(units) > 1:
+                        embedded[number] = Z
+                    self._score_fold(Z, fold, unit)
+                self._has_choice = self._has_choice or any(score.judged for score in unit)
+        return True
+
+    def _in_order(self, groups: list[list[Score]]) -> list[list[Score]]:
+        """Return the groups as they come, or shuffled where not all may be reached.
+
+        The first ones of a grid are all alike.
+        """
+        if self.deadline is None:
+            return groups
+        rng = np.random.default_rng(derive_seed(self.seed, "order"))
+        return [groups[i] for i in rng.permutation(len(groups))]
+
+    def _is_over(self) -> bool:
+        over = self.deadline is not None and time.monotonic() > self.deadline
+        return over and self._has_choice
+
+    def _embedded(self, fold: Fold, group: list[Score]) -> tuple[Any, Any, bool] | Exception:
+        try:
+            return _embedded(self.feature_map, self.data, *fold, group[0], self.seed)
+        except Exception as error:
+            return error
+
+    def _score_fold(self, embedded: Any, fold: Fold, unit: list[Score]) -> None:
+        """Score the candidates of one map on one inner fold."""
+        if isinstance(embedded, Exception):
+            self._note(unit, embedded)
+            return
+        Z, Z_test, map_converged = embedded
+        train, test = fold
+        y, y_test = self.data.y[train], self.data.y[test]
+        for scores in _by_path(unit, self.learner.path):
+            try:
+                seed = derive_seed(self.seed, "learner")
+                fitted = _fitted_learners(self.learner, Z, y, scores, seed)
+                for score, (estimator, converged) in zip(scores, fitted, strict=True):
+                    score.accuracies.append(expected_accuracy(estimator, Z_test, y_test))
+                    score.converged.append(converged and map_converged)
+            except Exception as error:
+                self._note(scores, error)
+
+    def _note(self, scores: list[Score], error: Exception) -> None:
+        self.failures.append(error)
+        for score in scores:
+            score.error = score.error or f"{type(error).__name__}: {error}"
+
+
+def _by_map(scores: Sequence[Score]) -> list[list[Score]]:
+    """Group the candidates that share the preprocessing and the map."""
+
+    def key(score: Score) -> str:
+        return repr((score.candidate.preprocess, sorted(score.candidate.feature_map.items())))
+
+    return _grouped(scores, key)
+
+
+def _by_path(scores: Sequence[Score], path: str | None) -> list[list[Score]]:
+    """Group the candidates that differ in the path's parameter only."""
+    if path is None:
+        return [[score] for score in scores]
+
+    def key(score: Score) -> str:
+        return repr(sorted((k, v) for k, v in score.candidate.learner.items() if k != path))
+
+    return _grouped(scores, key)
+
+
+def _grouped(scores: Sequence[Score], key: Callable[[Score], str]) -> list[list[Score]]:
+    groups: dict[str, list[Score]] = {}
+    for score in scores:
+        groups.setdefault(key(score), []).append(score)
+    return list(groups.values())
+
+
+def _embedded(
+    feature_map: Component,
+    data: Data,
+    train: np.ndarray,
+    test: np.ndarray,
+    score: Score,
+    seed: int,
+) -> tuple[Any, Any, bool]:
+    """Fit preprocessing and map on the fold's training rows; embed both parts."""
+    X = data.rows(train)
+    steps = fit_preprocessing(data, X, score.candidate.preprocess, feature_map.requires)
+    X, X_test = steps.transform(X), steps.transform(data.rows(test, train))
+    unlabelled = None if data.unlabelled is None else steps.transform(data.unlabelled)
+    embedding = feature_map.build(score.candidate.feature_map, derive_seed(seed, "map"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit_map(embedding, feature_map.supervised, X, data.y[train], unlabelled)
+        Z, Z_test = embedding.transform(X), embedding.transform(X_test)
+    return Z, Z_test, has_converged(embedding, caught)
+
+
+def _fitted_learners(
+    learner: Component, Z: Any, y: np.ndarray, scores: list[Score], seed: int
+) -> list[tuple[Any, bool]]:
+    """Fit the learners of one path, or of one candidate."""
+    path = learner.path
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if path is not None and len(scores) > 1:
+            values = [score.candidate.learner[path] for score in scores]
+            others = {k: v for k, v in scores[0].candidate.learner.items() if k != path}
+            fitted = learner.build(others, seed).fit_path(Z, y, values)
+            if all(hasattr(each, "converged_") for each in fitted):
+                # a warning does not say which fit of the path it means; they do
+                caught = []
+        else:
+            fitted = [learner.build(scores[0].candidate.learner, seed).fit(Z, y)]
+    return [(each, has_converged(each, caught)) for each in fitted]

@@ -1,0 +1,152 @@
+"""What inner cross-validation found, and which candidate that chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kbench.evaluation.search._candidates import Candidate
+
+
+@dataclass
+class Score:
+    """What inner cross-validation found for one candidate.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    accuracies : list of float
+        One for each inner fold; empty where the search did not come to it.
+    converged : list of bool
+        Of each fit.
+    error : str
+        Why a fit failed.
+    share : float
+        Share of the rows of each inner training part that it was fitted on.
+    """
+
+    candidate: Candidate
+    accuracies: list[float] = field(default_factory=list)
+    converged: list[bool] = field(default_factory=list)
+    error: str = ""
+    share: float = 1.0
+
+    @property
+    def judged(self) -> bool:
+        """Whether there is an accuracy to compare."""
+        return bool(self.accuracies) and not self.error
+
+    @property
+    def mean(self) -> float:
+        """Mean accuracy over the inner folds; -inf where a fit failed."""
+        return float(np.mean(self.accuracies)) if self.judged else float("-inf")
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the mean over the inner folds."""
+        if len(self.accuracies) < 2:
+            return 0.0
+        return float(np.std(self.accuracies, ddof=1) / np.sqrt(len(self.accuracies)))
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search chose, and everything it saw.
+
+    Parameters
+    ----------
+    best : Candidate
+        The choice of `chosen`.
+    scores : list of Score
+        All candidates, in the order of the grid; empty where there was
+        nothing to choose.
+    seconds, cpu_seconds : float
+        Wall-clock and CPU time of the search.
+    complete : bool
+        False where the search was stopped by its budget.
+    """
+
+    best: Candidate
+    scores: list[Score]
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    complete: bool = True
+
+    @property
+    def converged(self) -> float:
+        """Share of the inner fits that converged; 1 where there were none."""
+        flags = [flag for score in self.scores for flag in score.converged]
+        return float(np.mean(flags)) if flags else 1.0
+
+    @property
+    def n_compared(self) -> int:
+        """How many candidates were fitted; 1 where there was nothing to choose."""
+        return sum(bool(score.accuracies or score.error) for score in self.scores) or 1
+
+    @property
+    def at_edge(self) -> list[str]:
+        """Numeric parameters whose best value is the first or last of its grid."""
+        edges = []
+        for name, value in self.best.params.items():
+            tried = [score.candidate.params[name] for score in self.scores]
+            if not all(map(is_number, tried)) or len(set(tried)) < 3:
+                continue
+            if value in (min(tried), max(tried)):
+                edges.append(name)
+        return edges
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value of a parameter is a number, which a truth value is not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def chosen(scores: Sequence[Score], simpler: Mapping[str, str] | None = None) -> Score:
+    """Return the score of the candidate that a search chooses.
+
+    Without `simpler` it is the first of the candidates with the highest mean
+    accuracy. With it, the one-standard-error rule (Breiman, Friedman, Olshen
+    and Stone, Classification and Regression Trees, 1984, section 3.4.3): of
+    the candidates that differ from that one in the parameters named in
+    `simpler` only, and whose mean is at most one standard error of its mean
+    lower, the simplest. Candidates that were judged on fewer rows than others
+    are not compared.
+
+    Parameters
+    ----------
+    scores : sequence of Score
+    simpler : mapping of str to {"smaller", "larger"}, optional
+        Which values of a learner's parameters make a simpler model; the first
+        parameter counts before the second.
+    """
+    largest = max((score.share for score in scores if score.judged), default=1.0)
+    compared = [score for score in scores if score.judged and score.share == largest]
+    if not compared:
+        return scores[0]
+    best = max(compared, key=lambda score: score.mean)
+    if not simpler:
+        return best
+    near = [
+        score
+        for score in compared
+        if score.mean >= best.mean - best.standard_error
+        and _others(score.candidate, simpler) == _others(best.candidate, simpler)
+        and all(is_number(score.candidate.learner.get(name, 0)) for name in simpler)
+    ]
+    return min(near or [best], key=lambda score: _complexity(score.candidate, simpler))
+
+
+def _others(candidate: Candidate, simpler: Mapping[str, str]) -> dict[str, str]:
+    """Return what is not to change; values need not be comparable but by their text."""
+    named = {f"learner.{name}" for name in simpler}
+    return {name: repr(value) for name, value in candidate.params.items() if name not in named}
+
+
+def _complexity(candidate: Candidate, simpler: Mapping[str, str]) -> tuple[float, ...]:
+    return tuple(
+        candidate.learner.get(name, 0) * (1 if direction == "smaller" else -1)
+        for name, direction in simpler.items()
+    )

@@ -1,0 +1,99 @@
+"""Choosing parameters by inner cross-validation."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from kbench.evaluation.search import _halving
+from kbench.evaluation.search._candidates import Candidate, candidates
+from kbench.evaluation.search._component import Component
+from kbench.evaluation.search._data import Data
+from kbench.evaluation.search._folds import Fold, Judge
+from kbench.evaluation.search._result import Score, SearchResult, chosen
+from kbench.evaluation.splits import derive_seed, row_groups, stratified_folds
+from kbench.records import Protocol
+
+
+def search(
+    feature_map: Component, learner: Component, data: Data, protocol: Protocol, seed: int
+) -> SearchResult:
+    """Choose parameters by stratified inner cross-validation.
+
+    In each fold the preprocessing and each map are fitted once, on the fold's
+    training rows; learners with a path are fitted along it. A candidate whose
+    fit fails is out, with its error kept; if all fail, the first error is
+    raised.
+
+    Parameters
+    ----------
+    feature_map, learner : Component
+    data : Data
+        The training part.
+    protocol : Protocol
+        Of which `preprocess`, `inner_folds`, `search`, `n_candidates`,
+        `one_standard_error` and `search_time_s` matter.
+    seed : int
+        Root of the seeds of the folds, the draw, the map and the learner.
+
+    Returns
+    -------
+    SearchResult
+    """
+    compared = candidates(feature_map, learner, protocol, derive_seed(seed, "candidates"))
+    if len(compared) == 1:
+        return SearchResult(compared[0], [])
+    start, cpu_start = time.perf_counter(), time.process_time()
+    budget = protocol.search_time_s
+    deadline = None if budget is None else time.monotonic() + budget
+    folds = _inner_folds(data, protocol, seed)
+    judge = Judge(feature_map, learner, data, folds, seed, deadline)
+    scores, complete = _scored(judge, compared, protocol)
+    best = chosen(scores, learner.simpler if protocol.one_standard_error else None)
+    if not best.judged:
+        raise judge.failures[0]
+    return SearchResult(
+        best.candidate,
+        scores,
+        time.perf_counter() - start,
+        time.process_time() - cpu_start,
+        complete,
+    )
+
+
+def _inner_folds(data: Data, protocol: Protocol, seed: int) -> list[Fold]:
+    apart = protocol.splits == "group_duplicates" and not data.pairwise
+    groups = row_groups(data.X) if apart else None
+    inner_seed = derive_seed(seed, "inner")
+    return list(stratified_folds(data.y, protocol.inner_folds, inner_seed, groups))
+
+
+def _scored(
+    judge: Judge, compared: list[Candidate], protocol: Protocol
+) -> tuple[list[Score], bool]:
+    """Score the candidates, and tell whether there was time for all.
+
+    A round of halving counts where there was time for all of it, so that what
+    is compared was judged on the same rows.
+    """
+    y = judge.data.y
+    shares = [1.0]
+    if protocol.search == "halving":
+        n_rows = min(len(train) for train, _ in judge.folds)
+        shares = _halving.shares(len(compared), n_rows, len(np.unique(y)))
+    kept = {id(candidate): Score(candidate) for candidate in compared}
+    going = list(kept.values())
+    for number, share in enumerate(shares):
+        for score in going:
+            score.share = share
+        folds = [
+            (_halving.subset(train, y, share, judge.seed), test) for train, test in judge.folds
+        ]
+        complete = judge.score(going, folds)
+        if complete or number == 0:
+            kept |= {id(score.candidate): score for score in going}
+        if not complete:
+            return list(kept.values()), False
+        going = _halving.survivors(going)
+    return list(kept.values()), True

@@ -1,0 +1,169 @@
+"""What a task's process does: shut itself in, call the function, report, end."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import faulthandler
+import importlib
+import json
+import math
+import os
+import resource
+import signal
+import sys
+import threading
+import traceback
+from typing import Any, NoReturn
+
+from kbench.execution.sandbox import processes, wire
+
+BACKSTOP_MB = 2048
+"""Address space beyond the memory limit: code maps more than it uses."""
+
+_ERROR_CHARACTERS = 100_000
+_NO_MEMORY = ("can't start new thread", "bad_alloc", "Cannot allocate memory")
+
+
+def run(
+    function: str,
+    payload: bytes,
+    time_s: float | None,
+    memory_mb: float | None,
+    supervisor: int,
+    output: int,
+    result: int,
+) -> NoReturn:
+    """Run a task in this process, just forked, and end it.
+
+    `output` and `result` are descriptors of pipes. Two messages go into
+    `result`: the memory at the start, and what the function did.
+    """
+    try:
+        task, pipe = os.getpid(), os.fstat(result)
+        _shut_in(supervisor, output)
+        start = processes.memory(task)
+        _limit(start.size, time_s, memory_mb)
+        _write(result, wire.pack({"size": start.size, "resident": start.resident}))
+        header, body = _call(function, payload)
+        if os.getpid() != task:
+            os._exit(0)  # a process that the function forked came back through it
+        end = processes.memory(task)
+        header |= {"size": end.peak_size, "resident": end.peak_resident}
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        processes.flush_c_streams()
+        # the function may have closed our pipe and opened something else
+        if os.fstat(result).st_ino == pipe.st_ino:
+            _write(result, wire.pack(header, body))
+            os._exit(0)
+    except BaseException:
+        with contextlib.suppress(BaseException):
+            traceback.print_exc()
+    os._exit(1)
+
+
+def probe(name: str) -> bool:
+    """Whether a module can be imported in the supervisor without harm to it."""
+    threads = _n_threads()
+    warm_up(name)
+    return _n_threads() == threads and "mlflow" not in sys.modules
+
+
+def warm_up(name: str) -> None:
+    """Import ``"module"``; call the function of ``"module:function"``."""
+    module, _, function = name.partition(":")
+    loaded = importlib.import_module(module)
+    if function:
+        getattr(loaded, function)()
+
+
+def _n_threads() -> int:
+    # a thread of native code does not show in `threading`
+    return len(os.listdir("/proc/self/task")) if processes.LINUX else threading.active_count()  # noqa: PTH208
+
+
+def _shut_in(supervisor: int, output: int) -> None:
+    os.setsid()
+    processes.die_with_parent()
+    if os.getppid() != supervisor:  # it ended before the line above
+        os._exit(1)
+    # What our descendants leave behind comes to us while we live, and to the
+    # supervisor after that: it always knows whose it is.
+    processes.adopt_orphans()
+    processes.die_first()
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    os.close(nothing)
+    os.close(output)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    sys.stdout, sys.stderr = (
+        # line by line: what a task printed before it crashed is wanted most
+        open(fd, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+        for fd in (1, 2)
+    )
+    faulthandler.enable(sys.stderr)  # the Python line of a segmentation fault
+
+
+def _limit(size: int, time_s: float | None, memory_mb: float | None) -> None:
+    _lower(resource.RLIMIT_CORE, 0, 0)
+    if time_s is not None:
+        # Only should the supervisor fail to act: every core busy all the time.
+        seconds = math.ceil(time_s) * (os.cpu_count() or 1) + 2
+        _lower(resource.RLIMIT_CPU, seconds, seconds + 2)
+    if memory_mb is not None and processes.LINUX:
+        bound = size + int((memory_mb + BACKSTOP_MB) * processes.MB)
+        # the reserve above the soft limit is for reporting that it was hit
+        _lower(resource.RLIMIT_AS, bound, bound + 256 * processes.MB)
+
+
+def _lower(which: int, soft: int, hard: int) -> None:
+    given_soft, given_hard = resource.getrlimit(which)
+    unlimited = resource.RLIM_INFINITY
+    if given_hard != unlimited:
+        hard = min(hard, given_hard)
+    if given_soft != unlimited:
+        soft = min(soft, given_soft)
+    resource.setrlimit(which, (min(soft, hard), hard))
+
+
+def _call(function: str, payload: bytes) -> tuple[dict[str, Any], bytes]:
+    try:
+        module, _, name = function.partition(":")
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+        value = found(json.loads(payload))
+        try:
+            return {"status": "ok", "error": ""}, json.dumps(value).encode("ascii")
+        except (TypeError, ValueError, RecursionError) as reason:
+            raise TypeError(f"{function} returned what is not JSON: {reason}") from None
+    except BaseException as error:
+        if no_memory := _is_no_memory(error):
+            traceback.clear_frames(error.__traceback__)
+            if processes.LINUX:
+                hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+                resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+        frames = error.__traceback__.tb_next if error.__traceback__ else None
+        text = "".join(traceback.format_exception(type(error), error, frames))
+        header = {"status": "memory" if no_memory else "error"}
+        return header | {"error": text[-_ERROR_CHARACTERS:]}, b""
+
+
+def _is_no_memory(error: BaseException) -> bool:
+    if isinstance(error, MemoryError):
+        return True
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY)
+
+
+def _write(fd: int, message: bytes) -> None:
+    rest = memoryview(message)
+    while rest:
+        rest = rest[os.write(fd, rest) :]

@@ -1,0 +1,371 @@
+"""The parent's side: start a supervisor, hand it tasks, wait for outcomes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kbench.execution.sandbox import processes, wire
+
+MARK = "KBENCH_SANDBOX"
+"""Environment variable that names the sandbox to which a process belongs."""
+
+PROBE_S = 30.0
+"""Seconds that the import of one third-party module may take beforehand."""
+
+WANTED_S = 0.5
+"""Seconds between two questions whether a task is still wanted."""
+
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "BLIS_NUM_THREADS",
+)
+# The path comes first: kbench itself may be importable only through it.
+_START = (
+    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
+    "from kbench.execution.sandbox.supervisor import main; main(json.loads(sys.argv[2]))"
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one call of `Sandbox.run`.
+
+    Parameters
+    ----------
+    status : {"ok", "error", "timeout", "memory", "crash"}
+        "error": the function raised, or returned what is not JSON; "crash":
+        its process died (a signal, ``os._exit``).
+    value : plain JSON value
+        What the function returned; None unless ok.
+    error : str
+        Traceback, or which limit was hit, or which signal or exit code.
+    printed : str
+        The last 4,000 characters of standard output and standard error.
+    seconds : float
+        Wall clock from the fork to the end.
+    peak_memory_mb : float
+        Largest resident memory beyond that at the start, in units of 2**20 bytes.
+    """
+
+    status: Literal["ok", "error", "timeout", "memory", "crash"]
+    value: Any = None
+    error: str = ""
+    printed: str = ""
+    seconds: float = 0.0
+    peak_memory_mb: float = 0.0
+
+
+class Sandbox:
+    """Runs functions in processes of their own, with limits.
+
+    A warm process (the supervisor) imports modules once and forks a fresh
+    process for each call, which costs some milliseconds. Calls may come from
+    several threads at once; each runs beside the others. Use it as a context
+    manager, or call `close`.
+
+    Parameters
+    ----------
+    preload : sequence of str, optional
+        Modules to import beforehand, ``"module"``, or ``"module:function"``
+        to call a function of it too (say, one that compiles), in this order. A third-party
+        module is tried first in a process of its own: one that fails, hangs,
+        crashes, starts threads or imports mlflow is left to the tasks.
+    threads : int, default 1
+        BLAS and OpenMP threads of each task.
+
+    Examples
+    --------
+    >>> with Sandbox() as sandbox:
+    ...     outcome = sandbox.run("math:factorial", 5, time_s=10)
+    >>> outcome.status, outcome.value
+    ('ok', 120)
+    """
+
+    def __init__(self, preload: Sequence[str] = (), threads: int = 1) -> None:
+        if threads < 1:
+            raise ValueError(f"threads must be at least 1, got {threads!r}")
+        self._preload = tuple(preload)
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._supervisor: _Supervisor | None = None
+        self._alone: set[Sandbox] = set()
+        self._closed = False
+        self._owner = os.getpid()
+
+    def __enter__(self) -> Sandbox:
+        self._warm()  # imports go on while the caller does something else
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def run(
+        self,
+        function: str,
+        payload: Any,
+        *,
+        time_s: float | None = None,
+        memory_mb: float | None = None,
+        wanted: Callable[[], bool] | None = None,
+    ) -> Outcome:
+        """Call a function in a fresh process and wait for its outcome.
+
+        A task whose supervisor dies under it is tried once more, with a
+        supervisor of its own: whatever killed the first one, if it was a task,
+        then meets no other task again.
+
+        Parameters
+        ----------
+        function : str
+            ``"module:name"``, called as ``name(payload)``. It must be
+            importable; the path of imports is the caller's.
+        payload : plain JSON value
+            Travels as JSON, as does the value that comes back: tuples become
+            lists, keys of objects strings; NaN and infinities pass.
+        time_s : float, optional
+            Limit of wall clock, in seconds.
+        memory_mb : float, optional
+            Limit of resident memory beyond that at the start, with all
+            descendants, in units of 2**20 bytes. A failure at 90 % of it or
+            more has status "memory".
+        wanted : callable, optional
+            Asked every half second while the task runs; once it returns False
+            the task is killed, with status "crash".
+
+        Returns
+        -------
+        Outcome
+            Always, whatever the function does.
+
+        Raises
+        ------
+        ValueError
+            If an argument is not of the form above.
+        TypeError
+            If the payload is not JSON.
+        RuntimeError
+            If the sandbox is closed, or no supervisor can be started.
+        """
+        module, _, name = function.partition(":")
+        if not module or not name:
+            raise ValueError(f"function must be 'module:name', got {function!r}")
+        for key, limit in (("time_s", time_s), ("memory_mb", memory_mb)):
+            if limit is not None and not limit > 0:
+                raise ValueError(f"{key} must be positive or None, got {limit!r}")
+        limits = {"time_s": time_s, "memory_mb": memory_mb}
+        request = wire.pack({"function": function, **limits}, json.dumps(payload).encode("ascii"))
+
+        try:
+            outcome, ended = self._ask(request, wanted)
+        except _NotStartedError as error:
+            outcome, ended = None, str(error)
+        if outcome is None and not self._closed:
+            outcome, again = self._ask_alone(request, wanted)
+            ended += f"\nit was tried once more: {again}"
+        if outcome is None and self._closed:
+            ended = "the sandbox was closed while the task ran"
+        return outcome or Outcome("crash", error=ended)
+
+    def _ask_alone(
+        self, request: bytes, wanted: Callable[[], bool] | None
+    ) -> tuple[Outcome | None, str]:
+        """Have a request answered by a supervisor that serves nothing else."""
+        alone = Sandbox(self._preload, self._threads)
+        with self._lock:
+            alone._closed = self._closed
+            self._alone.add(alone)
+        try:
+            return alone._ask(request, wanted)
+        except RuntimeError:
+            if not self._closed:
+                raise
+            return None, ""
+        finally:
+            with self._lock:
+                self._alone.discard(alone)
+            alone.close()
+
+    def _ask(self, request: bytes, wanted: Callable[[], bool] | None) -> tuple[Outcome | None, str]:
+        """Have one request answered; None, and why, where its supervisor has gone."""
+        connection, supervisor = self._connect()
+        with connection:
+            try:
+                reply = _ask(connection, request, wanted)
+            except _UnwantedError:
+                return Outcome("crash", error="nobody wanted the task any longer"), ""
+            finally:
+                # Ends the task if we are interrupted, even where a forked copy
+                # of this process still holds the socket.
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+        if reply is None:
+            if not self._closed:
+                supervisor.check_started()
+            return None, f"the sandbox's supervisor ended while the task ran: {supervisor.close()}"
+        header, body = reply
+        return Outcome(value=json.loads(body) if body else None, **header), ""
+
+    def close(self) -> None:
+        """End every process of this sandbox; calls in flight return "crash"."""
+        if os.getpid() != self._owner:
+            return  # a copy made by a fork must not end the tasks of the original
+        with self._lock:
+            self._closed = True
+            if self._supervisor is not None:
+                self._supervisor.close()
+            alone = list(self._alone)
+        for each in alone:
+            each.close()
+
+    def _warm(self) -> _Supervisor:
+        if os.getpid() != self._owner:
+            raise RuntimeError("a Sandbox cannot be used in a fork of the process that made it")
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("this Sandbox is closed")
+            if self._supervisor is not None and not self._supervisor.alive():
+                self._supervisor.close()
+                self._supervisor = None
+            if self._supervisor is None:
+                self._supervisor = _Supervisor(self._preload, self._threads)
+            return self._supervisor
+
+    def _connect(self) -> tuple[socket.socket, _Supervisor]:
+        """Give the supervisor one end of a new socket; the end of the other is the task's."""
+        while True:
+            supervisor = self._warm()
+            ours, theirs = socket.socketpair()
+            with theirs:
+                try:
+                    supervisor.send(theirs)
+                    return ours, supervisor
+                except OSError:  # it died this moment: nothing was started
+                    ours.close()
+                    supervisor.check_started()
+
+
+class _Supervisor:
+    """A supervisor process and the socket on which it takes connections."""
+
+    def __init__(self, preload: Sequence[str], threads: int) -> None:
+        self._lock = threading.Lock()
+        self._end = ""
+        self._ready = False
+        self._mark = uuid.uuid4().hex
+        self._control, theirs = socket.socketpair()
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process)
+        settings = {
+            "control": theirs.fileno(),
+            "parent": os.getpid(),
+            "preload": list(preload),
+            "probe_s": PROBE_S,
+        }
+        environment = dict(os.environ)
+        environment |= dict.fromkeys(_THREAD_VARIABLES, str(threads))
+        environment[MARK] = self._mark
+        # pyarrow comes with scikit-learn (through pandas); its allocator would start a thread
+        environment.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
+        # the order of a set of strings is the same in every task
+        environment.setdefault("PYTHONHASHSEED", "0")
+        with theirs:
+            self._process = subprocess.Popen(
+                # -P: the current folder is on the path only if it is on ours
+                [
+                    sys.executable,
+                    "-P",
+                    "-c",
+                    _START,
+                    json.dumps([str(folder) for folder in sys.path]),
+                    json.dumps(settings),
+                ],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=self._messages,
+                stderr=self._messages,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # Ctrl-C is for the client alone
+            )
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def send(self, connection: socket.socket) -> None:
+        # one byte per descriptor, so that none is taken for another's
+        socket.send_fds(self._control, [b"+"], [connection.fileno()])
+
+    def check_started(self) -> None:
+        """Raise if the process, which has ended, never got ready for a task."""
+        end = self.close()
+        if not self._ready:
+            raise _NotStartedError(f"the sandbox's supervisor could not start: {end}")
+
+    def close(self) -> str:
+        """End the process and all of its tasks; returns how it ended and what it said."""
+        with self._lock:
+            if self._end:
+                return self._end
+            with contextlib.suppress(OSError):
+                self._control.shutdown(socket.SHUT_WR)
+            try:
+                code = self._process.wait(3)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                code = self._process.wait()
+            # The supervisor leaves none behind. If it was killed its tasks die
+            # with it, but not what they have forked.
+            for pid in processes.marked(f"{MARK}={self._mark}"):
+                processes.kill(pid)
+            with self._control, contextlib.suppress(OSError):
+                self._ready = self._control.recv(1, socket.MSG_DONTWAIT) == b"R"
+            with self._messages as messages:
+                messages.seek(0)
+                said = messages.read().decode(errors="replace")[-4000:]
+            how = processes.signal_name(-code) if code < 0 else f"exit code {code}"
+            self._end = f"{how}\n{said}".strip()
+            return self._end
+
+
+class _UnwantedError(Exception):
+    """The caller no longer wants the answer."""
+
+
+class _NotStartedError(RuntimeError):
+    """A supervisor ended before it was ready."""
+
+
+def _ask(
+    connection: socket.socket, request: bytes, wanted: Callable[[], bool] | None
+) -> tuple[dict[str, Any], bytes] | None:
+    """Send a request and wait for the reply; None if the other side is gone."""
+    buffer = bytearray()
+    try:
+        connection.sendall(request)
+        connection.settimeout(None if wanted is None else WANTED_S)
+        while (reply := wire.unpack(buffer)) is None:
+            try:
+                chunk = connection.recv(2**20)
+            except TimeoutError:
+                if wanted is not None and not wanted():
+                    raise _UnwantedError from None
+                continue
+            if not chunk:
+                return None
+            buffer += chunk
+    except ConnectionError:
+        return None
+    return reply

@@ -1,0 +1,415 @@
+"""The warm process: forks a task per request, watches its limits, cleans up.
+
+One thread, one loop. Everything that a task may do to itself is expected here;
+nothing that it does is waited for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gc
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from kbench.execution.sandbox import child, processes, wire
+
+TICK_S = 0.02 if processes.LINUX else 0.2
+"""Time between two looks at memory and clock (elsewhere each one starts ``ps``)."""
+
+IDLE_S = 0.5
+"""Time between two looks for the client while there is nothing to do."""
+
+SHARED_S = 0.2
+"""Time between two counts of shared pages, which are slow, in tasks that forked."""
+
+NEAR = 0.9
+"""Share of a memory limit from which a failure is put down to memory."""
+
+PRINTED_CHARACTERS = 4000
+MAX_RESULT = 2**28
+_CHUNK = 2**16
+# a task may have written anything into its pipe
+_GARBLED = (ValueError, TypeError, KeyError, OverflowError)
+# code that needs no trial before the supervisor imports it
+_TRUSTED = {"kbench", "numpy", "scipy", "sklearn"} | sys.stdlib_module_names
+
+
+class Task:
+    """One request, from its arrival to its reply."""
+
+    def __init__(self, connection: socket.socket | None) -> None:
+        self.connection = connection
+        self.received = bytearray()
+        self.time_s: float | None = None
+        self.memory_mb: float | None = None
+        self.pid = 0
+        self.started = 0.0
+        self.pipes: list[int] = []
+        self.printed = bytearray()
+        self.reported = bytearray()
+        self.start: dict[str, int] = {}  # memory at the start, in bytes
+        self.peak_resident = 0
+        self.peak_size = 0
+        self.next_shared = 0.0
+        self.killed_for: tuple[str, str] | None = None
+        self.reply: dict[str, Any] = {}
+        self.value = b""
+
+    def take_start(self) -> None:
+        """Read the first message of the task, once it is there."""
+        if not self.start:
+            with contextlib.suppress(*_GARBLED):
+                if message := wire.unpack(self.reported):
+                    self.start = {key: int(message[0][key]) for key in ("size", "resident")}
+
+    def note(self, peak_size: int, peak_resident: int) -> None:
+        """Keep the largest memory beyond that at the start."""
+        if self.start:
+            self.peak_size = max(self.peak_size, peak_size - self.start["size"])
+            self.peak_resident = max(self.peak_resident, peak_resident - self.start["resident"])
+
+    def judge(self, status: int) -> None:
+        """Decide what the end of the process means."""
+        seconds = time.monotonic() - self.started
+        outcome, error = self._end(os.waitstatus_to_exitcode(status))
+        if outcome in ("error", "timeout", "crash") and (used := self._near_memory_limit()):
+            outcome, error = "memory", f"{used}\n{error}"
+        self.reply = {
+            "status": outcome,
+            "error": error,
+            "printed": self.printed.decode("utf-8", "replace")[-PRINTED_CHARACTERS:],
+            "seconds": seconds,
+            "peak_memory_mb": round(self.peak_resident / processes.MB, 3),
+        }
+
+    def _end(self, code: int) -> tuple[str, str]:
+        self.take_start()
+        if code == 0 and self.start:
+            with contextlib.suppress(*_GARBLED):
+                if message := wire.unpack(self.reported):
+                    header, self.value = message
+                    self.note(header["size"], header["resident"])
+                    return header["status"], header["error"]
+        if self.killed_for is not None:
+            return self.killed_for
+        if code == -signal.SIGXCPU:
+            return "timeout", "limit of CPU time"
+        if code < 0:
+            hint = " (by the system, for want of memory?)" if code == -signal.SIGKILL else ""
+            return "crash", f"killed by {processes.signal_name(-code)}{hint}"
+        return "crash", f"ended with exit code {code} and no result"
+
+    def _near_memory_limit(self) -> str:
+        if self.memory_mb is None:
+            return ""
+        for what, used, limit in (
+            ("resident memory", self.peak_resident, self.memory_mb),
+            ("address space", self.peak_size, self.memory_mb + child.BACKSTOP_MB),
+        ):
+            if used >= NEAR * limit * processes.MB:
+                return f"{what}: {used / processes.MB:.0f} MB of {limit:.0f} MB"
+        return ""
+
+
+class Supervisor:
+    """The loop and the tasks in its care."""
+
+    def __init__(self, control: socket.socket, parent: int) -> None:
+        self._control = control
+        self._parent = parent
+        self._pid = os.getpid()
+        self._running: dict[int, Task] = {}
+        self._ended: list[tuple[float, Task]] = []
+        self._next_look = 0.0
+        self._open = True
+        self._selector = selectors.PollSelector()  # has no descriptor that a fork would share
+        self._wake, wake = socket.socketpair()
+        self._wake_end = wake
+        for each in (self._wake, wake):
+            each.setblocking(False)
+        signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda *_: self._stop())
+        self._listen(self._wake, self._drain_wake)
+
+    # -- life -----------------------------------------------------------------
+
+    def warm_up(self, names: list[str], probe_s: float) -> None:
+        """Import what tasks will need, each third-party module after a trial."""
+        # An import takes seconds, in which the loop does not turn.
+        signal.signal(signal.SIGALRM, lambda *_: self._exit_if_abandoned())
+        signal.siginterrupt(signal.SIGALRM, False)
+        signal.setitimer(signal.ITIMER_REAL, IDLE_S / 2, IDLE_S / 2)
+        for name in dict.fromkeys(names):
+            if _is_trusted(name) or self._probe(name, probe_s):
+                # whatever is wrong with it, the task that needs it will say so
+                with contextlib.suppress(BaseException):
+                    child.warm_up(name)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        gc.collect()
+        gc.freeze()  # the collector must not write to pages shared with the tasks
+
+    def serve(self) -> None:
+        """Take requests until the client is gone; then leave nothing behind."""
+        self._listen(self._control, self._accept)
+        with contextlib.suppress(OSError):
+            self._control.send(b"R")
+        while self._alive():
+            self._step()
+
+    def end(self) -> None:
+        """Kill every task and all that descends from it."""
+        deadline = time.monotonic() + 2
+        while time.monotonic() < deadline:
+            for pid in self._running:
+                processes.kill(pid)
+            self._reap()
+            if not self._kill_orphans() and not self._running:
+                return
+            time.sleep(0.002)
+
+    def _alive(self) -> bool:
+        # A copy of the client's sockets may be open in a process it has forked,
+        # so that the end of the file is not enough.
+        return self._open and os.getppid() == self._parent
+
+    def _stop(self) -> None:
+        self._open = False
+
+    def _exit_if_abandoned(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            if not self._control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+                self._stop()
+        if not self._alive():
+            self.end()
+            os._exit(0)
+
+    def _step(self) -> None:
+        busy = self._running or self._ended
+        for key, _ in self._selector.select(TICK_S if busy else IDLE_S):
+            key.data()
+        self._reap()
+        if time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + TICK_S
+            for task in self._running.values():
+                self._look(task)
+        self._deliver()
+
+    def _probe(self, name: str, probe_s: float) -> bool:
+        task = Task(None)
+        self._start(
+            task, "kbench.execution.sandbox.child:probe", json.dumps(name).encode(), probe_s, None
+        )
+        while not task.reply:
+            if not self._alive():
+                raise SystemExit
+            self._step()
+        return task.reply["status"] == "ok" and task.value == b"true"
+
+    # -- requests -------------------------------------------------------------
+
+    def _accept(self) -> None:
+        try:
+            got, sent, _, _ = socket.recv_fds(self._control, 1, 1)
+        except ConnectionError:
+            got, sent = b"", []
+        if not got:
+            self._stop()
+        for descriptor in sent:
+            connection = socket.socket(fileno=descriptor)
+            task = Task(connection)
+            self._listen(connection, partial(self._receive, task))
+
+    def _receive(self, task: Task) -> None:
+        assert task.connection is not None
+        try:
+            chunk = task.connection.recv(2**20)
+        except ConnectionError:
+            chunk = b""
+        if not chunk:  # the client no longer wants it
+            self._forget(task.connection)
+            task.connection.close()
+            task.connection = None
+            if task.pid in self._running:
+                processes.kill(task.pid)
+            return
+        task.received += chunk
+        if message := wire.unpack(task.received):
+            header, payload = message
+            self._start(task, header["function"], payload, header["time_s"], header["memory_mb"])
+
+    def _start(
+        self,
+        task: Task,
+        function: str,
+        payload: bytes,
+        time_s: float | None,
+        memory_mb: float | None,
+    ) -> None:
+        task.time_s, task.memory_mb = time_s, memory_mb
+        task.started = time.monotonic()
+        try:
+            output, output_end = os.pipe()
+            task.pipes += [output, output_end]
+            result, result_end = os.pipe()
+            task.pipes += [result, result_end]
+            task.pid = os.fork()
+        except OSError as error:
+            for descriptor in task.pipes:
+                os.close(descriptor)
+            status = "memory" if error.errno == errno.ENOMEM else "crash"
+            task.reply = {"status": status, "error": f"no process could be started: {error}"}
+            self._ended.append((task.started, task))
+            return
+        if task.pid == 0:
+            self._leave(output, result)
+            child.run(function, payload, time_s, memory_mb, self._pid, output_end, result_end)
+        for descriptor in (output_end, result_end):
+            os.close(descriptor)
+        task.pipes = [output, result]
+        self._running[task.pid] = task
+        for descriptor, buffer in ((output, task.printed), (result, task.reported)):
+            os.set_blocking(descriptor, False)
+            self._listen(descriptor, partial(self._read, task, descriptor, buffer))
+
+    def _leave(self, *pipes: int) -> None:
+        """Let go, in a process just forked, of all that is the supervisor's."""
+        signal.set_wakeup_fd(-1)
+        for key in list(self._selector.get_map().values()):
+            with contextlib.suppress(OSError):
+                os.close(key.fd)
+        for descriptor in (self._control.fileno(), self._wake_end.fileno(), *pipes):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+    def _read(self, task: Task, descriptor: int, buffer: bytearray) -> bool:
+        """Read from a pipe of a task; False if there is nothing now."""
+        try:
+            chunk = os.read(descriptor, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not chunk:
+            self._forget(descriptor)
+            return False
+        buffer += chunk
+        if buffer is task.printed:
+            del buffer[: -4 * PRINTED_CHARACTERS]
+        elif len(buffer) > MAX_RESULT:
+            self._kill(task, "error", f"the result is larger than {MAX_RESULT // processes.MB} MB")
+        return True
+
+    # -- limits ---------------------------------------------------------------
+
+    def _look(self, task: Task) -> None:
+        task.take_start()
+        if task.time_s is not None and time.monotonic() - task.started > task.time_s:
+            self._kill(task, "timeout", f"limit of {task.time_s:g} s")
+        if task.start:
+            limit = task.memory_mb
+            self._measure(task)
+            if limit is not None and task.peak_resident > limit * processes.MB:
+                self._kill(task, "memory", f"limit of {limit:g} MB")
+
+    def _measure(self, task: Task) -> None:
+        whole = processes.memory(task.pid)
+        task.note(whole.peak_size, whole.peak_resident)
+        others = processes.descendants(task.pid)
+        for pid in others:
+            task.note(0, processes.memory(pid).resident)
+        # The sum of resident sizes would count shared pages once per process.
+        if others and time.monotonic() >= task.next_shared:
+            task.note(0, sum(map(processes.proportional_memory, (task.pid, *others))))
+            task.next_shared = time.monotonic() + SHARED_S
+
+    def _kill(self, task: Task, status: str, error: str) -> None:
+        task.killed_for = task.killed_for or (status, error)
+        processes.kill(task.pid)
+
+    # -- the end of a task ----------------------------------------------------
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                if task := self._running.pop(pid, None):
+                    processes.kill_group(pid)  # what it leaves in its own session
+                    self._finish(task, status, usage.ru_maxrss)
+
+    def _finish(self, task: Task, status: int, maxrss: int) -> None:
+        for descriptor, buffer in zip(task.pipes, (task.printed, task.reported), strict=True):
+            # bounded: a descendant may still be printing
+            for _ in range(64):
+                if not self._read(task, descriptor, buffer):
+                    break
+            self._forget(descriptor)
+            os.close(descriptor)
+        task.take_start()
+        task.note(0, maxrss * 1024 if processes.LINUX else maxrss)
+        task.judge(status)
+        self._ended.append((time.monotonic(), task))
+
+    def _kill_orphans(self) -> bool:
+        """Kill what ended tasks have left behind; True if there was any.
+
+        A task adopts the orphans among its descendants. They come here when it
+        has ended, so that a child which is not a task is one of them.
+        """
+        orphans = [pid for pid in processes.children(self._pid) if pid not in self._running]
+        for pid in orphans:
+            processes.kill(pid)
+        return bool(orphans)
+
+    def _deliver(self) -> None:
+        """Reply for the tasks that have ended, once nothing of them is left."""
+        if not self._ended or (self._kill_orphans() and time.monotonic() < self._ended[0][0] + 1.0):
+            return
+        for _, task in self._ended:
+            if task.connection is not None:
+                self._forget(task.connection)
+                with task.connection, contextlib.suppress(OSError):
+                    task.connection.setblocking(True)
+                    task.connection.sendall(wire.pack(task.reply, task.value))
+        self._ended.clear()
+
+    # -- descriptors ----------------------------------------------------------
+
+    def _listen(self, source: socket.socket | int, react: Callable[[], object]) -> None:
+        self._selector.register(source, selectors.EVENT_READ, react)
+
+    def _forget(self, source: socket.socket | int) -> None:
+        with contextlib.suppress(KeyError):
+            self._selector.unregister(source)
+
+    def _drain_wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while self._wake.recv(4096):
+                pass
+
+
+def _is_trusted(name: str) -> bool:
+    return name.partition(":")[0].partition(".")[0] in _TRUSTED
+
+
+def main(settings: dict[str, Any]) -> None:
+    """Run the supervisor that `Sandbox` has started."""
+    processes.adopt_orphans()
+    supervisor = Supervisor(socket.socket(fileno=settings["control"]), settings["parent"])
+    try:
+        supervisor.warm_up(settings["preload"], settings["probe_s"])
+        supervisor.serve()
+    finally:
+        supervisor.end()
+    os._exit(0)

@@ -1,0 +1,127 @@
+"""Search and fit a method on all rows of its dataset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import DatasetError
+from kbench.evaluation.method import learner_side, map_side
+from kbench.evaluation.preprocessing import missing_rows, refuse_missing
+from kbench.evaluation.search import Data, fit_map, search
+from kbench.evaluation.splits import derive_seed
+from kbench.export.tables import columns_of, decoded, raw_table
+from kbench.records import Cell, Dataset
+from kbench.registry.registry import Registry
+
+# as a 64-bit number is written
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A pipeline that was fitted on all rows of a dataset.
+
+    Parameters
+    ----------
+    pipeline : sklearn.pipeline.Pipeline
+        From the user's columns to the names of classes.
+    table : DataFrame, ndarray or CSR matrix
+        All rows as the pipeline takes them.
+    dataset : Dataset
+        In canonical form.
+    chosen : mapping
+        The parameters that the search on all rows chose.
+    raw : bool
+        Whether `table` was read from the user's own file.
+    """
+
+    pipeline: Any
+    table: Any
+    dataset: Dataset
+    chosen: Mapping[str, Any]
+    raw: bool
+
+
+def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
+    """Search and fit the method of a cell on all rows of its dataset.
+
+    Parameters
+    ----------
+    cell : Cell
+        Its map, learner and protocol.
+    dataset : Dataset
+        In canonical form.
+    registry : Registry
+
+    Returns
+    -------
+    Fitted
+
+    Raises
+    ------
+    DatasetError
+        The inputs are a Gram matrix, or values are missing that the protocol
+        does not say how to treat.
+    """
+    from sklearn.pipeline import Pipeline
+    from threadpoolctl import threadpool_limits
+
+    from kbench.export.pipeline import NamedClasses, Prepared, TableEncoder
+
+    if dataset.pairwise:
+        raise DatasetError(
+            f"{dataset.name} is a Gram matrix: a model of it has no inputs that could be given"
+        )
+    protocol = cell.protocol
+    if protocol.missing == "error":
+        refuse_missing(dataset)
+    X, y = dataset.X, np.asarray(dataset.y)
+    if protocol.missing == "drop_rows":
+        kept = np.flatnonzero(~missing_rows(X))
+        own = dataset.row_ids if dataset.row_ids is not None else np.arange(len(y))
+        dataset = replace(dataset, X=X[kept], y=y[kept], row_ids=own[kept], splits=())
+        X, y = dataset.X, dataset.y
+    impute = list(dataset.feature_kinds) if protocol.missing == "impute" else None
+    data = Data(X, y, None, impute)
+    map_ = map_side(cell.feature_map, registry)["feature_map"]
+    learner_ = learner_side(cell.learner, registry)["learner"]
+    seed = derive_seed(protocol.seed, dataset.checksum, "export")
+    with threadpool_limits(limits=protocol.threads):
+        best = search(map_, learner_, data, protocol, seed).best
+        prepared = Prepared(best.preprocess, map_.requires, impute).fit(data.X)
+        inputs = prepared.transform(data.X)
+        feature_map = fit_map(
+            map_.build(best.feature_map, derive_seed(seed, "map")),
+            map_.supervised,
+            inputs,
+            data.y,
+            None,
+        )
+        learner = learner_.build(best.learner, derive_seed(seed, "learner"))
+        classes = NamedClasses(learner, typed(dataset.target_names))
+        # what its own fit would do, with the very estimator that was fitted
+        classes.estimator_ = learner.fit(feature_map.transform(inputs), data.y)
+    steps = [("prepare", prepared), ("feature_map", feature_map), ("learner", classes)]
+    table: Any = X
+    raw = None
+    if not hasattr(X, "indptr"):
+        raw = raw_table(cell, dataset)
+        columns = columns_of(dataset, None if raw is None else [str(c) for c in raw.columns])
+        steps.insert(0, ("encode", TableEncoder(columns)))
+        table = decoded(dataset, columns) if raw is None else raw
+    chosen = {name: getattr(value, "label", value) for name, value in best.params.items()}
+    return Fitted(Pipeline(steps), table, dataset, chosen, raw is not None)
+
+
+def typed(names: Sequence[str]) -> np.ndarray:
+    """Return class names as a table's user knows them: whole numbers and truth values too."""
+    if all(_WHOLE.fullmatch(name) for name in names):
+        return np.array([int(name) for name in names])
+    if set(names) <= {"False", "True"}:
+        return np.array([name == "True" for name in names])
+    return np.array(names)

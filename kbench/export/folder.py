@@ -1,0 +1,214 @@
+"""The folder of an exported model: written under another name, loaded again, compared, renamed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kbench._version import __version__
+from kbench.errors import ExportError
+from kbench.export.card import card
+from kbench.export.fit import Fitted, typed
+from kbench.records import Cell
+from kbench.registry.registry import how_to_get
+from kbench.results.rows import Row
+
+FORMATS = ("skops", "joblib")
+TRUST = (
+    "A model file can run code while it is loaded. Load only files that you or people you trust "
+    "have written; skops loads no type that is not named, joblib loads whatever is there."
+)
+EXAMPLE_ROWS = 5
+_MEASURED = (
+    "accuracy",
+    "accuracy_sd",
+    "n_splits_done",
+    "fit_time_s",
+    "predict_time_s",
+    "machine",
+)
+"""What ``model.json`` has of a results row."""
+
+
+def check_format(form: str) -> None:
+    """Refuse a format whose package is not installed, before anything is fitted.
+
+    Raises
+    ------
+    ExportError
+        Says what to install.
+    """
+    if form not in FORMATS:
+        raise ExportError(f"no format is called {form!r}; there are: {', '.join(FORMATS)}")
+    if form == "skops":
+        try:
+            import skops.io  # noqa: F401
+        except ModuleNotFoundError as error:
+            raise ExportError(
+                f"--format skops needs the package 'skops'{how_to_get('skops')}; "
+                "--format joblib needs nothing"
+            ) from error
+
+
+def write(
+    folder: Path, cell: Cell, key: str, fitted: Fitted, row: Row | None, form: str, mlflow: bool
+) -> int:
+    """Save a fitted pipeline with its card, load it again, compare its predictions.
+
+    The folder is written under another name and renamed: it is there as a
+    whole or not at all.
+
+    Parameters
+    ----------
+    folder : Path
+        Must not exist.
+    cell : Cell
+    key : str
+        Its cell key.
+    fitted : Fitted
+    row : dict or None
+        Its results row, where it was measured, with the ``machine`` that measured.
+    form : {"skops", "joblib"}
+    mlflow : bool
+        Save it as an MLflow model too.
+
+    Returns
+    -------
+    int
+        Number of rows on which the loaded model predicts the same.
+
+    Raises
+    ------
+    ExportError
+        The folder cannot be written, or the loaded model predicts otherwise.
+    """
+    refuse_existing(folder)
+    temporary = folder.absolute().with_name(f".{folder.name}-{secrets.token_hex(4)}")
+    try:
+        temporary.mkdir(parents=True)
+        file = temporary / f"model.{form}"
+        expected = _answers(fitted.pipeline, fitted.table)
+        trusted = _dump(fitted.pipeline, file, form)
+        loaded = _load(file, form, trusted)
+        _compare(expected, _answers(loaded, fitted.table), form)
+        _compare_with_canonical(fitted, expected["predict"])
+        if mlflow:
+            from kbench.tracking.model import save_model
+
+            example = fitted.table[:EXAMPLE_ROWS]
+            save_model(fitted.pipeline, temporary / "mlflow", example, _requirements())
+        facts = _facts(cell, key, fitted, row, file, trusted)
+        (temporary / "model.json").write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
+        (temporary / "README.md").write_text(card(facts, fitted, TRUST, mlflow), "utf-8")
+        temporary.rename(folder.absolute())
+    except OSError as error:
+        raise ExportError(f"cannot write {folder}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return len(fitted.dataset.y)
+
+
+def refuse_existing(folder: Path) -> None:
+    """Raise where something is in the way of a folder: nothing is ever overwritten."""
+    if folder.exists() or folder.is_symlink():
+        raise ExportError(f"-o {folder}: it exists; name another folder, or remove it first")
+
+
+def _dump(pipeline: Any, file: Path, form: str) -> list[str]:
+    """Write a pipeline; return the types that skops must be told to trust."""
+    if form == "joblib":
+        import joblib
+
+        joblib.dump(pipeline, file, compress=3)
+        return []
+    import skops.io
+
+    try:
+        skops.io.dump(pipeline, file)
+        return sorted(skops.io.get_untrusted_types(file=file))
+    except Exception as error:  # what skops cannot take apart has no common base
+        first = str(error).strip().splitlines()
+        raise ExportError(
+            f"skops cannot save this model: {first[0] if first else type(error).__name__}; "
+            "--format joblib can"
+        ) from error
+
+
+def _load(file: Path, form: str, trusted: Sequence[str]) -> Any:
+    if form == "joblib":
+        import joblib
+
+        return joblib.load(file)
+    import skops.io
+
+    return skops.io.load(file, trusted=list(trusted))
+
+
+def _answers(pipeline: Any, table: Any) -> dict[str, np.ndarray]:
+    names = ("predict", "predict_proba", "decision_function")
+    return {
+        name: np.asarray(getattr(pipeline, name)(table))
+        for name in names
+        if hasattr(pipeline, name)
+    }
+
+
+def _compare(
+    expected: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray], form: str
+) -> None:
+    same = expected.keys() == found.keys() and all(
+        np.array_equal(expected[name], found[name], equal_nan=expected[name].dtype.kind == "f")
+        for name in expected
+    )
+    if not same:
+        raise ExportError(f"the model predicts otherwise once it is loaded from {form}")
+
+
+def _compare_with_canonical(fitted: Fitted, predicted: np.ndarray) -> None:
+    """Make sure that the encoder gives what the method was fitted on."""
+    steps = fitted.pipeline[1:] if "encode" in fitted.pipeline.named_steps else fitted.pipeline
+    if not np.array_equal(steps.predict(fitted.dataset.X), predicted):
+        raise ExportError("the table does not give the inputs on which the method was measured")
+
+
+def _requirements() -> list[str]:
+    names = ("kbench-core", "scikit-learn", "numpy", "scipy", "pandas")
+    return [f"{name}=={metadata.version(name)}" for name in names]
+
+
+def _facts(
+    cell: Cell, key: str, fitted: Fitted, row: Row | None, file: Path, trusted: list[str]
+) -> dict[str, Any]:
+    dataset = fitted.dataset
+    return {
+        "cell": cell.name,
+        "cell_key": key,
+        "feature_map": cell.feature_map.label,
+        "learner": cell.learner.label,
+        "chosen": {name: _plain(value) for name, value in fitted.chosen.items()},
+        "dataset": cell.dataset.label,
+        "dataset_source": dataset.source,
+        "dataset_checksum": dataset.checksum,
+        "n_rows": len(dataset.y),
+        "classes": [each.item() for each in typed(dataset.target_names)],
+        "measured": row and {name: row[name] for name in _MEASURED},
+        "file": file.name,
+        "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+        "trusted": trusted,
+        "requirements": _requirements(),
+        "kbench": __version__,
+        "written": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)

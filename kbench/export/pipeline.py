@@ -1,0 +1,233 @@
+"""Steps of an exported pipeline: what its file names, and loading it imports.
+
+A pipeline takes a table as its user has it, and answers with the labels that
+its user knows. All steps are scikit-learn estimators; `kbench.export` fits them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
+
+from kbench.evaluation.preprocessing import Preprocessing
+
+_TRUTHS = {
+    **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), "False"),
+    **dict.fromkeys(("1", "1.0", "True", "true", "TRUE"), "True"),
+}
+"""How truth values are written."""
+
+MISSING = ("", "?")
+"""Text that stands for a missing value, beside what pandas takes for one."""
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn the columns of a table into those that a dataset was made of.
+
+    Numbers pass; a nominal column becomes one indicator column per category, in
+    order, all of them NaN where the value is missing and 0 where the value is
+    not among the categories.
+
+    Parameters
+    ----------
+    columns : sequence of (str, sequence of str or None)
+        Name and categories of each column; None for a column of numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> encoder = TableEncoder([("age", None), ("city", ["Oslo", "Rome"])])
+    >>> encoder.fit_transform(pd.DataFrame({"city": ["Rome", None], "age": [40, 31.5]}))
+    array([[40. ,  0. ,  1. ],
+           [31.5,  nan,  nan]])
+    """
+
+    def __init__(self, columns: Sequence[tuple[str, Sequence[str] | None]] = ()) -> None:
+        self.columns = columns
+
+    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+        """Do nothing: the categories are given."""
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the numbers.
+
+        Parameters
+        ----------
+        X : DataFrame with the columns, in any order; others are ignored. Where all
+            columns are numbers, an array of shape (n_samples, n_columns) too.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_features)
+
+        Raises
+        ------
+        ValueError
+            Columns are missing, or hold text where numbers belong.
+        """
+        if not hasattr(X, "columns"):
+            return self._of_array(X)
+        missing = [name for name, _ in self.columns if name not in X.columns]
+        if missing:
+            raise ValueError(f"the table has no column {', '.join(map(repr, missing[:8]))}")
+        parts = [
+            _numbers(X[name], name) if categories is None else _indicators(X[name], categories)
+            for name, categories in self.columns
+        ]
+        encoded: np.ndarray = np.hstack(parts)
+        return encoded
+
+    def _of_array(self, X: Any) -> np.ndarray:
+        names = [name for name, _ in self.columns]
+        if any(categories is not None for _, categories in self.columns):
+            raise ValueError(f"a data frame with the columns {', '.join(names[:8])} is needed")
+        array: np.ndarray = np.asarray(X, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != len(names):
+            raise ValueError(f"X has shape {array.shape}; it must be (n_samples, {len(names)})")
+        return array
+
+
+def _numbers(column: Any, name: str) -> np.ndarray:
+    import pandas
+
+    try:
+        values = pandas.to_numeric(column.replace(list(MISSING), np.nan))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"column {name!r} must be numbers: {error}") from None
+    return values.to_numpy(dtype=np.float64, na_value=np.nan)[:, None]  # type: ignore[no-any-return]
+
+
+def _indicators(column: Any, categories: Sequence[str]) -> np.ndarray:
+    import pandas
+
+    codes, found = pandas.factorize(column.astype(object))
+    place = {category: j for j, category in enumerate(categories)}
+    numbers = _as_numbers(categories)
+    # one more for -1, which pandas gives to missing values
+    width = len(categories)
+    rows = np.full((len(found) + 1, width), np.nan)
+    for i, value in enumerate(found):
+        text = str(value).strip()
+        if text in MISSING:
+            continue
+        j = place.get(text)
+        if j is None and not isinstance(value, str):
+            j = numbers.get(float(value)) if isinstance(value, int | float | np.number) else None
+        if j is None and text in _TRUTHS:
+            # 1 in one table is True in another
+            j = place.get(_TRUTHS[text], numbers.get(float(_TRUTHS[text] == "True")))
+        rows[i] = 0.0
+        if j is not None:
+            rows[i, j] = 1.0
+    return rows[codes]
+
+
+def _as_numbers(categories: Sequence[str]) -> Mapping[float, int]:
+    """Return the places of categories that are numbers: 1 in one table is 1.0 in another."""
+    found: dict[float, int] = {}
+    for j, category in enumerate(categories):
+        try:
+            found.setdefault(float(category), j)
+        except ValueError:
+            continue
+    return found
+
+
+class Prepared(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The protocol's preprocessing: missing values and scaling.
+
+    Parameters
+    ----------
+    step : {"minmax", "standard", "unit_ball", "none"}
+        The protocol's step.
+    requires : {None, "nonnegative", "unit_ball"}
+        What the feature map needs.
+    impute : sequence of {"numeric", "nominal"}, optional
+        Kind of each column, where missing values are imputed.
+    """
+
+    def __init__(
+        self,
+        step: str = "minmax",
+        requires: str | None = None,
+        impute: Sequence[str] | None = None,
+    ) -> None:
+        self.step = step
+        self.requires = requires
+        self.impute = impute
+
+    def fit(self, X: Any, y: Any = None) -> Prepared:
+        """Learn ranges and medians."""
+        self.preprocessing_ = Preprocessing(self.step, self.requires, self.impute).fit(X)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the inputs as the feature map was given them."""
+        return self.preprocessing_.transform(X)
+
+
+def _learner_has(name: str) -> Any:
+    return available_if(lambda self: hasattr(self.estimator_, name))
+
+
+class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A learner of labels 0..k-1 that answers with their names.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The learner.
+    names : ndarray, shape (n_classes,)
+        The label that each of 0..k-1 stands for.
+    """
+
+    def __init__(self, estimator: Any = None, names: Any = ()) -> None:
+        self.estimator = estimator
+        self.names = names
+
+    def fit(self, X: Any, y: Any) -> NamedClasses:
+        """Fit a copy of the learner.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix, shape (n_samples, n_components)
+        y : array-like, shape (n_samples,)
+            Labels among `names`.
+        """
+        from sklearn.base import clone
+
+        place = {name: code for code, name in enumerate(np.asarray(self.names).tolist())}
+        codes = np.array([place[name] for name in np.asarray(y).tolist()])
+        self.estimator_ = clone(self.estimator).fit(X, codes)
+        return self
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Names of the classes, in the order of the columns of `predict_proba`."""
+        named: np.ndarray = np.asarray(self.names)[np.asarray(self.estimator_.classes_, dtype=int)]
+        return named
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the name of a class for each row."""
+        named: np.ndarray = np.asarray(self.names)[
+            np.asarray(self.estimator_.predict(X), dtype=int)
+        ]
+        return named
+
+    @_learner_has("predict_proba")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the learner's probabilities, in the order of `classes_`."""
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    @_learner_has("decision_function")  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the learner's scores."""
+        return np.asarray(self.estimator_.decision_function(X))

@@ -1,0 +1,101 @@
+"""The table that a dataset was made of: as its user's file has it, or written anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kbench.records import Cell, Dataset, Ref
+from kbench.tables.columns import READ_CSV
+
+
+def read_table(ref: Ref) -> Any:
+    """Read a user's own table as its user would; None for other datasets."""
+    import pandas
+
+    params = ref.params
+    if ref.name == "csv":
+        frame = pandas.read_csv(params["path"], sep=params.get("delimiter", ","), **READ_CSV)
+    elif ref.name == "parquet":
+        frame = pandas.read_parquet(params["path"])
+    else:
+        return None
+    frame.columns = [str(name) for name in frame.columns]
+    return frame
+
+
+def raw_table(cell: Cell, dataset: Dataset) -> Any:
+    """Return the rows and columns of a user's own table; None for other datasets."""
+    frame, params = read_table(cell.dataset), cell.dataset.params
+    if frame is None:
+        return None
+    rows = dataset.row_ids if dataset.row_ids is not None else np.arange(len(dataset.y))
+    left_out = {params["target"], *params.get("ignore", ())}
+    return frame.iloc[rows].drop(columns=list(left_out)).reset_index(drop=True)
+
+
+def columns_of(
+    dataset: Dataset, header: Sequence[str] | None = None
+) -> list[tuple[str, list[str] | None]]:
+    """Return the columns of the table that a dataset was made of, by its feature names.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Nominal features are called ``column=category``.
+    header : sequence of str, optional
+        Names of the columns in their order, where they are known; otherwise
+        the column's name ends at the first ``=``.
+
+    Returns
+    -------
+    list of (str, list of str or None)
+        As `kbench.export.pipeline.TableEncoder` takes them.
+    """
+    names, kinds = list(dataset.feature_names), list(dataset.feature_kinds)
+    known = iter(header) if header is not None else None
+    columns: list[tuple[str, list[str] | None]] = []
+    at = 0
+    while at < len(names):
+        column = next(known, names[at]) if known is not None else names[at]
+        if kinds[at] == "numeric":
+            columns.append((column, None))
+            at += 1
+            continue
+        if known is None:
+            column = names[at].partition("=")[0]
+        start = f"{column}="
+        categories = []
+        while at < len(names) and kinds[at] == "nominal" and names[at].startswith(start):
+            categories.append(names[at].removeprefix(start))
+            at += 1
+        if not categories:  # an indicator that is a column of its own
+            columns.append((names[at], None))
+            at += 1
+        else:
+            columns.append((column, categories))
+    return columns
+
+
+def decoded(dataset: Dataset, columns: Sequence[tuple[str, Sequence[str] | None]]) -> Any:
+    """Write a dataset as the table that it was made of."""
+    import pandas
+
+    X = np.asarray(dataset.X)
+    found: dict[str, Any] = {}
+    at = 0
+    for name, categories in columns:
+        if categories is None:
+            found[name] = X[:, at]
+            at += 1
+            continue
+        block = X[:, at : at + len(categories)]
+        at += len(categories)
+        named = np.array([*categories, None], dtype=object)
+        codes = np.where(
+            np.isnan(block).any(axis=1), len(categories), np.nan_to_num(block).argmax(1)
+        )
+        found[name] = named[codes]
+    return pandas.DataFrame(found)

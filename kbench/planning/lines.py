@@ -1,0 +1,209 @@
+"""Lines of a suite file become refs; their parameters are checked."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kbench.errors import PluginError
+from kbench.messages import did_you_mean
+from kbench.records import Ref, Search
+from kbench.registry.registry import NESTED, Kind, Registry, resolve
+
+LISTS: Mapping[str, Kind] = {
+    "datasets": "dataset",
+    "feature_maps": "feature map",
+    "learners": "learner",
+}
+
+
+@dataclass(frozen=True)
+class _Each:
+    values: tuple[Any, ...]
+
+
+class Lines:
+    """The lines of one list, as refs, with the mistakes found on the way."""
+
+    def __init__(self, place: str, given: tuple[str, list[Any]], registry: Registry) -> None:
+        key, lines = given
+        self.kind = LISTS[key]
+        self.problems: list[str] = []
+        self.placed: list[tuple[str, Ref]] = []
+        self._registry = registry
+        for index, line in enumerate(lines):
+            at = f"{place}[{index}]"
+            self.placed += [(at, ref) for ref in self._line(at, line)]
+        self._refuse_equal_labels(place)
+
+    @property
+    def refs(self) -> tuple[Ref, ...]:
+        """The refs, in the order of the lines."""
+        return tuple(ref for _, ref in self.placed)
+
+    def _refuse_equal_labels(self, place: str) -> None:
+        seen: dict[str, str] = {}
+        for at, ref in self.placed:
+            if ref.label in seen:
+                self.problems.append(
+                    f"{at}: the label {ref.label!r} is that of {seen[ref.label]} too; "
+                    "give one of them a label of its own"
+                )
+            seen.setdefault(ref.label, at)
+
+    def _line(self, at: str, line: Any) -> list[Ref]:
+        if isinstance(line, str):
+            line = {"name": line}
+        if not isinstance(line, dict):
+            return []  # the model of the file has said so
+        component = self._component(at, line, (self.kind,))
+        if component is None:
+            return []
+        name, params = component
+        label = line.get("label", "")
+        if not isinstance(label, str):
+            self.problems.append(f"{at}.label: found {label!r}; must be a string")
+            return []
+        eaches = {key: value.values for key, value in params.items() if isinstance(value, _Each)}
+        refs = []
+        for values in itertools.product(*eaches.values()):
+            chosen = dict(zip(eaches, values, strict=True))
+            if label:
+                suffix = Ref("", chosen).label if chosen else ""
+                refs.append(Ref(name, {**params, **chosen}, label + suffix))
+            else:
+                refs.append(labelled(name, {**params, **chosen}, self.kind, self._registry))
+        return refs
+
+    def _component(
+        self, at: str, table: Mapping[str, Any], kinds: Sequence[Kind]
+    ) -> tuple[str, dict[str, Any]] | None:
+        name = table.get("name")
+        if not isinstance(name, str):
+            self.problems.append(f"{at}.name: missing; which {kinds[0]} is it?")
+            return None
+        known = [each for kind in kinds for each in self._registry.all(kind)]
+        if name not in known:
+            self.problems.append(
+                f"{at}: no {kinds[0]} is called {name!r}" + self._hint(name, kinds)
+            )
+            return None
+        params = {
+            key: self._value(f"{at}.{key}", value, nested=False)
+            for key, value in table.items()
+            if key not in ("name", "label")
+        }
+        return name, params
+
+    def _hint(self, name: str, kinds: Sequence[Kind]) -> str:
+        """Say what is near, or that the name is of another kind, or in a broken plugin."""
+        others = self._registry.kinds_of(name)
+        if others:
+            return f"; {name!r} is a {others[0]}"
+        hint = did_you_mean(name, [each for kind in kinds for each in self._registry.all(kind)])
+        broken = [plugin.name for plugin in self._registry.plugins if plugin.reason]
+        if broken and "did you mean" not in hint:
+            hint += f" (left out: {', '.join(broken)}; see `kbench list plugins`)"
+        return hint
+
+    def _value(self, at: str, value: Any, nested: bool) -> Any:
+        if isinstance(value, list):
+            return tuple(self._value(f"{at}[{i}]", each, True) for i, each in enumerate(value))
+        if isinstance(value, dict):
+            return self._table(at, value, nested)
+        if isinstance(value, str | int | float | bool):
+            return value
+        self.problems.append(f"{at}: found {value}; dates and times have no meaning here")
+        return None
+
+    def _table(self, at: str, table: Mapping[str, Any], nested: bool) -> Any:
+        if "name" in table:
+            component = self._component(at, table, NESTED)
+            return None if component is None else Ref(component[0], component[1])
+        keys = sorted(table)
+        if keys not in (["search"], ["each"]):
+            self.problems.append(
+                f"{at}: found a table with {', '.join(keys) or 'nothing'}; it has `search`, "
+                "`each`, or the `name` of a component"
+            )
+            return None
+        values = table[keys[0]]
+        if not isinstance(values, list) or not values:
+            self.problems.append(f"{at}.{keys[0]}: must be a list with at least one value")
+            return None
+        if keys == ["each"] and nested:
+            self.problems.append(f"{at}: `each` has no meaning inside a list or a component")
+            return None
+        parsed = tuple(
+            self._value(f"{at}.{keys[0]}[{i}]", each, True) for i, each in enumerate(values)
+        )
+        return Search(parsed) if keys == ["search"] else _Each(parsed)
+
+
+def parameter_problems(
+    placed: Iterable[tuple[str, Ref]], kind: Kind, registry: Registry
+) -> list[str]:
+    """Check the parameter names of components against what makes them.
+
+    Imports the modules of the components.
+
+    Parameters
+    ----------
+    placed : iterable of (str, Ref)
+        Components with the place to name in a message.
+    kind : str
+        Their kind.
+    registry : Registry
+    """
+    problems: list[str] = []
+    for at, ref in placed:
+        kinds = [each for each in (kind, *NESTED) if ref.name in registry.all(each)]
+        record = registry.get(kinds[0], ref.name)
+        try:
+            allowed = parameters_of(record.load if kinds[0] == "dataset" else record.make)
+        except (PluginError, ImportError) as error:
+            problems.append(f"{at}: {ref.name!r} cannot be used: {error}")
+            continue
+        for key, value in ref.params.items():
+            if allowed is not None and key not in allowed:
+                problems.append(
+                    f"{at}.{key}: {ref.name!r} has no such parameter{did_you_mean(key, allowed)}"
+                )
+            problems += parameter_problems(_nested(f"{at}.{key}", value), "kernel", registry)
+        for key in allowed or {}:
+            needed = allowed is not None and allowed[key].default is inspect.Parameter.empty
+            searched = key in getattr(record, "grid", {})
+            if needed and key not in ref.params and not searched:
+                problems.append(f"{at}: {ref.name!r} needs the parameter {key!r}")
+    return problems
+
+
+def labelled(name: str, params: Mapping[str, Any], kind: Kind, registry: Registry) -> Ref:
+    """Return a ref with its default label; a learner's says how it treats several classes."""
+    ref = Ref(name, params)
+    scheme = registry.get(kind, name).multiclass if kind == "learner" else ""
+    if scheme and "multiclass" not in params:
+        return replace(ref, label=f"{ref.label} ({scheme})")
+    return ref
+
+
+def parameters_of(make: Any) -> Mapping[str, inspect.Parameter] | None:
+    """Return the keyword parameters of a component, or None where it takes any."""
+    parameters = inspect.signature(resolve(make)).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return None
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {name: each for name, each in parameters.items() if each.kind in kinds}
+
+
+def _nested(at: str, value: Any) -> Iterator[tuple[str, Ref]]:
+    if isinstance(value, Ref):
+        yield at, value
+    elif isinstance(value, Search):
+        yield from _nested(f"{at}.search", value.values)
+    elif isinstance(value, tuple):
+        for index, each in enumerate(value):
+            yield from _nested(f"{at}[{index}]", each)

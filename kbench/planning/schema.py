@@ -1,0 +1,207 @@
+"""The models of a suite file, and their complaints in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from kbench.evaluation.measures import MEASURES
+from kbench.messages import did_you_mean
+from kbench.records import Limits, Measure, Protocol
+
+Share = Annotated[float, Field(gt=0, lt=1)] | Annotated[int, Field(ge=1)]
+Step = Literal["minmax", "standard", "unit_ball", "none"]
+Lines = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class _SearchedSteps(_Strict):
+    search: Annotated[list[Step], Field(min_length=1)]
+
+
+class ProtocolTable(_Strict):
+    """The table `[protocol]`."""
+
+    splits: Literal["stratified", "holdout", "ordered", "group_duplicates", "official"] = (
+        "stratified"
+    )
+    n_folds: Annotated[int, Field(ge=2)] = 5
+    train_size: Share | None = None
+    test_size: Share = 0.3
+    unlabelled_size: Annotated[float, Field(ge=0, lt=1)] | Annotated[int, Field(ge=0)] = 0
+    preprocess: Step | _SearchedSteps = "minmax"
+    missing: Literal["error", "drop_rows", "impute"] = "error"
+    inner_folds: Annotated[int, Field(ge=2)] = 3
+    search: Literal["grid", "random", "halving"] = "grid"
+    n_candidates: Annotated[int, Field(ge=1)] = 12
+    one_standard_error: bool = False
+    search_time_s: Annotated[float, Field(gt=0)] | None = None
+    threads: Annotated[int, Field(ge=1)] = 1
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    @field_validator("preprocess", mode="before")
+    @classmethod
+    def _one_model(cls, value: Any) -> Any:
+        # pydantic would report a wrong value once per member of the union
+        if isinstance(value, dict):
+            return _SearchedSteps.model_validate(value)
+        return value
+
+    @model_validator(mode="after")
+    def _fits(self) -> ProtocolTable:
+        share = isinstance(self.train_size, float) and isinstance(self.test_size, float)
+        if share and self.train_size + self.test_size > 1 + 1e-9:  # type: ignore[operator]
+            raise ValueError("train_size and test_size are more than 1 together")
+        return self
+
+    def record(self) -> Protocol:
+        """Return the protocol that the table describes."""
+        fields = self.model_dump()
+        steps = fields.pop("preprocess")
+        steps = tuple(steps["search"]) if isinstance(steps, dict) else (steps,)
+        return Protocol(preprocess=steps, **fields)
+
+
+class LimitsTable(_Strict):
+    """The table `[limits]`."""
+
+    n_splits: Annotated[int, Field(ge=1)] | None = None
+    time_s: Annotated[float, Field(gt=0)] = Limits.time_s
+    memory_mb: Annotated[float, Field(gt=0)] = Limits.memory_mb
+
+
+class PublishedTable(_Strict):
+    """A table `[[published]]`."""
+
+    dataset: str
+    feature_map: str
+    learner: str
+    measure: str = "accuracy"
+    value: float
+    sd: Annotated[float, Field(ge=0)] | None = None
+    n_runs: Annotated[int, Field(ge=1)] | None = None
+    source: str = ""
+
+
+class MeasureTable(_Strict):
+    """The table `measure`."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
+    better: Literal["higher", "lower"]
+
+
+class BlockTable(_Strict):
+    """A table `[[block]]`."""
+
+    datasets: Lines | None = None
+    feature_maps: Lines | None = None
+    learners: Lines | None = None
+    protocol: ProtocolTable | None = None
+
+
+class SuiteFile(_Strict):
+    """A whole suite file."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    description: str = ""
+    measure: MeasureTable = MeasureTable(name="accuracy", better="higher")
+    protocol: ProtocolTable = ProtocolTable()
+    limits: LimitsTable = LimitsTable()
+    published: list[PublishedTable] = []
+    datasets: Lines | None = None
+    feature_maps: Lines | None = None
+    learners: Lines | None = None
+    block: list[BlockTable] = []
+
+    @field_validator("measure", mode="before")
+    @classmethod
+    def _known_measure(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        if value not in MEASURES:
+            raise ValueError(
+                f"there are {', '.join(MEASURES)}{did_you_mean(value, MEASURES)}; one that a "
+                'plugin reports is written { name = "...", better = "lower" }'
+            )
+        return {"name": value, "better": MEASURES[value].better}
+
+    @property
+    def compared(self) -> Measure:
+        """What tables compare, as a record."""
+        return Measure(self.measure.name, self.measure.better)
+
+
+def explained(error: ValidationError, raw: Mapping[str, Any]) -> Iterator[str]:
+    """Turn pydantic's errors into one line each, with the place as a path."""
+    seen: set[str] = set()
+    for each in error.errors():
+        # a union reports each of its members; the first says enough
+        loc = [part for part in each["loc"] if not _is_union_tag(part)]
+        place = _path(loc)
+        if place in seen:
+            continue
+        seen.add(place)
+        if each["type"] == "extra_forbidden":
+            yield f"{place}: no such key{did_you_mean(str(loc[-1]), _keys_at(loc[:-1]))}"
+        elif each["type"] == "missing":
+            yield f"{place}: missing"
+        else:
+            message = each["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+            found = _at(raw, loc)
+            shown = "" if isinstance(found, dict | list) else f"found {found!r}; "
+            prefix = "" if each["type"] == "value_error" else "must be "
+            yield f"{place or 'the file'}: {shown}{prefix}{message}"
+
+
+def _is_union_tag(part: str | int) -> bool:
+    """Tell pydantic's names of union members from the keys of the file."""
+    return isinstance(part, str) and (
+        "[" in part or part in ("str", "float", "int", "literal", "_SearchedSteps")
+    )
+
+
+def _keys_at(loc: Sequence[str | int]) -> Iterable[str]:
+    """Return the keys that are allowed at a place of the file."""
+    names = [part for part in loc if isinstance(part, str)]
+    models: Mapping[str, type[BaseModel]] = {
+        "protocol": ProtocolTable,
+        "limits": LimitsTable,
+        "published": PublishedTable,
+        "block": BlockTable,
+        "preprocess": _SearchedSteps,
+        "measure": MeasureTable,
+    }
+    return (models[names[-1]] if names else SuiteFile).model_fields
+
+
+def _path(loc: Iterable[str | int]) -> str:
+    """Write a place as a path.
+
+    >>> _path(["block", 0, "protocol", "seed"])
+    'block[0].protocol.seed'
+    """
+    text = ""
+    for part in loc:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def _at(raw: Any, loc: Iterable[str | int]) -> Any:
+    for part in loc:
+        try:
+            raw = raw[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return raw

@@ -1,0 +1,1 @@
+"""Entry points become a registry of components, with a summary of each."""

@@ -1,0 +1,355 @@
+"""Entry points become a registry; a broken plugin is named and left out.
+
+A plugin is taken whole or not at all: one wrong record, and none of its records
+are used, so that nobody compares half of a package without noticing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, entry_points, metadata, requires
+from importlib.resources.abc import Traversable
+from pathlib import PurePath
+from types import MappingProxyType, ModuleType, SimpleNamespace
+from typing import Any, Literal
+
+import pluggy
+
+from kbench import hookspecs
+from kbench._version import __version__
+from kbench.errors import PluginError, SuiteError
+from kbench.messages import did_you_mean
+from kbench.records import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, Make
+
+GROUP = "kbench"
+HOST = "kbench-core"
+"""Distribution of kbench itself; its plugins are registered before all others."""
+
+Kind = Literal["dataset", "kernel", "feature map", "learner", "figure", "suite", "dashboard"]
+
+_HOOKS: Mapping[str, tuple[Kind, type]] = MappingProxyType(
+    {
+        "kbench_datasets": ("dataset", DatasetSource),
+        "kbench_kernels": ("kernel", KernelSpec),
+        "kbench_feature_maps": ("feature map", FeatureMap),
+        "kbench_learners": ("learner", Learner),
+        "kbench_figures": ("figure", Figure),
+        "kbench_suites": ("suite", Traversable),
+        "kbench_dashboards": ("dashboard", Traversable),
+    }
+)
+NESTED: tuple[Kind, ...] = ("kernel", "feature map", "learner")
+"""Kinds among which a nested component is looked up, in this order."""
+
+_NAME = re.compile(r"[a-z0-9]+([-.][a-z0-9]+)*")
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A plugin before or after it was registered.
+
+    Parameters
+    ----------
+    name : str
+        Name of its entry point.
+    distribution, version : str
+        The distribution that brings it.
+    load : callable
+        Returns the plugin's module.
+    reason : str, optional
+        Why it was left out; empty when it works.
+    module : str, optional
+        Name of the module.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    load: Callable[[], Any]
+    reason: str = ""
+    module: str = ""
+
+
+def installed() -> list[Plugin]:
+    """List the plugins that are installed, kbench's own first, without loading them."""
+    found = [
+        Plugin(
+            name=each.name,
+            distribution=each.dist.name if each.dist else "unknown",
+            version=each.dist.version if each.dist else "",
+            load=each.load,
+            module=each.module,
+        )
+        for each in entry_points(group=GROUP)
+    ]
+    # an editable install can be listed twice: by its metadata and by its source folder
+    unique = {(each.distribution, each.name): each for each in found}
+    return sorted(unique.values(), key=lambda p: (p.distribution != HOST, p.distribution, p.name))
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Everything that plugins gave, by kind and name.
+
+    Parameters
+    ----------
+    plugins : tuple of Plugin
+        All plugins, broken ones with their reason.
+    """
+
+    plugins: tuple[Plugin, ...] = ()
+    _records: Mapping[Kind, dict[str, Any]] = field(
+        default_factory=lambda: {kind: {} for kind, _ in _HOOKS.values()}
+    )
+    _owners: dict[tuple[Kind, str], Plugin] = field(default_factory=dict)
+
+    def all(self, kind: Kind) -> Mapping[str, Any]:
+        """Return all records of one kind, by name."""
+        return MappingProxyType(self._records[kind])
+
+    def get(self, kind: Kind, name: str) -> Any:
+        """Return one record.
+
+        Raises
+        ------
+        SuiteError
+            There is none of that name; the message says what is near.
+        """
+        records = self._records[kind]
+        if name not in records:
+            raise SuiteError(f"no {kind} is called {name!r}{did_you_mean(name, records)}")
+        return records[name]
+
+    def nested(self, name: str) -> Any:
+        """Return the record of a component inside a parameter: a kernel, else a map or learner.
+
+        Raises
+        ------
+        SuiteError
+            There is none of that name.
+        """
+        for kind in NESTED:
+            if name in self._records[kind]:
+                return self._records[kind][name]
+        raise SuiteError(f"no kernel, feature map or learner is called {name!r}")
+
+    def owner(self, kind: Kind, name: str) -> Plugin:
+        """Return the plugin that gave a record."""
+        return self._owners[kind, name]
+
+    def kinds_of(self, name: str) -> list[Kind]:
+        """Return the kinds in which something has this name."""
+        return [kind for kind, records in self._records.items() if name in records]
+
+
+def build(plugins: Iterable[Plugin]) -> Registry:
+    """Load plugins and collect what they give; the broken ones are left out.
+
+    Parameters
+    ----------
+    plugins : iterable of Plugin
+        In order of precedence: a name that is taken makes the later one broken.
+    """
+    registry = Registry()
+    done = [_register(plugin, registry) for plugin in plugins]
+    return replace(registry, plugins=tuple(done))
+
+
+def _register(plugin: Plugin, registry: Registry) -> Plugin:
+    """Add all records of one plugin, or none."""
+    try:
+        # what a plugin prints at import must not end up in `--json` output
+        _refuse_other_version(plugin.distribution)
+        with contextlib.redirect_stdout(sys.stderr):
+            collected = _collect(plugin)
+        for kind, name, _ in collected:
+            if (kind, name) in registry._owners:
+                other = registry._owners[kind, name]
+                raise PluginError(
+                    f"gives a {kind} called {name!r}, as does {other.name!r} of "
+                    f"{other.distribution}: rename one of them"
+                )
+    except PluginError as error:
+        return replace(plugin, reason=str(error))
+    except ModuleNotFoundError as error:
+        missing = error.name or str(error)
+        how = how_to_get(missing, plugin.distribution)
+        return replace(plugin, reason=f"needs the package {missing!r}, which is not installed{how}")
+    except (Exception, SystemExit) as error:
+        return replace(plugin, reason=f"{type(error).__name__}: {error}".strip(": "))
+    for kind, name, record in collected:
+        registry._records[kind][name] = record
+        registry._owners[kind, name] = plugin
+    return plugin
+
+
+def _refuse_other_version(distribution: str) -> None:
+    """Raise if a distribution asks for another version of kbench than this."""
+    try:
+        lines = requires(distribution) or []
+    except PackageNotFoundError:  # a plugin that was never installed, in tests
+        return
+    # only those of others name it, so this costs the built-ins nothing
+    for line in (each for each in lines if re.match(r"kbench[-_.]core\b", each, re.IGNORECASE)):
+        from packaging.requirements import Requirement
+        from packaging.utils import canonicalize_name
+
+        wanted = Requirement(line)
+        if canonicalize_name(wanted.name) != HOST:
+            continue
+        if wanted.marker and not wanted.marker.evaluate({"extra": ""}):
+            continue
+        if not wanted.specifier.contains(__version__, prereleases=True):
+            raise PluginError(
+                f"is made for {HOST}{wanted.specifier}, and this is {__version__}: "
+                f"install a version of {distribution} that goes with it, or that {HOST}"
+            )
+
+
+def _collect(plugin: Plugin) -> list[tuple[Kind, str, Any]]:
+    """Call the hooks of one plugin and check what they return."""
+    loaded = plugin.load()
+    # pluggy asks dir(), which a module with lazy exports may have narrowed
+    holder = SimpleNamespace(**vars(loaded)) if isinstance(loaded, ModuleType) else loaded
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(hookspecs)
+    manager.register(holder, name=plugin.name)
+    hooks = manager.get_hookcallers(holder)
+    if not hooks:
+        raise PluginError("has no hook: no function of it is marked with kbench.hookimpl")
+    collected: list[tuple[Kind, str, Any]] = []
+    for hook in hooks:
+        if hook.name not in _HOOKS:
+            raise PluginError(f"has no such hook: {hook.name}{did_you_mean(hook.name, _HOOKS)}")
+        kind, type_ = _HOOKS[hook.name]
+        given = hook.get_hookimpls()[0].function()
+        if not isinstance(given, list | tuple):
+            raise PluginError(
+                f"{hook.name} returned {type(given).__name__}, not a list of {type_.__name__}"
+            )
+        collected += [(kind, _checked_name(hook.name, each, type_), each) for each in given]
+    seen: set[tuple[Kind, str]] = set()
+    for kind, name, _ in collected:
+        if (kind, name) in seen:
+            raise PluginError(f"gives a {kind} called {name!r} twice")
+        seen.add((kind, name))
+    return collected
+
+
+def _checked_name(hook: str, record: Any, type_: type) -> str:
+    """Return the name under which a record is registered."""
+    if not isinstance(record, type_):
+        raise PluginError(f"{hook} returned a {type(record).__name__} where {type_.__name__} goes")
+    name: object = record.name  # type: ignore[attr-defined]
+    if type_ is Traversable:
+        return PurePath(str(name)).stem if str(name).endswith(".toml") else str(name)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise PluginError(
+            f"{hook} gives the name {name!r}: names are lower case letters, digits and hyphens"
+        )
+    for field_name in ("grid", "simpler"):
+        given = getattr(record, field_name, {})
+        if not isinstance(given, Mapping):
+            raise PluginError(
+                f"{hook}: {field_name} of {name!r} is a {type(given).__name__}; "
+                "it is a mapping of parameters' names"
+            )
+    return name
+
+
+def resolve(make: Make) -> Callable[..., Any]:
+    """Return what a record's `make` stands for, importing its module if need be.
+
+    Parameters
+    ----------
+    make : callable or "module:name"
+
+    Raises
+    ------
+    PluginError
+        The module or the name in it does not exist.
+
+    Examples
+    --------
+    >>> resolve("collections:Counter")
+    <class 'collections.Counter'>
+    """
+    if not isinstance(make, str):
+        return make
+    module, _, name = make.partition(":")
+    try:
+        target = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and not module.startswith(error.name):
+            raise PluginError(
+                f"{make} needs the package {error.name!r}, which is not installed"
+                f"{how_to_get(error.name, _distribution_of(module))}"
+            ) from error
+        raise PluginError(f"there is no module {module!r}") from error
+    except AttributeError as error:
+        raise PluginError(f"the module {module!r} has no {name!r}") from error
+    if not callable(target):
+        raise PluginError(f"{make} is not callable")
+    return target  # type: ignore[no-any-return]
+
+
+def _distribution_of(module: str) -> str:
+    """Return the distribution whose plugin a module belongs to; that of kbench if none is known."""
+    top = module.partition(".")[0]
+    owners = [p.distribution for p in installed() if p.module.partition(".")[0] == top]
+    return owners[0] if owners else HOST
+
+
+def how_to_get(package: str, plugin: str = HOST) -> str:
+    """Return which extra of a plugin's distribution brings a package; empty where none does.
+
+    Parameters
+    ----------
+    package : str
+        Name of the package, as it is imported or installed.
+    plugin : str, optional
+        Distribution of the plugin.
+
+    Examples
+    --------
+    >>> how_to_get("numba")
+    ": pip install 'kbench-core[fast]'"
+    >>> how_to_get("no-such-package")
+    ''
+    """
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    try:
+        lines = requires(plugin) or []
+        extras = metadata(plugin).get_all("Provides-Extra") or []
+    except PackageNotFoundError:
+        return ""
+    wanted = [each for each in map(Requirement, lines) if each.marker]
+    wanted = [e for e in wanted if canonicalize_name(e.name) == canonicalize_name(package)]
+    found = [
+        extra
+        for extra in extras
+        if any(each.marker and each.marker.evaluate({"extra": extra}) for each in wanted)
+    ]
+    # an extra that gathers others says less than that of the package's own
+    own = [extra for extra in found if extra not in ("all", "dev", "test")]
+    return f": pip install '{plugin}[{(own or found)[0]}]'" if found else ""
+
+
+def module_of(make: Make) -> str:
+    """Return the name of the module that defines a record's `make`, without importing it."""
+    return make.partition(":")[0] if isinstance(make, str) else make.__module__
+
+
+def makes(record: Any) -> Iterator[Make]:
+    """Yield what a feature map's or learner's record names to be imported."""
+    for name in ("make", "kernel", "measures"):
+        make = getattr(record, name, None)
+        if make is not None:
+            yield make

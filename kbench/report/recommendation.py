@@ -1,0 +1,199 @@
+"""Which method to take for one dataset, in words: results rows in, a recommendation out.
+
+The best method is that of the highest mean accuracy. *Within noise* of it are
+the methods that the corrected resampled t-test does not tell apart from it
+(p > 0.05, Nadeau and Bengio 2003) and that are at most 0.01 less accurate: with
+few splits, a test alone tells nothing apart. Of these the one that is fitted
+in the least time is recommended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from kbench.messages import counted
+from kbench.report.axes import duration
+from kbench.report.content import ALPHA, ROPE, name_of, on_dataset
+from kbench.report.text import p_value
+from kbench.results.rows import Row, is_complete
+
+MAJORITY = "majority"
+RATIO = 1.5
+"""How many times faster is worth a word."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A recommendation for one dataset.
+
+    Parameters
+    ----------
+    best : dict
+        Results row of the highest mean accuracy.
+    chosen : dict
+        Row of the recommended method.
+    within_noise : list of dict
+        Rows that are not told apart from the best, itself included.
+    sentences : tuple of str
+        The recommendation in words, the first one alone enough.
+    """
+
+    best: Row
+    chosen: Row
+    within_noise: list[Row]
+    sentences: tuple[str, ...]
+
+
+def advise(rows: Sequence[Row], kernelized: Collection[str] = ()) -> Advice | None:
+    """Recommend one of the methods that were measured on a dataset.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Results rows of one dataset, with ``measure_by_split``,
+        ``split_hash``, ``n_train``, ``n_test`` and ``model_floats`` as
+        `kbench.results.rows.of_run_in_full` gives them.
+    kernelized : collection of str, optional
+        Names of the learners that work on kernels: what explicit maps are
+        compared with.
+
+    Returns
+    -------
+    Advice or None
+        None where no method finished all its splits.
+    """
+    complete = [row for row in rows if is_complete(row)]
+    if not complete:
+        return None
+    # ties of the accuracy go to the one that is fitted faster
+    best = min(complete, key=lambda row: (-round(row["accuracy"], 12), row["fit_time_s"]))
+    equal = [row for row in complete if _within_noise(best, row)]
+    chosen = min(equal, key=lambda row: row["fit_time_s"])
+    sentences = [
+        _measured(chosen),
+        *(_beside_best(chosen, best, len(equal)) if chosen is not best else _alone(best, complete)),
+        *_beside_kernels(chosen, complete, kernelized),
+        *_beside_majority(chosen, complete),
+        *_left_out(rows, len(complete)),
+    ]
+    return Advice(best, chosen, equal, tuple(sentences))
+
+
+def _within_noise(best: Row, row: Row) -> bool:
+    if row is best:
+        return True
+    if best["accuracy"] - row["accuracy"] > ROPE:
+        return False
+    told = on_dataset(best, row)
+    return told is not None and told.p > ALPHA
+
+
+def _name(row: Row) -> str:
+    return name_of((row["feature_map"], row["learner"]))
+
+
+def _measured(row: Row) -> str:
+    spread = ""
+    if row.get("accuracy_sd") is not None:
+        spread = f" ± {row['accuracy_sd']:.3f} (mean and sd over {row['n_splits']} splits)"
+    text = f"Take {_name(row)}: accuracy {row['accuracy']:.3f}{spread}"
+    text += f", fitted in {duration(row['fit_time_s'])}"
+    if row.get("n_test"):
+        each = row["predict_time_s"] / row["n_test"]
+        text += f", {duration(each)} a prediction"
+    if row.get("model_floats"):
+        text += f", a model of {size(row['model_floats'])}"
+    return text + "."
+
+
+def _beside_best(chosen: Row, best: Row, n_equal: int) -> list[str]:
+    told = on_dataset(best, chosen)
+    assert told is not None
+    return [
+        f"It is within noise of the most accurate, {_name(best)} ({best['accuracy']:.3f}): "
+        f"the difference is {told.difference:.3f}, 95 % interval [{told.low:.3f}, "
+        f"{told.high:.3f}], p = {p_value(told.p)}. Of the {n_equal} methods within noise it is "
+        "fitted in the least time."
+    ]
+
+
+def _alone(best: Row, complete: Sequence[Row]) -> list[str]:
+    """Say how sure it is that the most accurate method is the best."""
+    others = [row for row in complete if row is not best]
+    if not others:
+        return []
+    tests = [(row, on_dataset(best, row)) for row in others]
+    if all(told is not None and told.p <= ALPHA for _, told in tests):
+        them = "the other one" if len(others) == 1 else f"the {len(others)} others"
+        return [f"It is measurably more accurate than {them} (p <= {ALPHA})."]
+    near = sorted((row for row in others if _within_noise(best, row)), key=_badness)
+    if not near:
+        return [
+            f"It is the most accurate, and no other is within noise of it (p > {ALPHA} and at "
+            f"most {ROPE} less accurate)."
+        ]
+    shown = ", ".join(f"{_name(row)} ({row['accuracy']:.3f})" for row in near[:3])
+    more = f" and {len(near) - 3} more" if len(near) > 3 else ""
+    return [f"It is the most accurate. Within noise of it, but slower to fit: {shown}{more}."]
+
+
+def _badness(row: Row) -> float:
+    return -float(row["accuracy"])
+
+
+def _beside_kernels(chosen: Row, complete: Sequence[Row], kernelized: Collection[str]) -> list[str]:
+    """Compare the time with that of the most accurate kernel machine."""
+    kernels = [row for row in complete if row["learner"].split(" ")[0].split("(")[0] in kernelized]
+    if not kernels or chosen in kernels:
+        return []
+    kernel = max(kernels, key=lambda row: row["accuracy"])
+    ratio = kernel["fit_time_s"] / max(chosen["fit_time_s"], 1e-9)
+    if ratio < RATIO and 1 / ratio < RATIO:
+        return []
+    word = f"{ratio:.3g} times faster" if ratio > 1 else f"{1 / ratio:.3g} times slower"
+    return [f"It is {word} to fit than {_name(kernel)} ({kernel['accuracy']:.3f})."]
+
+
+def _beside_majority(chosen: Row, complete: Sequence[Row]) -> list[str]:
+    plain = next((row for row in complete if row["learner"] == MAJORITY), None)
+    if plain is None:
+        return []
+    if chosen is plain and len(complete) == 1:
+        return ["That is always naming the commonest class; nothing else was measured in full."]
+    if chosen is plain:
+        return [
+            "That is always naming the commonest class: no method was measurably better, so "
+            "these columns may say nothing of the target."
+        ]
+    told = on_dataset(chosen, plain)
+    text = f"Always naming the commonest class gives {plain['accuracy']:.3f}"
+    if told is not None and told.p > ALPHA:
+        return [f"{text}, which is not told apart from it (p = {p_value(told.p)})."]
+    return [f"{text}."]
+
+
+def _left_out(rows: Sequence[Row], n_complete: int) -> list[str]:
+    found = [
+        "It was chosen and scored on the same splits: new data may do a little worse."
+        if n_complete > 1
+        else ""
+    ]
+    skipped = sum(row["status"] == "skipped" for row in rows)
+    if skipped:
+        found.append(
+            f"{skipped} of {counted(len(rows), 'method')} {'was' if skipped == 1 else 'were'} not "
+            "measured in full within the time; a "
+            "better one may be among them."
+        )
+    return [each for each in found if each]
+
+
+def size(n_floats: float) -> str:
+    """Write the size of a model that keeps so many numbers of 8 bytes.
+
+    >>> size(100), size(50_000), size(3e8)
+    ('0.8 kB', '400 kB', '2400 MB')
+    """
+    kilobytes = n_floats * 8 / 1000
+    return f"{kilobytes:.3g} kB" if kilobytes < 1000 else f"{kilobytes / 1000:.4g} MB"

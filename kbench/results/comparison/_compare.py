@@ -1,0 +1,130 @@
+"""Two sets of rows, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from kbench.errors import SuiteError
+from kbench.records import ACCURACY, Measure
+from kbench.results.comparison._matching import by_labels, check_splits
+from kbench.results.comparison._problems import TIMES
+from kbench.results.comparison._result import (
+    Change,
+    Compared,
+    Comparison,
+    Labels,
+    Noise,
+    Verdict,
+)
+from kbench.results.comparison._scores import score_change, score_verdict
+from kbench.results.comparison._times import doubts_of, time_change, time_verdict
+from kbench.results.rows import Row
+from kbench.results.stats import holm
+
+
+def compare(
+    a: Sequence[Row],
+    b: Sequence[Row],
+    measure: Measure = ACCURACY,
+    noise: Noise | None = None,
+) -> Comparison:
+    """Compare two sets of results cell by cell.
+
+    Parameters
+    ----------
+    a, b : sequence of dict
+        As `kbench.results.rows.of_run_in_full` gives them, one per cell; b is the
+        newer one.
+    measure : Measure, optional
+        What is compared beside times.
+    noise : Noise, optional
+        What counts as a change.
+
+    Returns
+    -------
+    Comparison
+        Cells in the order of `a`.
+
+    Raises
+    ------
+    SuiteError
+        The sides have no cell in common, or were measured on different splits;
+        or one of them has a cell twice or results of several machines.
+
+    References
+    ----------
+    C. Nadeau, Y. Bengio, "Inference for the generalization error", Machine
+    Learning 52 (2003). S. Holm, "A simple sequentially rejective multiple test
+    procedure", Scandinavian Journal of Statistics 6 (1979).
+    """
+    noise = noise or Noise()
+    of_a, of_b = by_labels(a, "A"), by_labels(b, "B")
+    both = [labels for labels in of_a if labels in of_b]
+    if not both:
+        raise SuiteError("the two have no cell in common: same dataset, feature map and learner")
+    check_splits([(labels, of_a[labels], of_b[labels]) for labels in both])
+    cells = [_compared(labels, of_a[labels], of_b[labels], measure, noise) for labels in both]
+    cells = _judged(cells, measure.name, lambda each: score_verdict(each, measure, noise))
+    for name in TIMES:
+        cells = _judged(cells, name, lambda each: time_verdict(each, noise))
+    return Comparison(
+        measure,
+        cells,
+        {labels: row["status"] for labels, row in of_a.items() if labels not in of_b},
+        {labels: row["status"] for labels, row in of_b.items() if labels not in of_a},
+        _notes(a, b),
+    )
+
+
+def _compared(labels: Labels, a: Row, b: Row, measure: Measure, noise: Noise) -> Compared:
+    splits = [i for i in a["split_hash"] if i in b["split_hash"]]
+    doubts = doubts_of(a, b)
+    changes = {measure.name: score_change(a, b, splits, measure, noise)}
+    for name in TIMES:
+        changes[name] = time_change(a, b, splits, name, doubts, noise)
+    return Compared(labels, a["status"], b["status"], len(splits), changes)
+
+
+def _judged(
+    cells: list[Compared], name: str, verdict: Callable[[Change], Verdict]
+) -> list[Compared]:
+    """Adjust p over all cells and say what became of each."""
+    tested = [i for i, each in enumerate(cells) if each.changes[name].p is not None]
+    adjusted = dict(
+        zip(tested, holm([cells[i].changes[name].p or 0.0 for i in tested]), strict=True)
+    )
+    found = []
+    for i, each in enumerate(cells):
+        change = each.changes[name]
+        if i in adjusted:
+            change = replace(change, p_holm=float(adjusted[i]))
+            change = replace(change, verdict="unknown" if change.doubts else verdict(change))
+        found.append(replace(each, changes={**each.changes, name: change}))
+    return found
+
+
+def _notes(a: Sequence[Row], b: Sequence[Row]) -> list[str]:
+    """Say what differs between the sides as a whole."""
+    notes = []
+    machines = [sorted({str(row["machine"]) for row in rows}) for rows in (a, b)]
+    if machines[0] != machines[1]:
+        notes.append(
+            f"machines: {', '.join(machines[0])} in a, {', '.join(machines[1])} in b; times of b "
+            "are corrected by what a small computation takes on either"
+        )
+    protocols = [{tuple(sorted(row["protocol"].items())) for row in rows} for rows in (a, b)]
+    if protocols[0] != protocols[1]:
+        names = sorted({name for pair in protocols[0] ^ protocols[1] for name, _ in pair})
+        told = {
+            name: [sorted({dict(each).get(name, "-") for each in side}) for side in protocols]
+            for name in names
+        }
+        differ = [
+            f"{name} ({', '.join(left)} in a, {', '.join(right)} in b)"
+            for name, (left, right) in told.items()
+            if left != right
+        ]
+        if differ:
+            notes.append(f"protocols differ: {'; '.join(differ)}")
+    return notes

@@ -1,0 +1,65 @@
+"""What became of accuracies, and of whatever else a suite compares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from kbench.records import ACCURACY, Measure
+from kbench.results.comparison._matching import values_on, why_none
+from kbench.results.comparison._result import ONE_SPLIT, Change, Noise, Verdict
+from kbench.results.rows import Row
+from kbench.results.stats import corrected_t, holdout_ratio
+
+
+def score_change(a: Row, b: Row, splits: Sequence[str], measure: Measure, noise: Noise) -> Change:
+    """Return the change of what a suite compares, with its interval, over common splits."""
+    pairs = values_on(a, b, splits, measure.name)
+    if not pairs:
+        return Change(doubts=(why_none(a, b, measure.words),))
+    mean_a, mean_b = (math.fsum(values) / len(pairs) for values in zip(*pairs, strict=True))
+    if len(pairs) < 2:
+        return _one_split(mean_a, mean_b, a.get("n_test"), measure, noise)
+    d = [right - left for left, right in pairs]
+    found = corrected_t(d, holdout_ratio(a), noise.alpha)
+    low, high, p = found.low, found.high, found.p
+    row = 1.0 / a["n_test"] if a.get("n_test") else 0.0
+    alike = low == high
+    if measure.name == ACCURACY.name:
+        # as many rows on every split, though folds differ by a row in size
+        alike = alike or max(d) - min(d) < row / 2
+    if alike and found.difference:
+        # the noise is below the resolution: one row, where shares of rows are one or two apart
+        low, high = min(low, found.difference - row), max(high, found.difference + row)
+        p = 1.0 if abs(found.difference) < 1.5 * row else p
+    return Change(mean_a, mean_b, found.difference, low, high, p)
+
+
+def _one_split(a: float, b: float, n_test: float | None, measure: Measure, noise: Noise) -> Change:
+    """Compare two values on one split: shares of its test rows, by their binomial error.
+
+    As two samples of rows, with Yates' correction: fewer methods are told apart
+    than by their predictions on each row, which are not known here. That
+    another split would train other models is not in it.
+    """
+    from scipy.special import ndtr, ndtri
+
+    if a == b:
+        return Change(a, b, 0.0, 0.0, 0.0, 1.0)
+    if measure.name != ACCURACY.name or not n_test or not (0 <= a <= 1 and 0 <= b <= 1):
+        return Change(a, b, b - a, doubts=(ONE_SPLIT,))
+    share, row = (a + b) / 2, 1 / n_test
+    error = math.sqrt(2 * share * (1 - share) / n_test)
+    if not error:  # of shares that no number of rows gives
+        return Change(a, b, b - a, doubts=(ONE_SPLIT,))
+    wide = error * float(ndtri(1 - noise.alpha / 2)) + row
+    p = 2 * float(ndtr(-max(0.0, abs(b - a) - row) / error))
+    return Change(a, b, b - a, b - a - wide, b - a + wide, p)
+
+
+def score_verdict(change: Change, measure: Measure, noise: Noise) -> Verdict:
+    """Judge a change by its adjusted p."""
+    assert change.change is not None and change.p_holm is not None
+    if change.p_holm > noise.alpha:
+        return "same"
+    return "better" if measure.gain(change.change) > 0 else "worse"

@@ -1,0 +1,118 @@
+"""What searches saw, as curves: mean accuracy against the values of a parameter."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kbench.evaluation.search import is_number
+
+_NOT_PARAMETERS = ("accuracies", "converged", "error", "share")
+
+
+def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Turn the scores that searches kept into the points of curves.
+
+    A point is the best that inner cross-validation found with one value of one
+    parameter, whatever the other parameters were: in each split, the candidate
+    of that value with the highest mean accuracy. Candidates that failed, or
+    that a search left before they had seen all rows, are in no point.
+
+    Parameters
+    ----------
+    runs : iterable of mapping
+        One for each cell: ``dataset``, ``feature_map`` and ``learner``, the
+        labels, and ``search``, what the run's artifact ``search.json`` holds,
+        as text or parsed: by number of the split, a list of candidates, each
+        with its parameters and ``accuracies``, one for each inner fold.
+
+    Returns
+    -------
+    list of dict
+        One row for each value of each numeric parameter that was searched over
+        at least two values; the rows of a curve stand together, by ascending
+        value, curves in the order of `runs`:
+
+        - ``dataset, feature_map, learner``: the labels;
+        - ``parameter``: its name, such as ``"learner.C"``;
+        - ``value``: float;
+        - ``mean``: accuracy over the inner folds of all splits;
+        - ``standard_error``: of that mean, None for a single fold. The splits
+          share rows, so that it is a lower bound;
+        - ``n``: how many inner folds there were, of all splits together;
+        - ``at_edge``: True for a value at an end of its grid of at least three
+          that has the highest mean of its curve: the grid should be wider.
+
+    Examples
+    --------
+    >>> candidates = [
+    ...     {"learner.C": 1.0, "accuracies": [0.7, 0.9], "converged": True},
+    ...     {"learner.C": 8.0, "accuracies": [0.8, 1.0], "converged": True},
+    ... ]
+    >>> run = {"dataset": "iris", "feature_map": "rff", "learner": "linear-svm",
+    ...        "search": {"0": candidates}}
+    >>> for row in search_curves([run]):
+    ...     print(row["parameter"], row["value"], round(row["mean"], 3), row["n"])
+    learner.C 1.0 0.8 2
+    learner.C 8.0 0.9 2
+    """
+    found = []
+    for run in runs:
+        kept = run["search"]
+        splits = list((json.loads(kept) if isinstance(kept, str) else kept).values())
+        labels = {name: run[name] for name in ("dataset", "feature_map", "learner")}
+        for parameter in _numeric_parameters(splits):
+            found += [{**labels, **point} for point in _curve(parameter, splits)]
+    return found
+
+
+def _numeric_parameters(splits: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+    """Return the parameters of at least two values, all of them numbers."""
+    values: dict[str, list[Any]] = {}
+    for candidates in splits:
+        for each in candidates:
+            for name, value in each.items():
+                if name not in _NOT_PARAMETERS:
+                    values.setdefault(name, []).append(value)
+    return [
+        name for name, tried in values.items() if all(map(is_number, tried)) and len(set(tried)) > 1
+    ]
+
+
+def _curve(
+    parameter: str, splits: Sequence[Sequence[Mapping[str, Any]]]
+) -> Iterator[dict[str, Any]]:
+    tried = sorted({each[parameter] for split in splits for each in split if parameter in each})
+    folds = {
+        value: [a for split in splits for a in _best(split, parameter, value)] for value in tried
+    }
+    means = {value: float(np.mean(scores)) for value, scores in folds.items() if scores}
+    best = max(means, key=lambda value: means[value], default=None)
+    for value, mean in means.items():
+        scores = folds[value]
+        error = float(np.std(scores, ddof=1)) / math.sqrt(len(scores)) if len(scores) > 1 else None
+        yield {
+            "parameter": parameter,
+            "value": float(value),
+            "mean": mean,
+            "standard_error": error,
+            "n": len(scores),
+            "at_edge": value == best and len(tried) > 2 and value in (tried[0], tried[-1]),
+        }
+
+
+def _best(candidates: Sequence[Mapping[str, Any]], parameter: str, value: Any) -> list[float]:
+    """Return the inner accuracies of the best candidate with a value; none if none has any."""
+    judged = [
+        each["accuracies"]
+        for each in candidates
+        if each.get(parameter) == value
+        and each["accuracies"]
+        and not each.get("error")
+        and each.get("share", 1.0) == 1.0
+    ]
+    return max(judged, key=np.mean, default=[])

@@ -1,0 +1,113 @@
+"""Two methods on one dataset, over splits that share training rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kbench.results.stats.arrays import Array
+
+_EQUAL = 1e-9
+"""Differences up to this far apart are one: sums of floats, no scores."""
+
+
+@dataclass(frozen=True)
+class CorrectedT:
+    """Corrected resampled t-test of two methods on one dataset.
+
+    Parameters
+    ----------
+    difference : float
+        Mean over the splits.
+    low, high : float
+        Interval for it of level 1 - alpha.
+    p : float
+        Two-sided.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+def corrected_t(
+    differences: Sequence[float] | Array, test_to_train: float, alpha: float = 0.05
+) -> CorrectedT:
+    """Compare two methods on one dataset over splits that share training rows.
+
+    Parameters
+    ----------
+    differences : array-like, shape (n_splits,)
+        Scores of the first method less those of the second on the same splits,
+        at least two.
+    test_to_train : float
+        Test rows over training rows: 1 / (k - 1) for k folds; see `holdout_ratio`.
+    alpha : float, default 0.05
+
+    Returns
+    -------
+    CorrectedT
+        Where all differences are equal, p is 0, or 1 if they are 0.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two splits.
+
+    References
+    ----------
+    C. Nadeau, Y. Bengio, "Inference for the generalization error", Machine
+    Learning 52 (2003), section 3: the variance is multiplied by
+    1/n + n_test/n_train instead of 1/n.
+
+    Examples
+    --------
+    >>> found = corrected_t([0.02, 0.01, 0.03, 0.02, 0.02], test_to_train=0.25)
+    >>> round(found.difference, 3), round(found.p, 3)
+    (0.02, 0.014)
+    """
+    from scipy.special import stdtr, stdtrit
+
+    d = np.round(np.asarray(differences, dtype=float), 12)
+    n = len(d)
+    if n < 2:
+        raise ValueError(f"differences has {n} values; at least 2 splits are compared")
+    mean = float(d.mean())
+    if np.ptp(d) < _EQUAL:  # the mean of equal floats is not always that float
+        return CorrectedT(mean, mean, mean, 1.0 if abs(mean) < _EQUAL else 0.0)
+    error = float(d.std(ddof=1)) * math.sqrt(1 / n + test_to_train)
+    wide = error * float(stdtrit(n - 1, 1 - alpha / 2))
+    p = 2 * float(stdtr(n - 1, -abs(mean) / error))
+    return CorrectedT(mean, mean - wide, mean + wide, p)
+
+
+def holdout_ratio(row: Mapping[str, Any]) -> float:
+    """Return test rows over training rows of a results row, as `corrected_t` needs them.
+
+    Parameters
+    ----------
+    row : mapping
+        As `kbench.results.rows.of_run_in_full` gives it.
+
+    Returns
+    -------
+    float
+        Where the numbers of rows are not known, that of as many folds as the
+        row has splits, 1 for fewer than two: never 0, which would be the
+        uncorrected test.
+
+    Examples
+    --------
+    >>> holdout_ratio({"n_test": 30.0, "n_train": 120.0})
+    0.25
+    >>> holdout_ratio({"split_hash": {"0": "a", "1": "b", "2": "c"}})
+    0.5
+    """
+    if row.get("n_test") and row.get("n_train"):
+        return float(row["n_test"] / row["n_train"])
+    return 1.0 / max(1, len(row.get("split_hash") or ()) - 1)

@@ -1,0 +1,201 @@
+"""All methods at once: ranks, Friedman's test, Nemenyi's, and which methods no test tells apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kbench.results.rows import tied_ranks
+from kbench.results.stats.arrays import Array, checked
+
+
+def ranks(values: Array) -> Array:
+    """Rank the methods within each dataset, 1 for the best; ties share the mean rank.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_datasets, n_methods)
+        Scores, higher is better.
+
+    Returns
+    -------
+    ndarray, shape (n_datasets, n_methods)
+
+    Examples
+    --------
+    >>> ranks(np.array([[0.9, 0.8, 0.9]]))
+    array([[1.5, 3. , 1.5]])
+    """
+    # rounding first: sums in another order must not break ties
+    return np.array([tied_ranks(row) for row in -np.round(checked(values), 12)])
+
+
+@dataclass(frozen=True)
+class Friedman:
+    """Friedman's test and its refinement by Iman and Davenport.
+
+    Parameters
+    ----------
+    chi2, p : float
+        Friedman's statistic, with n_methods - 1 degrees of freedom.
+    F, F_p : float
+        Iman and Davenport's statistic, less conservative, with
+        n_methods - 1 and (n_methods - 1)(n_datasets - 1) degrees of freedom.
+    """
+
+    chi2: float
+    p: float
+    F: float
+    F_p: float
+
+
+def friedman(values: Array, correct_ties: bool = True) -> Friedman:
+    """Test whether all methods perform alike.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_datasets, n_methods)
+        Scores of at least two datasets and three methods.
+    correct_ties : bool, default True
+        Divide by the correction for ties (Conover 1999), as scipy does;
+        Demsar (2006) prints the figures without it.
+
+    Returns
+    -------
+    Friedman
+
+    Raises
+    ------
+    ValueError
+        Too few datasets or methods.
+
+    References
+    ----------
+    J. Demsar, "Statistical comparisons of classifiers over multiple data sets",
+    JMLR 7 (2006), section 3.2.2.
+
+    Examples
+    --------
+    >>> found = friedman(np.array([[0.9, 0.8, 0.7], [0.6, 0.5, 0.4], [0.8, 0.7, 0.6]]))
+    >>> round(found.chi2, 6), round(found.p, 3)
+    (6.0, 0.05)
+    """
+    from scipy.stats import chi2, f
+
+    values = checked(values)
+    n, k = values.shape
+    if n < 2 or k < 3:
+        raise ValueError(f"values has shape {values.shape}; at least 2 datasets and 3 methods")
+    placed = ranks(values)
+    statistic = 12 * n / (k * (k + 1)) * (np.sum(placed.mean(axis=0) ** 2) - k * (k + 1) ** 2 / 4)
+    if correct_ties:
+        ties = 0.0
+        for row in placed:
+            counts = np.unique(row, return_counts=True)[1].astype(float)
+            ties += float(np.sum(counts**3 - counts))
+        correction = 1 - ties / (n * k * (k**2 - 1))
+        statistic = statistic / correction if correction else 0.0
+    statistic = max(float(statistic), 0.0)
+    rest = n * (k - 1) - statistic
+    F = (n - 1) * statistic / rest if rest > 1e-9 else math.inf
+    return Friedman(
+        statistic,
+        float(chi2.sf(statistic, k - 1)),
+        F,
+        float(f.sf(F, k - 1, (k - 1) * (n - 1))),
+    )
+
+
+def nemenyi_difference(n_datasets: int, n_methods: int, alpha: float = 0.05) -> float:
+    """Return the critical difference of mean ranks of Nemenyi's test.
+
+    Parameters
+    ----------
+    n_datasets, n_methods : int
+    alpha : float, default 0.05
+
+    Returns
+    -------
+    float
+        q_alpha sqrt(k (k + 1) / (6 n)), Demsar (2006), section 3.2.2.
+
+    Examples
+    --------
+    >>> round(nemenyi_difference(14, 4), 2), round(nemenyi_difference(14, 4, 0.1), 2)
+    (1.25, 1.12)
+    """
+    from scipy.stats import studentized_range
+
+    q = studentized_range.ppf(1 - alpha, n_methods, np.inf) / math.sqrt(2)
+    return float(q * math.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets)))
+
+
+def nemenyi(values: Array) -> Array:
+    """Return the p value of Nemenyi's test for each pair of methods.
+
+    Mean ranks of two methods depend on which others are compared; prefer
+    `wilcoxon_holm`.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_datasets, n_methods)
+
+    Returns
+    -------
+    ndarray, shape (n_methods, n_methods)
+        Symmetric, ones on the diagonal.
+
+    Examples
+    --------
+    >>> nemenyi(np.array([[0.9, 0.8], [0.9, 0.7]])).round(2)
+    array([[1.  , 0.16], [0.16, 1.  ]])
+    """
+    from scipy.stats import studentized_range
+
+    values = checked(values)
+    n, k = values.shape
+    mean = ranks(values).mean(axis=0)
+    q = np.abs(mean[:, None] - mean) / math.sqrt(k * (k + 1) / (6 * n)) * math.sqrt(2)
+    p = np.ones((k, k))
+    upper = np.triu_indices(k, 1)
+    p[upper] = np.clip(studentized_range.sf(q[upper], k, np.inf), 0.0, 1.0)
+    return np.minimum(p, p.T)
+
+
+def cliques(mean_ranks: Sequence[float] | Array, p: Array, alpha: float = 0.05) -> list[list[int]]:
+    """Find the groups of methods that a critical-difference diagram joins by bars.
+
+    Parameters
+    ----------
+    mean_ranks : array-like, shape (n_methods,)
+    p : ndarray, shape (n_methods, n_methods)
+        Adjusted p values.
+    alpha : float, default 0.05
+
+    Returns
+    -------
+    list of list of int
+        Longest runs of methods, neighbours in mean rank, in which no pair
+        differs; the best first. What a bar joins is thus always true, though
+        two methods that it does not join need not differ: see `p`.
+
+    Examples
+    --------
+    >>> p = np.array([[1, 0.5, 0.01], [0.5, 1, 0.2], [0.01, 0.2, 1]])
+    >>> cliques([1.2, 1.9, 2.9], p)
+    [[0, 1], [1, 2]]
+    """
+    order = [int(i) for i in np.argsort(mean_ranks, kind="stable")]
+    found: list[list[int]] = []
+    end = 0
+    for start in range(len(order)):
+        reach = start + 1
+        while reach < len(order) and all(p[order[reach], j] > alpha for j in order[start:reach]):
+            reach += 1
+        if reach - start > 1 and reach > end:
+            found.append(order[start:reach])
+            end = reach
+    return found

@@ -1,0 +1,134 @@
+"""How methods stand over all datasets: mean ranks, means, intervals, times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kbench.results.rows import Row
+from kbench.results.stats.compared import Method, Scores
+from kbench.results.stats.intervals import bootstrap_interval
+from kbench.results.stats.ranking import ranks
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A method over the datasets that all methods finished.
+
+    Parameters
+    ----------
+    place : int
+        Its number, 1 for the best mean rank.
+    method : (str, str)
+        Feature map and learner.
+    rank : float
+        Mean rank.
+    mean, low, high : float
+        Mean of the measure over groups of datasets, with its bootstrap
+        interval.
+    fit_time_s, predict_time_s : float
+        Geometric means over groups of datasets.
+    predict_row_s : float
+        Time to predict one row, the geometric mean; NaN where it is not known.
+    n_components : float
+        Mean width of the embedding; NaN where it is not known.
+    wins : int
+        Groups of datasets on which none is better.
+    """
+
+    place: int
+    method: Method
+    rank: float
+    mean: float
+    low: float
+    high: float
+    fit_time_s: float
+    predict_time_s: float
+    predict_row_s: float
+    n_components: float
+    wins: int
+
+    @property
+    def name(self) -> str:
+        """What people read."""
+        return " + ".join(self.method)
+
+
+def standings(scores: Scores, rows: Sequence[Row]) -> list[Standing]:
+    """Let methods stand in the order of their mean ranks.
+
+    Parameters
+    ----------
+    scores : Scores
+        What is compared.
+    rows : sequence of dict
+        The rows behind it: times and sizes are taken from them.
+
+    Returns
+    -------
+    list of Standing
+        Empty where there are not two methods and a dataset; of equal ranks the
+        faster method comes first.
+    """
+    values, gains = scores.values, scores.gains
+    if not values.shape[0] or values.shape[1] < 2:
+        return []
+    ranked = ranks(gains).mean(axis=0)
+    best = np.round(gains, 12) == np.round(gains, 12).max(axis=1, keepdims=True)
+    per_row = [
+        {**row, "row_s": row["predict_time_s"] / row["n_test"]}
+        if row.get("n_test") and row.get("predict_time_s") is not None
+        else row
+        for row in rows
+    ]
+    fit, predict, row_s = (
+        np.exp(np.mean(np.log(np.maximum(scores.of(per_row, name), 1e-12)), axis=0))
+        for name in ("fit_time_s", "predict_time_s", "row_s")
+    )
+    width = scores.of(rows, "n_components").mean(axis=0)
+    order = sorted(range(values.shape[1]), key=lambda i: (ranked[i], fit[i]))
+    found = []
+    for place, i in enumerate(order, start=1):
+        low, high = bootstrap_interval(values[:, i])
+        found.append(
+            Standing(
+                place,
+                scores.methods[i],
+                float(ranked[i]),
+                float(values[:, i].mean()),
+                low,
+                high,
+                float(fit[i]),
+                float(predict[i]),
+                float(row_s[i]),
+                float(width[i]),
+                int(best[:, i].sum()),
+            )
+        )
+    return found
+
+
+def pareto_front(cost: Sequence[float], gain: Sequence[float]) -> list[int]:
+    """Find the points than which no other is at once cheaper and better.
+
+    Parameters
+    ----------
+    cost, gain : sequence of float, shape (n,)
+
+    Returns
+    -------
+    list of int
+        Places of the points on the front, the cheapest first.
+
+    Examples
+    --------
+    >>> pareto_front([1, 2, 3, 4], [0.8, 0.7, 0.9, 0.9])
+    [0, 2]
+    """
+    front: list[int] = []
+    for i in sorted(range(len(cost)), key=lambda i: (cost[i], -gain[i])):
+        if not front or gain[i] > gain[front[-1]]:
+            front.append(i)
+    return front

@@ -1,0 +1,1 @@
+"""What survives a kill: the journal, its locks, whole files, the data cache."""

@@ -1,0 +1,363 @@
+"""Datasets in canonical form, as memory-mapped files named by their content.
+
+One folder per dataset, whatever its source::
+
+    <root>/
+      <checksum>/         meta.json, X.npy (or the three parts of a CSR matrix),
+                          y.npy, row_ids.npy, splits
+      manifest/           (source, parameters, code) -> checksum, one small file each
+      verified/           when the files of an entry were last read through
+      damaged/            entries that failed a check, moved aside
+
+Arrays are plain ``.npy`` files and everything else is JSON: nothing is ever
+unpickled. Several processes may use one cache at once. An entry is written
+under a temporary name, flushed to disk and renamed, so that it is there as a
+whole or not at all, and every process maps the same pages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kbench.errors import DatasetError
+from kbench.records import Dataset
+from kbench.storage.datacache._entry import is_checksum, read, read_meta, write
+from kbench.storage.datacache._form import check_dataset
+from kbench.storage.datacache._manifest import manifest_file, plain
+from kbench.storage.datacache._trust import problem_in, stamp
+from kbench.storage.files import rename_folder, sync_folder, unused, write_file
+
+
+def default_root() -> Path:
+    """Return the folder of the cache.
+
+    Returns
+    -------
+    Path
+        ``$KBENCH_CACHE_DIR``, else ``$XDG_CACHE_HOME/kbench/data``, else
+        ``~/.cache/kbench/data``.
+    """
+    own = os.environ.get("KBENCH_CACHE_DIR")
+    if own:
+        return Path(own).expanduser().absolute()
+    xdg = os.environ.get("XDG_CACHE_HOME")
+    return (Path(xdg) if xdg else Path.home() / ".cache") / "kbench" / "data"
+
+
+class DataCache:
+    """Canonical datasets on disk, shared by processes, named by their content.
+
+    Parameters
+    ----------
+    root : Path, optional
+        Folder of the cache, made when the first dataset is stored; by default
+        that of `default_root`.
+
+    Notes
+    -----
+    *What is verified when.* The size of every file and the checksum of
+    ``meta.json`` are checked by each `load`. All bytes are hashed (SHA-256) by
+    `verify`, and by `load` where this was last done more than `TRUST_S` (a day)
+    ago, or where the size, modification time or inode of a file has changed
+    since. So a file that was edited is found by the next load, a bit that
+    rotted on the disk within a day of use, and a second load of a large
+    dataset reads nothing but its headers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> cache = DataCache(Path(tempfile.mkdtemp()))
+    >>> data = Dataset("xor", X=np.array([[0., 0], [0, 1], [1, 0], [1, 1]]),
+    ...                y=np.array([0, 1, 1, 0]))
+    >>> checksum = cache.add("my-source", {"n": 4}, "code", data)
+    >>> cache.lookup("my-source", {"n": 4}, "code") == checksum
+    True
+    >>> cache.load(checksum).X.shape, cache.describe(checksum)["n_classes"]
+    ((4, 2), 2)
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = Path(root) if root is not None else default_root()
+
+    # -- datasets
+
+    def store(self, dataset: Dataset) -> str:
+        """Write a dataset, unless an intact copy is there.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            Any dataset; it is checked by `check_dataset` first.
+
+        Returns
+        -------
+        str
+            Checksum of the content, under which `load` finds it.
+
+        Raises
+        ------
+        DatasetError
+            It is not in canonical form, or the cache cannot be written.
+        """
+        dataset = check_dataset(dataset)
+        checksum = dataset.checksum
+        final = self.root / checksum
+        if final.exists():
+            problem = problem_in(self.root, checksum, thorough=True)
+            if problem is None:
+                return checksum
+            self._set_aside(checksum)
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            self._sweep()
+            temporary = unused(self.root)
+            temporary.mkdir()
+            try:
+                write(temporary, dataset)
+                # what another process stored in the meantime has the same content
+                with contextlib.suppress(FileExistsError):
+                    rename_folder(temporary, final)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+            sync_folder(self.root)
+        except OSError as error:
+            raise DatasetError(
+                f"dataset {dataset.name!r} cannot be written to the cache {self.root}: "
+                f"{error.strerror or error}. Free some space, or name another folder in "
+                "KBENCH_CACHE_DIR."
+            ) from error
+        stamp(self.root, checksum)
+        return checksum
+
+    def load(self, checksum: str) -> Dataset:
+        """Read a dataset; its arrays are memory-mapped and read-only.
+
+        Parameters
+        ----------
+        checksum : str
+            What `store` or `lookup` returned.
+
+        Returns
+        -------
+        Dataset
+            The dataset as it was stored.
+
+        Raises
+        ------
+        DatasetError
+            There is no such dataset, or its files are damaged. A damaged entry
+            is moved aside, so that `lookup` no longer finds it and the caller
+            fetches it anew.
+        """
+        problem = problem_in(self.root, checksum, thorough=False)
+        if problem is not None:
+            if (self.root / checksum).exists():
+                self._set_aside(checksum)
+            raise DatasetError(problem)
+        return read(self.root / checksum, read_meta(self.root, checksum))
+
+    def describe(self, checksum: str) -> Mapping[str, Any]:
+        """Tell what is known of a dataset without reading its arrays.
+
+        Parameters
+        ----------
+        checksum : str
+            What `store` or `lookup` returned.
+
+        Returns
+        -------
+        mapping
+            ``name, version, source, group, role, pairwise, sparse, n_samples,
+            n_features, n_classes, class_counts, n_missing, missing`` (counts by
+            attribute, of those with any; the indicator columns ``colour=red``,
+            ``colour=blue`` are one attribute), ``duplicate_fraction, n_splits,
+            n_bytes, feature_names, feature_kinds, target_names, checksum``.
+
+        Raises
+        ------
+        DatasetError
+            There is no such dataset, or its description is damaged.
+        """
+        meta = dict(read_meta(self.root, checksum))
+        for internal in ("files", "format", "shape"):
+            del meta[internal]
+        return meta
+
+    # -- the manifest
+
+    def lookup(self, source: str, params: Mapping[str, Any], code: str) -> str | None:
+        """Find a dataset by what it is made from, without loading it.
+
+        Parameters
+        ----------
+        source : str
+            Name of the source.
+        params : mapping
+            Parameters of the source. One called ``path`` names a file, whose
+            size and time of modification are compared too.
+        code : str
+            Fingerprint of the code that makes the data.
+
+        Returns
+        -------
+        str or None
+            The checksum; None where the dataset is not in the cache.
+        """
+        record = self.recall(source, params, code)
+        return None if record is None else str(record["checksum"])
+
+    def recall(self, source: str, params: Mapping[str, Any], code: str) -> dict[str, Any] | None:
+        """Find a dataset as `lookup` does, and tell all that is known of it.
+
+        Parameters
+        ----------
+        source, params, code
+            As in `lookup`.
+
+        Returns
+        -------
+        dict or None
+            What `describe` tells, updated with the summary given to `remember`:
+            the name, group and role under which *this* source gives data that
+            another source may give as well.
+        """
+        try:
+            record = json.loads(manifest_file(self.root, source, params, code).read_text("utf-8"))
+            checksum = record["checksum"]
+            return {**self.describe(checksum), **record["summary"], "checksum": checksum}
+        except (OSError, ValueError, KeyError, TypeError, DatasetError):
+            return None
+
+    def add(self, source: str, params: Mapping[str, Any], code: str, dataset: Dataset) -> str:
+        """Store a dataset and remember what it was made from.
+
+        Parameters
+        ----------
+        source, params, code
+            As in `lookup`.
+        dataset : Dataset
+            What the source returned.
+
+        Returns
+        -------
+        str
+            Checksum of the content.
+
+        Raises
+        ------
+        DatasetError
+            As `store` does.
+        """
+        checksum = self.store(dataset)
+        own = {name: getattr(dataset, name) for name in ("name", "source", "group", "role")}
+        own["version"] = str(dataset.version)
+        self.remember(source, params, code, checksum, **own)
+        return checksum
+
+    def remember(
+        self, source: str, params: Mapping[str, Any], code: str, checksum: str, /, **summary: Any
+    ) -> None:
+        """Note which dataset a source gives for its parameters.
+
+        Parameters
+        ----------
+        source, params, code
+            As in `lookup`.
+        checksum : str
+            What `store` returned.
+        **summary
+            JSON values that `recall` gives back, in place of those of
+            `describe` where they have the same name.
+        """
+        record = {
+            "source": source,
+            "params": plain(params),
+            "code": code,
+            "checksum": checksum,
+            "summary": summary,
+        }
+        text = json.dumps(record, indent=1)
+        write_file(manifest_file(self.root, source, params, code), text.encode("utf-8"))
+
+    # -- housekeeping
+
+    def entries(self) -> list[Mapping[str, Any]]:
+        """Describe every intact-looking dataset in the cache, by name.
+
+        Returns
+        -------
+        list of mapping
+            As `describe` gives them.
+        """
+        found = []
+        for checksum in self._checksums():
+            with contextlib.suppress(DatasetError):
+                found.append(self.describe(checksum))
+        return sorted(found, key=lambda each: (each["name"], each["checksum"]))
+
+    def verify(self) -> list[str]:
+        """Read every file of the cache through and compare it with its checksum.
+
+        Damaged entries are moved aside, so that they are fetched anew.
+
+        Returns
+        -------
+        list of str
+            One line per problem; empty where all is well.
+        """
+        problems = []
+        for checksum in self._checksums():
+            problem = problem_in(self.root, checksum, thorough=True)
+            if problem is not None:
+                problems.append(problem)
+                self._set_aside(checksum)
+        return problems
+
+    def clear(self) -> int:
+        """Remove everything that the cache has written, and nothing else.
+
+        Returns
+        -------
+        int
+            Bytes set free.
+        """
+        freed = 0
+        if not self.root.is_dir():
+            return 0
+        own = [self.root / name for name in ("manifest", "verified", "damaged")]
+        own += [self.root / checksum for checksum in self._checksums()]
+        own += list(self.root.glob(".tmp-*"))
+        for folder in own:
+            if folder.is_dir() and not folder.is_symlink():
+                freed += sum(f.lstat().st_size for f in folder.rglob("*") if f.is_file())
+                shutil.rmtree(folder, ignore_errors=True)
+        return freed
+
+    # -- inside
+
+    def _set_aside(self, checksum: str) -> None:
+        aside = self.root / "damaged"
+        with contextlib.suppress(OSError):
+            aside.mkdir(exist_ok=True)
+            (self.root / checksum).rename(aside / f"{checksum}-{secrets.token_hex(4)}")
+
+    def _checksums(self) -> list[str]:
+        if not self.root.is_dir():
+            return []
+        return sorted(p.name for p in self.root.iterdir() if is_checksum(p.name))
+
+    def _sweep(self) -> None:
+        """Remove what a killed process left behind, once it is a day old."""
+        for folder in self.root.glob(".tmp-*"):
+            with contextlib.suppress(OSError):
+                if time.time() - folder.stat().st_mtime > 24 * 3600:
+                    shutil.rmtree(folder, ignore_errors=True)

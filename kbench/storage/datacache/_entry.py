@@ -1,0 +1,164 @@
+"""One dataset as files: ``.npy`` arrays and a description in JSON that knows their checksums."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import DatasetError
+from kbench.records import Dataset, Split
+from kbench.storage.datacache._form import duplicate_fraction, missing_by_attribute
+from kbench.storage.files import sync_folder
+
+FORMAT = 1
+"""Version of the layout of an entry; another version is fetched anew."""
+
+MAP_FROM = 1 << 16
+"""Bytes from which a file is memory-mapped; below, reading is as cheap."""
+
+
+def is_checksum(name: str) -> bool:
+    """Tell whether a name is that of an entry: 64 hexadecimal digits."""
+    return re.fullmatch(r"[0-9a-f]{64}", name) is not None
+
+
+def write(folder: Path, dataset: Dataset) -> None:
+    """Write the files of an entry into an empty folder, flushed to disk."""
+    arrays: dict[str, np.ndarray] = {}
+    sparse = hasattr(dataset.X, "indptr")
+    if sparse:
+        arrays["X_data"] = dataset.X.data
+        arrays["X_indices"] = dataset.X.indices
+        arrays["X_indptr"] = dataset.X.indptr
+    else:
+        arrays["X"] = dataset.X
+    arrays["y"] = dataset.y
+    if dataset.row_ids is not None:
+        arrays["row_ids"] = dataset.row_ids
+    if dataset.splits:
+        parts = [p for s in dataset.splits for p in (s.train, s.test, s.unlabelled)]
+        arrays["splits_rows"] = np.concatenate(parts)
+        arrays["splits_sizes"] = np.array([len(p) for p in parts], dtype=np.int64)
+    files = {}
+    for name, array in arrays.items():
+        path = folder / f"{name}.npy"
+        with path.open("wb") as file:
+            np.save(file, array, allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        files[path.name] = {"size": path.stat().st_size, "sha256": digest(path)}
+    missing = missing_by_attribute(dataset)
+    meta: dict[str, Any] = {
+        "format": FORMAT,
+        "checksum": dataset.checksum,
+        "name": dataset.name,
+        "version": str(dataset.version),
+        "source": dataset.source,
+        "group": dataset.group,
+        "role": dataset.role,
+        "pairwise": dataset.pairwise,
+        "sparse": sparse,
+        "shape": list(dataset.X.shape),
+        "n_samples": dataset.X.shape[0],
+        "n_features": dataset.X.shape[1],
+        "n_classes": len(dataset.target_names),
+        "class_counts": np.bincount(dataset.y).tolist(),
+        "n_missing": sum(missing.values()),
+        "missing": missing,
+        "duplicate_fraction": duplicate_fraction(dataset.X),
+        "n_splits": len(dataset.splits),
+        "n_bytes": sum(each["size"] for each in files.values()),
+        "feature_names": [str(name) for name in dataset.feature_names],
+        "feature_kinds": list(dataset.feature_kinds),
+        "target_names": [str(name) for name in dataset.target_names],
+        "files": files,
+    }
+    meta["sha256"] = _meta_digest(meta)
+    with (folder / "meta.json").open("w", encoding="utf-8") as file:
+        json.dump(meta, file)
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(folder)
+
+
+def read_meta(root: Path, checksum: str) -> Mapping[str, Any]:
+    """Read the description of an entry of a cache, and check it against its own checksum."""
+    if not is_checksum(checksum):
+        # also keeps a name from outside from being used as a path
+        raise DatasetError(f"{checksum!r} is not a checksum: 64 hexadecimal digits")
+    file = root / checksum / "meta.json"
+    try:
+        meta = json.loads(file.read_text("utf-8"))
+        expected = meta.pop("sha256")
+        intact = meta["format"] == FORMAT and expected == _meta_digest(meta)
+    except FileNotFoundError:
+        raise DatasetError(f"dataset {checksum} is not in the cache {root}") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        intact = False
+    if not intact or meta["checksum"] != checksum:
+        raise DatasetError(f"dataset {checksum} in the cache {root}: meta.json is damaged")
+    return meta  # type: ignore[no-any-return]
+
+
+def read(folder: Path, meta: Mapping[str, Any]) -> Dataset:
+    """Read the dataset that an entry describes; its arrays are memory-mapped and read-only."""
+    arrays = {Path(file).stem: _array(folder / file) for file in meta["files"]}
+    if meta["sparse"]:
+        import scipy.sparse
+
+        X = scipy.sparse.csr_matrix(
+            (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]),
+            shape=tuple(meta["shape"]),
+            copy=False,
+        )
+        X.has_sorted_indices = X.has_canonical_format = True  # scipy would look
+    else:
+        X = arrays["X"]
+    splits = []
+    if "splits_sizes" in arrays:
+        ends = np.cumsum(arrays["splits_sizes"])[:-1]
+        parts = np.split(arrays["splits_rows"], ends)
+        splits = [
+            Split(i, *parts[3 * i : 3 * i + 3]) for i in range(len(arrays["splits_sizes"]) // 3)
+        ]
+    return Dataset(
+        name=meta["name"],
+        version=meta["version"],
+        X=X,
+        y=arrays["y"],
+        feature_names=meta["feature_names"],
+        feature_kinds=meta["feature_kinds"],
+        target_names=meta["target_names"],
+        checksum=meta["checksum"],
+        source=meta["source"],
+        row_ids=arrays.get("row_ids"),
+        group=meta["group"],
+        role=meta["role"],
+        splits=splits,
+        pairwise=meta["pairwise"],
+    )
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _meta_digest(meta: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
+
+
+def _array(path: Path) -> np.ndarray:
+    mapped = path.stat().st_size >= MAP_FROM
+    loaded = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+    array: np.ndarray = loaded.view(np.ndarray)  # np.memmap's class would spread to results
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,49 @@
+"""What a dataset is made from: one small file for source, parameters and code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kbench.records import Ref
+from kbench.storage.datacache._entry import FORMAT
+
+
+def manifest_file(root: Path, source: str, params: Mapping[str, Any], code: str) -> Path:
+    """Return the file that names what a source gives; also its parameter `path` counts."""
+    key = {"source": source, "params": plain(params), "code": code, "format": FORMAT}
+    path = params.get("path")
+    if isinstance(path, str | os.PathLike):
+        key["file"] = _file_state(Path(path))
+    text = json.dumps(key, sort_keys=True, allow_nan=True)
+    return root / "manifest" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+
+
+def plain(value: Any) -> Any:
+    """Parameters as JSON values, equal for equal parameters."""
+    if isinstance(value, Ref):
+        return {"name": value.name, "params": plain(value.params)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, tuple | list | np.ndarray):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
+
+
+def _file_state(path: Path) -> list[Any]:
+    path = path.expanduser().absolute()
+    try:
+        stat = path.stat()
+    except OSError:
+        return [str(path)]
+    return [str(path), stat.st_size, stat.st_mtime_ns]

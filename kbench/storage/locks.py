@@ -1,0 +1,85 @@
+"""Locks that name their holders."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import platform
+import sys
+import time
+from dataclasses import asdict, dataclass
+
+_HOLDERS_BYTES = 2**15
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a lock.
+
+    Parameters
+    ----------
+    pid : int
+        Its process.
+    host : str
+        Its machine.
+    command : str
+        What it was started as.
+    since : float
+        Unix time at which it got the lock.
+    """
+
+    pid: int
+    host: str
+    command: str
+    since: float
+
+
+def try_lock(fd: int, shared: bool) -> bool:
+    """Take a lock if nobody holds it."""
+    try:
+        fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def write_holder(fd: int, shared: bool) -> None:
+    """Say who holds the lock: one line alone, or one beside those of others."""
+    holder = Holder(os.getpid(), platform.node(), " ".join(sys.argv), time.time())
+    line = json.dumps(asdict(holder)).encode() + b"\n"
+    if shared:
+        # the others' lines stay, without those of processes that are gone
+        alive = [json.dumps(asdict(each)).encode() + b"\n" for each in _holders(fd)]
+        line = b"".join(alive)[-_HOLDERS_BYTES:] + line
+    os.pwrite(fd, line, 0)
+    os.ftruncate(fd, len(line))
+
+
+def read_holder(fd: int) -> Holder | None:
+    """Return one who holds the lock, the longest first; None where it is not known."""
+    return next(iter(_holders(fd)), None)
+
+
+def _holders(fd: int) -> list[Holder]:
+    found = []
+    for line in os.pread(fd, 2 * _HOLDERS_BYTES, 0).splitlines():
+        with contextlib.suppress(ValueError, TypeError):
+            holder = Holder(**json.loads(line))
+            if _lives(holder):
+                found.append(holder)
+    return found
+
+
+def _lives(holder: Holder) -> bool:
+    """Tell whether a holder may still be there; of another machine it cannot be told."""
+    if holder.host != platform.node():
+        return True
+    try:
+        os.kill(holder.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

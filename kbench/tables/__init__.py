@@ -1,0 +1,4 @@
+"""A user's tables: how files are read, and what their columns are.
+
+Sources of datasets use this package too.
+"""

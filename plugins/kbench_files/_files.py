@@ -1,0 +1,335 @@
+"""A user's own data: CSV, parquet, ARFF and svmlight (libsvm) files.
+
+The path is relative to the current folder. All give the same canonical form as
+OpenML's data: missing values stay NaN, columns of text become indicators.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kbench import Dataset, DatasetError
+from kbench.messages import listed
+from kbench.tables.arff import read_arff
+from kbench.tables.columns import READ_CSV, is_free_text
+from kbench.tables.limits import max_bytes
+from kbench.tables.table import Column, Table, no_column, to_dataset
+
+
+def load_csv(
+    path: str,
+    target: str,
+    ignore: Sequence[str] = (),
+    nominal: Sequence[str] = (),
+    delimiter: str = ",",
+    group: str = "",
+) -> Dataset:
+    """Read a CSV file with a line of column names.
+
+    Parameters
+    ----------
+    path : str
+        The file, in UTF-8; also compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``).
+    target : str
+        Name of the column with the labels.
+    ignore : sequence of str, optional
+        Columns to leave out.
+    nominal : sequence of str, optional
+        Columns of numbers that stand for categories. Columns of text always do,
+        in alphabetical order.
+    delimiter : str, default ","
+        What stands between two values.
+    group : str, optional
+        Group of the dataset; its name (the file's stem) by default.
+
+    Returns
+    -------
+    Dataset
+        Empty cells and the usual marks (NA, NaN, null, ?) are missing values.
+
+    Raises
+    ------
+    DatasetError
+        The file cannot be read, a column is not there, or is text.
+    """
+    import pandas
+
+    file, what = _existing(path)
+    try:
+        header = pandas.read_csv(
+            file,
+            sep=delimiter,
+            header=None,
+            nrows=1,
+            dtype=str,
+            keep_default_na=False,
+            skipinitialspace=True,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            frame = pandas.read_csv(file, sep=delimiter, **READ_CSV)
+    except pandas.errors.ParserWarning:
+        raise DatasetError(
+            f"{what}: its rows have more values than its first line has names ({header.shape[1]})"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{what}: {_not_utf8(error)}") from None
+    except Exception as error:  # pandas' errors have no common base
+        other = _other_delimiter(_first_text(file), delimiter)
+        if isinstance(error, pandas.errors.ParserError) and other:
+            raise DatasetError(
+                f"{what}: its rows do not have equally many values; is the delimiter {other!r}? "
+                f"{_saying(other)}"
+            ) from None
+        raise DatasetError(f"{what}: it cannot be read as CSV: {_first_line(error)}") from None
+    _check_header([str(name) for name in header.iloc[0]], frame, what, ignore, delimiter)
+    return _from_frame(frame, file, what, target, ignore, nominal, group)
+
+
+def load_parquet(
+    path: str,
+    target: str,
+    ignore: Sequence[str] = (),
+    nominal: Sequence[str] = (),
+    group: str = "",
+) -> Dataset:
+    """Read a parquet file.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    target : str
+        Name of the column with the labels.
+    ignore : sequence of str, optional
+        Columns to leave out.
+    nominal : sequence of str, optional
+        Columns of numbers that stand for categories. Columns of text and
+        dictionaries always do.
+    group : str, optional
+        Group of the dataset; its name (the file's stem) by default.
+
+    Returns
+    -------
+    Dataset
+        Categories of a dictionary column keep their order.
+
+    Raises
+    ------
+    DatasetError
+        The file cannot be read, a column is not there, or is text.
+    """
+    import pandas
+
+    file, what = _existing(path)
+    try:
+        frame = pandas.read_parquet(file)
+    except Exception as error:  # pyarrow raises what it likes on a damaged file
+        raise DatasetError(f"{what}: it cannot be read as parquet: {_first_line(error)}") from None
+    return _from_frame(frame, file, what, target, ignore, nominal, group)
+
+
+def load_arff(path: str, target: str, ignore: Sequence[str] = (), group: str = "") -> Dataset:
+    """Read an ARFF file, dense or sparse.
+
+    Parameters
+    ----------
+    path : str
+        The file, in UTF-8.
+    target : str
+        Name of the attribute with the labels.
+    ignore : sequence of str, optional
+        Attributes to leave out.
+    group : str, optional
+        Group of the dataset; its name (the file's stem) by default.
+
+    Returns
+    -------
+    Dataset
+        Nominal attributes become indicators in the declared order.
+
+    Raises
+    ------
+    DatasetError
+        The file is not ARFF (with the line), or a column is not there, or is
+        text.
+    """
+    file, what = _existing(path)
+    table = read_arff(file, what)
+    return to_dataset(
+        table, what, target, tuple(ignore), name=file.stem, source=f"file {file.name}", group=group
+    )
+
+
+def load_svmlight(path: str, n_features: int | None = None, group: str = "") -> Dataset:
+    """Read a file in the format of SVMlight and LIBSVM.
+
+    Parameters
+    ----------
+    path : str
+        The file; also compressed (``.gz``, ``.bz2``).
+    n_features : int, optional
+        Number of columns; by default the largest that occurs.
+    group : str, optional
+        Group of the dataset; its name (the file's stem) by default.
+
+    Returns
+    -------
+    Dataset
+        `X` is a CSR matrix.
+
+    Raises
+    ------
+    DatasetError
+        The file cannot be read, or its labels are no whole numbers.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    file, what = _existing(path)
+    try:
+        X, labels = load_svmlight_file(str(file), n_features=n_features)
+    except Exception as error:  # whatever the reader stumbles over
+        raise DatasetError(f"{what}: it cannot be read as svmlight: {_first_line(error)}") from None
+    columns = [Column(f"x{j}", "numeric") for j in range(X.shape[1])]
+    columns.append(Column("label", "numeric"))
+    import scipy.sparse
+
+    both = scipy.sparse.hstack([X, scipy.sparse.csr_matrix(labels[:, None])], format="csc")
+    return to_dataset(
+        Table(columns, len(labels), both),
+        what,
+        "label",
+        name=file.stem,
+        source=f"file {file.name}",
+        group=group,
+    )
+
+
+def _existing(path: Any) -> tuple[Path, str]:
+    file = Path(str(path)).expanduser()
+    what = f"file {str(path)!r}"
+    try:
+        size = file.stat().st_size
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DatasetError(f"{what}: {reason} (looked for {file.absolute()})") from None
+    if not file.is_file():
+        raise DatasetError(f"{what} is not a file")
+    if size == 0:
+        raise DatasetError(f"{what} is empty")
+    if size > max_bytes():
+        raise DatasetError(
+            f"{what}: {size / 2**20:,.0f} MB are more than the {max_bytes() / 2**20:,.0f} MB "
+            "allowed. Raise KBENCH_MAX_DATASET_MB."
+        )
+    return file, what
+
+
+def _check_header(
+    names: list[str], frame: Any, what: str, ignore: Sequence[str], delimiter: str
+) -> None:
+    """Refuse headers of which pandas makes something that their writer did not mean."""
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise DatasetError(f"{what}: several columns are named {twice[0]!r}; rename all but one")
+    if len(names) == 1:
+        other = _other_delimiter(names[0], delimiter)
+        hint = f"; is the delimiter {other!r}? {_saying(other)}" if other else ""
+        raise DatasetError(f"{what}: it has one column only, {names[0][:60]!r}{hint}")
+    for place, name in enumerate(names):
+        if not name and frame.columns[place] not in ignore:
+            # most often the row numbers that pandas writes, which may tell the labels
+            raise DatasetError(
+                f"{what}: column {place + 1} has no name; name it, or leave it out: ignore "
+                f"{frame.columns[place]!r}"
+            )
+
+
+def _other_delimiter(line: str, delimiter: str) -> str | None:
+    """Return what seems to stand between the values of a line, if it is not the delimiter."""
+    signs = [sign for sign in ";\t|," if sign in line and sign != delimiter]
+    most = max(signs, key=line.count, default=None)
+    return most if most is not None and line.count(most) > line.count(delimiter) else None
+
+
+def _saying(delimiter: str) -> str:
+    written = "$'\\t'" if delimiter == "\t" else f"'{delimiter}'"
+    return f"Say delimiter = {delimiter!r} (on the command line: --delimiter {written})"
+
+
+def _not_utf8(error: UnicodeDecodeError) -> str:
+    byte = error.object[error.start]
+    return (
+        f"it is not UTF-8 text (byte 0x{byte:02x}). Convert it, say with "
+        "`iconv -f latin1 -t utf-8 OLD > NEW`"
+    )
+
+
+def _from_frame(frame, file, what, target, ignore, nominal, group) -> Dataset:
+    frame.columns = [str(name) for name in frame.columns]
+    unknown = [name for name in nominal if name not in frame.columns]
+    if unknown:
+        raise DatasetError(f"{what}, nominal: {no_column(unknown[0], list(frame.columns))}")
+    if not len(frame):
+        raise DatasetError(f"{what}: it has no rows")
+    left_out = {target, *ignore}
+    empty = [
+        name
+        for j, name in enumerate(frame.columns)
+        if name not in left_out and frame.iloc[:, j].isna().all()
+    ]
+    if empty:
+        raise DatasetError(
+            f"{what}: no row has a value in {listed(empty)}. Leave out what is empty: "
+            f"ignore {', '.join(map(repr, empty[:3]))}."
+        )
+    columns = [
+        _column(frame.iloc[:, j], name, name in nominal, name in left_out)
+        for j, name in enumerate(frame.columns)
+    ]
+    return to_dataset(
+        Table(columns, len(frame)),
+        what,
+        target,
+        tuple(ignore),
+        name=file.name.partition(".")[0] or file.name,
+        source=f"file {file.name}",
+        group=group,
+    )
+
+
+def _column(series: Any, name: str, nominal: bool, any_text: bool) -> Column:
+    import pandas
+
+    if isinstance(series.dtype, pandas.CategoricalDtype):
+        categories = [str(value) for value in series.cat.categories]
+        return Column(name, "nominal", categories, np.asarray(series.cat.codes, dtype=np.int32))
+    is_bool = pandas.api.types.is_bool_dtype(series.dtype)
+    if pandas.api.types.is_numeric_dtype(series.dtype) and not nominal and not is_bool:
+        return Column(name, "numeric", (), series.to_numpy(dtype=np.float64, na_value=np.nan))
+    codes, found = pandas.factorize(series, sort=True)
+    is_plain = nominal or is_bool or pandas.api.types.is_numeric_dtype(series.dtype)
+    if not (is_plain or any_text) and is_free_text(found, len(series)):
+        return Column(name, "string", (), None)
+    return Column(name, "nominal", [str(value) for value in found], codes.astype(np.int32))
+
+
+def _first_text(file: Path) -> str:
+    """Return the first line of a file that pandas opens, as it stands there."""
+    import pandas
+
+    try:
+        with pandas.io.common.get_handle(file, "r", compression="infer", errors="replace") as found:
+            return str(found.handle.readline())
+    except (OSError, ValueError, EOFError):
+        return ""
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__
