@@ -16,6 +16,7 @@ import pytest
 from kbench import DatasetSource, FeatureMap, KernelSpec, Learner, hookimpl
 from kbench.execution.sandbox import Sandbox
 from kbench.registry.registry import Plugin, build
+from tests.support.paths import SUPPORT
 
 # the machines that run the tests are shared: how long an example takes says nothing
 hypothesis.settings.register_profile("kbench", deadline=None)
@@ -78,7 +79,7 @@ def uci(store):
 def sandbox():
     """Return a warm sandbox that has imported the tasks of `harmful_tasks`."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(Path(__file__).parent))
+        patch.syspath_prepend(str(SUPPORT))
         with Sandbox(preload=["harmful_tasks"]) as warm:
             yield warm
 

@@ -20,7 +20,7 @@ from kbench.results.rows import COLUMNS, of_cell, of_run
 from kbench.runner import Options, Run, Watcher
 from kbench.storage.journal import Journal
 from kbench.tracking import Store
-from tests.planted import CENTROIDS
+from tests.support.planted import CENTROIDS
 
 PLUGIN = (
     '''

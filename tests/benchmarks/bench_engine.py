@@ -30,7 +30,7 @@ from kbench.records import Protocol, Ref  # noqa: E402
 from kbench.records.canonical import to_json  # noqa: E402
 from kbench.registry.registry import build, installed  # noqa: E402
 from kbench.storage.datacache import DataCache  # noqa: E402
-from tests.planted import plant  # noqa: E402
+from tests.support.planted import plant  # noqa: E402
 
 PRELOAD = (
     "kbench.execution.entry_points:warm",

@@ -24,13 +24,12 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from report_rows import grid
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from kbench.registry.registry import Registry
 from kbench.report.content import Content
 from kbench.report.page import page
+from tests.support.report_rows import grid
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from kbench.tracking import Store, View, ui_address
-from tests.tracking_runs import FAILED, a_free_port, a_run, live
+from tests.support.tracking_runs import FAILED, a_free_port, a_run, live
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

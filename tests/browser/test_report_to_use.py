@@ -9,7 +9,7 @@ import pytest
 
 from kbench.registry.registry import Registry
 from kbench.report.page import page
-from tests.report_rows import content, grid, nasty_rows
+from tests.support.report_rows import content, grid, nasty_rows
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

@@ -1,0 +1,222 @@
+"""`kbench run`: a file of one's own becomes a suite, a table and a recommendation."""
+
+import json
+
+import numpy as np
+import pytest
+
+from kbench import DatasetError, Ref, SuiteError
+from kbench.api.own_data import fetched, look, source_of, suite_for, without_texts
+from kbench.planning.cells import cells
+from kbench.registry.registry import build, installed
+from tests.support.command_here import command
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return build(installed())
+
+
+@pytest.fixture
+def customers(tmp_path, monkeypatch):
+    """A table with numbers, categories and holes."""
+    rng = np.random.default_rng(0)
+    lines = ["age,city,churn"]
+    for i in range(60):
+        age = "" if i % 13 == 0 else f"{rng.normal(40 + 20 * (i % 2), 5):.1f}"
+        city = "" if i % 17 == 0 else ["Oslo", "Rome"][i % 2]
+        lines.append(f"{age},{city},{['no', 'yes'][i % 2]}")
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "customers.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def known(n=100, d=5, sparse=False):
+    return {"n_samples": n, "n_features": d, "sparse": sparse}
+
+
+FILE = Ref("csv", {"path": "mine.csv", "target": "y"}, "mine")
+
+
+def methods(suite, registry):
+    return [(c.feature_map.name, c.learner.name) for c in cells(suite, registry)]
+
+
+def test_cheap_methods_come_first(registry):
+    suite = suite_for(FILE, known(), registry)
+    assert suite.name == "mine.csv"
+    found = methods(suite, registry)
+    assert len(found) == len(set(found)) == 14
+    assert found[0] == ("identity", "majority")
+    assert found.index(("nystroem", "ridge")) < found.index(("identity", "kernel-svm"))
+    assert suite.blocks[0].protocol.missing == "impute"
+
+
+def test_sizes_follow_the_data(registry):
+    def width(n):
+        suite = suite_for(FILE, known(n), registry, feature_maps=["rff"])
+        return suite.blocks[0].feature_maps[0].params["n_components"]
+
+    assert [width(n) for n in (40, 1000, 100_000)] == [50, 250, 1000]
+    large = suite_for(FILE, known(100_000, 300), registry)
+    assert ("identity", "kernel-svm") not in methods(large, registry)
+    assert ("polynomial", "linear-svm") not in methods(large, registry)
+    assert large.blocks[0].protocol.n_folds == 3
+    sparse = methods(suite_for(FILE, known(sparse=True), registry), registry)
+    assert ("identity", "gradient-boosting") not in sparse
+    assert ("nystroem", "linear-svm") in sparse
+
+
+def test_named_methods_replace_the_list(registry):
+    suite = suite_for(FILE, known(), registry, ["rff", "nbcs"], ["ridge", "kernel-svm"])
+    assert methods(suite, registry) == [
+        ("rff", "ridge"),
+        ("identity", "kernel-svm"),
+        ("nbcs", "ridge"),
+    ]
+    suite = suite_for(FILE, known(), registry, ["balcan-f2"])
+    assert methods(suite, registry) == [("balcan-f2", "ridge"), ("balcan-f2", "linear-svm")]
+
+
+def test_one_task_takes_a_part_of_the_time_only(registry):
+    assert suite_for(FILE, known(), registry, total_s=50).limits.time_s == 10
+    assert suite_for(FILE, known(), registry).limits.time_s == 120
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"feature_maps": ["rfff"]}, "no feature map is called 'rfff'; did you mean 'rff'"),
+        ({"learners": ["rdge"]}, "no learner is called 'rdge'; did you mean 'ridge'"),
+        ({"total_s": 0}, "--time-limit must be positive"),
+    ],
+)
+def test_what_is_not_there_is_named(registry, options, words):
+    with pytest.raises(SuiteError, match=words):
+        suite_for(FILE, known(), registry, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "params"),
+    [
+        ("a.csv", "csv", {"target": "y"}),
+        ("a.CSV.gz", "csv", {"target": "y"}),
+        ("a.tsv", "csv", {"target": "y", "delimiter": "\t"}),
+        ("a.parquet", "parquet", {"target": "y"}),
+        ("a.arff", "arff", {"target": "y"}),
+    ],
+)
+def test_the_name_tells_the_kind(tmp_path, name, source, params):
+    (tmp_path / name).write_text("")
+    ref = source_of(str(tmp_path / name), "y")
+    assert (ref.name, ref.label) == (source, "a")
+    assert {k: v for k, v in ref.params.items() if k != "path"} == params
+
+
+def test_svmlight_has_no_target(tmp_path):
+    (tmp_path / "a.libsvm").write_text("1 1:2\n")
+    assert source_of(str(tmp_path / "a.libsvm")).name == "svmlight"
+    with pytest.raises(DatasetError, match="--target has no meaning"):
+        source_of(str(tmp_path / "a.libsvm"), "y")
+
+
+def test_a_file_is_fetched_once(customers, registry):
+    ref = source_of(str(customers), "churn")
+    first = fetched(ref, registry)
+    assert (first["n_samples"], first["n_features"], first["n_missing"] > 0) == (60, 3, True)
+    assert fetched(ref, registry)["checksum"] == first["checksum"]
+
+
+@pytest.mark.slow
+def test_a_run_answers_and_goes_on_from_the_journal(customers, tmp_path, store_uri, capfd):
+    words = ["run", customers.name, "--target", "churn", "--learner", "ridge", "--jobs", "1"]
+    words += ["--feature-map", "identity", "--learner", "majority", "--store", store_uri]
+    code, out, err = command(*words, "-o", "report.html", capfd=capfd)
+    assert code == 0, err
+    assert "60 rows, 2 columns, 3 after encoding, 2 classes" in out
+    assert "Take identity + ridge: accuracy" in out
+    assert "kbench export customers.csv --target churn --feature-map identity" in out
+    text = (tmp_path / "report.html").read_text()
+    assert "<h2>Recommendation</h2>" in text
+    assert "Take identity + ridge: accuracy" in text
+    assert "60 rows, 2 columns, 3 after encoding" in text
+    assert "kbench export customers.csv --target churn" in text
+    # one dataset has no ranks over datasets
+    assert "Critical-difference" not in text
+    assert 'id="pairs"' not in text
+
+    code, out, err = command(*words, "--json", capfd=capfd)
+    events = [json.loads(line) for line in out.splitlines()]
+    assert next(e for e in events if e["event"] == "planned")["tasks"] == 0
+    end = events[-1]
+    assert end["recommended"]["learner"] == "ridge"
+    assert [each["status"] for each in end["rows"]] == ["ok", "ok"]
+    # other commands find the experiment by the file's name
+    assert end["experiment"] == "customers.csv"
+    code, out, err = command("results", "customers.csv", "--store", store_uri, capfd=capfd)
+    assert code == 0
+    assert "majority" in out
+
+
+def test_what_the_time_does_not_allow_is_skipped_and_shown(customers, store_uri, capfd):
+    words = ["run", customers.name, "--target", "churn", "--store", store_uri, "--json"]
+    words += ["--feature-map", "identity", "--learner", "ridge", "--learner", "majority"]
+    code, out, _ = command(*words, "--time-limit", "0.001", capfd=capfd)
+    end = json.loads(out.splitlines()[-1])
+    assert {each["status"] for each in end["rows"]} == {"skipped"}
+    assert len(end["rows"]) == 2  # rows planned are rows shown
+    # the cheapest is tried whatever the limit, on one split
+    errors = {each["learner"]: each["error"] for each in end["rows"]}
+    assert errors == {
+        "majority": "the time limit of 0.001 s ended after 1 of 5 splits",
+        "ridge": "the time limit of 0.001 s ended before its first split",
+    }
+    assert end["recommended"] is None
+    assert code == 1
+
+    # the same command goes on from there
+    code, out, _ = command(*words, "--time-limit", "0.001", capfd=capfd)
+    rows = {each["learner"]: each for each in json.loads(out.splitlines()[-1])["rows"]}
+    assert rows["majority"]["n_splits_done"] == 2
+
+
+def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkeypatch, registry):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"day {i},{i % 7},{'ab'[i % 2]},{['', 'no', 'yes'][i % 3]}" for i in range(90)]
+    (tmp_path / "mine.csv").write_text("\n".join(["date,x,c,y", *lines]) + "\n")
+    ref = source_of("mine.csv", "y")
+    found = look(ref)
+    assert (found.n_rows, found.n_unlabelled, found.n_columns) == (90, 30, 2)
+    assert found.notices() == [
+        "left out: 'date' (90 different texts); name it with --nominal to keep it"
+    ]
+    kept = fetched(without_texts(ref, found), registry)
+    assert (kept["n_samples"], kept["n_features"]) == (60, 3)
+    # what is named is kept, and the source agrees on what is text
+    named = source_of("mine.csv", "y", nominal=["date"])
+    assert without_texts(named, look(named)) == named
+    with pytest.raises(DatasetError, match="--ignore date"):
+        fetched(ref, registry)
+    assert look(source_of("mine.csv", "yy")) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["gone.csv", "--target", "churn"], "there is no such file"),
+        (["customers.csv"], "which column holds the labels? Say --target NAME"),
+        (["customers.csv", "--target", "chrun"], "did you mean 'churn'"),
+        (["customers.csv", "--target", "churn", "--time-limit", "-3"], "must be positive"),
+        (["customers.csv", "--target", "churn", "-o", "no/where.html"], "there is no folder"),
+        (["customers.csv", "--target", "churn", "--feature-map", "rf"], "did you mean 'rff'"),
+        (["customers.csv", "--target", "churn", "--ignore", "cty"], "did you mean 'city'"),
+        (["customers.xlsx", "--target", "churn"], "what kind is it?"),
+    ],
+)
+def test_mistakes_are_named_before_anything_runs(customers, tmp_path, arguments, words, capfd):
+    before = sorted(tmp_path.iterdir())
+    code, out, err = command("run", *arguments, capfd=capfd)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert sorted(tmp_path.iterdir()) == before

@@ -1,0 +1,373 @@
+"""The command line as a user meets it: words, exit codes, what is imported."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import kbench
+from kbench.results.rows import COLUMNS
+from tests.support.paths import ROOT
+
+HEAVY = ("sklearn", "scipy", "pandas", "mlflow", "openml")
+SUITE = """
+datasets = ["iris"]
+feature_maps = ["identity"]
+learners = ["majority"]
+[protocol]
+n_folds = 2
+"""
+
+
+def kbench_(*arguments, cwd=None, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "kbench.cli", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "120", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def imported_by(*arguments):
+    """Run a command and return the heavy modules that it loaded."""
+    code = (
+        "import sys, atexit\n"
+        f"atexit.register(lambda: print('LOADED', *[m for m in {HEAVY!r} if m in sys.modules],"
+        " file=sys.stderr))\n"
+        "from kbench.cli import main\n"
+        f"sys.argv = ['kbench', *{list(arguments)!r}]\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("LOADED")]
+    return set(line.split()[1:])
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["--help"], ["list"], ["suite", "ucy"], ["suite", "--list"]]
+)
+def test_looking_round_loads_nothing_heavy(arguments):
+    assert imported_by(*arguments) == set()
+
+
+def test_completion_loads_nothing_heavy():
+    environment = {
+        "_KBENCH_COMPLETE": "complete_bash",
+        "COMP_WORDS": "kbench suite u",
+        "COMP_CWORD": "2",
+    }
+    code = (
+        "import sys\nfrom kbench.cli.app import app\n"
+        "try:\n    app(prog_name='kbench')\nexcept SystemExit:\n    pass\n"
+        f"print('LOADED', *[m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "uci" in done.stdout.split("LOADED")[0]
+    assert done.stdout.split("LOADED")[1].strip() == ""
+
+
+def test_version_and_help():
+    assert kbench_("--version").stdout.strip() == f"kbench {kbench.__version__}"
+    found = kbench_("--help")
+    assert found.returncode == 0
+    assert "suite" in found.stdout
+
+
+def test_list_as_json_has_every_kind():
+    found = json.loads(kbench_("list", "--json").stdout)
+    assert set(found) == {"datasets", "kernels", "feature-maps", "learners", "suites", "plugins"}
+    assert "uci" in [each["name"] for each in found["suites"]]
+    assert "gaussian" in [each["name"] for each in found["kernels"]]
+
+
+def test_list_says_what_each_thing_is():
+    found = json.loads(kbench_("list", "--json").stdout)
+    # a sentence for each of kbench's own, scikit-learn's classes among them
+    silent = [each["name"] for rows in found.values() for each in rows if not each["description"]]
+    assert silent == []
+    (uci,) = [each for each in found["suites"] if each["name"] == "uci"]
+    listed = kbench_("list").stdout
+    assert f"uci               suites  {uci['description']}\n" in listed
+    assert "perceptron         learners  Linear perceptron classifier.\n" in listed
+
+
+def test_a_broken_plugin_is_named_and_breaks_nothing(install_plugin):
+    install_plugin("broken_plugin", "raise RuntimeError('half written')\n", "broken-dist")
+    found = kbench_("list", "plugins")
+    assert found.returncode == 0
+    assert "LEFT OUT: RuntimeError: half written" in found.stdout
+    found = kbench_("list", "feature-maps")
+    assert "nystroem" in found.stdout
+    assert "left out: broken-plugin" in found.stderr
+
+
+@pytest.mark.parametrize("name", ["rff", "linear-svm", "iris", "gaussian", "uci"])
+def test_show_tells_parameters_source_and_plugin(name):
+    found = kbench_("show", name)
+    assert found.returncode == 0, found.stderr
+    assert "plugin: " in found.stdout
+
+
+def test_show_tells_the_meaning_of_a_parameter():
+    found = kbench_("show", "rff").stdout
+    assert "n_components" in found
+    assert "default" in found
+    assert "searched over" in found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["suite", "ucy"], "no suite is called 'ucy'; did you mean 'uci'?"),
+        (["suite"], "which suite? There are:"),
+        (["suite", "gone.toml"], "cannot read the suite file gone.toml"),
+        (["suite", "uci", "--dataset", "irs"], "did you mean 'iris'?"),
+        (["suite", "uci", "--time-limit", "-1"], "--time-limit must be positive; found -1"),
+        (["suite", "uci", "--splits", "0"], "Invalid value for '--splits'"),
+        (["show", "nystrom"], "nothing is called 'nystrom'; did you mean 'nystroem'?"),
+        (["results", "uci"], "there are no runs here"),
+        (["results", "uci", "--format", "xml"], "'xml' is not one of"),
+        (["list", "maps"], "'maps' cannot be listed; did you mean 'feature-maps'?"),
+        (["list", "xyz"], "'xyz' cannot be listed; there are: datasets, feature-maps, kernels"),
+        (["list", "lerners"], "'lerners' cannot be listed; did you mean 'learners'?"),
+        (["lst"], "No such command 'lst'"),
+    ],
+)
+def test_a_mistake_gets_one_message_exit_code_2_and_no_traceback(arguments, words, tmp_path):
+    found = kbench_(*arguments, cwd=tmp_path)
+    assert found.returncode == 2
+    told = " ".join(found.stderr.replace("│", " ").split())
+    assert words in told
+    assert "Traceback" not in found.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_suite_file_with_six_mistakes_reports_six(tmp_path):
+    (tmp_path / "wrong.toml").write_text(
+        'datasets = ["iriss"]\n'
+        'feature_maps = [{ name = "rff", n_componets = 64 }]\n'
+        'learners = ["ridge", "ridge"]\n'
+        'colour = "red"\n'
+        '[protocol]\nn_folds = 1\npreprocess = "std"\n'
+    )
+    found = kbench_("suite", "wrong.toml", cwd=tmp_path)
+    assert found.returncode == 2
+    assert len(found.stderr.splitlines()) == 6, found.stderr
+    assert "feature_maps[0].n_componets" in found.stderr
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory, migrated_store):
+    """A folder in which a small suite was run once."""
+    import shutil
+
+    folder = tmp_path_factory.mktemp("ran")
+    shutil.copy(migrated_store, folder / "mlflow.db")
+    (folder / "small.toml").write_text(SUITE)
+    environment = {
+        "KBENCH_STATE_DIR": str(folder / "state"),
+        "KBENCH_CACHE_DIR": str(folder / "cache"),
+    }
+    done = kbench_("suite", "small.toml", cwd=folder, **environment)
+    return folder, environment, done
+
+
+def test_a_run_ends_with_the_table_the_store_and_what_to_type_next(ran):
+    folder, _, done = ran
+    assert done.returncode == 0, done.stderr
+    assert "identity" in done.stdout
+    assert "0.3333" in done.stdout
+    assert f"sqlite:///{folder}/mlflow.db" in done.stdout
+    assert "small, 1 run (1 written now)" in done.stdout
+    assert "kbench results small" in done.stdout
+    assert "beside the suite's others" not in done.stdout
+
+
+@pytest.mark.slow
+def test_what_a_filter_leaves_out_is_a_command_away(ran):
+    folder, environment, _ = ran
+    found = kbench_("suite", "small.toml", "--dataset", "iris", cwd=folder, **environment)
+    assert "kbench results small    shows these beside the suite's others" in found.stdout
+
+
+@pytest.mark.slow
+def test_a_search_that_was_stopped_by_its_budget_is_told(tmp_path, migrated_store):
+    import shutil
+
+    shutil.copy(migrated_store, tmp_path / "mlflow.db")
+    (tmp_path / "hasty.toml").write_text(
+        'datasets = ["iris"]\nfeature_maps = ["identity"]\nlearners = ["ridge", "knn"]\n'
+        "[protocol]\nn_folds = 2\nsearch_time_s = 1e-9\n"
+    )
+    environment = {
+        "KBENCH_STATE_DIR": str(tmp_path / "state"),
+        "KBENCH_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    done = kbench_("suite", "hasty.toml", cwd=tmp_path, **environment)
+    assert done.returncode == 0, done.stderr
+    # a path is taken whole; the neighbours are four candidates, of which one is left
+    assert "in 1 cell the search was stopped by its budget" in done.stdout
+
+
+def test_results_read_back_what_was_shown(ran):
+    folder, environment, _ = ran
+    for name in ("small", "small.toml"):
+        found = kbench_("results", name, "--format", "json", cwd=folder, **environment)
+        (row,) = json.loads(found.stdout)
+        assert list(row)[: len(COLUMNS)] == list(COLUMNS)
+        assert (row["dataset"], row["status"], row["n_splits_done"]) == ("iris", "ok", 2)
+        assert row["accuracy"] == pytest.approx(1 / 3)
+        assert row["converged"] is True
+
+
+def test_a_run_again_computes_nothing_and_imports_no_mlflow(ran):
+    folder, environment, _ = ran
+    code = (
+        "import sys, os\nsys.argv = ['kbench', 'suite', 'small.toml']\n"
+        "from kbench.cli import main\n"
+        "try:\n    main()\nfinally:\n"
+        f"    print('LOADED', *[m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "0 tasks to compute, 2 known already" in done.stderr
+    loaded = set(done.stdout.split("LOADED")[1].split())
+    assert not loaded & {"sklearn", "mlflow", "openml", "pandas"}
+
+
+def test_filters_splits_and_the_plan(ran):
+    folder, environment, _ = ran
+    found = kbench_(
+        "suite",
+        "small.toml",
+        "--dry-run",
+        "--json",
+        "--splits",
+        3,
+        "--learner",
+        "majority",
+        "--dataset",
+        "iris",
+        "--dataset",
+        "wine",
+        cwd=folder,
+        **environment,
+    )
+    plan = json.loads(found.stdout)
+    assert [(cell["dataset"], cell["tasks"], cell["known"]) for cell in plan["cells"]] == [
+        ("iris", 1, 2),
+        ("wine", 3, 0),
+    ]
+    assert plan["estimated_s"] > 0
+
+
+def test_a_failed_cell_is_exit_code_1(ran):
+    folder, environment, _ = ran
+    (folder / "fails.toml").write_text(
+        SUITE.replace('"identity"', '{ name = "nystroem", n_components = 2.5 }')
+    )
+    done = kbench_("suite", "fails.toml", "--quiet", cwd=folder, **environment)
+    assert done.returncode == 1
+    assert "error" in done.stdout
+    assert "n_components" in done.stdout
+    assert "--retry-failed" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_ui_serves_the_experiment(ran):
+    import socket
+    import time
+    import urllib.request
+
+    folder, environment, _ = ran
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kbench.cli", "ui", "small", "--port", str(port)],
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        address = process.stdout.readline().split()[-1]
+        assert address.startswith(f"http://127.0.0.1:{port}/#/experiments/")
+        deadline = time.monotonic() + 60
+        body = ""
+        while not body and time.monotonic() < deadline:
+            try:
+                with urllib.request.urlopen(address.split("#")[0], timeout=5) as answer:
+                    body = answer.read().decode()
+            except OSError:
+                time.sleep(0.3)
+        assert "MLflow" in body
+    finally:
+        os.killpg(process.pid, 9)
+        process.communicate()
+
+
+@pytest.mark.slow
+def test_the_example_suites_of_the_package_are_right():
+    names = kbench_("suite", "--list").stdout.split()
+    assert {"uci", "uci-small", "uci-full"} <= set(names)
+    for name in names:
+        code = (
+            "from kbench.registry.registry import build, installed\n"
+            "from kbench import suite\n"
+            "r = build(installed())\n"
+            f"print(len(suite.cells(suite.read(*suite.find({name!r}, r), r), r)))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert int(done.stdout or 0) > 0, (name, done.stderr)
+
+
+def test_the_suite_uci_has_what_it_promises():
+    from kbench.evaluation.search import Component, candidates
+    from kbench.planning.cells import cells
+    from kbench.planning.suite_file import find, read
+    from kbench.registry.registry import build, installed
+
+    registry = build(installed())
+    suite = read(*find("uci", registry), registry)
+    planned = cells(suite, registry)
+    datasets = {cell.dataset.label for cell in planned}
+    assert len(datasets) == 19
+    for cell in planned:
+        parts = []
+        for kind, ref in (("feature map", cell.feature_map), ("learner", cell.learner)):
+            record = registry.get(kind, ref.name)
+            space = {k: v for k, v in record.grid.items() if k not in ref.params}
+            space |= {k: v.values for k, v in ref.params.items() if hasattr(v, "values")}
+            parts.append(Component(dict, space=space))
+        assert len(candidates(*parts, cell.protocol, seed=0)) <= 12, cell.name
+    only_on_inputs = {"kernel-svm (ovo)", "gradient-boosting", "knn", "majority"}
+    for cell in planned:
+        if cell.learner.label in only_on_inputs:
+            assert cell.feature_map.label == "identity"
+
+
+def test_readme_and_help_name_the_same_exit_codes():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for words in ("wrong usage or suite file", "some cell failed", "interrupted"):
+        assert words in readme
+        assert words in " ".join(kbench_("--help").stdout.split())

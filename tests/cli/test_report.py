@@ -1,0 +1,156 @@
+"""`kbench report` and `kbench plot`, from the runs of a store to files."""
+
+import pytest
+from typer.testing import CliRunner
+
+from kbench.cli.app import app
+from kbench.errors import KbenchError
+from kbench.registry.registry import Plugin, build
+from kbench.report.page import page
+from kbench.tracking import Store
+from tests.support.report_rows import content, grid
+
+STORE = ["--store", "http://nowhere.invalid"]
+
+
+def runs(n_datasets=3, n_methods=3):
+    """Return what a store would hold of made-up rows."""
+    import json
+
+    found = []
+    for row in grid(n_datasets, n_methods):
+        numbers = {name: value for name, value in row.items() if isinstance(value, float)}
+        found.append(
+            {
+                "params": {name: row[name] for name in ("dataset", "feature_map", "learner")},
+                "tags": {
+                    "kbench.n_splits": str(row["n_splits"]),
+                    "kbench.accuracy_by_split": json.dumps(row["by_split"]),
+                    "kbench.split_hash": json.dumps(row["split_hash"]),
+                    "kbench.version": "0.1.0",
+                },
+                "metrics": numbers | {"converged": 1.0},
+                "status": "ok",
+                "n_splits_done": row["n_splits_done"],
+                "machine": "m1",
+                "start_ms": 1_700_000_000_000,
+                "end_ms": 1_700_000_000_001,
+            }
+        )
+    return found
+
+
+@pytest.fixture
+def store(monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        Store, "read", lambda self, name, superseded=False: runs() if name == "trial" else []
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+
+def test_report_writes_one_page_named_after_the_suite(store):
+    done = call("report", "trial", *STORE)
+    assert done.exit_code == 0
+    assert "9 cells" in done.stdout
+    text = (store / "trial.html").read_text(encoding="utf-8")
+    for run in runs():
+        assert f"{run['metrics']['accuracy']:.4f}" in text
+
+
+def test_report_of_what_is_not_there_is_an_error(store):
+    for arguments, message in (
+        (["report", "nothing"], "has no runs of 'nothing'"),
+        (["report", "trial", "--without", "rff"], "--without 'rff'"),
+        (["report", "trial", "--machine", "all"], "several machines"),
+        (["report", "trial", "-o", "no/such/folder.html"], "cannot write"),
+        (["report", "trial", "--table", "mian"], "did you mean 'main'"),
+        (["report", "trial", "--table", "main", "--format", "html"], "not as html"),
+        (["plot", "ranks", "trial", "-o", "picture.gif"], ".pdf, .png or .svg"),
+        (["plot", "rank", "trial", "-o", "picture.svg"], "did you mean 'ranks'"),
+    ):
+        with pytest.raises(KbenchError, match=message):
+            call(*arguments, *STORE)
+    assert not list(store.iterdir())
+
+
+@pytest.mark.slow
+def test_each_table_can_be_printed_in_each_form(store):
+    from kbench.report.tables import TABLES
+
+    listed = call("report", "trial", "--table", "list")
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == list(TABLES)
+    best = max(run["metrics"]["accuracy"] for run in runs())
+    for form, words in (
+        ("latex", "\\toprule"),
+        ("csv", "dataset,"),
+        ("markdown", "| dataset |"),
+        ("json", '"dataset": "data-0"'),
+    ):
+        for name in TABLES:
+            done = call("report", "trial", "--table", name, "--format", form, *STORE)
+            assert done.exit_code == 0
+        done = call("report", "trial", "--format", form, *STORE)  # main is the default
+        assert words in done.stdout
+        shown = f"{best:.4f}" if form in ("latex", "markdown") else str(best)
+        assert shown in done.stdout
+    assert not list(store.iterdir())
+    call("report", "trial", "--table", "pairs", "--format", "csv", "-o", "pairs.csv", *STORE)
+    lines = (store / "pairs.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("first,second,difference,low,high,won,tied,lost,p,p_holm")
+    assert len(lines) == 4
+
+
+def test_a_table_is_as_on_the_page(store):
+    import csv
+    import io
+
+    call("report", "trial", *STORE)
+    page_text = (store / "trial.html").read_text(encoding="utf-8")
+    for name in ("main", "methods", "ranks", "pairs"):
+        done = call("report", "trial", "--table", name, "--format", "csv", *STORE)
+        for line in csv.DictReader(io.StringIO(done.stdout)):
+            for column, value in line.items():
+                hidden = column.endswith("(sd)") or column == "predict_time_s"
+                if not hidden and value.replace(".", "").isdigit():
+                    assert f'data-v="{value}"' in page_text, (name, column, value)
+
+
+@pytest.mark.parametrize("kind", ["accuracy-time", "ranks", "nbcs-two-polytopes"])
+def test_plot_writes_a_picture(store, kind):
+    done = call("plot", kind, "trial", "-o", "picture.png", *STORE)
+    assert done.exit_code == 0
+    assert (store / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_same_results_give_the_same_picture(store):
+    for name in ("one.svg", "two.svg"):
+        call("plot", "ranks", "trial", "-o", name, *STORE)
+    assert (store / "one.svg").read_bytes() == (store / "two.svg").read_bytes()
+
+
+def test_sections_of_plugins_are_on_the_page(tmp_path):
+    import kbench
+    import kbench_dashboards
+
+    class Mine:
+        @kbench.hookimpl
+        def kbench_dashboards(self):
+            section = tmp_path / "mine.html.j2"
+            section.write_text("<h2>Mine</h2>{{ content.suite }}{{ '<b>' }}", encoding="utf-8")
+            return [section]
+
+    registry = build(
+        [
+            Plugin("dashboards", "kbench-core", "1", lambda: kbench_dashboards),
+            Plugin("mine", "mine", "1", Mine),
+        ]
+    )
+    assert not any(plugin.reason for plugin in registry.plugins)
+    text = page(content(grid(2, 2)), registry)
+    assert "<section><h2>Mine</h2>trial&lt;b&gt;</section>" in text
+    assert "What the columns mean" in text

@@ -1,0 +1,93 @@
+"""Whatever a plugin does in a run, it costs its own cells only: on this machine and on Dask."""
+
+import sys
+import uuid
+
+import pytest
+
+from kbench.machine import machine_id
+from tests.support.planted import (
+    check_rows,
+    nothing_is_left,
+    plant,
+    run_text,
+    statuses,
+    suite_text,
+)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and RLIMIT_AS")
+
+EXPECTED = {
+    "work": "ok",
+    "hang-in-python": "timeout",
+    "hang-in-c": "timeout",
+    "segfault": "crash",
+    "exit": "crash",
+    "reserve-100-tb": "memory",
+    "allocate-4-gb": "memory",
+    "leave-children": "ok",
+    "print": "ok",
+    "close-descriptors": "crash",
+    "leave-threads": "ok",
+    "nan": "error",
+    "raise-at-unpickling": "ok",
+    "raise": "error",
+    "nap": "ok",
+}
+
+
+@pytest.fixture
+def mark(monkeypatch):
+    """Return what marks every process of this test, in its environment."""
+    value = uuid.uuid4().hex
+    monkeypatch.setenv("KBENCH_TEST", value)
+    return f"KBENCH_TEST={value}"
+
+
+@pytest.fixture
+def planted(tmp_path, monkeypatch):
+    return plant(tmp_path / "site", monkeypatch)
+
+
+def check(report, store_uri):
+    assert statuses(report) == EXPECTED
+    check_rows(report, store_uri)
+    by_act = {cell.cell.feature_map.params["do"]: cell for cell in report.cells}
+    for act, status in EXPECTED.items():
+        lines = by_act[act].lines
+        # splits after a timeout, an exhausted memory or a crash are not tried
+        assert status not in ("ok", "error") or len(lines) == 2, act
+        assert all(line["status"] == status for line in lines.values()), act
+        # whatever became of a task, its line says who computed it
+        assert {line["machine"] for line in lines.values()} == {machine_id()}
+    assert by_act["print"].done[0]["printed"].endswith("the end, in C\ufffd\n")
+    assert "SIGSEGV" in by_act["segfault"].lines[0]["error"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_each_costs_its_own_cells_only(planted, store_uri, mark, jobs):
+    report, seen = run_text(suite_text(*EXPECTED, time_s=3), store_uri, jobs=jobs)
+    check(report, store_uri)
+    assert seen.slots <= set(range(jobs))
+    assert nothing_is_left(mark)
+
+
+@pytest.mark.slow
+def test_a_task_that_kills_the_warm_parent_costs_its_own_cell_only(planted, store_uri, mark):
+    """Its cell alone crashes; the tasks beside it are tried once more."""
+    report, _ = run_text(suite_text("nap", "kill-supervisor", "work"), store_uri, jobs=2)
+    assert statuses(report) == {"nap": "ok", "kill-supervisor": "crash", "work": "ok"}
+    assert nothing_is_left(mark)
+
+
+@pytest.mark.slow
+def test_each_costs_its_own_cells_only_on_dask(planted, store_uri, mark):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
+    ) as cluster:
+        text = suite_text(*EXPECTED, time_s=3)
+        report, _ = run_text(text, store_uri, jobs=None, scheduler=cluster.scheduler_address)
+        check(report, store_uri)
+    assert nothing_is_left(mark)

@@ -1,0 +1,392 @@
+"""A cell as a model to use: it takes the user's table, and answers with the user's labels."""
+
+import json
+import sys
+
+import numpy as np
+import pandas
+import pytest
+
+from kbench import Cell, Dataset, DatasetError, ExportError, Protocol, Ref
+from kbench.cli.export import _recalled
+from kbench.export.card import _code
+from kbench.export.fit import refit, typed
+from kbench.export.folder import write
+from kbench.export.pipeline import NamedClasses, TableEncoder
+from kbench.export.tables import columns_of
+from kbench.machine import cluster_id, machine_id
+from kbench.planning.planner import PlannedCell, task_key
+from kbench.registry.registry import build, how_to_get, installed
+from kbench.storage.journal import Journal, state_folder
+from tests.support.command_here import command
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return build(installed())
+
+
+def table(n=60):
+    rng = np.random.default_rng(0)
+    odd = np.arange(n) % 2
+    frame = pandas.DataFrame(
+        {
+            "age": rng.normal(40 + 20 * odd, 5).round(1),
+            "city": np.array(["Oslo", "Rome"])[odd],
+            "plan": rng.integers(1, 4, n),
+            "member": rng.random(n) < 0.5,
+            "churn": np.array(["no", "yes"])[odd],
+        }
+    )
+    frame.loc[::13, "age"] = np.nan
+    frame.loc[::17, "city"] = None
+    return frame
+
+
+@pytest.fixture
+def customers(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = table()
+    frame.to_csv("customers.csv", index=False)
+    return frame
+
+
+METHOD = ["--feature-map", "identity", "--learner", "ridge"]
+
+
+def loaded(folder):
+    import skops.io
+
+    facts = json.loads((folder / "model.json").read_text())
+    return skops.io.load(folder / "model.skops", trusted=facts["trusted"])
+
+
+def test_the_model_takes_the_table_and_gives_the_labels(customers, tmp_path, capfd):
+    words = ["customers.csv", "--target", "churn", "--nominal", "plan", *METHOD]
+    code, out, err = command("export", *words, "-o", "model", capfd=capfd)
+    assert code == 0, err
+    assert "predicts the same on all 60 rows" in out
+    assert "A model file can run code while it is loaded" in out
+    model = loaded(tmp_path / "model")
+    # as a user has it: read anew, another order, a column too many, an unknown city
+    new = pandas.read_csv("customers.csv").drop(columns="churn")[["member", "plan", "city", "age"]]
+    new["extra"] = "x"
+    assert np.mean(model.predict(new) == customers["churn"]) > 0.9
+    new.loc[0, "city"] = "Bergen"
+    assert set(model.predict(new)) == {"no", "yes"}
+    assert model.classes_.tolist() == ["no", "yes"]
+    with pytest.raises(ValueError, match="no column 'age'"):
+        model.predict(new.drop(columns="age"))
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "kbench.export.pipeline.TableEncoder" in card
+    assert "`plan`: one of 1, 2, 3" in card
+    assert "not measured" in card
+
+
+def test_labels_that_are_numbers_stay_numbers(customers, tmp_path, capfd):
+    customers.assign(churn=(customers["churn"] == "yes") * 2).to_csv("numbers.csv", index=False)
+    words = ["numbers.csv", "--target", "churn", *METHOD, "--format", "joblib", "-o", "out/model"]
+    code, _, err = command("export", *words, capfd=capfd)
+    assert code == 0, err
+    import joblib
+
+    model = joblib.load(tmp_path / "out" / "model" / "model.joblib")
+    assert set(model.predict(customers).tolist()) == {0, 2}
+
+
+def test_rows_without_a_label_are_no_trouble(customers, tmp_path, capfd):
+    customers.loc[5, "churn"] = None
+    customers.to_csv("customers.csv", index=False)
+    words = ["customers.csv", "--target", "churn", *METHOD]
+    code, out, err = command("export", *words, "-o", "model", capfd=capfd)
+    assert code == 0, err
+    assert "on all 59 rows" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["uci"], "-o FOLDER"),
+        (["uci", "-o", "there"], "it exists"),
+        (["uci", "-o", "m", "--format", "onnx"], "there are: skops, joblib"),
+        (["ucy", "-o", "m"], "did you mean 'uci'"),
+        (["uci", "nystroem + rigde on iris", "-o", "m"], "did you mean 'nystroem + ridge on iris'"),
+        (["uci", "--dataset", "iris", "-o", "m"], "which of these 24 cells?"),
+        (["uci", "--target", "y", "-o", "m"], "--target has no meaning for a suite"),
+        (["customers.csv", "-o", "m", *METHOD], "which column holds the labels?"),
+    ],
+)
+def test_mistakes_are_named_and_nothing_is_written(customers, tmp_path, arguments, words, capfd):
+    (tmp_path / "there").mkdir()
+    before = sorted(tmp_path.iterdir())
+    code, out, err = command("export", *arguments, capfd=capfd)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_missing_package_is_named_with_its_extra(customers, monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "skops", None)
+    code, _, err = command("export", "uci", "-o", "model", capfd=capfd)
+    assert code == 2
+    assert "needs the package 'skops': pip install 'kbench-core[export]'" in err
+
+
+def test_extras_are_found_by_package():
+    assert how_to_get("numba") == ": pip install 'kbench-core[fast]'"
+    assert how_to_get("requests") == ""
+    assert how_to_get("numba", plugin="not-installed") == ""
+
+
+IRIS = Ref("iris")
+FEW = Protocol(inner_folds=2, search="random", n_candidates=2, missing="impute")
+
+
+@pytest.fixture(scope="module")
+def iris(registry):
+    from kbench.registry.registry import resolve
+
+    return resolve(registry.get("dataset", "iris").load)()
+
+
+@pytest.mark.slow
+def test_a_cell_of_a_suite_is_named_by_its_name_or_key(tmp_path, monkeypatch, store_uri, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.toml").write_text(
+        'datasets = ["iris"]\nfeature_maps = ["identity"]\nlearners = ["ridge", "majority"]\n'
+        "[protocol]\nn_folds = 2\n"
+    )
+    code, _, err = command("suite", "tiny.toml", "--store", store_uri, "-q", capfd=capfd)
+    assert code == 0, err
+    words = ["tiny.toml", "identity + majority", "--format", "joblib", "-o", "first"]
+    code, out, err = command("export", *words, capfd=capfd)
+    assert code == 0, err
+    facts = json.loads((tmp_path / "first" / "model.json").read_text())
+    assert facts["measured"]["n_splits_done"] == 2
+    assert facts["classes"] == ["setosa", "versicolor", "virginica"]
+    assert "0.3333" in (tmp_path / "first" / "README.md").read_text()
+    words = ["tiny.toml", facts["cell_key"][:8], "--format", "joblib", "-o", "second"]
+    code, out, _ = command("export", *words, capfd=capfd)
+    assert "second: identity + majority on iris" in out
+
+
+def finish(planned, place, accuracies):
+    """Write a journal of some place in which the first splits of a cell are known."""
+    journal = Journal(state_folder(place) / "journal.jsonl")
+    for index, accuracy in enumerate(accuracies):
+        journal.append(
+            "result",
+            task_key=task_key(planned.key, index),
+            status="ok",
+            measures={"accuracy": accuracy},
+        )
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "expected"),
+    [
+        ((), (), ([], "")),
+        ((0.5,), (), ([0.5], "")),
+        ((), (0.25, 0.75), ([0.25, 0.75], "cluster-")),
+        ((0.5,), (0.25, 0.75), ([0.25, 0.75], "cluster-")),
+        ((0.5, 0.5), (0.25, 0.75), ([0.5, 0.5], "")),
+    ],
+)
+def test_results_of_clusters_are_known_but_not_mixed_with_this_machines(here, there, expected):
+    planned = PlannedCell(Cell(IRIS, Ref("identity"), Ref("ridge"), FEW), "k" * 64, {}, 2)
+    finish(planned, machine_id(), here)
+    finish(planned, cluster_id(), there)
+    found, where = _recalled(planned)
+    assert [line["measures"]["accuracy"] for line in found.done] == expected[0]
+    assert where == expected[1] + machine_id()
+    assert not planned.lines
+
+
+def test_the_card_says_where_it_was_measured(registry, iris, tmp_path):
+    cell = Cell(IRIS, Ref("identity"), Ref("ridge"), FEW)
+    fitted = refit(cell, iris, registry)
+    row = {"accuracy": 0.5, "accuracy_sd": 0.1, "n_splits_done": 5}
+    row |= {"fit_time_s": 1.0, "predict_time_s": 1.0}
+    for where, told in (("m1", "over 5 splits; "), ("cluster-m1", "over 5 splits, on a cluster; ")):
+        folder = tmp_path / where
+        write(folder, cell, "key", fitted, row | {"machine": where}, "joblib", mlflow=False)
+        assert told in (folder / "README.md").read_text()
+        assert json.loads((folder / "model.json").read_text())["measured"]["machine"] == where
+
+
+def test_what_is_saved_otherwise_than_it_was_fitted_is_refused(
+    registry, iris, tmp_path, monkeypatch
+):
+    import joblib
+
+    cell = Cell(IRIS, Ref("identity"), Ref("ridge"), FEW)
+    fitted = refit(cell, iris, registry)
+    true_load = joblib.load
+
+    def tampered(file):
+        model = true_load(file)
+        model.named_steps["learner"].names = model.named_steps["learner"].names[::-1]
+        return model
+
+    monkeypatch.setattr(joblib, "load", tampered)
+    with pytest.raises(ExportError, match="predicts otherwise once it is loaded"):
+        write(tmp_path / "model", cell, "key", fitted, None, "joblib", mlflow=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_an_mlflow_model_has_signature_and_example(registry, iris, tmp_path):
+    import mlflow
+
+    cell = Cell(IRIS, Ref("nystroem", {"n_components": 20}), Ref("ridge"), FEW)
+    fitted = refit(cell, iris, registry)
+    write(tmp_path / "model", cell, "key", fitted, None, "joblib", mlflow=True)
+    folder = str(tmp_path / "model" / "mlflow")
+    served = mlflow.pyfunc.load_model(folder)
+    assert np.array_equal(served.predict(fitted.table), fitted.pipeline.predict(fitted.table))
+    assert served.metadata.signature.inputs.input_names() == list(iris.feature_names)
+    assert served.input_example is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["skops", "joblib"])
+def test_every_built_in_method_can_be_saved(registry, iris, tmp_path, form):
+    rows = np.arange(0, 100, 2)  # two classes: some learners are binary
+    small = Dataset("iris-2", iris.X[rows], np.asarray(iris.y)[rows])
+    one = Protocol(inner_folds=2, search="random", n_candidates=1, missing="impute")
+    methods = [(name, "ridge") for name in registry.all("feature map")]
+    methods += [("identity", name) for name in registry.all("learner")]
+    for number, (map_, learner) in enumerate(methods):
+        cell = Cell(IRIS, Ref(map_), Ref(learner), one)
+        fitted = refit(cell, small, registry)
+        write(tmp_path / str(number), cell, "key", fitted, None, form, mlflow=False)
+
+
+def test_sparse_inputs_stay_sparse(registry, tmp_path):
+    import scipy.sparse
+
+    X = scipy.sparse.random(40, 6, density=0.5, random_state=0, format="csr")
+    y = np.arange(40) % 2
+    data = Dataset("sparse", X, y, target_names=["ham", "spam"])
+    cell = Cell(Ref("sparse"), Ref("identity"), Ref("ridge"), FEW)
+    fitted = refit(cell, data, registry)
+    assert set(fitted.pipeline.predict(X)) <= {"ham", "spam"}
+    assert write(tmp_path / "model", cell, "key", fitted, None, "joblib", mlflow=False) == 40
+    assert "sparse matrix with 6 columns" in (tmp_path / "model" / "README.md").read_text()
+
+
+def test_dropped_rows_are_not_predicted(registry, tmp_path):
+    X = np.arange(60.0).reshape(30, 2)
+    X[3, 1] = np.nan
+    data = Dataset("holes", X, np.arange(30) % 2)
+    drop = Protocol(inner_folds=2, missing="drop_rows")
+    cell = Cell(Ref("holes"), Ref("identity"), Ref("ridge"), drop)
+    fitted = refit(cell, data, registry)
+    assert len(fitted.dataset.y) == 29
+    assert write(tmp_path / "model", cell, "key", fitted, None, "joblib", mlflow=False) == 29
+
+
+def test_gram_matrices_are_refused(registry):
+    data = Dataset("gram", np.eye(4), np.array([0, 1, 0, 1]), pairwise=True)
+    cell = Cell(Ref("gram"), Ref("identity"), Ref("ridge"), FEW)
+    with pytest.raises(DatasetError, match="Gram matrix"):
+        refit(cell, data, registry)
+
+
+def test_columns_are_told_apart_by_the_header():
+    names = ["a=b=x", "a=b=y", "n", "a=1", "a=b"]
+    kinds = ["nominal", "nominal", "numeric", "nominal", "nominal"]
+    data = Dataset("odd", np.zeros((2, 5)), np.array([0, 1]), feature_names=names)
+    data = Dataset(
+        "odd", np.zeros((2, 5)), np.array([0, 1]), feature_names=names, feature_kinds=kinds
+    )
+    assert columns_of(data, ["a=b", "n", "a"]) == [
+        ("a=b", ["x", "y"]),
+        ("n", None),
+        ("a", ["1", "b"]),
+    ]
+    assert columns_of(data)[0] == ("a", ["b=x", "b=y"])
+
+
+def test_the_encoder_writes_what_the_source_wrote(tmp_path, registry):
+    from kbench.registry.registry import resolve
+
+    frame = table()
+    frame.to_csv(tmp_path / "c.csv", index=False)
+    data = resolve(registry.get("dataset", "csv").load)(
+        path=str(tmp_path / "c.csv"), target="churn", nominal=("plan",)
+    )
+    header = [name for name in frame.columns if name != "churn"]
+    encoder = TableEncoder(columns_of(data, header))
+    np.testing.assert_array_equal(encoder.transform(pandas.read_csv(tmp_path / "c.csv")), data.X)
+    # numbers that a missing value has turned into floats are the same categories
+    floats = frame.assign(plan=frame["plan"].astype(float))
+    np.testing.assert_array_equal(encoder.transform(floats), data.X)
+
+
+@pytest.mark.parametrize("categories", [["False", "True"], ["0", "1"]])
+@pytest.mark.parametrize(
+    "given", [[True, False], [1, 0], [1.0, 0.0], ["1", "0"], ["True", "False"], ["true", "false"]]
+)
+def test_truth_values_may_be_written_as_numbers(categories, given):
+    encoder = TableEncoder([("member", categories)])
+    found = encoder.transform(pandas.DataFrame({"member": given}))
+    assert found.tolist() == [[0, 1], [1, 0]]
+    # numbers beside others are no truth values
+    more = TableEncoder([("n", ["1", "2"])]).transform(pandas.DataFrame({"n": [False, 2]}))
+    assert more.tolist() == [[0, 0], [0, 1]]
+
+
+def test_arrays_are_taken_where_all_columns_are_numbers():
+    encoder = TableEncoder([("a", None), ("b", None)])
+    assert encoder.transform([[1, 2]]).tolist() == [[1, 2]]
+    with pytest.raises(ValueError, match="must be \\(n_samples, 2\\)"):
+        encoder.transform([[1, 2, 3]])
+    with pytest.raises(ValueError, match="a data frame with the columns a, c is needed"):
+        TableEncoder([("a", None), ("c", ["x"])]).transform([[1, 2]])
+    with pytest.raises(ValueError, match="column 'a' must be numbers"):
+        encoder.transform(pandas.DataFrame({"a": ["one"], "b": [2]}))
+
+
+def test_a_fitted_pipeline_can_be_fitted_again(registry, iris):
+    from sklearn.base import clone
+
+    cell = Cell(IRIS, Ref("identity"), Ref("ridge"), FEW)
+    fitted = refit(cell, iris, registry)
+    names = fitted.pipeline.predict(fitted.table)
+    again = clone(fitted.pipeline).fit(
+        fitted.table, np.asarray(iris.target_names)[np.asarray(iris.y)]
+    )
+    assert np.array_equal(again.predict(fitted.table), names)
+    assert isinstance(again.named_steps["learner"], NamedClasses)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["-1", "0", "25"], [-1, 0, 25]),
+        (["False", "True"], [False, True]),
+        (["--5", "5"], ["--5", "5"]),
+        (["-", "5"], ["-", "5"]),
+        (["05", "5"], ["05", "5"]),
+        (["-0", "1"], ["-0", "1"]),
+        (["1" * 30, "2"], ["1" * 30, "2"]),  # no number of 64 bits
+        (["\u0663", "1"], ["\u0663", "1"]),  # a digit of another script
+    ],
+)
+def test_classes_are_numbers_only_where_they_are_written_so(names, expected):
+    assert typed(names).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("age", "`age`"),
+        ("a_b*c", "`a_b*c`"),
+        ("a`b", "`` a`b ``"),
+        ("``", "``` `` ```"),
+        ("two\nlines", "`two lines`"),
+    ],
+)
+def test_names_of_columns_are_shown_as_they_are(name, code):
+    assert _code(name) == code

@@ -1,0 +1,86 @@
+"""The conformance kit: what it runs on, and that every check can fail."""
+
+import warnings
+
+import pytest
+
+from kbench import DatasetSource, Figure, Learner, PluginError
+from kbench.testing import CHECKS, components, parametrize_with_checks, run
+from tests.support.conformance import failures, map_plugin
+from tests.support.defective_datasets import DATASET_DEFECTS, dataset
+from tests.support.defective_kernels import KERNEL_DEFECTS
+from tests.support.defective_learners import LEARNER_DEFECTS, Centroids
+from tests.support.defective_maps import MAP_DEFECTS, Careless, Centred, Leaking, Rude
+
+
+def test_a_plugin_that_is_left_out_is_one_failure(plugin_of):
+    plugin = plugin_of(kbench_learners=[Learner("linear-svm", make=Centroids)])
+    found = failures(plugin)
+    assert list(found) == ["check_loads"]
+    assert "rename one of them" in found["check_loads"]
+
+
+def test_parameters_can_be_given(plugin_of):
+    def load(path):
+        return dataset(source=path)
+
+    plugin = plugin_of(kbench_datasets=[DatasetSource("file", load=load)])
+    skipped = [each for each in run(components(plugin)) if each.status == "skipped"]
+    assert "params={'file': {'path': ...}}" in skipped[0].message
+    given = run(components(plugin, params={"file": {"path": "here"}}))
+    assert {each.status for each in given} == {"passed"}
+
+
+def test_a_suite_with_a_mistake_is_caught(plugin_of, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('datasets = ["iris"]\nfeature_maps = ["rfff"]\nlearners = ["ridge"]\n')
+    found = failures(plugin_of(kbench_suites=[path]))
+    assert "did you mean 'rff'" in found["check_suite"]
+
+
+def test_a_figure_that_nothing_draws_is_caught(plugin_of):
+    figure = Figure("sketch", "A sketch", draw="collections:nothing_of_this_name")
+    found = failures(plugin_of(kbench_figures=[figure]))
+    assert list(found) == ["check_draw"]
+
+
+def test_every_check_has_a_planted_defect():
+    planted = {*MAP_DEFECTS.values(), *LEARNER_DEFECTS.values(), *KERNEL_DEFECTS.values()}
+    planted |= {check for _, check in DATASET_DEFECTS}
+    # those that have a test of their own
+    planted |= {"check_grid", "check_measures", "check_sklearn", "check_kernelized"}
+    planted |= {"check_simpler"}
+    planted |= {"check_expand", "check_loads", "check_suite", "check_draw"}
+    assert {check.__name__ for checks in CHECKS.values() for check in checks} == planted
+
+
+def test_plugins_are_found_by_entry_point_module_and_distribution():
+    import kbench_datasets
+
+    names = [
+        [str(each) for each in components(each)]
+        for each in ("datasets", "kbench_datasets", kbench_datasets)
+    ]
+    assert names[0] == names[1] == names[2]
+    assert {"plugin datasets", "dataset iris"} <= set(names[0])
+    assert len([each for each in components("kbench_core") if each.kind == "plugin"]) > 3
+
+
+def test_an_unknown_plugin_is_one_message():
+    with pytest.raises(PluginError, match="did you mean 'baselines'"):
+        components("baseline")
+
+
+def test_pytest_gets_one_case_per_component_and_check():
+    mark = parametrize_with_checks("datasets").mark
+    ids = [each.id for each in mark.args[1]]
+    assert "dataset iris-check_checksum" in ids
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_failure_says_what_to_do(plugin_of):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for make in (Centred, Careless, Rude, Leaking):
+            (message,) = failures(map_plugin(plugin_of, make)).values()
+            assert ";" in message or "," in message
