@@ -1,45 +1,40 @@
-"""A suite is run: data, plan, tasks, journal, delivery. Knows all the parts."""
+"""A suite is run: plan, execute, store, deliver."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
 
 from kbench import machine
 from kbench._version import __version__
-from kbench.delivery.deliver import Delivered, Delivery, is_finished, lock_name, views_of
+from kbench.delivery.deliver import Delivered, Delivery, lock_name, views_of
 from kbench.delivery.owed import Plans
 from kbench.delivery.sync import deliver_leftovers
 from kbench.errors import ClusterError, SuiteError
-from kbench.execution import engine
-from kbench.execution.fetching import LOAD_TIME_S, Fetching, is_offline
-from kbench.execution.sandbox import Outcome, Sandbox
-from kbench.planning.cells import indistinct_cells
-from kbench.planning.planner import (
-    STOPPING,
-    PlannedCell,
-    Planner,
-    recall,
-    task_key,
-    with_expanded,
+from kbench.execution import components
+from kbench.execution.engine import (
+    Answer,
+    DaskEngine,
+    Engine,
+    LocalEngine,
+    Terms,
+    ThisMachine,
 )
-from kbench.records import Ref, Status, Suite
-from kbench.records.canonical import to_json
-from kbench.registry.registry import Registry, makes, module_of
+from kbench.execution.fetching import Fetching, is_offline
+from kbench.execution.sandbox import Sandbox
+from kbench.planning.cells import indistinct_cells
+from kbench.planning.planner import PlannedCell, Planner, recall, task_key, with_expanded
+from kbench.records import DatasetFacts, Details, Limits, Problem, Ref, Result, Suite, Task
+from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal, state_folder
-from kbench.storage.locks import Holder
-from kbench.tracking import Store
-
-CHECK_TIME_S = 120.0
-TRIALS_TIME_S = 30.0
-
-_Split = tuple[PlannedCell, int]
-"""A task: a planned cell and the number of its split."""
+from kbench.storage.locks import Holder, named
+from kbench.tracking import Store, View
 
 
 @dataclass(frozen=True)
@@ -80,6 +75,11 @@ class Options:
     timing: Literal["shared", "exclusive"] = "shared"
     total_s: float = math.inf
 
+    @property
+    def exclusive(self) -> bool:
+        """Whether nothing else may run while times are taken, kbench's writer included."""
+        return self.timing == "exclusive"
+
 
 class Watcher:
     """Is told what happens; the command line draws it. Called from several threads."""
@@ -96,7 +96,7 @@ class Watcher:
     def started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
         """A slot has begun a task."""
 
-    def finished(self, cell: PlannedCell, line: Mapping[str, Any]) -> None:
+    def finished(self, cell: PlannedCell, result: Result) -> None:
         """A task is in the journal."""
 
     def delivering(self) -> None:
@@ -112,19 +112,19 @@ class Report:
     suite : Suite
         As it was run, with lines that mean many datasets replaced by these.
     cells : list of PlannedCell
-        One per planned cell, with the journal's lines.
-    delivered : Delivered or None
-        Where the runs are; None for a plan only.
+        One per planned cell, with the journal's results.
     seconds : float
         Wall clock of the whole.
+    delivered : Delivered or None
+        Where the runs are; None for a plan only.
     interrupted : bool
         Whether the user ended it.
     """
 
     suite: Suite
     cells: list[PlannedCell]
-    delivered: Delivered | None
     seconds: float
+    delivered: Delivered | None = None
     interrupted: bool = False
 
     @property
@@ -133,17 +133,39 @@ class Report:
         return any(each.status not in ("ok", "unavailable") for each in self.cells)
 
 
-@dataclass
-class _Data:
-    """What is known of the datasets of a suite, by label."""
+def plan(
+    suite: Suite,
+    registry: Registry,
+    options: Options,
+    watcher: Watcher | None = None,
+    journal: Journal | None = None,
+    data_cache: DataCache | None = None,
+) -> Report:
+    """Say what a run would compute, without fetching or computing anything.
 
-    known: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    problems: dict[str, tuple[Status, str]] = field(default_factory=dict)
-    to_fetch: list[Ref] = field(default_factory=list)
+    Parameters
+    ----------
+    suite, registry, options, watcher, journal, data_cache
+        As `run` takes them.
+    """
+    start = time.perf_counter()
+    state = _State(suite, registry, options, watcher, journal, data_cache)
+    with state.sandbox:
+        _expand(state)
+        _look_up(state)
+        state.check_parameters()
+    return Report(state.suite, state.cells(), time.perf_counter() - start)
 
 
-class Run:
-    """One run of a suite, step by step.
+def run(
+    suite: Suite,
+    registry: Registry,
+    options: Options,
+    watcher: Watcher | None = None,
+    journal: Journal | None = None,
+    data_cache: DataCache | None = None,
+) -> Report:
+    """Fetch the data, compute what is missing, deliver everything.
 
     Parameters
     ----------
@@ -152,432 +174,351 @@ class Run:
     options : Options
     watcher : Watcher, optional
     journal : Journal, optional
+        That of this machine, or of its clusters, by default.
     data_cache : DataCache, optional
+
+    Raises
+    ------
+    SuiteError
+        A parameter of a component does not exist; nothing has run.
+    ClusterError
+        The cluster cannot be used, and nothing has run; or it is gone, and
+        what it computed is kept and delivered.
     """
+    start = time.perf_counter()
+    state = _State(suite, registry, options, watcher, journal, data_cache)
+    store = Store(options.store).uri
+    views = views_of(registry, state.watch.notice)
+    interrupted = False
+    lost: ClusterError | None = None
+    cells: list[PlannedCell] | None = None
+    with ExitStack() as stack:
+        # what computes, this machine or a cluster, is free again before delivery
+        computing = stack.enter_context(ExitStack())
+        computing.callback(state.machine.release)
+        computing.callback(state.sandbox.close)
+        engine = state.connect()
+        computing.callback(engine.close)
+        stack.enter_context(
+            state.journal.lock(lock_name(suite.name, store), partial(_notice_waiting, state.watch))
+        )
+        delivery = Delivery(
+            options.store, suite.name, state.journal, state.place, suite.measure, views
+        )
+        try:
+            _expand(state)
+            _look_up(state)
+            _fetch(state, delivery)
+            cells = state.cells()
+            lost = _compute(state, cells, engine, delivery, store)
+        except KeyboardInterrupt:
+            interrupted = True
+        computing.close()
+        # interrupted before the plan was made: what is known is shown all the same
+        cells = state.cells() if cells is None else cells
+        delivered = _deliver(state, cells, delivery, store, None if interrupted else views)
+    if lost is not None:
+        raise lost
+    return Report(state.suite, cells, time.perf_counter() - start, delivered, interrupted)
+
+
+class _State:
+    """What the steps of a run share."""
 
     def __init__(
         self,
         suite: Suite,
         registry: Registry,
         options: Options,
-        watcher: Watcher | None = None,
-        journal: Journal | None = None,
-        data_cache: DataCache | None = None,
+        watcher: Watcher | None,
+        journal: Journal | None,
+        data_cache: DataCache | None,
     ) -> None:
-        self._suite, self._registry, self._options = suite, registry, options
-        self._watch = watcher or Watcher()
-        self._place = machine.cluster_id() if options.scheduler else machine.machine_id()
-        self._journal = journal or Journal(state_folder(self._place) / "journal.jsonl")
-        self._cache = data_cache or DataCache()
-        self._planner = Planner(registry, self._cache)
-        records = [
-            *(
-                registry.get("feature map", ref.name)
-                for b in suite.blocks
-                for ref in b.feature_maps
-            ),
-            *(registry.get("learner", ref.name) for b in suite.blocks for ref in b.learners),
-        ]
-        modules = {module_of(make) for record in records for make in makes(record)}
-        # scikit-learn first: each trial of a plugin's module would load it anew
-        ordered = sorted(modules, key=lambda name: (not name.startswith("sklearn."), name))
-        self._preload = (
-            "kbench.execution.entry_points:warm",
-            *ordered,
-            "kbench.execution.entry_points:thread_pools",
+        self.suite, self.registry, self.options = suite, registry, options
+        self.watch = watcher or Watcher()
+        self.until = time.monotonic() + options.total_s
+        self.offline = options.offline or is_offline()
+        self.cache = data_cache or DataCache()
+        self.planner = Planner(registry, self.cache)
+        self.preload = components.preload_of(suite, registry)
+        self.sandbox = Sandbox(preload=self.preload)
+        self.fetching = Fetching(
+            registry, self.planner, self.cache, self.sandbox, offline=self.offline
         )
-        self._sandbox = Sandbox(preload=self._preload)
-        self._offline = options.offline or is_offline()
-        self._fetching = Fetching(
-            registry, self._planner, self._cache, self._sandbox, offline=self._offline
-        )
-        self._checked = False
-        self._has_machine = False
-        self._until = math.inf
-        self._jobs = options.jobs or machine.physical_cores()
-        self._cluster: engine.Cluster | None = None
-        self._host: engine.Host | None = None
-        self._stopped: set[str] = set()
-
-    def plan(self) -> Report:
-        """Say what a run would compute, without fetching or computing anything."""
-        start = time.perf_counter()
-        with self._sandbox:
-            self._expand()
-            data = self._look_up()
-            self._check_parameters()
-        return Report(self._suite, self._plan(data), None, time.perf_counter() - start)
-
-    def run(self) -> Report:
-        """Fetch the data, compute what is missing, deliver everything.
-
-        Raises
-        ------
-        SuiteError
-            A parameter of a component does not exist; nothing has run.
-        ClusterError
-            The cluster cannot be used, and nothing has run; or it is gone, and
-            what it computed is kept and delivered.
-        """
-        start = time.perf_counter()
-        self._until = time.monotonic() + self._options.total_s
-        store = Store(self._options.store).uri
-        plans = Plans(self._journal)
-        with ExitStack() as stack:
-            # what is computed with, this machine or a cluster, is free again before delivery
-            computing = stack.enter_context(ExitStack())
-            if self._options.scheduler:
-                self._cluster = engine.Cluster(
-                    self._options.scheduler, self._options.jobs, self._watch.notice
-                )
-                computing.callback(self._cluster.close)
-            name = lock_name(self._suite.name, store)
-            stack.enter_context(self._journal.lock(name, self._tell_waiting))
-            stack.callback(self._sandbox.close)
-            cells: list[PlannedCell] = []
-            data = _Data()
-            interrupted = False
-            lost: ClusterError | None = None
-            views = views_of(self._registry, self._watch.notice)
-            delivery = Delivery(
-                self._options.store,
-                self._suite.name,
-                self._journal,
-                self._place,
-                self._suite.measure,
-                views,
+        self.machine = ThisMachine(options.exclusive, self.watch.notice)
+        self.connect: Callable[[], Engine]
+        if options.scheduler:
+            self.place = machine.cluster_id()
+            self.connect = partial(
+                DaskEngine, options.scheduler, options.jobs, self.watch.notice, self._started
             )
-            try:
-                self._expand()
-                data = self._look_up()
-                if data.to_fetch:
-                    self._check_parameters()
-                    self._take_machine(computing)
-                    if not delivery.has_delivered() and not self._exclusive:
-                        delivery.start()  # a new store is made while the data are fetched
-                    self._fetch(data)
-                cells = self._plan(data)
-                n_tasks = len({(each.key, i) for each in cells for i in each.missing})
-                if n_tasks:
-                    self._check_parameters()
-                    if self._cluster is None:
-                        self._take_machine(computing)
-                    self._get_ready()
-                    if not self._exclusive:
-                        delivery.start()
-                self._note_problems(cells)
-                plans.keep(self._suite, store, cells)
-                self._tell_shared(cells)
-                self._watch.planned(cells, n_tasks)
-                try:
-                    if n_tasks:
-                        self._compute(cells, delivery)
-                except ClusterError as error:
-                    lost = error
-            except KeyboardInterrupt:
-                interrupted = True
-                self._sandbox.close()
-                if self._cluster is not None:
-                    self._cluster.close()
-                # interrupted before the plan was made: what is known is shown all the same
-                cells = cells or self._plan(data)
-            computing.close()
-            self._watch.delivering()
-            delivered = delivery.finish(cells)
-            self._tell_cpus(cells)
-            if not delivered.problem:
-                plans.settle(self._suite.name, store)
-                if not interrupted:
-                    for each in deliver_leftovers(self._journal, self._place, store, views):
-                        self._watch.notice(f"left over from earlier: {each.sentence}")
-            if lost is not None:
-                raise lost
-        return Report(self._suite, cells, delivered, time.perf_counter() - start, interrupted)
+        else:
+            self.place = machine.machine_id()
+            self.connect = partial(
+                LocalEngine,
+                self.sandbox,
+                self.cache.root,
+                options.jobs or machine.physical_cores(),
+                self.machine,
+                self._started,
+            )
+        self.journal = journal or Journal(state_folder(self.place) / "journal.jsonl")
+        self.known: dict[str, DatasetFacts] = {}
+        self.problems: dict[str, Problem] = {}
+        self.to_fetch: list[Ref] = []
+        self.by_key: dict[str, list[PlannedCell]] = {}
+        self._is_checked = False
 
-    # -- data
-
-    def _expand(self) -> None:
-        """Replace lines that mean many datasets by these datasets."""
-        expanded = {ref.label: self._fetching.expanded(ref) for ref in self._datasets()}
-        self._suite = with_expanded(self._suite, expanded)
-        problems = indistinct_cells(self._suite, self._registry)
-        if problems:
-            raise SuiteError(*dict.fromkeys(problems))
-
-    def _datasets(self) -> list[Ref]:
+    def datasets(self) -> list[Ref]:
         """Return the datasets of the suite, each label once."""
-        found = {ref.label: ref for block in self._suite.blocks for ref in block.datasets}
-        return list(found.values())
+        refs = {ref.label: ref for block in self.suite.blocks for ref in block.datasets}
+        return list(refs.values())
 
-    def _look_up(self) -> _Data:
-        data = _Data()
-        for ref in self._datasets():
-            known = self._planner.dataset(ref)
-            if known is None:
-                data.to_fetch.append(ref)
-            else:
-                data.known[ref.label] = known
-        return data
-
-    def _fetch(self, data: _Data) -> None:
-        """Load what the cache lacks, one dataset after the other."""
-        for ref in data.to_fetch:
-            self._watch.loading(ref.label)
-            known, problem = self._fetching.fetch(ref)
-            if known is None:
-                data.problems[ref.label] = problem
-            else:
-                data.known[ref.label] = known
-        data.to_fetch = []
-
-    # -- the plan
-
-    def _check_parameters(self) -> None:
-        """Check the parameters of all components, in a process of their own.
+    def check_parameters(self) -> None:
+        """Check the parameters of all components, once, in a process of their own.
 
         Raises
         ------
         SuiteError
             With all mistakes.
         """
-        if self._checked:
-            return
-        outcome = self._sandbox.run(
-            "kbench.execution.entry_points:check",
-            {"components": self._components()},
-            time_s=CHECK_TIME_S,
-        )
-        if outcome.status != "ok":
-            raise SuiteError(f"the components cannot be checked: {outcome.error}")
-        problems = outcome.value
-        if not problems:
-            trials = self._sandbox.run(
-                "kbench.execution.entry_points:check_values",
-                {"components": self._components()},
-                time_s=TRIALS_TIME_S,
-                memory_mb=self._suite.limits.memory_mb,
-            )
-            # where a trial does harm, the tasks will tell what and whose
-            problems = trials.value if trials.status == "ok" else []
-        if problems:
-            raise SuiteError(*dict.fromkeys(problems))
-        self._checked = True
+        if not self._is_checked:
+            placed = components.placed(self.suite)
+            components.check(self.sandbox, placed, self.suite.limits.memory_mb)
+            self._is_checked = True
 
-    def _components(self) -> dict[str, list[Any]]:
-        """Return every component with its place in the suite, by kind, as JSON."""
-        places: dict[str, list[Any]] = {"dataset": [], "feature map": [], "learner": []}
-        for number, block in enumerate(self._suite.blocks):
-            at = f"block[{number}]." if len(self._suite.blocks) > 1 else ""
-            for kind, key in (
-                ("dataset", "datasets"),
-                ("feature map", "feature_maps"),
-                ("learner", "learners"),
-            ):
-                places[kind] += [
-                    (f"{at}{key}[{i}]", to_json(ref)) for i, ref in enumerate(getattr(block, key))
-                ]
-        return places
-
-    def _plan(self, data: _Data) -> list[PlannedCell]:
-        planned = self._planner.plan(self._suite, data.known, data.problems)
-        if not self._options.fresh:
-            recall(planned, self._journal, self._suite.limits, self._options.retry_failed)
+    def cells(self) -> list[PlannedCell]:
+        """Plan the cells, with what the journal knows of them."""
+        planned = self.planner.plan(self.suite, self.known, self.problems)
+        if not self.options.fresh:
+            recall(planned, self.journal, self.suite.limits, self.options.retry_failed)
         return planned
 
-    def _note_problems(self, cells: list[PlannedCell]) -> None:
-        """Journal cells that cannot be computed: the time of the first sight is their run's."""
-        seen = {
-            (line["cell_key"], line["reason"]): line["at_ms"]
-            for line in self._journal.read("problem")
-        }
-        for each in cells:
-            if each.problem is None:
-                continue
-            status, reason = each.problem
-            if (each.key, reason) not in seen:
-                seen[each.key, reason] = _now_ms()
-                self._journal.append(
-                    "problem",
-                    cell_key=each.key,
-                    status=status,
-                    reason=reason,
-                    at_ms=seen[each.key, reason],
-                )
-            each.dataset = {**each.dataset, "since_ms": seen[each.key, reason]}
+    def _started(self, task: Task, slot: int) -> None:
+        self.watch.started(self.by_key[task.cell_key][0], task.split_index, slot)
 
-    # -- tasks
 
-    @property
-    def _exclusive(self) -> bool:
-        """Whether nothing else may run while times are taken, kbench's writer included."""
-        return self._options.timing == "exclusive"
+# ---------------------------------------------------------------------------
+# Plan
+# ---------------------------------------------------------------------------
 
-    def _tell_shared(self, cells: list[PlannedCell]) -> None:
-        """Say where exclusive timing was asked for, and known times are not of that kind."""
-        known = [line for each in cells for line in each.done if line.get("timing") != "exclusive"]
-        if self._exclusive and known:
-            self._watch.notice(
-                f"{len(known)} known results keep the times of an ordinary run; "
-                "--fresh takes all of them again"
+
+def _expand(state: _State) -> None:
+    """Replace lines that mean many datasets by these datasets."""
+    expanded = {ref.label: state.fetching.expanded(ref) for ref in state.datasets()}
+    state.suite = with_expanded(state.suite, expanded)
+    problems = indistinct_cells(state.suite, state.registry)
+    if problems:
+        raise SuiteError(*dict.fromkeys(problems))
+
+
+def _look_up(state: _State) -> None:
+    """Ask the data cache for each dataset."""
+    for ref in state.datasets():
+        facts = state.planner.dataset(ref)
+        if facts is None:
+            state.to_fetch.append(ref)
+        else:
+            state.known[ref.label] = facts
+
+
+def _fetch(state: _State, delivery: Delivery) -> None:
+    """Load what the cache lacks, one dataset after the other."""
+    if not state.to_fetch:
+        return
+    state.check_parameters()
+    state.machine.take()
+    if not delivery.has_delivered() and not state.options.exclusive:
+        delivery.start()  # a new store is made while the data are fetched
+    for ref in state.to_fetch:
+        state.watch.loading(ref.label)
+        loaded = state.fetching.fetch(ref)
+        if isinstance(loaded, Problem):
+            state.problems[ref.label] = loaded
+        else:
+            state.known[ref.label] = loaded
+
+
+# ---------------------------------------------------------------------------
+# Execute and store
+# ---------------------------------------------------------------------------
+
+
+def _compute(
+    state: _State, cells: list[PlannedCell], engine: Engine, delivery: Delivery, store: str
+) -> ClusterError | None:
+    """Compute the missing tasks; each result is in the journal before anything else is done.
+
+    Returns
+    -------
+    ClusterError or None
+        Why no host is left; what they computed is kept.
+    """
+    options, watch = state.options, state.watch
+    n_tasks = len({(each.key, i) for each in cells for i in each.missing})
+    if n_tasks:
+        state.check_parameters()
+        engine.prepare(
+            Terms(
+                state.planner.packages,
+                state.planner.modules,
+                state.preload,
+                components.placed(state.suite),
+                state.suite.limits,
+                state.offline,
             )
-
-    def _take_machine(self, computing: ExitStack) -> None:
-        """Wait until this machine may be computed on: beside others who share it, or alone."""
-        if self._has_machine:
-            return
-        lock = Journal().lock("computing", self._tell_taken, shared=not self._exclusive)
-        computing.enter_context(lock)
-        self._has_machine = True
-
-    def _tell_taken(self, holder: Holder | None) -> None:
-        why = (
-            "which computes on this machine: exclusive timing wants it alone"
-            if self._exclusive
-            else "which has this machine alone (--timing exclusive)"
         )
-        self._watch.notice(f"waiting for {_who(holder)}, {why}")
-
-    def _get_ready(self) -> None:
-        """Take the measure of the machine, or of the cluster's, before the first task."""
-        if self._cluster is None:
-            self._host = engine.Host.here()
-            return
-        self._cluster.admit(
-            engine.Terms(
-                self._planner.packages, self._planner.modules, self._preload, self._components()
-            )
-        )
-
-    def _compute(self, cells: list[PlannedCell], delivery: Delivery) -> None:
-        same: dict[str, list[PlannedCell]] = {}
-        for each in cells:
-            same.setdefault(each.key, []).append(each)
-            if is_finished(each):
-                delivery.offer(each)
-        for (planned, index), answer in self._answers(self._tasks(cells)):
-            if answer.outcome.status in STOPPING:
-                self._stopped.add(planned.key)
-            self._watch.finished(planned, self._keep(planned, index, self._line(answer)))
-            if is_finished(planned):
-                for each in same[planned.key]:
+        if not options.exclusive:
+            delivery.start()
+    _note_problems(state.journal, cells)
+    Plans(state.journal).keep(state.suite, store, cells)
+    if options.exclusive:
+        _notice_shared(state.watch, cells)
+    watch.planned(cells, n_tasks)
+    if not n_tasks:
+        return None
+    for each in cells:
+        state.by_key.setdefault(each.key, []).append(each)
+        if each.is_finished:
+            delivery.offer(each)
+    try:
+        for task, answer in engine.run(_tasks(state, cells)):
+            same = state.by_key[task.cell_key]
+            planned = same[0]
+            result = _kept(state, task, answer)
+            planned.results[task.split_index] = result
+            watch.finished(planned, result)
+            if planned.is_finished:
+                for each in same:
                     delivery.offer(each)
+    except ClusterError as error:
+        return error
+    return None
 
-    def _tasks(self, cells: list[PlannedCell]) -> Iterator[tuple[PlannedCell, int]]:
-        begun: set[tuple[str, int]] = set()  # cells of one key share their splits
-        for planned in cells:
-            for index in list(planned.missing):
-                if (planned.key, index) in begun or planned.key in self._stopped:
-                    continue
-                # the first begins however late it is: each run brings at least one split
-                if not begun or self._has_time_for(planned):
-                    begun.add((planned.key, index))
-                    yield planned, index
 
-    def _has_time_for(self, planned: PlannedCell) -> bool:
-        """Tell whether another split may begin: as long as the longest so far takes."""
-        longest = max((line["seconds"] for line in planned.lines.values()), default=0.0)
-        return time.monotonic() + longest < self._until
+def _note_problems(journal: Journal, cells: list[PlannedCell]) -> None:
+    """Journal cells that cannot be computed: the time of the first sight is their run's."""
+    seen = {(line["cell_key"], line["reason"]): line["at_ms"] for line in journal.read("problem")}
+    for each in cells:
+        problem = each.problem
+        if problem is None:
+            continue
+        if (each.key, problem.reason) not in seen:
+            seen[each.key, problem.reason] = time.time_ns() // 1_000_000
+            journal.append(
+                "problem",
+                cell_key=each.key,
+                status=problem.status,
+                reason=problem.reason,
+                at_ms=seen[each.key, problem.reason],
+            )
+        each.problem = replace(problem, since_ms=seen[each.key, problem.reason])
 
-    def _answers(self, tasks: Iterator[_Split]) -> Iterator[tuple[_Split, engine.Answer]]:
-        if self._cluster is None:
-            return engine.run(tasks, self._work, self._jobs)
-        return self._cluster.run(tasks, self._request, self._tell_started)
 
-    def _work(self, task: _Split, slot: int) -> engine.Answer:
-        """Compute one task on this machine."""
-        self._tell_started(task, slot)
-        assert self._host is not None
-        answer = engine.measure(
-            self._request(task), self._sandbox, self._cache.root, self._host, self._jobs
-        )
-        if answer.outcome.status in STOPPING:
-            # noted here, before this slot takes its next task
-            self._stopped.add(task[0].key)
-        return answer
-
-    def _request(self, task: _Split) -> engine.Request:
-        planned, index = task
-        cell, limits = planned.cell, self._suite.limits
-        return engine.Request(
-            checksum=planned.dataset["checksum"],
-            arguments={
-                "feature_map": to_json(cell.feature_map),
-                "learner": to_json(cell.learner),
-                "protocol": to_json(cell.protocol),
-                "split": index,
-            },
-            time_s=limits.time_s,
-            memory_mb=limits.memory_mb,
-            dataset=to_json(cell.dataset),
-            source_code=self._planner.source_code(cell.dataset),
-            offline=self._offline,
-            load_time_s=LOAD_TIME_S,
+def _notice_shared(watch: Watcher, cells: list[PlannedCell]) -> None:
+    """Say where exclusive timing was asked for, and known times are not of that kind."""
+    known = [result for each in cells for result in each.done if result.timing != "exclusive"]
+    if known:
+        watch.notice(
+            f"{len(known)} known results keep the times of an ordinary run; "
+            "--fresh takes all of them again"
         )
 
-    def _tell_started(self, task: _Split, slot: int) -> None:
-        self._watch.started(*task, slot)
 
-    def _line(self, answer: engine.Answer) -> dict[str, Any]:
-        """Return the line of the journal that tells of an answer."""
-        outcome, host, limits = answer.outcome, answer.host, self._suite.limits
-        return {
-            "status": outcome.status,
-            **_found(outcome, answer.doubts),
-            "error": outcome.error,
-            "printed": outcome.printed,
-            "started_ms": answer.started_ms,
-            "ended_ms": answer.ended_ms,
-            "seconds": outcome.seconds,
-            "limits": {"time_s": limits.time_s, "memory_mb": limits.memory_mb},
-            "jobs": self._options.jobs,
-            "timing": self._options.timing,
-            "version": __version__,
-            "machine": host.machine,
-            "host": host.name,
-            "cpu": host.cpu,
-            "calibration_s": host.calibration_s,
-        }
-
-    def _keep(self, planned: PlannedCell, index: int, line: dict[str, Any]) -> dict[str, Any]:
-        """Write a task's line, before anything else is done with it."""
-        key = task_key(planned.key, index)
-        line = {"task_key": key, "cell_key": planned.key, "split": index, **line}
-        predictions = line.pop("predictions", None)
-        if predictions is not None:
-            self._journal.save_blob(key, "predictions", predictions.encode("ascii"))
-        self._journal.append("result", **line)
-        planned.lines[index] = line
-        return line
-
-    def _tell_cpus(self, cells: list[PlannedCell]) -> None:
-        cpus = {line["cpu"] for each in cells for line in each.done if "cpu" in line}
-        if len(cpus) > 1:
-            self._watch.notice(
-                f"times were taken on different CPUs ({', '.join(sorted(cpus))}): compare those "
-                "of runs with the same tag kbench.hosts only"
+def _tasks(state: _State, cells: list[PlannedCell]) -> Iterator[Task]:
+    """Yield the missing splits, until the time of the run is over."""
+    begun: set[tuple[str, int]] = set()  # cells of one key share their splits
+    for planned in cells:
+        for index in list(planned.missing):
+            if (planned.key, index) in begun or planned.stopped:
+                continue
+            # the first begins however late it is: each run brings at least one split
+            if begun and not _has_time_for(planned, state.until):
+                continue
+            begun.add((planned.key, index))
+            assert planned.dataset is not None
+            yield Task(
+                planned.cell,
+                index,
+                planned.key,
+                planned.dataset.checksum,
+                state.planner.source_code(planned.cell.dataset),
             )
 
-    def _tell_waiting(self, holder: Holder | None) -> None:
-        self._watch.notice(f"waiting for {_who(holder)}, which runs this suite with this store")
+
+def _has_time_for(planned: PlannedCell, until: float) -> bool:
+    """Tell whether another split may begin: as long as the longest so far takes."""
+    longest = max((result.seconds for result in planned.results.values()), default=0.0)
+    return time.monotonic() + longest < until
 
 
-def _who(holder: Holder | None) -> str:
-    if holder is None:
-        return "another kbench"
-    return f"{holder.command} (process {holder.pid} on {holder.host})"
+def _kept(state: _State, task: Task, answer: Answer) -> Result:
+    """Return the result of a task, which is in the journal then."""
+    outcome, host, limits = answer.outcome, answer.host, state.suite.limits
+    key = task_key(task.cell_key, task.split_index)
+    measures, details = {}, Details()
+    if outcome.status == "ok":
+        value = outcome.value
+        measures = {**value["measures"], "peak_memory_mb": outcome.peak_memory_mb}
+        details = replace(Details(**value["details"]), contention=answer.doubts)
+        state.journal.save_blob(key, "predictions", value["predictions"].encode("ascii"))
+    result = Result(
+        task_key=key,
+        cell_key=task.cell_key,
+        split=task.split_index,
+        status=outcome.status,
+        measures=measures,
+        details=details,
+        error=outcome.error,
+        printed=outcome.printed,
+        started_ms=answer.started_ms,
+        ended_ms=answer.ended_ms,
+        seconds=outcome.seconds,
+        limits=Limits(time_s=limits.time_s, memory_mb=limits.memory_mb),
+        jobs=state.options.jobs,
+        timing=state.options.timing,
+        version=__version__,
+        machine=host.machine,
+        host=host.name,
+        cpu=host.cpu,
+        calibration_s=host.calibration_s,
+    )
+    state.journal.append("result", **result.to_json())
+    return result
 
 
-def _found(outcome: Outcome, doubts: Sequence[str]) -> dict[str, Any]:
-    """Return what an outcome measured."""
-    if outcome.status != "ok":
-        return {"measures": {}, "details": {}}
-    value = outcome.value
-    return {
-        "measures": {**value["measures"], "peak_memory_mb": outcome.peak_memory_mb},
-        "details": {**value["details"], "contention": list(doubts)},
-        "predictions": value["predictions"],
-    }
+# ---------------------------------------------------------------------------
+# Deliver
+# ---------------------------------------------------------------------------
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+def _deliver(
+    state: _State,
+    cells: list[PlannedCell],
+    delivery: Delivery,
+    store: str,
+    views: Mapping[str, View] | None,
+) -> Delivered:
+    """Bring the store up to date; with views, also with what earlier runs left over."""
+    state.watch.delivering()
+    delivered = delivery.finish(cells)
+    _notice_cpus(state.watch, cells)
+    if not delivered.problem:
+        Plans(state.journal).settle(state.suite.name, store)
+        if views is not None:
+            for each in deliver_leftovers(state.journal, state.place, store, views):
+                state.watch.notice(f"left over from earlier: {each.sentence}")
+    return delivered
+
+
+def _notice_cpus(watch: Watcher, cells: list[PlannedCell]) -> None:
+    cpus = {result.cpu for each in cells for result in each.done if result.cpu}
+    if len(cpus) > 1:
+        watch.notice(
+            f"times were taken on different CPUs ({', '.join(sorted(cpus))}): compare those "
+            "of runs with the same tag kbench.hosts only"
+        )
+
+
+def _notice_waiting(watch: Watcher, holder: Holder | None) -> None:
+    watch.notice(f"waiting for {named(holder)}, which runs this suite with this store")

@@ -17,7 +17,7 @@ from kbench.api.inputs import options_of
 from kbench.planning.suite_file import read
 from kbench.registry.registry import build, installed
 from kbench.results.rows import COLUMNS, of_cell, of_run
-from kbench.runner import Options, Run, Watcher
+from kbench.runner import Options, Watcher, plan, run
 from kbench.storage.journal import Journal
 from kbench.tracking import Store
 from tests.support.planted import CENTROIDS
@@ -103,8 +103,8 @@ class Seen(Watcher):
     def planned(self, cells, n_tasks):
         self.tasks = n_tasks
 
-    def finished(self, cell, line):
-        self.done.append((cell.cell.feature_map.label, line["split"], line["status"]))
+    def finished(self, cell, result):
+        self.done.append((cell.cell.feature_map.label, result.split, result.status))
 
 
 @pytest.fixture
@@ -117,24 +117,27 @@ def plugin(install_plugin, tmp_path):
 
 @pytest.fixture
 def run_suite(plugin, store_uri):
-    def run(*maps, jobs=2, text=SUITE, **options):
+    def run_these(*maps, jobs=2, text=SUITE, **options):
         registry = build(installed())
         lines = ", ".join(maps or ('"obedient"',))
         suite = read(text.replace("{maps}", lines), "trial", registry)
         seen = Seen()
-        report = Run(suite, registry, Options(store_uri, jobs=jobs, **options), seen).run()
+        report = run(suite, registry, Options(store_uri, jobs=jobs, **options), seen)
         return report, seen
 
-    return run
+    return run_these
+
+
+def shown(rows):
+    return sorted(({name: row.value(name) for name in COLUMNS} for row in rows), key=str)
 
 
 def rows_of(store_uri):
-    return sorted((of_run(run) for run in Store(store_uri).read("trial")), key=str)
+    return shown(of_run(each) for each in Store(store_uri).read("trial"))
 
 
 def rows_shown(report):
-    rows = (of_cell(cell) for cell in report.cells)
-    return sorted(({name: row[name] for name in COLUMNS} for row in rows), key=str)
+    return shown(of_cell(cell) for cell in report.cells)
 
 
 def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
@@ -142,8 +145,8 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     report, seen = run_suite()
     assert (seen.tasks, len(seen.done)) == (3, 3)
     assert [cell.status for cell in report.cells] == ["ok", "unavailable"]
-    assert report.cells[0].done[0]["measures"]["accuracy"] > 0.8
-    assert "in a drawer" in report.cells[1].problem[1]
+    assert report.cells[0].done[0].measures["accuracy"] > 0.8
+    assert "in a drawer" in report.cells[1].problem.reason
     assert not report.failed
     # rows planned = rows shown = runs in the store, with the same numbers
     assert (report.delivered.written, report.delivered.problem) == (2, "")
@@ -167,6 +170,24 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
 
 
 @pytest.mark.slow
+def test_a_journal_line_of_another_layout_is_computed_again(run_suite, store_uri):
+    report, _ = run_suite()
+    key = report.cells[0].results[1].task_key
+    old = Journal().results([key])[key]
+    # the lines of a journal outlive the version that wrote them
+    Journal().append(
+        "result", **{k: v for k, v in old.items() if k not in ("kind", "cell_key", "crc")}
+    )
+    again, seen = run_suite()
+    assert [split for _, split, _ in seen.done] == [1]
+    assert again.cells[0].results[1].measures["accuracy"] == old["measures"]["accuracy"]
+    assert again.delivered.problem == ""
+    assert rows_of(store_uri) == rows_shown(again)
+    _, seen = run_suite()
+    assert seen.tasks == 0
+
+
+@pytest.mark.slow
 def test_two_labels_of_one_thing_are_two_rows_that_are_computed_once(run_suite, store_uri):
     maps = [f'{{ name = "obedient", label = "{label}" }}' for label in ("one", "two")]
     report, seen = run_suite(*maps)
@@ -176,13 +197,7 @@ def test_two_labels_of_one_thing_are_two_rows_that_are_computed_once(run_suite, 
     assert stored == {(label, data) for label in ("one", "two") for data in ("blobs", "gone")}
     again, seen = run_suite(*maps)
     assert (seen.tasks, again.delivered.written) == (0, 0)
-    assert rows_of(store_uri) == sorted(
-        (
-            {name: value for name, value in of_cell(cell).items() if name in COLUMNS}
-            for cell in again.cells
-        ),
-        key=str,
-    )
+    assert rows_of(store_uri) == rows_shown(again)
 
 
 @pytest.mark.slow
@@ -228,9 +243,8 @@ def test_each_failure_costs_its_own_cell_only(run_suite, store_uri):
     statuses = [status for label, _, status in seen.done if label == "obedient(do=hang)"]
     assert 1 <= len(statuses) <= 2  # the splits after the first are skipped
     assert len(rows_of(store_uri)) == len(report.cells) == 8
-    errors = {
-        run["name"]: run["tags"].get("kbench.error", "") for run in Store(store_uri).read("trial")
-    }
+    runs = Store(store_uri).read("trial")
+    errors = {each.name: each.tags.get("kbench.error", "") for each in runs}
     assert "as I was told" in errors["obedient(do=raise) + centroids on blobs"]
 
     # nothing is tried again unasked, and a raised limit repeats what had hit it
@@ -250,7 +264,7 @@ def test_a_misspelt_parameter_is_found_before_anything_runs(run_suite, store_uri
 def test_a_plan_computes_and_fetches_nothing(plugin, store_uri):
     registry = build(installed())
     suite = read(SUITE.replace("{maps}", '"obedient"'), "trial", registry)
-    report = Run(suite, registry, Options(store_uri)).plan()
+    report = plan(suite, registry, Options(store_uri))
     assert [len(cell.missing) for cell in report.cells] == [3, 3]
     assert report.delivered is None
     assert not Journal().path.exists()
@@ -270,8 +284,8 @@ class Releases(Seen):
         if text.startswith("waiting for"):
             self.release.set()
 
-    def finished(self, cell, line):
-        super().finished(cell, line)
+    def finished(self, cell, result):
+        super().finished(cell, result)
         self.delivered.append(len(list(Journal().read("delivered"))))
 
 
@@ -296,15 +310,15 @@ def test_exclusive_timing_has_the_machine_alone(plugin, store_uri, timing, held_
     thread = threading.Thread(target=another)
     thread.start()
     held.wait()
-    report = Run(suite, registry, Options(store_uri, timing=timing), watcher).run()
+    report = run(suite, registry, Options(store_uri, timing=timing), watcher)
     waited = watcher.release.is_set()
     watcher.release.set()
     thread.join()
     assert waited is bool(words)
     assert words in "".join(watcher.notices)
     assert report.delivered.written == 2
-    (run,) = [run for run in Store(store_uri).read("trial") if run["status"] == "ok"]
-    tag = run["tags"].get("kbench.timing")
+    (stored,) = [each for each in Store(store_uri).read("trial") if each.status == "ok"]
+    tag = stored.tags.get("kbench.timing")
     if timing == "exclusive":
         assert tag == "exclusive"
         assert watcher.delivered == [0, 0, 0]  # nothing is written while times are taken

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from kbench.api.inputs import chosen_suite, limited, notices, options_of, runs_of
-from kbench.api.progress import Display, choose
+from kbench.api.inputs import chosen_suite, runs_of
+from kbench.api.running import run_shown
 from kbench.errors import DatasetError, SuiteError
 from kbench.evaluation.evaluate import evaluate as evaluate_split
 from kbench.evaluation.method import Method, learner_side, map_side
@@ -22,11 +22,10 @@ from kbench.execution.entry_points import load
 from kbench.execution.fetching import is_offline
 from kbench.planning.lines import Lines, parameter_problems
 from kbench.planning.planner import Planner, how_many_splits
-from kbench.records import Dataset, Limits, Protocol, Ref
+from kbench.records import Dataset, Limits, Measure, Protocol, Ref
 from kbench.records.canonical import to_json
 from kbench.registry.registry import Kind, Registry, build, installed, module_of, resolve
-from kbench.results import rows as results
-from kbench.runner import Run
+from kbench.results.rows import Row, by_dataset, columns, measure_of, of_cell, of_run
 from kbench.storage.datacache import DataCache, check_dataset
 
 if TYPE_CHECKING:
@@ -116,34 +115,33 @@ def run_suite(
     0    iris  majority  0.333333
     """
     registry = build(installed())
-    chosen = chosen_suite(suite, registry, _names(dataset), _names(feature_map), _names(learner))
-    chosen = limited(chosen, splits, time_limit, memory_limit)
-    options = options_of(
-        store,
-        jobs,
+    chosen = chosen_suite(
+        suite,
+        registry,
+        _names(dataset),
+        _names(feature_map),
+        _names(learner),
+        splits=splits,
+        time_s=time_limit,
+        memory_mb=memory_limit,
+    )
+    report = run_shown(
+        chosen,
+        registry,
+        store=store,
+        jobs=jobs,
+        quiet=not progress,
         scheduler=scheduler,
         fresh=fresh,
         retry_failed=retry_failed,
         offline=offline,
         timing=timing,
     )
-    watcher = choose(as_json=False, quiet=not progress, jobs=options.jobs, measure=chosen.measure)
-    for text in notices(registry, store):
-        watcher.notice(text)
-    return _ran(Run(chosen, registry, options, watcher), watcher)
-
-
-def _ran(run: Run, watcher: Display) -> pandas.DataFrame:
-    with watcher:
-        report = run.run()
     if report.interrupted:
         raise KeyboardInterrupt("what is done is kept; the next call goes on")
-    measure = report.suite.measure
-    columns = results.columns(measure)
-    rows = results.by_dataset([results.of_cell(each, measure) for each in report.cells])
-    frame = _frame(rows, columns)
-    delivered = report.delivered
+    measure, delivered = report.suite.measure, report.delivered
     assert delivered is not None
+    frame = _frame([of_cell(each, measure) for each in report.cells], measure)
     frame.attrs = {
         "suite": report.suite.name,
         "store": delivered.uri,
@@ -180,17 +178,16 @@ def load_results(
         There is no such store, or it has no runs of the suite.
     """
     runs, name, uri = runs_of(suite, store, machine)
-    measure = results.measure_of(runs)
-    rows = results.by_dataset([results.of_run(run, measure) for run in runs])
-    frame = _frame(rows, results.columns(measure))
+    frame = _frame([of_run(run) for run in runs], measure_of(runs))
     frame.attrs = {"suite": suite, "store": uri, "experiment": name, "problem": ""}
     return frame
 
 
-def _frame(rows: Sequence[results.Row], columns: Sequence[str]) -> pandas.DataFrame:
+def _frame(rows: Sequence[Row], measure: Measure) -> pandas.DataFrame:
     import pandas
 
-    return pandas.DataFrame([{name: row[name] for name in columns} for row in rows])
+    names = columns(measure)
+    return pandas.DataFrame([{name: row.value(name) for name in names} for row in by_dataset(rows)])
 
 
 def _names(given: Names) -> list[str]:
@@ -280,15 +277,14 @@ def evaluate(
             f"{_label(learner_label)} works on the inputs themselves; its feature map is 'identity'"
         )
     data = _dataset(dataset, registry)
-    own = {"n_splits": len(data.splits)}
-    n_splits = how_many_splits(protocol, Limits(n_splits=splits), own)
+    n_splits = how_many_splits(protocol, Limits(n_splits=splits), len(data.splits))
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     with threadpool_limits(limits=protocol.threads):
         for index in range(n_splits):
             found = evaluate_split(data, index, method, protocol)
-            rows.append({**found.measures, **found.details["chosen"]})
-            notes += found.details["notes"]
+            rows.append({**found.measures, **found.details.chosen})
+            notes += found.details.notes
     frame = pandas.DataFrame(rows)
     frame.index.name = "split"
     frame.attrs = {
@@ -405,7 +401,7 @@ def _dataset(given: Any, registry: Registry) -> Dataset:
     known = planner.dataset(ref)
     if known is None:
         raise DatasetError(f"{ref.label}: the data cache {cache.root} does not keep it")
-    return cache.load(known["checksum"])
+    return cache.load(known.checksum)
 
 
 def _of_arrays(X: Any, y: Any) -> Dataset:

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kbench.errors import StoreError, SuiteError
 from kbench.machine import machine_id, physical_cores
@@ -18,7 +18,7 @@ from kbench.planning.suite_file import find, read
 from kbench.records import Suite
 from kbench.registry.registry import Registry
 from kbench.runner import Options
-from kbench.tracking import Store, default_uri, old_store_notice
+from kbench.tracking import Store, StoredRun, default_uri, old_store_notice
 
 
 def chosen_suite(
@@ -27,8 +27,12 @@ def chosen_suite(
     datasets: Sequence[str] = (),
     feature_maps: Sequence[str] = (),
     learners: Sequence[str] = (),
+    *,
+    splits: int | None = None,
+    time_s: float | None = None,
+    memory_mb: float | None = None,
 ) -> Suite:
-    """Read a suite and keep what is asked for.
+    """Read a suite and keep what is asked for, with other limits where they are given.
 
     Parameters
     ----------
@@ -37,28 +41,6 @@ def chosen_suite(
     registry : Registry
     datasets, feature_maps, learners : sequence of str
         As `kbench.planning.cells.select` takes them; empty keeps all.
-
-    Raises
-    ------
-    SuiteError
-        There is no such suite, its file has mistakes, or a filter fits nothing.
-    """
-    text, stem = find(name, registry)
-    chosen = read(text, stem, registry)
-    return select(chosen, registry, datasets, feature_maps, learners)
-
-
-def limited(
-    suite: Suite,
-    splits: int | None = None,
-    time_s: float | None = None,
-    memory_mb: float | None = None,
-) -> Suite:
-    """Return the suite with other limits where they are given.
-
-    Parameters
-    ----------
-    suite : Suite
     splits : int, optional
         Number of splits.
     time_s : float, optional
@@ -69,15 +51,28 @@ def limited(
     Raises
     ------
     SuiteError
-        One of them is not positive.
+        There is no such suite, its file has mistakes, a filter fits nothing,
+        or a limit is not positive.
     """
-    wanted = {"n_splits": splits, "time_s": time_s, "memory_mb": memory_mb}
-    given = {name: value for name, value in wanted.items() if value is not None}
-    option = {"n_splits": "--splits", "time_s": "--time-limit", "memory_mb": "--memory-limit"}
-    for name, value in given.items():
-        if not value > 0:
-            raise SuiteError(f"{option[name]} must be positive; found {value:g}")
-    return replace(suite, limits=replace(suite.limits, **given))  # type: ignore[arg-type]
+    text, stem = find(name, registry)
+    suite = select(read(text, stem, registry), registry, datasets, feature_maps, learners)
+    limits = suite.limits
+    if splits is not None:
+        limits = replace(limits, n_splits=_positive("--splits", splits))
+    if time_s is not None:
+        limits = replace(limits, time_s=_positive("--time-limit", time_s))
+    if memory_mb is not None:
+        limits = replace(limits, memory_mb=_positive("--memory-limit", memory_mb))
+    return replace(suite, limits=limits)
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+def _positive(option: str, value: _Number) -> _Number:
+    if not value > 0:
+        raise SuiteError(f"{option} must be positive; found {value:g}")
+    return value
 
 
 def options_of(store: str | None = None, jobs: int | None = None, **fields: Any) -> Options:
@@ -134,7 +129,7 @@ def runs_of(
     machine: str | None = None,
     notice: Callable[[str], None] = lambda text: None,
     superseded: bool = False,
-) -> tuple[list[dict[str, Any]], str, str]:
+) -> tuple[list[StoredRun], str, str]:
     """Read the runs of a suite from MLflow.
 
     Parameters
@@ -153,8 +148,8 @@ def runs_of(
 
     Returns
     -------
-    runs : list of dict
-        As `kbench.tracking.Store.read` gives them; at least one.
+    runs : list of StoredRun
+        At least one.
     name, uri : str
         Of the experiment and of the store.
 
@@ -173,7 +168,7 @@ def runs_of(
         raise SuiteError(
             f"the store {uri} has no runs of {name!r}; `kbench suite {suite}` makes them"
         )
-    owners = {run["machine"] for run in runs}
+    owners = {run.machine for run in runs}
     if machine != "all":
         wanted = machine or machine_id()
         if wanted not in owners and machine:
@@ -181,10 +176,10 @@ def runs_of(
                 f"no runs of machine {machine!r}; there are: {', '.join(sorted(owners))}"
             )
         if wanted not in owners:
-            wanted = runs[-1]["machine"]
+            wanted = runs[-1].machine
         if len(owners) > 1 or wanted not in (machine, machine_id()):
             notice(f"runs of machine {wanted}; --machine all shows all")
-        runs = [run for run in runs if run["machine"] == wanted]
+        runs = [run for run in runs if run.machine == wanted]
     return runs, name, uri
 
 

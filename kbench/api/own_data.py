@@ -26,7 +26,7 @@ from kbench.export.tables import read_table
 from kbench.messages import counted, did_you_mean
 from kbench.planning.lines import labelled
 from kbench.planning.planner import Planner
-from kbench.records import Block, Limits, Protocol, Ref, Search, Suite
+from kbench.records import Block, DatasetFacts, Limits, Problem, Protocol, Ref, Search, Suite
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.tables.columns import is_free_text
@@ -269,7 +269,7 @@ def _ending(file: Path) -> str:
     return endings[-1] if endings else ""
 
 
-def fetched(ref: Ref, registry: Registry) -> Mapping[str, Any]:
+def fetched(ref: Ref, registry: Registry) -> DatasetFacts:
     """Bring a dataset into the data cache and return what is known of it.
 
     Parameters
@@ -289,17 +289,17 @@ def fetched(ref: Ref, registry: Registry) -> Mapping[str, Any]:
     known = planner.dataset(ref)
     if known is None:
         with closing(Sandbox()) as sandbox:
-            known, problem = Fetching(
-                registry, planner, cache, sandbox, offline=is_offline()
-            ).fetch(ref)
-        if known is None:
-            raise DatasetError(problem[1])
+            fetching = Fetching(registry, planner, cache, sandbox, offline=is_offline())
+            loaded = fetching.fetch(ref)
+        if isinstance(loaded, Problem):
+            raise DatasetError(loaded.reason)
+        return loaded
     return known
 
 
 def suite_for(
     ref: Ref,
-    known: Mapping[str, Any],
+    known: DatasetFacts,
     registry: Registry,
     feature_maps: Sequence[str] = (),
     learners: Sequence[str] = (),
@@ -311,7 +311,7 @@ def suite_for(
     ----------
     ref : Ref
         The file, as `source_of` gives it.
-    known : mapping
+    known : DatasetFacts
         What the data cache tells of it.
     registry : Registry
         Methods that nothing installed gives are left out.
@@ -336,12 +336,12 @@ def suite_for(
     """
     if total_s is not None and not total_s > 0:
         raise SuiteError(f"--time-limit must be positive; found {total_s:g}")
-    if int(known["n_samples"]) < MIN_ROWS:
+    if known.n_samples < MIN_ROWS:
         raise DatasetError(
-            f"{ref.label}: {known['n_samples']} rows are too few to compare methods on; "
+            f"{ref.label}: {known.n_samples} rows are too few to compare methods on; "
             f"at least {MIN_ROWS} are needed"
         )
-    size = _Size(int(known["n_samples"]), int(known["n_features"]), bool(known["sparse"]))
+    size = _Size(known.n_samples, known.n_features, known.sparse)
     maps, own = registry.all("feature map"), registry.all("learner")
     problems = [
         f"no {kind} is called {name!r}{did_you_mean(name, there)}"

@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,9 +18,9 @@ from rich.table import Table
 
 from kbench.messages import counted
 from kbench.planning.planner import PlannedCell
-from kbench.records import Measure
+from kbench.records import Measure, Result
 from kbench.report import shown
-from kbench.results import rows as results
+from kbench.results.rows import of_cell
 from kbench.runner import Watcher
 
 
@@ -77,15 +76,15 @@ class JsonLines(Display):
         """Report the start of a task."""
         _emit("started", cell=cell.cell.name, split=split_index, slot=slot)
 
-    def finished(self, cell: PlannedCell, line: Mapping[str, Any]) -> None:
+    def finished(self, cell: PlannedCell, result: Result) -> None:
         """Report the end of a task."""
         _emit(
             "finished",
             cell=cell.cell.name,
-            split=line["split"],
-            status=line["status"],
-            seconds=line["seconds"],
-            **{self._measure.name: line["measures"].get(self._measure.name)},
+            split=result.split,
+            status=result.status,
+            seconds=result.seconds,
+            **{self._measure.name: result.measures.get(self._measure.name)},
         )
 
 
@@ -112,16 +111,16 @@ class Log(Quiet):
         self._n_tasks = n_tasks
         print(_plan_sentence(cells, n_tasks), file=sys.stderr, flush=True)
 
-    def finished(self, cell: PlannedCell, line: Mapping[str, Any]) -> None:
+    def finished(self, cell: PlannedCell, result: Result) -> None:
         """Say what became of a cell, when its last task has ended."""
         self._done += 1
-        if line["status"] != "ok":
-            print(_failure(cell, line), file=sys.stderr, flush=True)
+        if not result.is_ok:
+            print(_failure(cell, result), file=sys.stderr, flush=True)
         if not cell.missing:
-            row, name = results.of_cell(cell, self._measure), self._measure.name
+            row, name = of_cell(cell, self._measure), self._measure.name
             print(
                 f"[{self._done}/{self._n_tasks} {_clock(time.monotonic() - self._started)}] "
-                f"{cell.cell.name}: {row['status']} {shown(name, row[name])}",
+                f"{cell.cell.name}: {row.status} {shown(name, row.value(name))}",
                 file=sys.stderr,
                 flush=True,
             )
@@ -195,13 +194,13 @@ class LiveTable(Display):
         self._slots += ["waiting"] * (slot + 1 - len(self._slots))
         self._slots[slot] = f"{cell.cell.name}, split {split_index + 1} of {cell.n_splits}"
 
-    def finished(self, cell: PlannedCell, line: Mapping[str, Any]) -> None:
+    def finished(self, cell: PlannedCell, result: Result) -> None:
         """Move the bar; show the cell when it is complete."""
         with self._lock:
             self._progress.advance(self._bar)
-            if line["status"] != "ok":
+            if not result.is_ok:
                 self._n_failures += 1
-                self._failures.append(_failure(cell, line))
+                self._failures.append(_failure(cell, result))
             if not cell.missing:
                 self._latest.append(cell)
 
@@ -219,11 +218,11 @@ class LiveTable(Display):
                 numeric = name in names[3:]
                 table.add_column(name, justify="right" if numeric else "left", no_wrap=True)
             for cell in self._latest:
-                row = results.of_cell(cell, measure)
-                style = "" if row["status"] == "ok" else "red"
-                values = [escape(shown(name, row[name])) for name in names]
-                if row["status"] != "ok":
-                    values[3] = row["status"]
+                row = of_cell(cell, measure)
+                style = "" if row.status == "ok" else "red"
+                values = [escape(shown(name, row.value(name))) for name in names]
+                if row.status != "ok":
+                    values[3] = row.status
                 table.add_row(*values, style=style)
             lines = [escape(each) for each in self._slots] if not self._stage else [self._stage]
             if (more := len(lines) - self.SLOTS) > 0:
@@ -239,7 +238,7 @@ class LiveTable(Display):
 def _plan_sentence(cells: list[PlannedCell], n_tasks: int) -> str:
     without_data = sum(each.status == "unavailable" for each in cells)
     text = f"{counted(len(cells), 'cell')} planned, {counted(n_tasks, 'task')} to compute"
-    known = sum(len(each.lines) for each in cells)
+    known = sum(len(each.results) for each in cells)
     if known:
         text += f", {known} known already"
     if without_data:
@@ -247,11 +246,11 @@ def _plan_sentence(cells: list[PlannedCell], n_tasks: int) -> str:
     return text
 
 
-def _failure(cell: PlannedCell, line: Mapping[str, Any]) -> str:
+def _failure(cell: PlannedCell, result: Result) -> str:
     """Say in one line what became of a task that failed."""
-    reasons = [each for each in line["error"].strip().splitlines() if each.strip()]
+    reasons = [each for each in result.error.strip().splitlines() if each.strip()]
     reason = reasons[-1].strip()[:160] if reasons else ""
-    return f"{line['status']}: {cell.cell.name}, split {line['split'] + 1}: {reason}"
+    return f"{result.status}: {cell.cell.name}, split {result.split + 1}: {reason}"
 
 
 def _clock(seconds: float) -> str:

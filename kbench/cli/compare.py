@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kbench.report.text import Table
     from kbench.results.comparison import Change, Comparison
     from kbench.results.rows import Row
+    from kbench.tracking import StoredRun
 
 _SIDE = (
     "SUITE, SUITE@STORE, SUITE@KEY=VALUE,...[,STORE], or a file of `kbench results --format json`. "
@@ -114,7 +115,7 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
     from kbench.api.inputs import runs_of
     from kbench.errors import SuiteError
     from kbench.results.comparison import chosen
-    from kbench.results.rows import by_dataset, measure_of, of_run_in_full
+    from kbench.results.rows import by_dataset, measure_of, of_run
 
     path = Path(text)
     if path.suffix == ".json":
@@ -141,13 +142,12 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
             "`kbench results SUITE --format json` writes them"
         ) from error
     measure = measure_of(runs)
-    rows = [of_run_in_full(run, measure) for run in runs]
+    rows = [of_run(run) for run in runs]
     if earlier:
         rows = chosen(rows, version, None if until is None else _moment(until, text))
         _check_found(rows, runs, text, version)
-    told = {"measure": measure.name, "better": measure.better}
-    _check_rows([row | told for row in rows], text)
-    return by_dataset(rows), measure
+    checked = _checked([row.to_json(measure) for row in rows], text)
+    return by_dataset([row for row, _ in checked]), measure
 
 
 def _parsed(text: str) -> tuple[str, dict[str, str]]:
@@ -200,15 +200,13 @@ def _moment(text: str, side: str) -> int:
     return int(end.timestamp() * 1000)
 
 
-def _check_found(
-    rows: Sequence[Row], runs: Sequence[dict[str, Any]], side: str, version: str
-) -> None:
+def _check_found(rows: Sequence[Row], runs: Sequence[StoredRun], side: str, version: str) -> None:
     from kbench.errors import SuiteError
 
     if rows:
         return
     versions = {
-        each for run in runs for each in run["tags"].get("kbench.version", "").split(", ") if each
+        each for run in runs for each in run.tags.get("kbench.version", "").split(", ") if each
     }
     there = f"; versions: {', '.join(sorted(versions))}" if version else ""
     raise SuiteError(f"{side!r} fits no run{there}")
@@ -219,7 +217,6 @@ def _of_file(path: Any) -> tuple[list[Row], Measure]:
     import json
 
     from kbench.errors import SuiteError
-    from kbench.records import Measure
 
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
@@ -229,27 +226,31 @@ def _of_file(path: Any) -> tuple[list[Row], Measure]:
         raise SuiteError(f"{path} is no JSON: {error}") from error
     if not isinstance(rows, list) or not rows:
         raise SuiteError(f"{path} holds no results; `kbench results SUITE --format json` makes it")
-    _check_rows(
+    checked = _checked(
         rows,
         str(path),
         "; `kbench results SUITE --format json` of this version writes all that is needed",
     )
-    told = {(row["measure"], row["better"]) for row in rows}
-    if len(told) > 1:
-        names = " and ".join(f"{name} ({better} is better)" for name, better in sorted(told))
+    measures = {measure for _, measure in checked}
+    if len(measures) > 1:
+        told = sorted((each.name, each.better) for each in measures)
+        names = " and ".join(f"{name} ({better} is better)" for name, better in told)
         raise SuiteError(f"{path}: its rows compare {names}; one of them is compared")
-    return rows, Measure(*told.pop())
+    return [row for row, _ in checked], measures.pop()
 
 
-def _check_rows(rows: Sequence[Any], where: str, advice: str = "") -> None:
+def _checked(rows: Sequence[Any], where: str, advice: str = "") -> list[tuple[Row, Measure]]:
     """Refuse rows that were not written by kbench, or that somebody has edited."""
     from kbench.errors import SuiteError
-    from kbench.results.comparison import problem_of
+    from kbench.results.comparison import from_outside
 
+    checked = []
     for i, row in enumerate(rows):
-        problem = problem_of(row)
-        if problem:
-            raise SuiteError(f"{where}, row {i}{_cell_of(row)}: {problem}{advice}")
+        try:
+            checked.append(from_outside(row))
+        except ValueError as error:
+            raise SuiteError(f"{where}, row {i}{_cell_of(row)}: {error}{advice}") from None
+    return checked
 
 
 def _cell_of(row: Any) -> str:
@@ -268,9 +269,9 @@ def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
 
     if not patterns:
         return list(rows)
-    found = [row for row in rows if any(fnmatchcase(row["dataset"], each) for each in patterns)]
+    found = [row for row in rows if any(fnmatchcase(row.dataset, each) for each in patterns)]
     if not found:
-        names = ", ".join(dict.fromkeys(row["dataset"] for row in rows))
+        names = ", ".join(dict.fromkeys(row.dataset for row in rows))
         raise SuiteError(f"--dataset {' '.join(patterns)} fits nothing in {side}: {names}")
     return found
 
@@ -281,7 +282,8 @@ def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
 def _table(found: Comparison) -> Table:
     """Return the comparison as a table of a report."""
     from kbench.report.text import Column, Table, p_value, shown, signed
-    from kbench.results.comparison import TIMES, columns
+    from kbench.results.comparison import columns
+    from kbench.results.rows import TIMES
 
     measure = found.measure
     made = []
@@ -311,7 +313,7 @@ def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str])
 
     from kbench.messages import counted
     from kbench.report.text import shown, signed
-    from kbench.results.comparison import TIMES
+    from kbench.results.rows import TIMES
 
     measure, console = found.measure, Console(highlight=False)
     if not console.is_terminal:

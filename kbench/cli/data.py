@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -18,7 +19,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_SHOWN = ("name", "n_samples", "n_features", "n_classes", "n_missing", "duplicate_fraction")
+_SHOWN = ("name", "n_samples", "n_features", "n_classes", "n_missing")
 
 
 @app.command("list")
@@ -30,9 +31,9 @@ def list_(
     from kbench.storage.datacache import DataCache
 
     cache = DataCache()
-    entries = [dict(entry) for entry in cache.entries()]
+    entries = cache.entries()
     if as_json:
-        typer.echo(json.dumps(entries, indent=1))
+        typer.echo(json.dumps([asdict(entry) for entry in entries], indent=1))
         return
     if not entries:
         typer.echo(
@@ -42,16 +43,16 @@ def list_(
     titles = ("dataset", "rows", "columns", "classes", "missing", "equal rows", "MB", "group")
     rows = [
         (
-            *(str(entry[key]) for key in _SHOWN[:-1]),
-            f"{entry['duplicate_fraction']:.1%}",
-            f"{entry['n_bytes'] / 2**20:.1f}",
-            entry["group"],
-            entry["source"],
+            *(str(getattr(entry, name)) for name in _SHOWN),
+            f"{entry.duplicate_fraction:.1%}",
+            f"{entry.n_bytes / 2**20:.1f}",
+            entry.group,
+            entry.source,
         )
         for entry in entries
     ]
     _print_table((*titles, "source"), rows)
-    size = sum(entry["n_bytes"] for entry in entries)
+    size = sum(entry.n_bytes for entry in entries)
     typer.echo(f"\n{counted(len(entries), 'dataset')}, {size / 2**20:,.1f} MB in {cache.root}")
 
 
@@ -73,6 +74,7 @@ def fetch(
     from kbench.planning.cells import select
     from kbench.planning.planner import Planner
     from kbench.planning.suite_file import find, read
+    from kbench.records import Problem
     from kbench.registry.registry import build, installed
     from kbench.storage.datacache import DataCache
 
@@ -91,15 +93,12 @@ def fetch(
         lines = [each for ref in refs.values() for each in fetching.expanded(ref)]
         for number, ref in enumerate(lines, start=1):
             typer.echo(f"[{number}/{len(lines)}] {ref.label}: ", nl=False)
-            known, problem = planner.dataset(ref), ("ok", "")
-            if known is None:
-                known, problem = fetching.fetch(ref)
-            if known is None:
+            facts = planner.dataset(ref) or fetching.fetch(ref)
+            if isinstance(facts, Problem):
                 lost += 1
-                typer.echo(f"unavailable\n  {problem[1]}")
+                typer.echo(f"unavailable\n  {facts.reason}")
             else:
-                size = f"{known['n_samples']:,} x {known['n_features']:,}"
-                typer.echo(f"{size}, {known['source']}")
+                typer.echo(f"{facts.n_samples:,} x {facts.n_features:,}, {facts.source}")
     if lost:
         raise typer.Exit(1)
 

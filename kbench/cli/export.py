@@ -60,7 +60,7 @@ def export(
     from kbench.export.folder import TRUST, check_format, refuse_existing, write
     from kbench.planning.planner import Planner
     from kbench.registry.registry import build, installed
-    from kbench.results.rows import of_cell
+    from kbench.results.rows import of_cell_in_full
     from kbench.storage.datacache import DataCache
 
     if output is None:
@@ -82,9 +82,9 @@ def export(
         again = planner.plan(chosen, known, {})
         planned = next(each for each in again if each.cell == planned.cell)
     planned, where = _recalled(planned)
-    row = of_cell(planned, chosen.measure) | {"machine": where} if planned.done else None
-    typer.echo(f"fitting {planned.cell.name} on {known[label]['n_samples']:,} rows", err=True)
-    fitted = refit(planned.cell, cache.load(known[label]["checksum"]), registry)
+    row = of_cell_in_full(planned, where, chosen.measure) if planned.done else None
+    typer.echo(f"fitting {planned.cell.name} on {known[label].n_samples:,} rows", err=True)
+    fitted = refit(planned.cell, cache.load(known[label].checksum), registry)
     n_rows = write(output, planned.cell, planned.key, fitted, row, form, mlflow)
     file = output / f"model.{form}"
     typer.echo(f"{output}: {planned.cell.name}")
@@ -110,7 +110,7 @@ def _recalled(planned: PlannedCell) -> tuple[PlannedCell, str]:
 
     found = []
     for place in (machine_id(), cluster_id()):
-        each = replace(planned, lines={})
+        each = replace(planned, results={})
         recall([each], Journal(state_folder(place) / "journal.jsonl"))
         found.append((each, place))
     return max(found, key=lambda pair: len(pair[0].done))

@@ -114,7 +114,7 @@ def _log(content: Content, page: str) -> None:
     store = Store(content.store)
     try:
         experiment = store.experiment(content.suite)
-        store.log_report(experiment, content.rows[0]["machine"], files)
+        store.log_report(experiment, content.rows[0].machine, files)
     except StoreError as error:
         # the file is there: that is what was asked for
         typer.echo(f"not kept in MLflow: {error}", err=True)
@@ -196,16 +196,14 @@ def _content(
     from kbench.errors import SuiteError
     from kbench.planning.suite_file import find, read
     from kbench.report.content import Content, name_of
-    from kbench.results.rows import by_dataset, measure_of, of_run_in_full
+    from kbench.results.rows import by_dataset, measure_of, of_run
 
     if machine == "all":
         raise SuiteError("--machine all: times of several machines are not compared; name one")
     runs, name, uri = runs_of(suite, store, machine, partial(typer.echo, err=True))
     measure = measure_of(runs)
-    rows = by_dataset([of_run_in_full(run, measure) for run in runs])
-    methods = {
-        name_of(method): method for method in ((r["feature_map"], r["learner"]) for r in rows)
-    }
+    rows = by_dataset([of_run(run) for run in runs])
+    methods = {name_of(row.method): row.method for row in rows}
     for each in without:
         if each not in methods:
             raise SuiteError(f"--without {each!r}: there are: {', '.join(methods)}")
@@ -217,7 +215,7 @@ def _content(
         name,
         rows,
         published,
-        machine_facts(rows[0]["machine"]),
+        machine_facts(rows[0].machine),
         uri,
         [methods[each] for each in without],
         measure,

@@ -31,17 +31,17 @@ def results(
     from kbench.api.inputs import runs_of
     from kbench.messages import counted
     from kbench.report import tables
-    from kbench.results.rows import by_dataset, columns, measure_of, of_run, of_run_in_full
+    from kbench.results.rows import by_dataset, columns, measure_of, of_run
 
     runs, _, _ = runs_of(suite, store, machine, partial(typer.echo, err=True))
     measure = measure_of(runs)
-    rows = by_dataset([of_run(run, measure) for run in runs])
+    rows = by_dataset([of_run(run) for run in runs])
     if form is Form.table:
         from kbench.cli import show
 
         show.table(rows, columns(measure))
         show.published(rows, _published(suite))
-        fewer = sum(row["n_splits_done"] < row["n_splits"] for row in rows)
+        fewer = sum(row.n_splits_done < row.n_splits for row in rows)
         typer.echo(
             f"\n{counted(len(rows), 'cell')}"
             + (f", {fewer} of them over fewer splits than planned" if fewer else "")
@@ -49,9 +49,7 @@ def results(
         return
     if form is Form.json:
         # all there is, so that `kbench compare` can read it back
-        told = {"measure": measure.name, "better": measure.better}
-        full = by_dataset([of_run_in_full(run, measure) | told for run in runs])
-        full = [{name: row[name] for name in columns(measure)} | row for row in full]
+        full = [row.to_json(measure) for row in rows]
         typer.echo(json.dumps(full, indent=1, ensure_ascii=False))
         return
     typer.echo(report.write(tables.cells(rows, measure), form.value))

@@ -8,6 +8,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ from kbench.cli.options import Delimiter, Fresh, Ignore, JsonEvents, Nominal, Qu
 
 if TYPE_CHECKING:
     from kbench.api.own_data import Look
+    from kbench.records import DatasetFacts
     from kbench.registry.registry import Registry
     from kbench.report.page import Lead
     from kbench.report.recommendation import Advice
@@ -77,14 +79,12 @@ def run(
     """
     from rich.markup import escape
 
-    from kbench.api import progress
-    from kbench.api.inputs import notices, options_of
     from kbench.api.own_data import fetched, look, source_of, suite_for, without_texts
+    from kbench.api.running import run_shown
     from kbench.errors import SuiteError
     from kbench.registry.registry import build, installed
     from kbench.report.page import Lead
     from kbench.report.recommendation import advise
-    from kbench.runner import Run
 
     started = time.monotonic()
     if time_limit is not None and not time_limit > 0:
@@ -97,16 +97,19 @@ def run(
     ref = without_texts(ref, looked)
     known = fetched(ref, registry)
     suite = suite_for(ref, known, registry, feature_map or (), learner or (), time_limit)
-    left = {} if time_limit is None else {"total_s": time_limit - (time.monotonic() - started)}
-    options = options_of(store, jobs, fresh=fresh, **left)
-    watcher = progress.choose(
-        as_json=as_json, quiet=quiet, jobs=options.jobs or 1, measure=suite.measure
-    )
+    left = math.inf if time_limit is None else time_limit - (time.monotonic() - started)
     left_out = looked.notices() if looked else []
-    for text in (*notices(registry, store), *left_out):
-        watcher.notice(text)
-    with watcher:
-        report = Run(suite, registry, options, watcher).run()
+    report = run_shown(
+        suite,
+        registry,
+        store=store,
+        jobs=jobs,
+        as_json=as_json,
+        quiet=quiet,
+        told=left_out,
+        fresh=fresh,
+        total_s=left,
+    )
     rows = _rows(report, time_limit)
     learners = registry.all("learner").values()
     advice = advise(rows, [each.name for each in learners if each.kernelized])
@@ -136,21 +139,21 @@ def run(
             typer.echo(f"report:  {output}")
     if report.interrupted:
         raise typer.Exit(130)
-    failed = any(row["status"] not in ("ok", "skipped") for row in rows)
+    failed = any(row.status not in ("ok", "skipped") for row in rows)
     raise typer.Exit(1 if failed or advice is None else 0)
 
 
-def _data(known: Mapping[str, Any], looked: Look | None) -> str:
+def _data(known: DatasetFacts, looked: Look | None) -> str:
     """Say what is compared on: rows, columns before and after encoding, classes, holes."""
     from kbench.messages import counted
 
-    n, width = known["n_samples"], known["n_features"]
+    n, width = known.n_samples, known.n_features
     columns = counted(width, "column")
     if looked is not None and looked.n_columns != width:
         columns = f"{counted(looked.n_columns, 'column')}, {width:,} after encoding"
-    parts = [counted(n, "row"), columns, counted(known["n_classes"], "class", "classes")]
-    if known["n_missing"]:
-        parts.append(counted(known["n_missing"], "missing value"))
+    parts = [counted(n, "row"), columns, counted(known.n_classes, "class", "classes")]
+    if known.n_missing:
+        parts.append(counted(known.n_missing, "missing value"))
     if looked is not None and looked.n_unlabelled:
         parts.append(f"{counted(looked.n_unlabelled, 'row')} without a label left out")
     return ", ".join(parts)
@@ -161,9 +164,9 @@ def _answer(
 ) -> tuple[str, ...]:
     """Return what a run found, in sentences."""
     found = advice.sentences if advice else ("No method was measured in full.",)
-    if time_limit is None or not any(row["status"] == "skipped" for row in rows):
+    if time_limit is None or not any(row.status == "skipped" for row in rows):
         return found
-    begun = any(row["n_splits_done"] for row in rows)
+    begun = any(row.n_splits_done for row in rows)
     before = "all was measured" if begun else "anything was measured"
     return (
         *found,
@@ -174,26 +177,23 @@ def _answer(
 
 def _rows(report: Report, time_limit: float | None) -> list[Row]:
     """Return the rows of a report with all that MLflow would tell of them, best first."""
-    from kbench.delivery.as_run import as_run
     from kbench.machine import machine_id
-    from kbench.results.rows import of_run_in_full
+    from kbench.results.rows import of_cell_in_full
 
     rows = []
     for each in report.cells:
-        run = as_run(each, report.suite.name, machine_id())
-        tags = {f"kbench.{name}": value for name, value in run.tags.items()}
-        row = of_run_in_full({**vars(run), "tags": tags})
-        if row["status"] == "skipped" and not row["error"] and time_limit is not None:
-            done, planned = row["n_splits_done"], row["n_splits"]
+        row = of_cell_in_full(each, machine_id(), report.suite.measure)
+        if row.status == "skipped" and not row.error and time_limit is not None:
+            done, planned = row.n_splits_done, row.n_splits
             when = f"after {done} of {planned} splits" if done else "before its first split"
-            row["error"] = f"the time limit of {time_limit:g} s ended {when}"
+            row = replace(row, error=f"the time limit of {time_limit:g} s ended {when}")
         rows.append(row)
-    return sorted(rows, key=lambda row: (row["status"] != "ok", -(row["accuracy"] or 0.0)))
+    return sorted(rows, key=lambda row: (row.status != "ok", -row.measures.get("accuracy", 0.0)))
 
 
 def _export(file: str, given: Mapping[str, Any], report: Report, advice: Advice) -> str:
     """Return the command that exports the recommended method."""
-    chosen = (advice.chosen["feature_map"], advice.chosen["learner"])
+    chosen = (advice.chosen.feature_map, advice.chosen.learner)
     cell = next(
         each.cell
         for each in report.cells
@@ -213,8 +213,10 @@ def _print_json(report: Report, rows: Sequence[Row], advice: Advice | None, expo
     assert report.delivered is not None
     end = {
         "event": "interrupted" if report.interrupted else "done",
-        "rows": [{name: row.get(name) for name in (*ALL, "model_floats", "error")} for row in rows],
-        "recommended": advice and {name: advice.chosen[name] for name in ALL[:3]},
+        "rows": [
+            {name: row.value(name) for name in (*ALL, "model_floats", "error")} for row in rows
+        ],
+        "recommended": advice and {name: advice.chosen.value(name) for name in ALL[:3]},
         "sentences": list(advice.sentences) if advice else [],
         "export": export,
         "store": report.delivered.uri,
@@ -251,23 +253,21 @@ def _print(
         words = name in COLUMNS[:3]
         drawn.add_column(name, justify="left" if words else "right", overflow="fold")
     for row in rows:
-        floats = row.get("model_floats")
-        style = (
-            "bold" if advice and row is advice.chosen else "" if row["status"] == "ok" else "dim"
-        )
+        floats = row.measures.get("model_floats")
+        style = "bold" if advice and row is advice.chosen else "" if row.status == "ok" else "dim"
         drawn.add_row(
-            *(escape(shown(name, row[name])) for name in COLUMNS),
+            *(escape(shown(name, row.value(name))) for name in COLUMNS),
             size(floats) if floats else "",
-            f"{row['n_splits_done']}/{row['n_splits']}",
+            f"{row.n_splits_done}/{row.n_splits}",
             style=style,
         )
     console.print(drawn)
     for row in rows:
-        if row["status"] not in ("ok", "skipped") and row["error"]:
-            last = row["error"].strip().splitlines()[-1]
-            name = f"{row['feature_map']} + {row['learner']}"
-            console.print(f"[red]{row['status']}[/red]: {escape(name)}: {escape(last)}")
-    reasons = Counter(row["error"] for row in rows if row["status"] == "skipped" and row["error"])
+        if row.status not in ("ok", "skipped") and row.error:
+            last = row.error.strip().splitlines()[-1]
+            name = f"{row.feature_map} + {row.learner}"
+            console.print(f"[red]{row.status}[/red]: {escape(name)}: {escape(last)}")
+    reasons = Counter(row.error for row in rows if row.status == "skipped" and row.error)
     for reason, n in reasons.items():
         console.print(f"skipped: {counted(n, 'method')}: {escape(reason)}")
     console.print()
@@ -298,7 +298,7 @@ def _write_page(
     content = Content(
         report.suite.name,
         list(rows),
-        machine=machine_facts(rows[0]["machine"]),
+        machine=machine_facts(rows[0].machine),
         store=report.delivered.uri,
     )
     write_file(path, page(content, registry, lead).encode())

@@ -63,7 +63,7 @@ def table(
 
     Parameters
     ----------
-    rows : sequence of dict
+    rows : sequence of Row
     columns : sequence of str
     ranked : bool
         Add the rank of each complete row within its dataset.
@@ -73,10 +73,10 @@ def table(
     places = results.ranks(rows, measure) if ranked else [None] * len(rows)
     lines = []
     for row, place in zip(rows, places, strict=True):
-        values = [shown(name, row[name]) for name in columns]
+        values = [shown(name, row.value(name)) for name in columns]
         if ranked:
             values.append("" if place is None else f"{place:g}")
-        style = "" if row["status"] == "ok" else "dim" if row["status"] == "unavailable" else "red"
+        style = "" if row.status == "ok" else "dim" if row.status == "unavailable" else "red"
         lines.append((values, "bold" if place == 1 else style))
     headings = {name: name not in COLUMNS[:4] for name in columns}
     _print_lines(_console(), headings | ({"rank": True} if ranked else {}), lines)
@@ -159,7 +159,7 @@ def report(found: Report, name: str, as_json: bool, filtered: bool = False) -> N
     if as_json:
         end = {
             "event": "interrupted" if found.interrupted else "done",
-            "rows": [{name: row[name] for name in columns} for row in rows],
+            "rows": [{name: row.value(name) for name in columns} for row in rows],
             "store": delivered.uri,
             "experiment": delivered.experiment,
             "runs": delivered.stored,
@@ -169,7 +169,7 @@ def report(found: Report, name: str, as_json: bool, filtered: bool = False) -> N
         print(json.dumps(end), flush=True)
         return
     console = _console()
-    with_data = [row for row in rows if row["status"] != "unavailable"]
+    with_data = [row for row in rows if row.status != "unavailable"]
     if with_data:
         console.print(f"\n[bold]{escape(found.suite.name)}[/bold]: results")
         hidden = {"n_splits_done", "n_splits", "peak_memory_mb"}
@@ -200,7 +200,7 @@ def report(found: Report, name: str, as_json: bool, filtered: bool = False) -> N
     console.print("\nnext:")
     if found.interrupted:
         console.print(f"  kbench suite {escape(file)}    goes on where this stopped")
-    if any(row["status"] == "unavailable" for row in rows):
+    if any(row.status == "unavailable" for row in rows):
         console.print(f"  kbench suite {escape(file)}    again, once the missing data can be had")
     if found.failed and not found.interrupted:
         console.print(f"  kbench suite {escape(file)} --retry-failed")
@@ -227,8 +227,8 @@ def _unavailable(console: Console, found: Report) -> None:
     """Say which data could not be had, and why; one line per dataset."""
     reasons: dict[str, list[str]] = {}
     for each in found.cells:
-        if each.problem and each.problem[0] == "unavailable":
-            reasons.setdefault(each.cell.dataset.label, []).append(each.problem[1])
+        if each.problem and each.problem.status == "unavailable":
+            reasons.setdefault(each.cell.dataset.label, []).append(each.problem.reason)
     if not reasons:
         return
     console.print("\n[bold]unavailable[/bold]")
@@ -289,17 +289,20 @@ def published(rows: Sequence[Row], figures: Sequence[Published]) -> None:
         drawn.add_column(name)
     for name in ("ours", "standard error", "n", "paper", "z"):
         drawn.add_column(name, justify="right")
-    for row in compared:
-        numbers = [row[name] for name in ("ours", "standard_error")]
+    for each in compared:
+        paper = each.published
         drawn.add_row(
-            *(escape(row[name]) for name in ("dataset", "feature_map", "learner")),
-            *("" if number is None else f"{number:.4f}" for number in numbers),
-            str(row["n"]),
-            f"{row['paper']:.4f}",
-            "" if row["z"] is None else f"{row['z']:+.1f}",
+            *map(escape, (paper.dataset, paper.feature_map, paper.learner)),
+            *(
+                "" if number is None else f"{number:.4f}"
+                for number in (each.ours, each.standard_error)
+            ),
+            str(each.n),
+            f"{paper.value:.4f}",
+            "" if each.z is None else f"{each.z:+.1f}",
         )
     console.print(drawn)
-    sources = dict.fromkeys(row["source"] for row in compared if row["source"])
+    sources = dict.fromkeys(each.published.source for each in compared if each.published.source)
     for source in sources:
         console.print(f"published: {escape(source)}", soft_wrap=True)
     console.print("z = (ours - paper) / sqrt(sd^2 (1/n_ours + 1/n_paper)), sd of one run, ours")
@@ -308,25 +311,23 @@ def published(rows: Sequence[Row], figures: Sequence[Published]) -> None:
 def _counts(console: Console, found: Report, rows: Sequence[Row]) -> None:
     by_status: dict[str, int] = {}
     for row in rows:
-        by_status[row["status"]] = by_status.get(row["status"], 0) + 1
+        by_status[row.status] = by_status.get(row.status, 0) + 1
     statuses = ", ".join(f"{count} {status}" for status, count in by_status.items())
     text = f"\n{counted(len(rows), 'cell')} planned: {statuses or 'none'}; {found.seconds:.0f} s"
-    partial = sum(0 < row["n_splits_done"] < row["n_splits"] for row in rows)
+    partial = sum(0 < row.n_splits_done < row.n_splits for row in rows)
     if partial:
         text += f"; fewer splits than planned and no rank: {counted(partial, 'cell')}"
-    loose = [row for row in rows if row["converged"] is False]
+    loose = [row for row in rows if row.converged is False]
     if loose:
         text += f"; in {counted(len(loose), 'cell')} a fit did not converge"
     stopped = [
         each
         for each in found.cells
-        if any(line["measures"].get("search_complete", 1.0) < 1.0 for line in each.done)
+        if any(result.measures.get("search_complete", 1.0) < 1.0 for result in each.done)
     ]
     if stopped:
         text += f"; in {counted(len(stopped), 'cell')} the search was stopped by its budget"
-    busy = [
-        each for each in found.cells if any(line["details"].get("contention") for line in each.done)
-    ]
+    busy = [each for each in found.cells if any(result.details.contention for result in each.done)]
     if busy:
         text += (
             f"; the machine was busy during {counted(len(busy), 'cell')}: "
@@ -342,8 +343,8 @@ def _failures(console: Console, found: Report) -> None:
     for each in found.cells:
         if each.status in ("ok", "unavailable", "skipped"):
             continue
-        failed = [line["error"] for line in each.lines.values() if line["status"] != "ok"]
-        error = failed[0] if failed else (each.problem or ("", ""))[1]
+        failed = [result.error for result in each.results.values() if not result.is_ok]
+        error = failed[0] if failed else each.problem.reason if each.problem else ""
         last = [line for line in error.strip().splitlines() if line.strip()]
         reason = last[-1].strip() if last else ""
         console.print(f"[red]{each.status}[/red]: {escape(each.cell.name)}: {escape(reason)}")
@@ -355,15 +356,15 @@ def plan(found: Report, as_json: bool) -> None:
     seconds_of: dict[tuple[str, str], list[float]] = {}
     for each in found.cells:
         method = (each.cell.feature_map.name, each.cell.learner.name)
-        seconds_of.setdefault(method, []).extend(line["seconds"] for line in each.lines.values())
+        seconds_of.setdefault(method, []).extend(result.seconds for result in each.results.values())
         rows.append(
             {
                 "dataset": each.cell.dataset.label,
                 "feature_map": each.cell.feature_map.label,
                 "learner": each.cell.learner.label,
                 "tasks": len(each.missing),
-                "known": len(each.lines),
-                "note": each.problem[1]
+                "known": len(each.results),
+                "note": each.problem.reason
                 if each.problem
                 else ""
                 if each.dataset

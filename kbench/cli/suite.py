@@ -108,37 +108,39 @@ def suite(
         return
     if name is None:
         raise SuiteError(f"which suite? There are: {', '.join(sorted(registry.all('suite')))}")
-    from kbench.api.inputs import chosen_suite, limited, notices, options_of
-
-    chosen = chosen_suite(name, registry, dataset or [], feature_map or [], learner or [])
-    chosen = limited(chosen, splits, time_limit, memory_limit)
-
-    from kbench.api import progress
+    from kbench.api.inputs import chosen_suite
+    from kbench.api.running import run_shown
     from kbench.cli import show
-    from kbench.runner import Run
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
-    options = options_of(
-        store,
-        jobs,
+    chosen = chosen_suite(
+        name,
+        registry,
+        dataset or [],
+        feature_map or [],
+        learner or [],
+        splits=splits,
+        time_s=time_limit,
+        memory_mb=memory_limit,
+    )
+    report = run_shown(
+        chosen,
+        registry,
+        store=store,
+        jobs=jobs,
+        as_json=as_json,
+        quiet=quiet,
+        dry_run=dry_run,
         scheduler=scheduler or "",
         fresh=fresh,
         retry_failed=retry_failed,
         offline=offline,
         timing=timing.value,
     )
-    watcher = progress.choose(
-        as_json=as_json, quiet=quiet, jobs=options.jobs, measure=chosen.measure
-    )
-    for text in notices(registry, store):
-        watcher.notice(text)
-    run = Run(chosen, registry, options, watcher)
     if dry_run:
-        show.plan(run.plan(), as_json=as_json)
+        show.plan(report, as_json=as_json)
         return
-    with watcher:
-        report = run.run()
     filtered = bool(dataset or feature_map or learner)
     show.report(report, name=name, as_json=as_json, filtered=filtered)
     raise typer.Exit(_exit_code(report))

@@ -109,7 +109,7 @@ class Delivery:
         Answers without importing MLflow where the store is a local database;
         otherwise every cell is lacking until MLflow has been asked.
         """
-        cells = [each for each in planned if is_finished(each)]
+        cells = [each for each in planned if each.is_finished]
         known = self._last_delivery()
         if known is None:
             return cells
@@ -120,7 +120,7 @@ class Delivery:
 
     def finish(self, planned: Collection[PlannedCell]) -> Delivered:
         """Write what is still lacking and say what the store has now."""
-        finished = [each for each in planned if is_finished(each)]
+        finished = [each for each in planned if each.is_finished]
         # what was known before this run was perhaps never offered
         lacking = self.lacking(each for each in finished if _identity(each) not in self._offered)
         if self._thread is None and not lacking and self._queue.empty():
@@ -199,12 +199,12 @@ class Delivery:
     def _tidy(self, planned: Collection[PlannedCell]) -> None:
         """Mark runs whose key or data have changed; drop those that waited for data."""
         assert self._experiment is not None
-        keys = {each.cell.name: {each.key} for each in planned if is_finished(each)}
+        keys = {each.cell.name: {each.key} for each in planned if each.is_finished}
         lines = {line_key(each.cell) for each in planned if not each.problem}
         data: dict[str, set[str]] = {}
         for each in planned:
-            if "checksum" in each.dataset:
-                data.setdefault(each.cell.dataset.label, set()).add(each.dataset["checksum"])
+            if each.dataset is not None:
+                data.setdefault(each.cell.dataset.label, set()).add(each.dataset.checksum)
         try:
             self._store.withdraw(self._experiment, self._machine, lines)
             self._store.supersede(self._experiment, self._machine, keys, data)
@@ -248,8 +248,3 @@ def views_of(
 def _identity(planned: PlannedCell) -> tuple[str, str]:
     """Tell a run of a suite from every other: two cells of one key differ in their labels."""
     return planned.key, planned.cell.name
-
-
-def is_finished(planned: PlannedCell) -> bool:
-    """Tell whether nothing more is to be computed for a cell."""
-    return not planned.missing

@@ -14,12 +14,12 @@ from typing import Any
 
 from kbench.errors import KbenchError
 from kbench.planning.planner import PlannedCell, recall
-from kbench.records import Cell, Measure, Protocol, Ref, Suite
+from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Ref, Suite
 from kbench.records.canonical import dumps, from_json, to_json
 from kbench.storage.journal import Journal
 
-_APART = ("cell", "dataset", "lines")
-"""Fields of a planned cell that are kept apart from the others."""
+_TOLD = ("key", "n_splits", "equivalence")
+"""Fields of a planned cell that are kept as they are."""
 
 
 class Plans:
@@ -125,29 +125,30 @@ def _replaced_by(later: Collection[PlannedCell]) -> Callable[[PlannedCell], bool
     keys = {each.key for each in later}
     data: dict[str, set[str]] = {}
     for each in later:
-        if "checksum" in each.dataset:
-            data.setdefault(each.cell.dataset.label, set()).add(each.dataset["checksum"])
+        if each.dataset is not None:
+            data.setdefault(each.cell.dataset.label, set()).add(each.dataset.checksum)
 
     def is_replaced(earlier: PlannedCell) -> bool:
-        checksum = earlier.dataset.get("checksum")
-        current = data.get(earlier.cell.dataset.label, {checksum})
-        return earlier.key in keys or (checksum is not None and checksum not in current)
+        if earlier.key in keys:
+            return True
+        current = data.get(earlier.cell.dataset.label)
+        if earlier.dataset is None or current is None:
+            return False
+        return earlier.dataset.checksum not in current
 
     return is_replaced
 
 
 def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:
     """Write cells with each dataset, ref and protocol once."""
-    datasets, protocols = _Numbered(dict), _Numbered(to_json)
+    datasets = _Numbered(lambda facts: facts and dataclasses.asdict(facts))
+    protocols = _Numbered(to_json)
     refs = _Numbered(lambda ref: {**to_json(ref), "label": ref.label})
     rows = []
     for each in cells:
         cell = each.cell
-        others = {
-            field.name: getattr(each, field.name)
-            for field in dataclasses.fields(each)
-            if field.name not in _APART
-        }
+        others = {name: getattr(each, name) for name in _TOLD}
+        others["problem"] = each.problem and dataclasses.astuple(each.problem)
         rows.append(
             [
                 *(refs.number(ref) for ref in (cell.dataset, cell.feature_map, cell.learner)),
@@ -175,12 +176,12 @@ def _unpacked(content: Mapping[str, Any]) -> Iterator[PlannedCell]:
         for each in content["protocols"]
     ]
     for dataset, feature_map, learner, protocol, known, others in content["cells"]:
-        if others["problem"]:
-            others["problem"] = tuple(others["problem"])
+        facts = content["datasets"][known]
         yield PlannedCell(
             Cell(refs[dataset], refs[feature_map], refs[learner], protocols[protocol]),
-            dataset=content["datasets"][known],
-            **others,
+            dataset=DatasetFacts.from_json(facts) if facts else None,
+            problem=Problem(*others["problem"]) if others["problem"] else None,
+            **{name: others[name] for name in _TOLD},
         )
 
 

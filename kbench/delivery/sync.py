@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kbench.delivery.deliver import Delivered, Delivery, is_finished, lock_name
+from kbench.delivery.deliver import Delivered, Delivery, lock_name
 from kbench.delivery.owed import Plans
 from kbench.errors import SuiteError
 from kbench.machine import cluster_id, machine_id
@@ -179,5 +179,5 @@ def _deliver(
         delivered = Delivery(uri, suite, journal, machine, measure, views).finish(cells)
         if not delivered.problem:
             plans.settle(suite, uri)
-    finished = sum(map(is_finished, cells))
+    finished = sum(each.is_finished for each in cells)
     return Synced(suite, machine, delivered, finished, len(cells) - finished, plans.unread)

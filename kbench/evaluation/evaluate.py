@@ -27,7 +27,7 @@ from kbench.evaluation.search import (
 from kbench.evaluation.splits import derive_seed, rare_classes
 from kbench.evaluation.splits import split as split_rows
 from kbench.evaluation.timing import timed, times
-from kbench.records import Dataset, Protocol, Split
+from kbench.records import Dataset, Details, Protocol, Split
 
 T = TypeVar("T")
 
@@ -43,15 +43,15 @@ class Evaluation:
     ----------
     measures : dict of str to float
         Accuracy, times in seconds, sizes.
-    details : dict
-        As plain JSON values: the chosen parameters, the scores of the search,
-        warnings, the hash of the split.
+    details : Details
+        The chosen parameters, the scores of the search, warnings, the hash of
+        the split.
     predictions : ndarray of int, shape (n_test,)
         Predicted labels of the test rows, in the order of the split.
     """
 
     measures: dict[str, float]
-    details: dict[str, Any]
+    details: Details
     predictions: np.ndarray
 
 
@@ -148,13 +148,13 @@ def evaluate(dataset: Dataset, split_index: int, method: Method, protocol: Proto
         measures |= dict(method.map_measures(map_.value, X_test, y_test, **more))
     if method.learner_measures is not None:
         measures |= dict(method.learner_measures(learner.value, Z_test.value, y_test))
-    details = {
-        "chosen": {name: _plain(value) for name, value in best.params.items()},
-        "search": _search_table(found),
-        "at_edge": found.at_edge,
-        "notes": notes,
-        "split_hash": split.digest,
-    }
+    details = Details(
+        chosen={name: _plain(value) for name, value in best.params.items()},
+        search=_search_table(found),
+        at_edge=found.at_edge,
+        notes=notes,
+        split_hash=split.digest,
+    )
     return Evaluation(
         {name: float(value) for name, value in measures.items()},
         details,

@@ -15,6 +15,7 @@ import warnings
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -240,7 +241,7 @@ def evaluate(payload: Mapping[str, Any]) -> dict[str, Any]:
         found = evaluate_split(dataset, payload["split"], method, protocol)
     return {
         "measures": found.measures,
-        "details": found.details,
+        "details": asdict(found.details),
         "predictions": packed(found.predictions),
     }
 

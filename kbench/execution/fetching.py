@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 from kbench.execution.sandbox import Sandbox
 from kbench.planning.planner import Planner
-from kbench.records import Ref, Status
+from kbench.records import DatasetFacts, Problem, Ref
 from kbench.records.canonical import from_json, to_json
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
@@ -62,24 +61,19 @@ class Fetching:
         plain = [(from_json({k: each[k] for k in ("name", "params")}), each) for each in refs]
         return [Ref(made.name, made.params, each["label"]) for made, each in plain]
 
-    def fetch(self, ref: Ref) -> tuple[Mapping[str, Any] | None, tuple[Status, str]]:
+    def fetch(self, ref: Ref) -> DatasetFacts | Problem:
         """Load a dataset into the cache.
 
         Returns
         -------
-        known : mapping or None
-            What the cache tells of it.
-        problem : (status, reason)
-            Why it cannot be had; ("ok", "") where it can.
+        DatasetFacts or Problem
+            What the cache tells of it, or why it cannot be had.
         """
         outcome = self._run("load", ref)
         if outcome.status != "ok":
-            return None, (outcome.status, f"loading failed: {outcome.error}")
-        known = self._planner.dataset(ref)
-        if known is not None:
-            return known, ("ok", "")
+            return Problem(outcome.status, f"loading failed: {outcome.error}")
         reason = outcome.value.get("unavailable", "the data cache does not keep it")
-        return None, ("unavailable", reason)
+        return self._planner.dataset(ref) or Problem("unavailable", reason)
 
     def _run(self, what: str, ref: Ref) -> Any:
         payload = {

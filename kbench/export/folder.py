@@ -75,8 +75,8 @@ def write(
     key : str
         Its cell key.
     fitted : Fitted
-    row : dict or None
-        Its results row, where it was measured, with the ``machine`` that measured.
+    row : Row or None
+        Its results row, where it was measured.
     form : {"skops", "joblib"}
     mlflow : bool
         Save it as an MLflow model too.
@@ -200,7 +200,7 @@ def _facts(
         "dataset_checksum": dataset.checksum,
         "n_rows": len(dataset.y),
         "classes": [each.item() for each in typed(dataset.target_names)],
-        "measured": row and {name: row[name] for name in _MEASURED},
+        "measured": row and {name: row.value(name) for name in _MEASURED},
         "file": file.name,
         "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
         "trusted": trusted,

@@ -12,7 +12,19 @@ from typing import Any
 
 from kbench.planning.cells import cells
 from kbench.planning.fingerprint import Fingerprinter
-from kbench.records import WORST_FIRST, Cell, Limits, Protocol, Ref, Search, Status, Suite
+from kbench.records import (
+    WORST_FIRST,
+    Cell,
+    DatasetFacts,
+    Limits,
+    Problem,
+    Protocol,
+    Ref,
+    Result,
+    Search,
+    Status,
+    Suite,
+)
 from kbench.records.canonical import dumps, to_json
 from kbench.registry.registry import Registry, makes, module_of, resolve
 from kbench.storage.datacache import DataCache
@@ -34,14 +46,14 @@ class PlannedCell:
     cell : Cell
     key : str
         `cell_key`, or the key of the suite line where there are no data.
-    dataset : mapping
-        What the data cache tells of the dataset; empty where it cannot be had.
+    dataset : DatasetFacts or None
+        What the data cache tells of the dataset; None where it cannot be had.
     n_splits : int
         Splits that are planned; `recall` adds those that are known besides.
-    problem : (status, reason), optional
+    problem : Problem, optional
         Why the cell cannot be computed at all.
-    lines : dict of int to mapping
-        The journal's line of each split that is done.
+    results : dict of int to Result
+        The result of each split that is done.
     equivalence : str
         Equal for methods that are the same up to a rotation of the features
         (see `kbench.FeatureMap`); empty where none is known.
@@ -49,38 +61,48 @@ class PlannedCell:
 
     cell: Cell
     key: str
-    dataset: Mapping[str, Any]
+    dataset: DatasetFacts | None
     n_splits: int
-    problem: tuple[Status, str] | None = None
-    lines: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    problem: Problem | None = None
+    results: dict[int, Result] = field(default_factory=dict)
     equivalence: str = ""
 
     @property
     def stopped(self) -> bool:
         """Whether a split ended so that the others are skipped."""
-        return any(line["status"] in STOPPING for line in self.lines.values())
+        return any(result.status in STOPPING for result in self.results.values())
 
     @property
     def missing(self) -> list[int]:
         """Splits still to be computed."""
         if self.problem or self.stopped:
             return []
-        return [i for i in range(self.n_splits) if i not in self.lines]
+        return [i for i in range(self.n_splits) if i not in self.results]
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing more is to be computed."""
+        return not self.missing
 
     @property
     def status(self) -> Status:
         """The worst status of its splits; "skipped" while some are to come."""
         if self.problem:
-            return self.problem[0]
-        found = {str(line["status"]) for line in self.lines.values()}
+            return self.problem.status
+        seen: set[Status] = {result.status for result in self.results.values()}
         if self.missing:
-            found.add("skipped")
-        return next(status for status in WORST_FIRST if status in found)
+            seen.add("skipped")
+        return next(status for status in WORST_FIRST if status in seen)
 
     @property
-    def done(self) -> list[Mapping[str, Any]]:
-        """Lines of the splits that are ok, in order."""
-        return [self.lines[i] for i in sorted(self.lines) if self.lines[i]["status"] == "ok"]
+    def done(self) -> list[Result]:
+        """Results of the splits that are ok, in order."""
+        return [result for result in self.in_order if result.is_ok]
+
+    @property
+    def in_order(self) -> list[Result]:
+        """Results of all splits that are done, in order."""
+        return [self.results[i] for i in sorted(self.results)]
 
 
 def task_key(cell_key: str, split_index: int) -> str:
@@ -94,7 +116,7 @@ def recall(
     limits: Limits | None = None,
     retry_failed: bool = False,
 ) -> None:
-    """Give cells the journal's lines that still hold.
+    """Give cells the journal's results that still hold.
 
     Where all splits that are asked for are ok, those that follow and are ok too
     belong to the cell as well: asking for fewer loses nothing.
@@ -113,31 +135,40 @@ def recall(
         (each, range(max(each.n_splits, LOOK_AHEAD))) for each in planned if each.problem is None
     ]
     while spans:
-        results = journal.results({task_key(each.key, i) for each, span in spans for i in span})
+        wanted = {task_key(each.key, i) for each, span in spans for i in span}
+        results = {key: _readable(line) for key, line in journal.results(wanted).items()}
         further = []
         for each, span in spans:
             asked, all_ok = each.n_splits, True
             for index in span:
-                line = results.get(task_key(each.key, index))
-                is_ok = line is not None and line["status"] == "ok"
+                result = results.get(task_key(each.key, index))
+                is_ok = result is not None and result.is_ok
                 all_ok = all_ok and is_ok
                 if index >= asked and not all_ok:
                     break
-                if line and (is_ok or not (retry_failed or _is_raised(line, limits))):
-                    each.lines[index] = line
+                if result and (is_ok or not (retry_failed or _is_raised(result, limits))):
+                    each.results[index] = result
                 each.n_splits = max(asked, index + 1)
             if all_ok:
                 further.append((each, range(span.stop, 2 * span.stop)))
         spans = further
 
 
-def _is_raised(line: Mapping[str, Any], limits: Limits | None) -> bool:
+def _readable(line: Mapping[str, Any]) -> Result | None:
+    """Return the result that a line tells; None where another version wrote it otherwise."""
+    try:
+        return Result.from_json(line)
+    except ValueError:
+        return None
+
+
+def _is_raised(result: Result, limits: Limits | None) -> bool:
     """Tell whether the limit that a task hit is higher now."""
     if limits is None:
         return False
-    if line["status"] == "timeout":
-        return bool(limits.time_s > line["limits"]["time_s"])
-    return line["status"] == "memory" and bool(limits.memory_mb > line["limits"]["memory_mb"])
+    if result.status == "timeout":
+        return limits.time_s > result.limits.time_s
+    return result.status == "memory" and limits.memory_mb > result.limits.memory_mb
 
 
 def line_key(cell: Cell) -> str:
@@ -177,47 +208,47 @@ class Planner:
         source = self._registry.get("dataset", dataset.name)
         return self._code((module_of(source.load), *source.depends))
 
-    def dataset(self, ref: Ref) -> Mapping[str, Any] | None:
+    def dataset(self, ref: Ref) -> DatasetFacts | None:
         """Return what the cache tells of a dataset; None where it must be loaded."""
         return self._cache.recall(ref.name, to_json(ref)["params"], self.source_code(ref))
 
     def plan(
         self,
         suite: Suite,
-        datasets: Mapping[str, Mapping[str, Any]],
-        problems: Mapping[str, tuple[Status, str]],
+        datasets: Mapping[str, DatasetFacts],
+        problems: Mapping[str, Problem],
     ) -> list[PlannedCell]:
         """Plan all cells of a suite; what is known of them is for `recall` to tell.
 
         Parameters
         ----------
         suite : Suite
-        datasets : mapping
+        datasets : mapping of str to DatasetFacts
             What the cache tells of each dataset, by label.
-        problems : mapping of str to (status, reason)
+        problems : mapping of str to Problem
             Why a dataset cannot be had, by label. A dataset in neither is
             still to be fetched.
         """
         planned = []
         # cells of one key, such as the same data under two labels, are computed once
-        lines: dict[str, dict[int, Mapping[str, Any]]] = {}
+        results: dict[str, dict[int, Result]] = {}
         for cell in cells(suite, self._registry):
             label = cell.dataset.label
             if label not in datasets:
-                n_splits = how_many_splits(cell.protocol, suite.limits, {})
+                n_splits = how_many_splits(cell.protocol, suite.limits)
                 problem = problems.get(label)
-                planned.append(PlannedCell(cell, line_key(cell), {}, n_splits, problem))
+                planned.append(PlannedCell(cell, line_key(cell), None, n_splits, problem))
                 continue
-            known = datasets[label]
-            key = self.cell_key(cell, known["checksum"])
+            facts = datasets[label]
+            key = self.cell_key(cell, facts.checksum)
             planned.append(
                 PlannedCell(
                     cell,
                     key,
-                    known,
-                    how_many_splits(cell.protocol, suite.limits, known),
-                    _refused(cell, known),
-                    lines=lines.setdefault(key, {}),
+                    facts,
+                    how_many_splits(cell.protocol, suite.limits, facts.n_splits),
+                    _refused(cell, facts),
+                    results=results.setdefault(key, {}),
                     equivalence=self._equivalence(cell),
                 )
             )
@@ -295,29 +326,39 @@ def _hash(value: Any) -> str:
     return hashlib.sha256(dumps(value).encode()).hexdigest()
 
 
-def how_many_splits(protocol: Protocol, limits: Limits, dataset: Mapping[str, Any]) -> int:
-    """Return how many splits are planned: the suite's number, or all there are."""
+def how_many_splits(protocol: Protocol, limits: Limits, n_official: int = 1) -> int:
+    """Return how many splits are planned: the suite's number, or all there are.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    limits : Limits
+    n_official : int, default 1
+        Splits that come with the data.
+    """
     if protocol.splits == "official":
-        own = int(dataset.get("n_splits", 1))
-        return own if limits.n_splits is None else min(own, limits.n_splits)
+        return n_official if limits.n_splits is None else min(n_official, limits.n_splits)
     if protocol.splits == "ordered":
         return 1
     default = 10 if protocol.splits == "holdout" else protocol.n_folds
     return default if limits.n_splits is None else limits.n_splits
 
 
-def _refused(cell: Cell, dataset: Mapping[str, Any]) -> tuple[Status, str] | None:
+def _refused(cell: Cell, dataset: DatasetFacts) -> Problem | None:
     """Say why a dataset cannot be used under a protocol, before anything runs."""
-    if cell.protocol.missing == "error" and dataset["n_missing"]:
-        columns = list(dataset["missing"].items())
+    if cell.protocol.missing == "error" and dataset.n_missing:
+        columns = list(dataset.missing.items())
         shown = ", ".join(f"{name} ({count})" for name, count in columns[:5])
         more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
-        return "error", (
-            f"{cell.dataset.label} has {dataset['n_missing']} missing values in {shown}{more}; "
-            'set missing = "impute" or missing = "drop_rows" in [protocol]'
+        return Problem(
+            "error",
+            f"{cell.dataset.label} has {dataset.n_missing} missing values in {shown}{more}; "
+            'set missing = "impute" or missing = "drop_rows" in [protocol]',
         )
-    if cell.protocol.splits == "official" and not dataset["n_splits"]:
-        return "error", f'{cell.dataset.label} has no splits of its own (splits = "official")'
+    if cell.protocol.splits == "official" and not dataset.n_splits:
+        return Problem(
+            "error", f'{cell.dataset.label} has no splits of its own (splits = "official")'
+        )
     return None
 
 

@@ -6,10 +6,10 @@ resolved on first use.
 """
 
 from kbench.records._components import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, Make
-from kbench.records._data import Dataset, Split, content_checksum
+from kbench.records._data import Dataset, DatasetFacts, Split, content_checksum
 from kbench.records._measures import ACCURACY, Measure
-from kbench.records._results import WORST_FIRST, Cell, Result, Status, Task
-from kbench.records._suite import Block, Limits, Protocol, Published, Ref, Search, Suite
+from kbench.records._results import WORST_FIRST, Cell, Details, Problem, Result, Status, Task
+from kbench.records._suite import Block, Limits, Protocol, Published, Ref, Search, Suite, written
 
 __all__ = [
     "ACCURACY",
@@ -17,7 +17,9 @@ __all__ = [
     "Block",
     "Cell",
     "Dataset",
+    "DatasetFacts",
     "DatasetSource",
+    "Details",
     "FeatureMap",
     "Figure",
     "KernelSpec",
@@ -25,6 +27,7 @@ __all__ = [
     "Limits",
     "Make",
     "Measure",
+    "Problem",
     "Protocol",
     "Published",
     "Ref",
@@ -35,4 +38,5 @@ __all__ = [
     "Suite",
     "Task",
     "content_checksum",
+    "written",
 ]

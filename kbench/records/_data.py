@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -118,6 +118,76 @@ class Dataset:
         put("splits", tuple(self.splits))
         put("group", self.group or self.name)
         put("checksum", self.checksum or content_checksum(self))
+
+
+@dataclass(frozen=True)
+class DatasetFacts:
+    """What is known of a dataset without reading its arrays.
+
+    Parameters
+    ----------
+    checksum : str
+        Hash of the content.
+    name, version, source, group, role : str
+        As those of a `Dataset`.
+    n_samples, n_features, n_classes : int
+        Rows, columns and classes of the canonical form.
+    class_counts : tuple of int
+        Rows of each class.
+    n_missing : int
+        Missing values.
+    missing : mapping of str to int
+        Missing values by attribute, of those with any; the indicator columns
+        ``colour=red`` and ``colour=blue`` are one attribute.
+    duplicate_fraction : float
+        Share of the rows that equal an earlier row.
+    pairwise, sparse : bool
+        Whether the inputs are a Gram matrix, or a CSR matrix.
+    n_splits : int
+        Splits that come with the data.
+    n_bytes : int
+        Size of the arrays in the data cache.
+    feature_names, feature_kinds, target_names : tuple of str
+        As those of a `Dataset`.
+    """
+
+    checksum: str
+    name: str = ""
+    version: str = "1"
+    source: str = ""
+    group: str = ""
+    role: str = "evaluation"
+    pairwise: bool = False
+    sparse: bool = False
+    n_samples: int = 0
+    n_features: int = 0
+    n_classes: int = 0
+    class_counts: tuple[int, ...] = ()
+    n_missing: int = 0
+    missing: Mapping[str, int] = field(default_factory=dict)
+    duplicate_fraction: float = 0.0
+    n_splits: int = 0
+    n_bytes: int = 0
+    feature_names: tuple[str, ...] = ()
+    feature_kinds: tuple[str, ...] = ()
+    target_names: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> DatasetFacts:
+        """Read plain JSON values; further ones are passed over.
+
+        Raises
+        ------
+        TypeError
+            There is no checksum.
+        """
+        names = {each.name for each in fields(cls)}
+        known: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in facts.items()
+            if name in names
+        }
+        return cls(**known)
 
 
 def content_checksum(dataset: Dataset) -> str:

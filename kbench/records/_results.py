@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
-from kbench.records._suite import Protocol, Ref
+from kbench.records._suite import Limits, Protocol, Ref
 
 Status = Literal["ok", "error", "timeout", "memory", "crash", "unavailable", "skipped"]
 
@@ -38,33 +40,174 @@ class Cell:
 
 @dataclass(frozen=True)
 class Task:
-    """One split of a cell: one unit of work, one line of the journal."""
+    """One split of a cell: one unit of work, one line of the journal.
+
+    Parameters
+    ----------
+    cell : Cell
+    split_index : int
+        Number of the split, from 0.
+    cell_key : str
+        SHA-256 of all that decides the cell's numbers.
+    checksum : str
+        Hash of the dataset's content.
+    source_code : str
+        Fingerprint of the code that makes the dataset: a host that lacks the
+        data can get them with the same code only.
+    """
 
     cell: Cell
     split_index: int
+    cell_key: str
+    checksum: str
+    source_code: str = ""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a cell cannot be computed, or a dataset not be had.
+
+    Parameters
+    ----------
+    status : str
+        "unavailable", "error", or what ended the loading of the data.
+    reason : str
+        In words.
+    since_ms : int
+        When it was first seen, in milliseconds since 1970.
+    """
+
+    status: Status
+    reason: str
+    since_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Details:
+    """What an evaluation tells beside its measures.
+
+    Parameters
+    ----------
+    chosen : mapping of str to plain JSON value
+        The parameters that the search chose, such as ``learner.C``.
+    search : sequence of mapping
+        All candidates of the search: parameters, ``accuracies`` by inner
+        fold, and whether they ``converged``.
+    at_edge : sequence of str
+        Parameters whose chosen value is an end of its grid.
+    notes : sequence of str
+        Warnings, and what a reader must know of the split.
+    split_hash : str
+        Hash of the row indices of the split.
+    contention : sequence of str
+        Why the times are not to be believed; empty if they are.
+    """
+
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+    search: Sequence[Mapping[str, Any]] = ()
+    at_edge: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    split_hash: str = ""
+    contention: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a task.
+    """What became of a task: one line of the journal.
 
     Parameters
     ----------
-    task : Task
-        The task.
+    task_key, cell_key : str
+        Keys of the task and of its cell.
+    split : int
+        Number of the split, from 0.
     status : str
-        ok, error, timeout, memory, crash, unavailable or skipped.
+        ok, error, timeout, memory, crash or skipped.
     measures : mapping of str to float
         Measured numbers; empty unless ok.
-    error : str, optional
+    details : Details
+        What else is worth keeping of an evaluation; empty unless ok.
+    error : str
         Why it is not ok: a traceback, or the limit that was hit.
-    details : mapping, optional
-        What else is worth keeping, as plain JSON values: the chosen
-        parameters, all scores of the search, the hash of the split, warnings.
+    printed : str
+        What the task printed last, where it failed.
+    started_ms, ended_ms : int
+        When, in milliseconds since 1970, by the clock of the host.
+    seconds : float
+        Wall clock of the whole task.
+    limits : Limits
+        Those that it ran under.
+    jobs : int, optional
+        Tasks that ran beside each other.
+    timing : {"shared", "exclusive"}
+        Whether the task had the machine alone.
+    version : str
+        Version of kbench.
+    machine, host, cpu : str
+        Who computed it: id of the machine, name of the host, model of the CPU.
+    calibration_s : float
+        Seconds of a small fixed computation on that machine.
+
+    Examples
+    --------
+    >>> result = Result("t", "c", 0, "ok", {"accuracy": 0.9}, seconds=1.5)
+    >>> Result.from_json(result.to_json()) == result
+    True
     """
 
-    task: Task
+    task_key: str
+    cell_key: str
+    split: int
     status: Status
     measures: Mapping[str, float] = field(default_factory=dict)
+    details: Details = Details()
     error: str = ""
-    details: Mapping[str, Any] = field(default_factory=dict)
+    printed: str = ""
+    started_ms: int = 0
+    ended_ms: int = 0
+    seconds: float = 0.0
+    limits: Limits = field(default_factory=Limits)
+    jobs: int | None = None
+    timing: Literal["shared", "exclusive"] = "shared"
+    version: str = ""
+    machine: str = ""
+    host: str = ""
+    cpu: str = ""
+    calibration_s: float = 0.0
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether the task was measured to its end."""
+        return self.status == "ok"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of the journal's line, as plain JSON values."""
+        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        fields["measures"] = dict(self.measures)
+        fields["details"] = dataclasses.asdict(self.details) if self.is_ok else {}
+        fields["limits"] = {"time_s": self.limits.time_s, "memory_mb": self.limits.memory_mb}
+        return fields
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> Result:
+        """Read a line of the journal, which another version of kbench may have written.
+
+        Parameters
+        ----------
+        line : mapping
+            What `to_json` returned; further fields are passed over.
+
+        Raises
+        ------
+        ValueError
+            A field is missing, or is not of its type.
+        """
+        return _reader().validate_python(line)  # type: ignore[no-any-return]
+
+
+@cache
+def _reader() -> Any:
+    """Return what checks plain values against `Result`, and makes one of them."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Result)

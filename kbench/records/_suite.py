@@ -40,18 +40,22 @@ class Ref:
     label: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", self.label or _written(self))
+        object.__setattr__(self, "label", self.label or written(self))
 
 
-def _written(value: Any) -> str:
-    """Write a value the way a label shows it."""
+def written(value: Any) -> str:
+    """Write a parameter's value the way a label shows it.
+
+    >>> written((0.5, True, Ref("gaussian", {"bandwidth": 2.0})))
+    '[0.5, true, gaussian(bandwidth=2)]'
+    """
     if isinstance(value, Ref):
-        given = ", ".join(f"{key}={_written(each)}" for key, each in value.params.items())
+        given = ", ".join(f"{key}={written(each)}" for key, each in value.params.items())
         return f"{value.name}({given})" if given else value.name
     if isinstance(value, Search):
-        return "search[" + ", ".join(map(_written, value.values)) + "]"
+        return "search[" + ", ".join(map(written, value.values)) + "]"
     if isinstance(value, tuple | list):
-        return "[" + ", ".join(map(_written, value)) + "]"
+        return "[" + ", ".join(map(written, value)) + "]"
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)

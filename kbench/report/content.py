@@ -13,7 +13,8 @@ import numpy as np
 
 from kbench.records import ACCURACY, Measure, Published
 from kbench.results import stats
-from kbench.results.rows import CURVE, Row, beside_published, is_complete, unequal_splits
+from kbench.results.rows import Beside, Row, beside_published, unequal_splits
+from kbench.results.search_curves import CURVE
 from kbench.results.stats import Method, Scores, Standing
 
 ALPHA = 0.05
@@ -104,8 +105,8 @@ class Content:
     ----------
     suite : str
         Its name.
-    rows : list of dict
-        `kbench.results.rows.of_run_in_full` of each run.
+    rows : list of Row
+        One per cell.
     published : sequence of Published, optional
         Figures of the suite file.
     machine : mapping of str to str, optional
@@ -136,7 +137,7 @@ class Content:
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
 
-        put("datasets", list(dict.fromkeys(row["dataset"] for row in self.rows)))
+        put("datasets", list(dict.fromkeys(row.dataset for row in self.rows)))
         put("scores", stats.scores(self.rows, self.measure, self.without))
         values = self.scores.gains
         put("standings", stats.standings(self.scores, self.rows))
@@ -145,21 +146,21 @@ class Content:
         n, k = values.shape
         put("friedman", stats.friedman(values) if n > 1 and k > 2 else None)
         order = {each.method: each.place for each in self.standings}
-        methods = dict.fromkeys((row["feature_map"], row["learner"]) for row in self.rows)
+        methods = dict.fromkeys(row.method for row in self.rows)
         put("methods", sorted(methods, key=lambda method: order.get(method, math.inf)))
 
     # -- tables
 
     def table(self) -> list[tuple[str, list[Entry]]]:
         """Return the main table: for each dataset an entry per method, in `methods`' order."""
-        by_place = {(r["dataset"], r["feature_map"], r["learner"]): r for r in self.rows}
+        by_place = {r.labels: r for r in self.rows}
         found = []
         for dataset in self.datasets:
             rows = [by_place.get((dataset, *method)) for method in self.methods]
             gains = {
-                i: self.measure.gain(round(row[self.measure.name], 12))
+                i: self.measure.gain(round(row.value(self.measure.name), 12))
                 for i, row in enumerate(rows)
-                if row is not None and is_complete(row) and row[self.measure.name] is not None
+                if row is not None and row.is_complete and row.value(self.measure.name) is not None
             }
             top = max(gains.values(), default=None)
             best = next((rows[i] for i, gain in gains.items() if gain == top), None)
@@ -167,7 +168,7 @@ class Content:
             for i, row in enumerate(rows):
                 mark = ""
                 if row is not None and best is not None and i in gains and len(gains) > 1:
-                    told = None if gains[i] == top else on_dataset(best, row)
+                    told = None if gains[i] == top else on_dataset(best, row, self.measure)
                     mark = "best" if gains[i] == top else ""
                     mark = "tie" if told is not None and told.p > ALPHA else mark
                 entries.append(Entry(row, mark))
@@ -227,7 +228,7 @@ class Content:
         """Whether `pairs` holds those with the best method only."""
         return math.comb(len(self.standings), 2) > MAX_PAIRS
 
-    def beside_published(self) -> list[Row]:
+    def beside_published(self) -> list[Beside]:
         """Return ours beside the figures that papers print."""
         return beside_published(self.rows, self.published)
 
@@ -239,9 +240,9 @@ class Content:
         """
         compared = set(self.scores.datasets)
         found = {
-            round(row["n_train"])
+            round(row.measures["n_train"])
             for row in self.rows
-            if row["dataset"] in compared and is_complete(row) and row.get("n_train")
+            if row.dataset in compared and row.is_complete and row.measures.get("n_train")
         }
         return sorted(found) if len(found) > 2 and max(found) >= 4 * min(found) else []
 
@@ -252,10 +253,12 @@ class Content:
         compared = set(self.scores.datasets)
         seconds: dict[Method, dict[int, list[float]]] = {}
         for row in self.rows:
-            known = row.get("n_train") and row["fit_time_s"]
-            if row["dataset"] in compared and is_complete(row) and known:
-                by_size = seconds.setdefault((row["feature_map"], row["learner"]), {})
-                by_size.setdefault(round(row["n_train"]), []).append(row["fit_time_s"])
+            known = row.measures.get("n_train") and row.measures["fit_time_s"]
+            if row.dataset in compared and row.is_complete and known:
+                by_size = seconds.setdefault(row.method, {})
+                by_size.setdefault(round(row.measures["n_train"]), []).append(
+                    row.measures["fit_time_s"]
+                )
         found = []
         for each in self.standings:
             by_size = seconds.get(each.method, {})
@@ -267,16 +270,16 @@ class Content:
             found.append(Growth(each.place, each.method, points, exponent, r2, count))
         return found
 
-    def searched(self) -> list[Row]:
+    def searched(self) -> list[dict[str, Any]]:
         """Return the points of what searches saw, a row each; those of a curve together."""
         return [
             {
-                **{name: row[name] for name in ("dataset", "feature_map", "learner")},
+                **dict(zip(("dataset", "feature_map", "learner"), row.labels, strict=True)),
                 "parameter": parameter,
                 **dict(zip(CURVE, point, strict=True)),
             }
             for row in self.rows
-            for parameter, points in row.get("search", {}).items()
+            for parameter, points in row.search.items()
             for point in points
         ]
 
@@ -285,9 +288,9 @@ class Content:
         place = {method: i for i, method in enumerate(self.methods)}
         found: dict[int, dict[str, list[list[Any]]]] = {}
         for row in self.rows:
-            for parameter, points in row.get("search", {}).items():
-                by_parameter = found.setdefault(place[row["feature_map"], row["learner"]], {})
-                number = self.datasets.index(row["dataset"])
+            for parameter, points in row.search.items():
+                by_parameter = found.setdefault(place[row.method], {})
+                number = self.datasets.index(row.dataset)
                 by_parameter.setdefault(parameter, []).append([number, points])
         return {
             "methods": [[name_of(self.methods[i]), found[i]] for i in sorted(found)],
@@ -298,27 +301,27 @@ class Content:
 
     def period(self) -> tuple[str, str]:
         """Return when the first task began and the last ended (UTC)."""
-        begun = [row["start_ms"] for row in self.rows if row.get("start_ms")]
-        ended = [row["end_ms"] for row in self.rows if row.get("end_ms")]
+        begun = [row.start_ms for row in self.rows if row.start_ms]
+        ended = [row.end_ms for row in self.rows if row.end_ms]
         return _written(min(begun, default=0)), _written(max(ended, default=0))
 
     def protocols(self) -> list[dict[str, str]]:
         """Return the protocols of the rows, each once."""
-        found = {tuple(sorted(row["protocol"].items())): row["protocol"] for row in self.rows}
+        found = {tuple(sorted(row.protocol.items())): row.protocol for row in self.rows}
         return [dict(each) for each in found.values() if each]
 
     def versions(self) -> list[str]:
         """Return the versions of kbench behind the rows."""
-        return sorted({row["version"] for row in self.rows if row.get("version")})
+        return sorted({row.version for row in self.rows if row.version})
 
     def failures(self) -> list[Row]:
         """Return the rows that failed."""
-        return [row for row in self.rows if row["status"] not in ("ok", "unavailable")]
+        return [row for row in self.rows if row.status not in ("ok", "unavailable")]
 
     def partial(self) -> list[Row]:
         """Return the rows that are ok on fewer splits than planned."""
-        ok = (row for row in self.rows if row["status"] == "ok")
-        return [row for row in ok if row["n_splits_done"] < row["n_splits"]]
+        ok = (row for row in self.rows if row.status == "ok")
+        return [row for row in ok if row.n_splits_done < row.n_splits]
 
     def unequal(self) -> dict[str, tuple[int, int]]:
         """Return the datasets whose rows have unequal numbers of splits: least and largest."""
@@ -328,27 +331,27 @@ class Content:
         """Return for each dataset without data the number of its cells, and why."""
         found: dict[str, tuple[int, str]] = {}
         for row in self.rows:
-            if row["status"] == "unavailable":
-                count, reason = found.get(row["dataset"], (0, row["error"]))
-                found[row["dataset"]] = count + 1, reason
+            if row.status == "unavailable":
+                count, reason = found.get(row.dataset, (0, row.error))
+                found[row.dataset] = count + 1, reason
         return found
 
     def not_converged(self) -> list[Row]:
         """Return the rows in which a fit did not converge."""
-        return [row for row in self.rows if row["converged"] is False]
+        return [row for row in self.rows if row.converged is False]
 
     def busy(self) -> int:
         """Count the rows during which the machine had other work."""
-        return sum(bool(row.get("contention")) for row in self.rows)
+        return sum(bool(row.contention) for row in self.rows)
 
     def with_notes(self) -> list[tuple[str, str]]:
         """Return what evaluations noted, and parameters chosen at the edge of their grid."""
         found: dict[str, list[Row]] = {}
         for row in self.rows:
-            if row.get("notes"):
-                found.setdefault(row["notes"], []).append(row)
-            if row.get("at_edge"):
-                text = f"chosen at the edge of its grid: {row['at_edge']}"
+            if row.notes:
+                found.setdefault(row.notes, []).append(row)
+            if row.at_edge:
+                text = f"chosen at the edge of its grid: {row.at_edge}"
                 found.setdefault(text, []).append(row)
         return [(text, _places(rows)) for text, rows in found.items()]
 
@@ -362,18 +365,18 @@ class Content:
         place = {method: i for i, method in enumerate(self.methods)}
         cells = []
         for row in self.rows:
-            value = row[self.measure.name]
-            if row["status"] != "ok" or value is None:
+            value = row.value(self.measure.name)
+            if row.status != "ok" or value is None:
                 continue
-            hashes = row.get("split_hash", {})
+            hashes = row.split_hash
             by_split = {
-                f"{i}/{str(hashes.get(i, ''))[:6]}": round(each, 6)
-                for i, each in row.get("measure_by_split", {}).items()
+                f"{i}/{hashes.get(i, '')[:6]}": round(each, 6)
+                for i, each in row.by_split(self.measure.name).items()
             }
             cells.append(
                 [
-                    self.datasets.index(row["dataset"]),
-                    place[row["feature_map"], row["learner"]],
+                    self.datasets.index(row.dataset),
+                    place[row.method],
                     round(value, 6),
                     round(stats.holdout_ratio(row), 6),
                     by_split,
@@ -393,7 +396,7 @@ class Content:
         }
 
 
-def on_dataset(first: Row, second: Row) -> stats.CorrectedT | None:
+def on_dataset(first: Row, second: Row, measure: Measure = ACCURACY) -> stats.CorrectedT | None:
     """Compare two rows of a dataset over the splits that both have.
 
     Returns
@@ -401,8 +404,8 @@ def on_dataset(first: Row, second: Row) -> stats.CorrectedT | None:
     CorrectedT or None
         None where fewer than two splits are the same.
     """
-    a, b = first.get("measure_by_split", {}), second.get("measure_by_split", {})
-    ours, theirs = first.get("split_hash", {}), second.get("split_hash", {})
+    a, b = first.by_split(measure.name), second.by_split(measure.name)
+    ours, theirs = first.split_hash, second.split_hash
     common = [i for i in a if i in b and ours.get(i) == theirs.get(i)]
     if len(common) < 2:
         return None
@@ -424,6 +427,6 @@ def _written(ms: int) -> str:
 
 def _places(rows: Sequence[Row]) -> str:
     """Name the cells of a remark; a few of them where there are many."""
-    names = [f"{name_of((r['feature_map'], r['learner']))} on {r['dataset']}" for r in rows]
+    names = [f"{name_of(r.method)} on {r.dataset}" for r in rows]
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return ", ".join(names[:4]) + more

@@ -72,7 +72,7 @@ def draw_given(figure: records.Figure, content: Content) -> Figure:
         Whatever went wrong in it.
     """
     try:
-        drawn = resolve(figure.draw)(content.rows)
+        drawn = resolve(figure.draw)([row.to_json(content.measure) for row in content.rows])
         if not hasattr(drawn, "savefig"):
             raise TypeError(f"draw returned {type(drawn).__name__}, not a matplotlib Figure")
     except Exception as error:

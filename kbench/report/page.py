@@ -91,7 +91,9 @@ def page(content: Content, registry: Registry, lead: Lead | None = None) -> str:
         "measure": content.measure,
         "tables": {name: make(content) for name, (_, make) in TABLES.items() if name in _SHOWN},
         "columns": names,
-        "cells": Markup(_script_json([[row[name] for name in names] for row in content.rows])),
+        "cells": Markup(
+            _script_json([[row.value(name) for name in names] for row in content.rows])
+        ),
         "most_listed": _MOST_LISTED,
         "most_lines": charts.MOST_LINES,
         "version": __version__,

@@ -16,7 +16,7 @@ from kbench.messages import counted
 from kbench.report.axes import duration
 from kbench.report.content import ALPHA, ROPE, name_of, on_dataset
 from kbench.report.text import p_value
-from kbench.results.rows import Row, is_complete
+from kbench.results.rows import Row
 
 MAJORITY = "majority"
 RATIO = 1.5
@@ -29,11 +29,11 @@ class Advice:
 
     Parameters
     ----------
-    best : dict
-        Results row of the highest mean accuracy.
-    chosen : dict
-        Row of the recommended method.
-    within_noise : list of dict
+    best : Row
+        That of the highest mean accuracy.
+    chosen : Row
+        That of the recommended method.
+    within_noise : list of Row
         Rows that are not told apart from the best, itself included.
     sentences : tuple of str
         The recommendation in words, the first one alone enough.
@@ -50,10 +50,8 @@ def advise(rows: Sequence[Row], kernelized: Collection[str] = ()) -> Advice | No
 
     Parameters
     ----------
-    rows : sequence of dict
-        Results rows of one dataset, with ``measure_by_split``,
-        ``split_hash``, ``n_train``, ``n_test`` and ``model_floats`` as
-        `kbench.results.rows.of_run_in_full` gives them.
+    rows : sequence of Row
+        Those of one dataset.
     kernelized : collection of str, optional
         Names of the learners that work on kernels: what explicit maps are
         compared with.
@@ -63,13 +61,15 @@ def advise(rows: Sequence[Row], kernelized: Collection[str] = ()) -> Advice | No
     Advice or None
         None where no method finished all its splits.
     """
-    complete = [row for row in rows if is_complete(row)]
+    complete = [row for row in rows if row.is_complete]
     if not complete:
         return None
     # ties of the accuracy go to the one that is fitted faster
-    best = min(complete, key=lambda row: (-round(row["accuracy"], 12), row["fit_time_s"]))
+    best = min(
+        complete, key=lambda row: (-round(row.measures["accuracy"], 12), row.measures["fit_time_s"])
+    )
     equal = [row for row in complete if _within_noise(best, row)]
-    chosen = min(equal, key=lambda row: row["fit_time_s"])
+    chosen = min(equal, key=lambda row: row.measures["fit_time_s"])
     sentences = [
         _measured(chosen),
         *(_beside_best(chosen, best, len(equal)) if chosen is not best else _alone(best, complete)),
@@ -83,27 +83,32 @@ def advise(rows: Sequence[Row], kernelized: Collection[str] = ()) -> Advice | No
 def _within_noise(best: Row, row: Row) -> bool:
     if row is best:
         return True
-    if best["accuracy"] - row["accuracy"] > ROPE:
+    if best.measures["accuracy"] - row.measures["accuracy"] > ROPE:
         return False
     told = on_dataset(best, row)
     return told is not None and told.p > ALPHA
 
 
 def _name(row: Row) -> str:
-    return name_of((row["feature_map"], row["learner"]))
+    return name_of(row.method)
+
+
+def _named(row: Row) -> str:
+    """Name a method with its accuracy."""
+    return f"{_name(row)} ({row.measures['accuracy']:.3f})"
 
 
 def _measured(row: Row) -> str:
     spread = ""
-    if row.get("accuracy_sd") is not None:
-        spread = f" ± {row['accuracy_sd']:.3f} (mean and sd over {row['n_splits']} splits)"
-    text = f"Take {_name(row)}: accuracy {row['accuracy']:.3f}{spread}"
-    text += f", fitted in {duration(row['fit_time_s'])}"
-    if row.get("n_test"):
-        each = row["predict_time_s"] / row["n_test"]
+    if row.measures.get("accuracy_sd") is not None:
+        spread = f" ± {row.measures['accuracy_sd']:.3f} (mean and sd over {row.n_splits} splits)"
+    text = f"Take {_name(row)}: accuracy {row.measures['accuracy']:.3f}{spread}"
+    text += f", fitted in {duration(row.measures['fit_time_s'])}"
+    if row.measures.get("n_test"):
+        each = row.measures["predict_time_s"] / row.measures["n_test"]
         text += f", {duration(each)} a prediction"
-    if row.get("model_floats"):
-        text += f", a model of {size(row['model_floats'])}"
+    if row.measures.get("model_floats"):
+        text += f", a model of {size(row.measures['model_floats'])}"
     return text + "."
 
 
@@ -111,7 +116,7 @@ def _beside_best(chosen: Row, best: Row, n_equal: int) -> list[str]:
     told = on_dataset(best, chosen)
     assert told is not None
     return [
-        f"It is within noise of the most accurate, {_name(best)} ({best['accuracy']:.3f}): "
+        f"It is within noise of the most accurate, {_named(best)}: "
         f"the difference is {told.difference:.3f}, 95 % interval [{told.low:.3f}, "
         f"{told.high:.3f}], p = {p_value(told.p)}. Of the {n_equal} methods within noise it is "
         "fitted in the least time."
@@ -133,30 +138,30 @@ def _alone(best: Row, complete: Sequence[Row]) -> list[str]:
             f"It is the most accurate, and no other is within noise of it (p > {ALPHA} and at "
             f"most {ROPE} less accurate)."
         ]
-    shown = ", ".join(f"{_name(row)} ({row['accuracy']:.3f})" for row in near[:3])
+    shown = ", ".join(f"{_name(row)} ({row.measures['accuracy']:.3f})" for row in near[:3])
     more = f" and {len(near) - 3} more" if len(near) > 3 else ""
     return [f"It is the most accurate. Within noise of it, but slower to fit: {shown}{more}."]
 
 
 def _badness(row: Row) -> float:
-    return -float(row["accuracy"])
+    return -float(row.measures["accuracy"])
 
 
 def _beside_kernels(chosen: Row, complete: Sequence[Row], kernelized: Collection[str]) -> list[str]:
     """Compare the time with that of the most accurate kernel machine."""
-    kernels = [row for row in complete if row["learner"].split(" ")[0].split("(")[0] in kernelized]
+    kernels = [row for row in complete if row.learner.split(" ")[0].split("(")[0] in kernelized]
     if not kernels or chosen in kernels:
         return []
-    kernel = max(kernels, key=lambda row: row["accuracy"])
-    ratio = kernel["fit_time_s"] / max(chosen["fit_time_s"], 1e-9)
+    kernel = max(kernels, key=lambda row: row.measures["accuracy"])
+    ratio = kernel.measures["fit_time_s"] / max(chosen.measures["fit_time_s"], 1e-9)
     if ratio < RATIO and 1 / ratio < RATIO:
         return []
     word = f"{ratio:.3g} times faster" if ratio > 1 else f"{1 / ratio:.3g} times slower"
-    return [f"It is {word} to fit than {_name(kernel)} ({kernel['accuracy']:.3f})."]
+    return [f"It is {word} to fit than {_name(kernel)} ({kernel.measures['accuracy']:.3f})."]
 
 
 def _beside_majority(chosen: Row, complete: Sequence[Row]) -> list[str]:
-    plain = next((row for row in complete if row["learner"] == MAJORITY), None)
+    plain = next((row for row in complete if row.learner == MAJORITY), None)
     if plain is None:
         return []
     if chosen is plain and len(complete) == 1:
@@ -167,7 +172,7 @@ def _beside_majority(chosen: Row, complete: Sequence[Row]) -> list[str]:
             "these columns may say nothing of the target."
         ]
     told = on_dataset(chosen, plain)
-    text = f"Always naming the commonest class gives {plain['accuracy']:.3f}"
+    text = f"Always naming the commonest class gives {plain.measures['accuracy']:.3f}"
     if told is not None and told.p > ALPHA:
         return [f"{text}, which is not told apart from it (p = {p_value(told.p)})."]
     return [f"{text}."]
@@ -179,7 +184,7 @@ def _left_out(rows: Sequence[Row], n_complete: int) -> list[str]:
         if n_complete > 1
         else ""
     ]
-    skipped = sum(row["status"] == "skipped" for row in rows)
+    skipped = sum(row.status == "skipped" for row in rows)
     if skipped:
         found.append(
             f"{skipped} of {counted(len(rows), 'method')} {'was' if skipped == 1 else 'were'} not "

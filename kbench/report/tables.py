@@ -13,7 +13,7 @@ from kbench.records import Measure
 from kbench.report.axes import duration, number
 from kbench.report.content import Content, name_of
 from kbench.report.text import Column, Place, Table, p_value, shown, signed
-from kbench.results.rows import Row, columns, is_complete
+from kbench.results.rows import Row, columns
 from kbench.results.stats import Method
 from kbench.results.stats import ranks as rank_within
 
@@ -46,23 +46,24 @@ def cells(rows: Sequence[Row], measure: Measure) -> Table:
         )
     best: dict[str, float] = {}
     for row in rows:
-        if is_complete(row) and row[measure.name] is not None:
-            gain = measure.gain(round(row[measure.name], 4))
-            best[row["dataset"]] = max(best.get(row["dataset"], gain), gain)
+        if row.is_complete and row.value(measure.name) is not None:
+            gain = measure.gain(round(row.value(measure.name), 4))
+            best[row.dataset] = max(best.get(row.dataset, gain), gain)
     marks, notes = {}, {}
     for i, row in enumerate(rows):
-        place, value = (i, measure.name), row[measure.name]
+        place, value = (i, measure.name), row.value(measure.name)
         if value is None:
             notes[place] = _why_not(row, measure)
-        elif not is_complete(row):
-            notes[place] = f"{row['n_splits_done']} of {row['n_splits']} splits"
-        elif measure.gain(round(value, 4)) == best[row["dataset"]]:
+        elif not row.is_complete:
+            notes[place] = f"{row.n_splits_done} of {row.n_splits} splits"
+        elif measure.gain(round(value, 4)) == best[row.dataset]:
             marks[place] = "best"
-    return Table("cells", "All cells", made, rows, marks, notes, by="dataset")
+    lines = [{column.name: row.value(column.name) for column in made} for row in rows]
+    return Table("cells", "All cells", made, lines, marks, notes, by="dataset")
 
 
 def _why_not(row: Row, measure: Measure) -> str:
-    return row["status"] if row["status"] != "ok" else f"no {measure.name}"
+    return row.status if row.status != "ok" else f"no {measure.name}"
 
 
 def main(content: Content) -> Table:
@@ -78,17 +79,17 @@ def main(content: Content) -> Table:
         values: dict[str, Any] = {"dataset": dataset}
         for method, entry in zip(content.methods, entries, strict=True):
             name, row = names[method], entry.row
-            values[name] = row[measure.name] if row else None
-            values[f"{name} (sd)"] = row.get(measure.sd) if row else None
+            values[name] = row.value(measure.name) if row else None
+            values[f"{name} (sd)"] = row.value(measure.sd) if row else None
             if entry.mark:
                 marks[i, name] = entry.mark
             if row is None:
                 notes[i, name] = "not planned"
-            elif row[measure.name] is None:
+            elif row.value(measure.name) is None:
                 notes[i, name] = _why_not(row, measure)
-            elif row["n_splits_done"] < row["n_splits"]:
-                notes[i, name] = f"{row['n_splits_done']} of {row['n_splits']} splits"
-            elif row["converged"] is False:
+            elif row.n_splits_done < row.n_splits:
+                notes[i, name] = f"{row.n_splits_done} of {row.n_splits} splits"
+            elif row.converged is False:
                 notes[i, name] = "not converged"
         rows.append(values)
     return Table("main", f"{measure.name} of each method on each dataset", made, rows, marks, notes)
@@ -214,7 +215,21 @@ def published(content: Content) -> Table:
         Column("z", "", lambda value: signed(value, 1), True),
         Column("source"),
     ]
-    rows = content.beside_published()
+    rows = [
+        {
+            "dataset": each.published.dataset,
+            "feature_map": each.published.feature_map,
+            "learner": each.published.learner,
+            "measure": each.published.measure,
+            "ours": each.ours,
+            "standard_error": each.standard_error,
+            "n": each.n,
+            "paper": each.published.value,
+            "z": each.z,
+            "source": each.published.source,
+        }
+        for each in content.beside_published()
+    ]
     notes = {(i, "ours"): "no result" for i, row in enumerate(rows) if row["ours"] is None}
     return Table("published", "Beside published figures", made, rows, notes=notes)
 
@@ -231,8 +246,9 @@ def failures(content: Content) -> Table:
     ]
     rows = []
     for row in content.failures():
-        lines = [line for line in row["error"].strip().splitlines() if line.strip()]
-        rows.append({**row, "why": lines[-1].strip() if lines else ""})
+        lines = [line for line in row.error.strip().splitlines() if line.strip()]
+        values = {column.name: row.value(column.name) for column in made}
+        rows.append(values | {"why": lines[-1].strip() if lines else ""})
     return Table("failures", "Failed cells", made, rows)
 
 
@@ -250,16 +266,18 @@ def doubts(content: Content) -> Table:
     """Return what makes a number less certain: one line per cell and reason."""
     found: list[tuple[Row, str]] = []
     for row in content.partial():
-        found.append((row, f"{row['n_splits_done']} of {row['n_splits']} splits"))
+        found.append((row, f"{row.n_splits_done} of {row.n_splits} splits"))
     found += [(row, "a fit did not converge") for row in content.not_converged()]
     for row in content.rows:
-        if row.get("at_edge"):
-            found.append((row, f"chosen at the edge of its grid: {row['at_edge']}"))
-        if row.get("notes"):
-            found.append((row, row["notes"]))
-        if row.get("contention"):
-            found.append((row, f"the machine was busy: {row['contention']}"))
-    rows = [{name.name: row[name.name] for name in _LABELS} | {"why": why} for row, why in found]
+        if row.at_edge:
+            found.append((row, f"chosen at the edge of its grid: {row.at_edge}"))
+        if row.notes:
+            found.append((row, row.notes))
+        if row.contention:
+            found.append((row, f"the machine was busy: {row.contention}"))
+    rows = [
+        {each.name: row.value(each.name) for each in _LABELS} | {"why": why} for row, why in found
+    ]
     return Table("doubts", "What makes numbers less certain", [*_LABELS, Column("why")], rows)
 
 
@@ -275,7 +293,7 @@ def sizes(content: Content) -> Table:
     ]
     rows = []
     for each in content.growth():
-        values: Row = {column.name: None for column in made}
+        values: dict[str, Any] = {column.name: None for column in made}
         values |= {"place": each.place, "feature_map": each.method[0], "learner": each.method[1]}
         values |= {"exponent": each.exponent, "r2": each.r2, "datasets": each.n_datasets}
         rows.append(values | {f"n={n:.0f}": seconds for n, seconds in each.points})

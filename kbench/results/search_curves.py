@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kbench.evaluation.search import is_number
+CURVE = ("value", "mean", "standard_error", "n", "at_edge")
+"""What is known of a point of a search's curve."""
 
 _NOT_PARAMETERS = ("accuracies", "converged", "error", "share")
 
@@ -70,6 +71,31 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def curves_of(search: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[list[Any]]]:
+    """Return the curves of one cell by parameter, each point a list of `CURVE`.
+
+    Parameters
+    ----------
+    search : mapping of str to sequence of mapping
+        The candidates of each split, as `search_curves` takes them.
+    """
+    splits = list(search.values())
+    curves = {}
+    for parameter in _numeric_parameters(splits):
+        points = [[point[name] for name in CURVE] for point in _curve(parameter, splits)]
+        if points:
+            curves[parameter] = [[value, *map(_rounded, others)] for value, *others in points]
+    return curves
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 6) if isinstance(value, float) else value
+
+
 def _numeric_parameters(splits: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
     """Return the parameters of at least two values, all of them numbers."""
     values: dict[str, list[Any]] = {}
@@ -79,7 +105,9 @@ def _numeric_parameters(splits: Sequence[Sequence[Mapping[str, Any]]]) -> list[s
                 if name not in _NOT_PARAMETERS:
                     values.setdefault(name, []).append(value)
     return [
-        name for name, tried in values.items() if all(map(is_number, tried)) and len(set(tried)) > 1
+        name
+        for name, tried in values.items()
+        if all(map(_is_number, tried)) and len(set(tried)) > 1
     ]
 
 

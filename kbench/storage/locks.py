@@ -36,6 +36,13 @@ class Holder:
     since: float
 
 
+def named(holder: Holder | None) -> str:
+    """Name who holds a lock, for a message."""
+    if holder is None:
+        return "another kbench"
+    return f"{holder.command} (process {holder.pid} on {holder.host})"
+
+
 def try_lock(fd: int, shared: bool) -> bool:
     """Take a lock if nobody holds it."""
     try:

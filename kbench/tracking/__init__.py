@@ -23,7 +23,7 @@ hold exactly them.
 """
 
 from kbench.tracking.location import default_uri, old_store_notice, ui_address
-from kbench.tracking.run import DatasetInput, Experiment, Run
+from kbench.tracking.run import DatasetInput, Experiment, Run, StoredRun
 from kbench.tracking.store import Store
 from kbench.tracking.views import View
 from kbench.tracking.without_mlflow import delivered_without_mlflow
@@ -33,6 +33,7 @@ __all__ = [
     "Experiment",
     "Run",
     "Store",
+    "StoredRun",
     "View",
     "default_uri",
     "delivered_without_mlflow",

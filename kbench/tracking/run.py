@@ -121,6 +121,40 @@ class Run:
 
 
 @dataclass(frozen=True)
+class StoredRun:
+    """A run as it is read back from a store.
+
+    Parameters
+    ----------
+    key, machine, name, status : str
+        As those of a `Run`; `name` is what MLflow's pages show.
+    n_splits_done : int
+        Splits behind the means.
+    params, tags : mapping of str to str
+        Tags have their full names, such as ``kbench.version``.
+    metrics : mapping of str to float
+        The means.
+    run_id, experiment_id : str
+        MLflow's identifiers.
+    start_ms, end_ms : int
+        Milliseconds since 1970.
+    """
+
+    key: str
+    machine: str
+    name: str
+    status: str
+    n_splits_done: int
+    params: Mapping[str, str]
+    tags: Mapping[str, str]
+    metrics: Mapping[str, float]
+    run_id: str = ""
+    experiment_id: str = ""
+    start_ms: int = 0
+    end_ms: int = 0
+
+
+@dataclass(frozen=True)
 class Experiment:
     """An experiment of a store.
 

@@ -10,7 +10,7 @@ from kbench.errors import StoreError
 from kbench.tracking.connection import Connection
 from kbench.tracking.owner import owner_is_gone
 from kbench.tracking.report_run import abandoned, log_report
-from kbench.tracking.run import Experiment, Run
+from kbench.tracking.run import Experiment, Run, StoredRun
 from kbench.tracking.stored import Identity, Stored, identity, live_runs
 from kbench.tracking.text import DIGEST_CHARS, NAME_CHARS, cut
 from kbench.tracking.upsert import upsert
@@ -347,7 +347,7 @@ class Store:
             self._indexes.pop(experiment.id, None)
         return count
 
-    def read(self, experiment_name: str, superseded: bool = False) -> list[dict[str, Any]]:
+    def read(self, experiment_name: str, superseded: bool = False) -> list[StoredRun]:
         """Return the complete, live runs of cells, the newest per key, machine and name.
 
         Parameters
@@ -359,11 +359,9 @@ class Store:
 
         Returns
         -------
-        list of dict
-            ``key, machine, name, status, n_splits_done, params, tags, metrics,
-            run_id, experiment_id, start_ms, end_ms``, in the order of the start.
-            Runs being written are left out; `metrics` are the means; tags have
-            their full names. Empty where there is no such experiment.
+        list of StoredRun
+            In the order of the start. Runs being written are left out. Empty
+            where there is no such experiment.
 
         Raises
         ------
@@ -380,27 +378,8 @@ class Store:
                 if run.complete and (superseded or not run.superseded):
                     other = newest.setdefault(run.identity, run)
                     newest[run.identity] = max(run, other, key=lambda each: each.preference)
-        return [
-            {
-                "key": run.identity[0],
-                "machine": run.identity[1],
-                "name": run.tags.get("mlflow.runName", ""),
-                "status": run.tags.get("kbench.status", ""),
-                "n_splits_done": run.n_splits_done,
-                "params": run.params,
-                "tags": run.tags,
-                "metrics": {
-                    name: value
-                    for name, value in run.metrics.items()
-                    if not name.endswith("_by_split")
-                },
-                "run_id": run.run_id,
-                "experiment_id": experiment.experiment_id,
-                "start_ms": run.start_ms,
-                "end_ms": run.end_ms,
-            }
-            for run in sorted(newest.values(), key=lambda each: (each.start_ms, each.run_id))
-        ]
+        ordered = sorted(newest.values(), key=lambda each: (each.start_ms, each.run_id))
+        return [run.read_back(experiment.experiment_id) for run in ordered]
 
     def _index(self, experiment: Experiment) -> dict[Identity, Stored]:
         """All runs of ours in an experiment: searched once, then kept up to date.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kbench.tracking.run import Content, Run
+from kbench.tracking.run import Content, Run, StoredRun
 
 BOOKKEEPING = {f"kbench.{name}" for name in ("host", "pid", "pid_start", "writing", "digest")}
 """Tags that are not content: who writes or wrote, and how far that went."""
@@ -87,6 +87,27 @@ class Stored:
         """`Content.split_hashes`, read back from their tag."""
         pairs = (each.partition(":") for each in self.tags.get("kbench.splits", "").split())
         return {index: sha for index, _, sha in pairs}
+
+    def read_back(self, experiment_id: str) -> StoredRun:
+        """Return the run as others read it: without the values of each split."""
+        return StoredRun(
+            key=self.identity[0],
+            machine=self.identity[1],
+            name=self.tags.get("mlflow.runName", ""),
+            status=self.tags.get("kbench.status", ""),
+            n_splits_done=self.n_splits_done,
+            params=self.params,
+            tags=self.tags,
+            metrics={
+                name: value
+                for name, value in self.metrics.items()
+                if not name.endswith("_by_split")
+            },
+            run_id=self.run_id,
+            experiment_id=experiment_id,
+            start_ms=self.start_ms,
+            end_ms=self.end_ms,
+        )
 
     @property
     def preference(self) -> tuple[Any, ...]:

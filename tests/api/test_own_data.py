@@ -8,6 +8,7 @@ import pytest
 from kbench import DatasetError, Ref, SuiteError
 from kbench.api.own_data import fetched, look, source_of, suite_for, without_texts
 from kbench.planning.cells import cells
+from kbench.records import DatasetFacts
 from kbench.registry.registry import build, installed
 from tests.support.command_here import command
 
@@ -33,7 +34,7 @@ def customers(tmp_path, monkeypatch):
 
 
 def known(n=100, d=5, sparse=False):
-    return {"n_samples": n, "n_features": d, "sparse": sparse}
+    return DatasetFacts("c" * 64, n_samples=n, n_features=d, sparse=sparse)
 
 
 FILE = Ref("csv", {"path": "mine.csv", "target": "y"}, "mine")
@@ -124,8 +125,8 @@ def test_svmlight_has_no_target(tmp_path):
 def test_a_file_is_fetched_once(customers, registry):
     ref = source_of(str(customers), "churn")
     first = fetched(ref, registry)
-    assert (first["n_samples"], first["n_features"], first["n_missing"] > 0) == (60, 3, True)
-    assert fetched(ref, registry)["checksum"] == first["checksum"]
+    assert (first.n_samples, first.n_features, first.n_missing > 0) == (60, 3, True)
+    assert fetched(ref, registry).checksum == first.checksum
 
 
 @pytest.mark.slow
@@ -192,7 +193,7 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
         "left out: 'date' (90 different texts); name it with --nominal to keep it"
     ]
     kept = fetched(without_texts(ref, found), registry)
-    assert (kept["n_samples"], kept["n_features"]) == (60, 3)
+    assert (kept.n_samples, kept.n_features) == (60, 3)
     # what is named is kept, and the source agrees on what is text
     named = source_of("mine.csv", "y", nominal=["date"])
     assert without_texts(named, look(named)) == named

@@ -16,6 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -24,10 +25,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import pytest  # noqa: E402
 
-from kbench.execution import engine  # noqa: E402
+from kbench.execution.engine import DaskEngine, Engine, LocalEngine, Terms, ThisMachine  # noqa: E402
 from kbench.execution.sandbox import Sandbox  # noqa: E402
-from kbench.records import Protocol, Ref  # noqa: E402
-from kbench.records.canonical import to_json  # noqa: E402
+from kbench.records import Cell, Limits, Protocol, Ref, Task  # noqa: E402
 from kbench.registry.registry import build, installed  # noqa: E402
 from kbench.storage.datacache import DataCache  # noqa: E402
 from tests.support.planted import plant  # noqa: E402
@@ -40,26 +40,21 @@ PRELOAD = (
 PACKAGES = ("kbench", "planted_plugin")
 
 
-def request_of(cache: DataCache) -> engine.Request:
+def a_task(cache: DataCache) -> Task:
     """Return the task, its data in the cache."""
     dataset = build(installed()).get("dataset", "blobs").load()
-    return engine.Request(
-        checksum=cache.store(dataset),
-        arguments={
-            "feature_map": to_json(Ref("planted", {"do": "burn"})),
-            "learner": to_json(Ref("centroids")),
-            "protocol": to_json(Protocol()),
-            "split": 0,
-        },
-        time_s=60.0,
-        memory_mb=1024.0,
-    )
+    cell = Cell(Ref("blobs"), Ref("planted", {"do": "burn"}), Ref("centroids"), Protocol())
+    return Task(cell, 0, "the cell's key", cache.store(dataset))
 
 
-def checked(answers: object, n_tasks: int) -> None:
+def ignored(*told: object) -> None:
+    """Hear what an engine tells."""
+
+
+def check(engine: Engine, tasks: Sequence[Task]) -> None:
     """Take all answers; each must be ok."""
-    found = [answer.outcome for _, answer in answers]  # type: ignore[attr-defined]
-    assert len(found) == n_tasks
+    found = [answer.outcome for _, answer in engine.run(tasks)]
+    assert len(found) == len(tasks)
     assert {each.status for each in found} == {"ok"}, found[0]
 
 
@@ -77,37 +72,32 @@ def main() -> None:
         patch.setenv("KBENCH_CACHE_DIR", f"{folder}/cache")
         plant(Path(folder) / "site", patch)
         cache = DataCache()
-        request = request_of(cache)
-        host = engine.Host.here()
-        tasks = range(asked.tasks)
+        tasks = [a_task(cache)] * asked.tasks
+        nothing = {"dataset": [], "feature map": [], "learner": []}
+        limits = Limits(time_s=60.0, memory_mb=1024.0)
+        terms = Terms(PACKAGES, PACKAGES[1:], PRELOAD, nothing, limits)
+        machine = ThisMachine(False, ignored)
 
         with (
             Sandbox(preload=PRELOAD) as sandbox,
             LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as workers,
         ):
-            cluster = engine.Cluster(workers.scheduler_address)
-            nothing = {"dataset": [], "feature map": [], "learner": []}
-            cluster.admit(engine.Terms(PACKAGES, PACKAGES[1:], PRELOAD, nothing))
-
-            def local(jobs: int) -> None:
-                def work(task: int, slot: int) -> engine.Answer:
-                    return engine.measure(request, sandbox, cache.root, host, jobs)
-
-                checked(engine.run(tasks, work, jobs), len(tasks))
-
-            def on_dask() -> None:
-                answers = cluster.run(tasks, lambda task: request, lambda task, slot: None)
-                checked(answers, len(tasks))
-
-            ways = {"1 job": lambda: local(1), "2 jobs": lambda: local(2), "Dask": on_dask}
-            times: dict[str, list[float]] = {name: [] for name in ways}
-            local(1)  # the warm parent starts
+            engines: dict[str, Engine] = {
+                "1 job": LocalEngine(sandbox, cache.root, 1, machine, ignored),
+                "2 jobs": LocalEngine(sandbox, cache.root, 2, machine, ignored),
+                "Dask": DaskEngine(workers.scheduler_address, None, ignored, ignored),
+            }
+            for engine in engines.values():
+                engine.prepare(terms)
+            times: dict[str, list[float]] = {name: [] for name in engines}
+            check(engines["1 job"], tasks)  # the warm parent starts
             for _ in range(asked.rounds):
-                for name, way in ways.items():
+                for name, engine in engines.items():
                     start = time.perf_counter()
-                    way()
+                    check(engine, tasks)
                     times[name].append(time.perf_counter() - start)
-            cluster.close()
+            engines["Dask"].close()
+        machine.release()
 
     median = {name: statistics.median(taken) for name, taken in times.items()}
     print(f"{asked.tasks} tasks of 0.3 s, median of {asked.rounds} rounds")

@@ -27,8 +27,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kbench.records import DatasetFacts, Result, Suite
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
@@ -47,18 +51,25 @@ def suite_text(n_cells: int) -> str:
     return f"datasets = [{data}]\nfeature_maps = [{maps}]\nlearners = [{learners}]\n"
 
 
-def a_line() -> dict[str, Any]:
-    """Return a result line of the usual size."""
+def a_result() -> Result:
+    """Return a result whose line has the usual size."""
+    from kbench.records import Details, Result
+
     measures = {f"measure_{i}": 0.123456789012345 + i for i in range(30)}
     measures |= dict.fromkeys(("accuracy", "fit_time_s", "predict_time_s"), 0.5)
     candidate = {"preprocess": "minmax", "feature_map.gamma": 0.25, "learner.alpha": 0.001}
     candidate |= {"accuracies": [0.8823529411764706, 0.5, 1.0], "converged": True}
-    details = {"chosen": {}, "search": [candidate] * 16, "at_edge": [], "notes": []}
-    details |= {"split_hash": "2c83e39922e4361e", "contention": []}
+    details = Details(search=[candidate] * 16, split_hash="2c83e39922e4361e")
     times = {"started_ms": 0, "ended_ms": 1, "seconds": 1.0, "calibration_s": 0.01}
-    limits = {"limits": {"time_s": 300.0, "memory_mb": 4096.0}, "jobs": 1, "version": "0"}
-    line = {"status": "ok", "measures": measures, "details": details, "error": ""}
-    return {**line, **times, **limits}
+    return Result("", "", 0, "ok", measures, details, jobs=1, version="0", **times)
+
+
+def known_data(suite: Suite) -> dict[str, DatasetFacts]:
+    """Return what a cache would tell of the suite's datasets."""
+    from kbench.records import DatasetFacts
+
+    refs = (ref for block in suite.blocks for ref in block.datasets)
+    return {ref.label: DatasetFacts(ref.label * 20) for ref in refs}
 
 
 def measure(n_tasks: int, folder: Path) -> dict[str, float]:
@@ -73,13 +84,8 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
 
     registry = build(installed())
     planner = Planner(registry, DataCache(folder / "cache"))
-    known = {"n_missing": 0, "missing": {}, "n_splits": 0, "group": ""}
     suite = read(suite_text(n_tasks // N_SPLITS), "scale", registry)
-    data = {
-        ref.label: {**known, "checksum": ref.label * 20}
-        for block in suite.blocks
-        for ref in block.datasets
-    }
+    data = known_data(suite)
     journal = Journal(folder / "journal.jsonl")
     found = {}
 
@@ -93,10 +99,12 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     clock("plan", start)
     assert sum(len(each.missing) for each in cells) == n_tasks
 
-    start, line = time.process_time(), a_line()
+    start, result = time.process_time(), a_result()
     for each in cells:
         for index in range(each.n_splits):
-            journal.append("result", task_key=task_key(each.key, index), split=index, **line)
+            key = task_key(each.key, index)
+            done = replace(result, task_key=key, cell_key=each.key, split=index)
+            journal.append("result", **done.to_json())
     clock("journal", start)
     start = time.process_time()
     Plans(journal).keep(suite, "sqlite:///x.db", cells)
@@ -127,12 +135,7 @@ def plan_cells(n_cells: int, folder: Path) -> float:
     start = time.process_time()
     registry = build(installed())
     suite = read(suite_text(n_cells), "scale", registry)
-    known = {"n_missing": 0, "missing": {}, "n_splits": 0, "group": ""}
-    data = {
-        ref.label: {**known, "checksum": ref.label * 20}
-        for block in suite.blocks
-        for ref in block.datasets
-    }
+    data = known_data(suite)
     planned = Planner(registry, DataCache(folder / "cache")).plan(suite, data, {})
     assert len(planned) == n_cells
     return time.process_time() - start

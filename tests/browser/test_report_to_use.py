@@ -9,7 +9,7 @@ import pytest
 
 from kbench.registry.registry import Registry
 from kbench.report.page import page
-from tests.support.report_rows import content, grid, nasty_rows
+from tests.support.report_rows import changed, content, grid, nasty_rows
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -35,8 +35,8 @@ def browser():
 @pytest.fixture(scope="module")
 def text():
     rows = grid(6, 4)
-    rows[0] |= {"converged": False, "notes": "few rows"}
-    rows[1] |= {"status": "error", "error": "first\nlast", "accuracy": None}
+    rows[0] = changed(rows[0], converged=False, notes="few rows")
+    rows[1] = changed(rows[1], status="error", error="first\nlast", accuracy=None)
     return page(content(rows), Registry())
 
 
@@ -163,7 +163,7 @@ def test_all_cells_sort_and_filter_beyond_what_is_drawn(opened):
     assert tab.locator("#all tbody tr").count() == 1000
     tab.locator("#all thead button", has_text="accuracy").first.click()
     shown = tab.locator("#all tbody tr").first.locator("td").nth(6).text_content()
-    assert shown == f"{min(row['accuracy'] for row in rows):.4f}"
+    assert shown == f"{min(row.measures['accuracy'] for row in rows):.4f}"
     tab.locator("#all-more").click()
     assert tab.locator("#all tbody tr").count() == 1400
     tab.get_by_label("filter by dataset").fill("data-69 map-19")

@@ -82,7 +82,7 @@ def test_fetch(cache, tmp_path, monkeypatch):
         assert "[2/3] iris: 150 x 4" in output
         assert "unavailable" in output
         assert "No such file" in output
-        assert {entry["name"] for entry in cache.entries()} == {"two-moons", "iris"}
+        assert {entry.name for entry in cache.entries()} == {"two-moons", "iris"}
         again = run("fetch", str(file), "--dataset", "iris", "--offline")
         assert again == "[1/1] iris: 150 x 4, bundled with scikit-learn\n"
     finally:

@@ -7,7 +7,7 @@ from kbench.cli.app import app
 from kbench.errors import KbenchError
 from kbench.registry.registry import Plugin, build
 from kbench.report.page import page
-from kbench.tracking import Store
+from kbench.tracking import Store, StoredRun
 from tests.support.report_rows import content, grid
 
 STORE = ["--store", "http://nowhere.invalid"]
@@ -17,27 +17,26 @@ def runs(n_datasets=3, n_methods=3):
     """Return what a store would hold of made-up rows."""
     import json
 
-    found = []
-    for row in grid(n_datasets, n_methods):
-        numbers = {name: value for name, value in row.items() if isinstance(value, float)}
-        found.append(
-            {
-                "params": {name: row[name] for name in ("dataset", "feature_map", "learner")},
-                "tags": {
-                    "kbench.n_splits": str(row["n_splits"]),
-                    "kbench.accuracy_by_split": json.dumps(row["by_split"]),
-                    "kbench.split_hash": json.dumps(row["split_hash"]),
-                    "kbench.version": "0.1.0",
-                },
-                "metrics": numbers | {"converged": 1.0},
-                "status": "ok",
-                "n_splits_done": row["n_splits_done"],
-                "machine": "m1",
-                "start_ms": 1_700_000_000_000,
-                "end_ms": 1_700_000_000_001,
-            }
+    return [
+        StoredRun(
+            key=" ".join(row.labels),
+            machine="m1",
+            name=" ".join(row.labels),
+            status="ok",
+            n_splits_done=row.n_splits_done,
+            params={name: row.value(name) for name in ("dataset", "feature_map", "learner")},
+            tags={
+                "kbench.n_splits": str(row.n_splits),
+                "kbench.accuracy_by_split": json.dumps(row.by_split("accuracy")),
+                "kbench.split_hash": json.dumps(row.split_hash),
+                "kbench.version": "0.1.0",
+            },
+            metrics=row.measures,
+            start_ms=1_700_000_000_000,
+            end_ms=1_700_000_000_001,
         )
-    return found
+        for row in grid(n_datasets, n_methods)
+    ]
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ def test_report_writes_one_page_named_after_the_suite(store):
     assert "9 cells" in done.stdout
     text = (store / "trial.html").read_text(encoding="utf-8")
     for run in runs():
-        assert f"{run['metrics']['accuracy']:.4f}" in text
+        assert f"{run.metrics['accuracy']:.4f}" in text
 
 
 def test_report_of_what_is_not_there_is_an_error(store):
@@ -84,7 +83,7 @@ def test_each_table_can_be_printed_in_each_form(store):
 
     listed = call("report", "trial", "--table", "list")
     assert [line.split()[0] for line in listed.stdout.splitlines()] == list(TABLES)
-    best = max(run["metrics"]["accuracy"] for run in runs())
+    best = max(run.metrics["accuracy"] for run in runs())
     for form, words in (
         ("latex", "\\toprule"),
         ("csv", "dataset,"),

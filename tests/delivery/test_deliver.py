@@ -7,7 +7,9 @@ import pytest
 from kbench import Cell, Measure, Protocol, Ref
 from kbench.delivery.as_run import TAG_CHARS, as_run
 from kbench.planning.planner import PlannedCell
-from kbench.results.rows import of_run, of_run_in_full
+from kbench.records import DatasetFacts, Details, Result
+from kbench.results.rows import of_run
+from kbench.tracking import StoredRun
 
 ERROR = Measure("expected_error", "lower")
 
@@ -18,62 +20,61 @@ def planned(n_values=2):
         {"learner.alpha": float(v), "accuracies": [0.5 + v / 1e6], "converged": True}
         for v in range(n_values)
     ]
-    lines = {
-        i: {
-            "split": i,
-            "status": "ok",
-            "measures": {
+    results = {
+        i: Result(
+            f"t{i}",
+            "k",
+            i,
+            "ok",
+            measures={
                 "accuracy": 0.5 + i / 10,
                 "expected_error": 0.4 - i / 10,
                 "fit_time_s": 1.0,
                 "predict_time_s": 1.0,
                 "search_time_s": 1.0,
             },
-            "details": {
-                "search": search,
-                "split_hash": f"h{i}",
-                "at_edge": [],
-                "notes": [],
-                "chosen": {},
-            },
-            "version": "1",
-            "calibration_s": 0.1,
-            "started_ms": 1,
-            "ended_ms": 2,
-        }
+            details=Details(search=search, split_hash=f"h{i}"),
+            version="1",
+            calibration_s=0.1,
+            started_ms=1,
+            ended_ms=2,
+        )
         for i in range(2)
     }
-    return PlannedCell(cell, "k", {"group": "flowers"}, 2, lines=lines, equivalence="e")
+    facts = DatasetFacts("c" * 64, group="flowers")
+    return PlannedCell(cell, "k", facts, 2, results=results, equivalence="e")
 
 
 def stored(run):
     """Return a run as it is read back."""
-    return {
-        "params": run.params,
-        "tags": {f"kbench.{name}": value for name, value in run.tags.items()},
-        "metrics": run.metrics,
-        "status": run.status,
-        "n_splits_done": run.n_splits_done,
-        "machine": run.machine,
-        "start_ms": run.start_ms,
-        "end_ms": run.end_ms,
-    }
+    return StoredRun(
+        key=run.key,
+        machine=run.machine,
+        name=run.name,
+        status=run.status,
+        n_splits_done=run.n_splits_done,
+        params=run.params,
+        tags={f"kbench.{name}": value for name, value in run.tags.items()},
+        metrics=run.metrics,
+        start_ms=run.start_ms,
+        end_ms=run.end_ms,
+    )
 
 
 def test_the_measure_that_a_suite_compares_comes_back_with_its_splits():
     run = as_run(planned(), "s", "m", ERROR)
     assert run.metrics["expected_error_sd"] == pytest.approx(0.0707, abs=1e-4)
     assert run.by_split["expected_error"] == {0: 0.4, 1: pytest.approx(0.3)}
-    row = of_run_in_full(stored(run), ERROR)
-    assert row["measure_by_split"] == {"0": 0.4, "1": pytest.approx(0.3)}
-    assert row["by_split"] == {"0": 0.5, "1": 0.6}
-    assert (row["equivalence"], row["group"]) == ("e", "flowers")
-    assert of_run(stored(run), ERROR)["expected_error"] == pytest.approx(0.35)
+    row = of_run(stored(run))
+    assert row.by_split("expected_error") == {"0": 0.4, "1": pytest.approx(0.3)}
+    assert row.by_split("accuracy") == {"0": 0.5, "1": 0.6}
+    assert (row.equivalence, row.group) == ("e", "flowers")
+    assert row.value("expected_error") == pytest.approx(0.35)
 
 
 def test_what_the_search_saw_comes_back():
-    row = of_run_in_full(stored(as_run(planned(), "s", "m")))
-    assert row["search"] == {
+    row = of_run(stored(as_run(planned(), "s", "m")))
+    assert row.search == {
         "learner.alpha": [[0.0, 0.5, 0.0, 2, False], [1.0, 0.500001, 0.0, 2, False]]
     }
 

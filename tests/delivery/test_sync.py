@@ -13,12 +13,12 @@ from kbench.delivery.owed import Plans
 from kbench.delivery.sync import deliver_leftovers, sync
 from kbench.machine import machine_id
 from kbench.planning.planner import PlannedCell, task_key
-from kbench.records import Cell, Search
+from kbench.records import Cell, DatasetFacts, Details, Problem, Result, Search
 from kbench.storage.journal import Journal
 from kbench.tracking import Store
 
 AWAY = "http://127.0.0.1:9"  # nobody listens on the discard port
-KNOWN = {"checksum": "c" * 64, "source": "here", "n_samples": 150, "n_features": 4}
+KNOWN = DatasetFacts("c" * 64, source="here", n_samples=150, n_features=4)
 MAP = Ref("rff", {"gamma": Search((0.1, 1.0)), "kernel": Ref("gaussian", {"bandwidth": "median"})})
 SUITE = Suite("trial", (), measure=Measure("log_loss", "lower"))
 
@@ -26,7 +26,7 @@ SUITE = Suite("trial", (), measure=Measure("log_loss", "lower"))
 def a_cell(learner, key, problem=None, n_splits=2):
     protocol = Protocol(n_folds=n_splits, preprocess=("minmax", "standard"))
     cell = Cell(Ref("iris", label="flowers"), MAP, Ref(learner, {"C": 2}), protocol)
-    return PlannedCell(cell, key, {} if problem else KNOWN, n_splits, problem)
+    return PlannedCell(cell, key, None if problem else KNOWN, n_splits, problem)
 
 
 def finish(journal, planned, *splits, status="ok"):
@@ -34,14 +34,13 @@ def finish(journal, planned, *splits, status="ok"):
         measures = dict.fromkeys(
             ("accuracy", "log_loss", "fit_time_s", "predict_time_s", "search_time_s"), 0.5
         )
-        details = {"chosen": {}, "search": [], "at_edge": [], "notes": [], "split_hash": "0"}
-        journal.append(
-            "result",
-            task_key=task_key(planned.key, index),
+        result = Result(
+            task_key(planned.key, index),
+            planned.key,
             split=index,
             status=status,
             measures=measures if status == "ok" else {},
-            details=details if status == "ok" else {},
+            details=Details(split_hash="0"),
             error="" if status == "ok" else "as told",
             started_ms=1_700_000_000_000,
             ended_ms=1_700_000_001_000,
@@ -52,6 +51,7 @@ def finish(journal, planned, *splits, status="ok"):
             host="here",
             cpu="a CPU",
         )
+        journal.append("result", **result.to_json())
 
 
 @pytest.fixture
@@ -65,11 +65,14 @@ def plans(journal):
 
 
 def names(runs):
-    return {run["name"]: run["status"] for run in runs}
+    return {run.name: run.status for run in runs}
 
 
 def test_a_plan_comes_back_as_it_was(journal, plans):
-    cells = [a_cell("ridge", "k1"), a_cell("svm", "k2", problem=("unavailable", "no network"))]
+    cells = [
+        a_cell("ridge", "k1"),
+        a_cell("svm", "k2", problem=Problem("unavailable", "no network")),
+    ]
     plans.keep(SUITE, "sqlite:////x.db", cells)
     plans.keep(SUITE, "sqlite:////x.db", cells)
     assert len(list(journal.read("plan"))) == 1
@@ -78,7 +81,7 @@ def test_a_plan_comes_back_as_it_was(journal, plans):
     assert found[0].cell.name == cells[0].cell.name
     assert measure == SUITE.measure
     finish(journal, cells[0])
-    assert [sorted(each.lines) for each in plans.cells("trial")[0]] == [[0, 1], []]
+    assert [sorted(each.results) for each in plans.cells("trial")[0]] == [[0, 1], []]
 
 
 def test_the_latest_plan_of_a_cell_counts_and_the_others_stay(plans):
@@ -121,7 +124,9 @@ def test_a_cell_that_a_later_plan_relabels_is_not_brought_back(journal, plans, s
 def test_results_of_other_data_are_not_brought_back(journal, plans, store_uri):
     """A user's file was edited, and the second command named one method only."""
     one, other = a_cell("ridge", "k1"), a_cell("svm", "k2")
-    edited = dataclasses.replace(one, key="k3", dataset={**KNOWN, "checksum": "d" * 64})
+    edited = dataclasses.replace(
+        one, key="k3", dataset=dataclasses.replace(KNOWN, checksum="d" * 64)
+    )
     for each in (one, other, edited):
         finish(journal, each)
     plans.keep(SUITE, store_uri, [one, other])
@@ -129,7 +134,7 @@ def test_results_of_other_data_are_not_brought_back(journal, plans, store_uri):
     plans.keep(SUITE, store_uri, [edited])
     for _ in range(2):
         list(sync(store_uri))
-        assert [run["key"] for run in Store(store_uri).read("trial")] == ["k3"]
+        assert [run.key for run in Store(store_uri).read("trial")] == ["k3"]
 
 
 def test_a_plan_of_another_version_is_passed_over(journal, plans, store_uri):
@@ -150,7 +155,7 @@ def test_a_plan_of_another_version_is_passed_over(journal, plans, store_uri):
 
 
 def test_what_is_still_to_be_fetched_is_no_plan_yet(journal, plans):
-    plans.keep(SUITE, "a", [dataclasses.replace(a_cell("ridge", "k1"), dataset={})])
+    plans.keep(SUITE, "a", [dataclasses.replace(a_cell("ridge", "k1"), dataset=None)])
     assert not journal.path.exists()
 
 
@@ -175,8 +180,8 @@ def test_what_a_store_lacks_is_delivered_once(journal, plans, store_uri):
     assert (found.delivered.written, found.finished, found.unfinished) == (2, 2, 1)
     runs = Store(store_uri).read("trial")
     assert sorted(names(runs).values()) == ["crash", "ok"]
-    assert {run["tags"]["kbench.measure"] for run in runs} == {"log_loss"}
-    assert next(run for run in runs if run["key"] == "k1")["params"]["learner.C"] == "2"
+    assert {run.tags["kbench.measure"] for run in runs} == {"log_loss"}
+    assert next(run for run in runs if run.key == "k1").params["learner.C"] == "2"
     (again,) = sync(store_uri)
     assert (again.delivered.written, again.delivered.stored) == (0, 2)
     finish(journal, cells[2], 1)

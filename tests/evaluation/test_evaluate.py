@@ -49,7 +49,7 @@ def test_scores_are_those_of_scikit_learn_on_the_same_rows(iris):
     }
     for name, value in expected.items():
         assert found.measures[name] == pytest.approx(value, rel=1e-9), name
-    assert found.details["split_hash"] == rows.digest
+    assert found.details.split_hash == rows.digest
 
 
 def test_the_same_call_gives_the_same_numbers(iris):
@@ -70,7 +70,7 @@ def test_adding_a_candidate_changes_no_number_of_the_others(iris):
         method = Method(
             Component(Nystroem, {"n_components": 9}), Component(LinearSVC, {}, {"C": cs})
         )
-        rows = evaluate(iris, 0, method, Protocol()).details["search"]
+        rows = evaluate(iris, 0, method, Protocol()).details.search
         return {row["learner.C"]: row["accuracies"] for row in rows}
 
     few, many = scores((1.0, 10.0)), scores((0.5, 1.0, 10.0))
@@ -115,10 +115,8 @@ def test_a_search_that_was_stopped_says_so(iris):
     found = evaluate(iris, 0, method, Protocol(search_time_s=0.01))
     assert found.measures["search_complete"] == 0.0
     assert found.measures["n_candidates"] == 1.0
-    assert (
-        "search stopped by its budget of 0.01 s after 1 of 4 candidates" in found.details["notes"]
-    )
-    rows = found.details["search"]
+    assert "search stopped by its budget of 0.01 s after 1 of 4 candidates" in found.details.notes
+    rows = found.details.search
     assert [len(row["accuracies"]) for row in rows] == [3, 0, 0, 0]
     assert [row["converged"] for row in rows] == [True, False, False, False]
     assert evaluate(iris, 0, PLAIN, Protocol()).measures["search_complete"] == 1.0
@@ -127,7 +125,7 @@ def test_a_search_that_was_stopped_says_so(iris):
 def test_scores_on_a_part_of_the_rows_are_told_from_those_on_all(iris):
     learner = Component(LogisticRegression, {}, {"C": (0.01, 0.1, 1.0, 10.0)})
     method = Method(Component(FunctionTransformer), learner)
-    rows = evaluate(iris, 0, method, Protocol(search="halving", inner_folds=6)).details["search"]
+    rows = evaluate(iris, 0, method, Protocol(search="halving", inner_folds=6)).details.search
     assert sorted(row.get("share", 1.0) for row in rows) == [1 / 3, 1 / 3, 1.0, 1.0]
 
 
@@ -150,7 +148,7 @@ def test_a_fit_that_did_not_converge_is_said_so(iris):
     learner = Component(LogisticRegression, {"max_iter": 1})
     found = evaluate(iris, 0, Method(Component(FunctionTransformer), learner), Protocol())
     assert found.measures["converged"] == 0.0
-    assert any("converge" in note for note in found.details["notes"])
+    assert any("converge" in note for note in found.details.notes)
     assert evaluate(iris, 0, PLAIN, Protocol()).measures["converged"] == 1.0
 
 
@@ -183,7 +181,7 @@ def test_rows_seen_in_training_are_counted_and_scored_apart():
 def test_a_class_absent_from_training_is_noted():
     y = np.array([0, 1] * 10 + [2])
     data = Dataset("rare", np.arange(21.0)[:, None], y, target_names=["a", "b", "once"])
-    notes = [evaluate(data, i, PLAIN, Protocol()).details["notes"] for i in range(5)]
+    notes = [evaluate(data, i, PLAIN, Protocol()).details.notes for i in range(5)]
     assert all("fewer than 5 rows of class once" in each for each in notes)
     assert sum("no training row of class once, which is in the test part" in n for n in notes) == 1
 

@@ -13,7 +13,7 @@ from kbench.evaluation.evaluate import evaluate
 from kbench.evaluation.method import Method, learner_side, map_side
 from kbench.planning.cells import cells
 from kbench.planning.suite_file import find, read
-from kbench.records import Protocol
+from kbench.records import Protocol, Result
 from kbench.registry.registry import build, installed
 from kbench.results import rows as results
 from kbench_files._files import load_arff
@@ -40,7 +40,7 @@ def row_of(dataset, feature_map, learner, protocol):
     method = Method(**map_side(feature_map, registry()), **learner_side(learner, registry()))
     with threadpool_limits(1):
         found = evaluate(dataset, 0, method, protocol)
-    return results.means([{"measures": found.measures}])
+    return results.means([Result("t", "c", 0, "ok", found.measures)])
 
 
 @pytest.mark.parametrize("name", registry().all("learner"))

@@ -54,14 +54,14 @@ def check(report, store_uri):
     check_rows(report, store_uri)
     by_act = {cell.cell.feature_map.params["do"]: cell for cell in report.cells}
     for act, status in EXPECTED.items():
-        lines = by_act[act].lines
+        results = by_act[act].results
         # splits after a timeout, an exhausted memory or a crash are not tried
-        assert status not in ("ok", "error") or len(lines) == 2, act
-        assert all(line["status"] == status for line in lines.values()), act
+        assert status not in ("ok", "error") or len(results) == 2, act
+        assert all(result.status == status for result in results.values()), act
         # whatever became of a task, its line says who computed it
-        assert {line["machine"] for line in lines.values()} == {machine_id()}
-    assert by_act["print"].done[0]["printed"].endswith("the end, in C\ufffd\n")
-    assert "SIGSEGV" in by_act["segfault"].lines[0]["error"]
+        assert {result.machine for result in results.values()} == {machine_id()}
+    assert by_act["print"].done[0].printed.endswith("the end, in C\ufffd\n")
+    assert "SIGSEGV" in by_act["segfault"].results[0].error
 
 
 @pytest.mark.slow

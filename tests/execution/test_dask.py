@@ -9,17 +9,18 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kbench import Dataset
 from kbench.errors import ClusterError
-from kbench.execution.engine import Cluster, Request, Terms, differences, parts
+from kbench.execution.engine import DaskEngine, Terms, differences, parts
 from kbench.execution.sandbox import processes
 from kbench.machine import cluster_id, machine_id, versions
 from kbench.planning.planner import Planner
-from kbench.records import Protocol, Ref
+from kbench.records import Cell, Limits, Protocol, Ref, Task
 from kbench.records.canonical import to_json
 from kbench.registry.registry import build, installed
 from kbench.storage.datacache import DataCache
@@ -33,13 +34,17 @@ PRELOAD = ("kbench.execution.entry_points:warm", "planted_plugin")
 NOTHING = {"dataset": [], "feature map": [], "learner": []}
 
 
+def ignored(*told):
+    """Hear what an engine tells."""
+
+
 # -- without a cluster ----------------------------------------------------------
 
 
 def test_without_dask_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ClusterError, match=r"kbench-core\[dask\]"):
-        Cluster("tcp://127.0.0.1:1")
+        DaskEngine("tcp://127.0.0.1:1", None, ignored, ignored)
 
 
 def test_a_scheduler_that_is_not_there_is_a_wrong_usage(monkeypatch):
@@ -49,9 +54,9 @@ def test_a_scheduler_that_is_not_there_is_a_wrong_usage(monkeypatch):
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         monkeypatch.setattr("kbench.execution.engine.dask_pool.CONNECT_S", 0.5)
         with pytest.raises(ClusterError, match=f"{address} cannot be reached"):
-            Cluster(address)
+            DaskEngine(address, None, ignored, ignored)
     with pytest.raises(ClusterError, match="form tcp://host:8786"):
-        Cluster("nonsense://x")
+        DaskEngine("nonsense://x", None, ignored, ignored)
 
 
 def test_what_differs_is_listed_versions_first():
@@ -81,19 +86,19 @@ def test_a_cluster_is_let_go_of_before_what_it_computed_is_delivered(site, store
     happened = []
 
     class Lost:
-        def __init__(self, address, jobs, notice):
+        def __init__(self, address, jobs, notice, started):
             pass
 
-        def admit(self, terms):
-            return []
+        def prepare(self, terms):
+            pass
 
-        def run(self, tasks, request, started):
+        def run(self, tasks):
             raise ClusterError("lost")
 
         def close(self):
             happened.append("closed")
 
-    monkeypatch.setattr("kbench.execution.engine.Cluster", Lost)
+    monkeypatch.setattr("kbench.runner.DaskEngine", Lost)
     monkeypatch.setattr(Seen, "delivering", lambda self: happened.append("delivering"))
     with pytest.raises(ClusterError, match="lost"):
         run_text(suite_text("work"), store_uri, jobs=None, scheduler="tcp://head:8786")
@@ -130,48 +135,41 @@ def shared(site):
 
 
 @pytest.fixture
-def request_of(site):
-    """Make requests about a dataset that only this process knows so far."""
+def task_of(site):
+    """Make tasks about a dataset that only this process knows so far."""
     registry = build(installed())
     planner = Planner(registry, DataCache())
     ref = Ref("blobs")
     dataset = registry.get("dataset", "blobs").load()
     checksum = DataCache().store(dataset)
 
-    def make(act, **params):
-        limits = {"time_s": params.pop("time_s", 60.0), "memory_mb": 500.0}
-        return Request(
-            checksum=params.pop("checksum", checksum),
-            arguments={
-                "feature_map": to_json(Ref("planted", {"do": act, **params})),
-                "learner": to_json(Ref("centroids")),
-                "protocol": to_json(Protocol(n_folds=3)),
-                "split": 0,
-            },
-            dataset=to_json(ref),
-            source_code=planner.source_code(ref),
-            **limits,
-        )
+    def make(act, checksum=checksum, **params):
+        feature_map = Ref("planted", {"do": act, **params})
+        cell = Cell(ref, feature_map, Ref("centroids"), Protocol(n_folds=3))
+        return Task(cell, 0, "the cell's key", checksum, planner.source_code(ref))
 
     return make
 
 
 @contextlib.contextmanager
-def admitted(address, jobs=None, components=NOTHING):
+def prepared(address, jobs=None, components=NOTHING, started=ignored, time_s=60.0):
     notices = []
-    cluster = Cluster(address, jobs, notices.append)
+    engine = DaskEngine(address, jobs, notices.append, started)
+    limits = Limits(time_s=time_s, memory_mb=500.0)
     try:
-        cluster.hosts = cluster.admit(
-            Terms(["kbench", "planted_plugin"], MODULES, PRELOAD, components)
-        )
-        cluster.notices = notices
-        yield cluster
+        engine.prepare(Terms(["kbench", "planted_plugin"], MODULES, PRELOAD, components, limits))
+        engine.notices = notices
+        yield engine
     finally:
-        cluster.close()
+        engine.close()
 
 
-def answers(cluster, requests, started=lambda task, slot: None):
-    return cluster.run(range(len(requests)), requests.__getitem__, started)
+def answers(engine, tasks):
+    """Yield the number of each task with its answer."""
+    numbered = [replace(task, cell_key=str(i)) for i, task in enumerate(tasks)]
+    with contextlib.closing(engine.run(numbered)) as going:
+        for task, answer in going:
+            yield int(task.cell_key), answer
 
 
 def parent(pid):
@@ -183,11 +181,15 @@ def pids(path):
 
 
 @pytest.mark.slow
-def test_tasks_run_in_sandboxes_of_the_workers(shared, request_of):
-    requests = [request_of(act, time_s=1) for act in ("work", "segfault", "hang-in-c", "raise")]
+def test_tasks_run_in_sandboxes_of_the_workers(shared, task_of):
+    tasks = [task_of(act) for act in ("work", "segfault", "hang-in-c", "raise")]
     slots = set()
-    with admitted(shared.scheduler_address) as cluster:
-        found = dict(answers(cluster, requests, lambda task, slot: slots.add(slot)))
+
+    def started(task, slot):
+        slots.add(slot)
+
+    with prepared(shared.scheduler_address, started=started, time_s=1) as engine:
+        found = dict(answers(engine, tasks))
     assert [found[i].outcome.status for i in range(4)] == ["ok", "crash", "timeout", "error"]
     assert found[0].outcome.value["measures"]["accuracy"] > 0.5
     assert slots <= {0, 1}
@@ -198,27 +200,27 @@ def test_tasks_run_in_sandboxes_of_the_workers(shared, request_of):
 
 
 @pytest.mark.slow
-def test_jobs_limit_the_tasks_in_flight(shared, request_of, tmp_path):
-    with admitted(shared.scheduler_address, jobs=1) as cluster:
-        flying, most = 0, 0
+def test_jobs_limit_the_tasks_in_flight(shared, task_of, tmp_path):
+    flying, most = 0, 0
 
-        def started(task, slot):
-            nonlocal flying, most
-            flying += 1
-            most = max(most, flying)
+    def started(task, slot):
+        nonlocal flying, most
+        flying += 1
+        most = max(most, flying)
 
-        for _ in answers(cluster, [request_of("nap") for _ in range(3)], started):
+    with prepared(shared.scheduler_address, jobs=1, started=started) as engine:
+        for _ in answers(engine, [task_of("nap") for _ in range(3)]):
             flying -= 1
     assert most == 1
 
 
 @pytest.mark.slow
-def test_nothing_is_left_on_the_workers_after_a_run(shared, request_of, tmp_path):
+def test_nothing_is_left_on_the_workers_after_a_run(shared, task_of, tmp_path):
     """Neither the warm parents, nor a task that is under way when the client goes."""
     workers = [worker.process.pid for worker in shared.workers.values()]
     trace = tmp_path / "trace"
-    with admitted(shared.scheduler_address) as cluster:
-        going = answers(cluster, [request_of("work"), request_of("doze", trace=str(trace))])
+    with prepared(shared.scheduler_address) as engine:
+        going = answers(engine, [task_of("work"), task_of("doze", trace=str(trace))])
         next(going)
         assert wait_until(lambda: pids(trace))
         going.close()  # as an interrupt does
@@ -236,14 +238,14 @@ def _commands(workers):
 
 
 @pytest.mark.slow
-def test_workers_get_the_data_themselves_and_compare_them(shared, request_of, site, monkeypatch):
+def test_workers_get_the_data_themselves_and_compare_them(shared, task_of, site, monkeypatch):
     """The data come from the worker's cache or the source; never from the client."""
     cache = Path(os.environ["KBENCH_CACHE_DIR"]).parent / "elsewhere"
     monkeypatch.setenv("KBENCH_CACHE_DIR", str(cache))  # of the client; the workers have their own
-    good = request_of("work")
+    good = task_of("work")
     other = DataCache().store(_other())
-    with admitted(shared.scheduler_address) as cluster:
-        found = dict(answers(cluster, [good, request_of("work", checksum=other)] * 2))
+    with prepared(shared.scheduler_address) as engine:
+        found = dict(answers(engine, [good, task_of("work", checksum=other)] * 2))
     assert [found[i].outcome.status for i in range(4)] == ["ok", "error"] * 2
     error = found[1].outcome.error
     assert f"checksum {good.checksum} instead of {other}" in error
@@ -259,7 +261,7 @@ def _other():
 @pytest.mark.slow
 def test_parameters_are_checked_with_the_workers_plugins(shared, site):
     wrong = {**NOTHING, "feature map": [("feature_maps[0]", to_json(Ref("planted", {"doo": 1})))]}
-    with pytest.raises(ClusterError, match="doo"), admitted(shared.scheduler_address, None, wrong):
+    with pytest.raises(ClusterError, match="doo"), prepared(shared.scheduler_address, None, wrong):
         pass
 
 
@@ -270,8 +272,8 @@ def test_a_suite_on_a_cluster_is_kept_apart_from_this_machines(shared, site, sto
     report, seen = run_text(text, store_uri, jobs=None, scheduler=address)
     assert seen.tasks == 4
     assert [cell.status for cell in report.cells] == ["ok", "crash"]
-    for line in report.cells[0].lines.values():
-        assert (line["machine"], line["host"]) == (machine_id(), socket.gethostname())
+    for result in report.cells[0].results.values():
+        assert (result.machine, result.host) == (machine_id(), socket.gethostname())
     journal = Journal(state_folder(cluster_id()) / "journal.jsonl")
     assert len(list(journal.read("result"))) == len(seen.done)
     assert not Journal().path.exists()
@@ -282,9 +284,9 @@ def test_a_suite_on_a_cluster_is_kept_apart_from_this_machines(shared, site, sto
     assert own.tasks == 4
     from kbench.tracking import Store
 
-    machines = [run["machine"] for run in Store(store_uri).read("planted")]
+    machines = [run.machine for run in Store(store_uri).read("planted")]
     assert sorted(machines) == sorted([machine_id(), cluster_id()] * 2)
-    hosts = {run["tags"].get("kbench.hosts", "") for run in Store(store_uri).read("planted")}
+    hosts = {run.tags.get("kbench.hosts", "") for run in Store(store_uri).read("planted")}
     assert len(hosts) == 2
     assert any(socket.gethostname() in each for each in hosts)
     assert len(here.cells) == 2
@@ -294,11 +296,11 @@ def test_a_suite_on_a_cluster_is_kept_apart_from_this_machines(shared, site, sto
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_costs_a_retry_and_then_a_crash(site, request_of, tmp_path):
+def test_a_worker_that_dies_costs_a_retry_and_then_a_crash(site, task_of, tmp_path):
     """Its nanny starts another, which is used although it came in the middle of the run."""
     trace = tmp_path / "trace"
-    requests = [request_of("doze", trace=str(trace)), *[request_of("work") for _ in range(3)]]
-    with local_cluster(1) as dask, admitted(dask.scheduler_address) as cluster:
+    tasks = [task_of("doze", trace=str(trace)), *[task_of("work") for _ in range(3)]]
+    with local_cluster(1) as dask, prepared(dask.scheduler_address) as engine:
         killed = []
 
         def kill_the_worker():
@@ -314,37 +316,44 @@ def test_a_worker_that_dies_costs_a_retry_and_then_a_crash(site, request_of, tmp
 
         thread = threading.Thread(target=killer)
         thread.start()
-        going = answers(cluster, requests)
+        going = answers(engine, tasks)
         found = dict(going)
         thread.join()
-        notices = list(cluster.notices)
+        notices = list(engine.notices)
     assert [found[i].outcome.status for i in range(4)] == ["crash", "ok", "ok", "ok"]
     assert found[0].outcome.error.count("died while the task ran") == 2
     assert sum("is gone" in text for text in notices) == 2
 
 
 @pytest.mark.slow
-def test_workers_may_join_and_differing_ones_are_left_out(site, request_of, tmp_path):
+def test_workers_may_join_and_differing_ones_are_left_out(site, task_of, tmp_path):
     """One that is alike joins in the middle; one with other code of the plugin does not."""
     changed = tmp_path / "changed"
     changed.mkdir()
     (changed / "planted_helper.py").write_text("SHIFT = 2.0\n")
     other = {"PYTHONPATH": os.pathsep.join([str(changed), str(site), str(SUPPORT)])}
     start = ("distributed.cli.dask_worker", "--nthreads", "1", "--no-dashboard", "--no-nanny")
-    with local_cluster(1) as dask, admitted(dask.scheduler_address) as cluster:
+    slots = set()
+
+    def started(task, slot):
+        slots.add(slot)
+
+    with (
+        local_cluster(1) as dask,
+        prepared(dask.scheduler_address, started=started) as engine,
+    ):
         address = dask.scheduler_address
         with dask_process(*start, address, **other), dask_process(*start, address):
-            slots, give_up = set(), time.monotonic() + 240
-            requests = [request_of("nap")] * 10_000
-            for _ in answers(cluster, requests, lambda task, slot: slots.add(slot)):
-                if (slots == {0, 1} and cluster.notices) or time.monotonic() > give_up:
+            give_up = time.monotonic() + 240
+            for _ in answers(engine, [task_of("nap")] * 10_000):
+                if (slots == {0, 1} and engine.notices) or time.monotonic() > give_up:
                     break
             assert slots == {0, 1}
-            assert any("module planted_helper has other code" in each for each in cluster.notices)
+            assert any("module planted_helper has other code" in each for each in engine.notices)
             # before the first task it is an error, with the same list
             with (
                 pytest.raises(ClusterError, match="planted_helper has other code") as refused,
-                admitted(address),
+                prepared(address),
             ):
                 pass
             assert "restart the workers" in str(refused.value)
@@ -366,8 +375,8 @@ def test_a_scheduler_that_goes_away_ends_the_run_and_loses_nothing(
         wait_until(lambda: _listens(port))
 
         class Killing(Seen):
-            def finished(self, cell, line):
-                super().finished(cell, line)
+            def finished(self, cell, result):
+                super().finished(cell, result)
                 scheduler.kill()
 
         watcher = Killing()

@@ -9,11 +9,12 @@ from types import SimpleNamespace
 import pytest
 
 from kbench.errors import ClusterError
-from kbench.execution.engine import dask_dispatch, dask_pool, dask_worker
+from kbench.execution.engine import Terms, dask_dispatch, dask_pool, dask_worker
 from kbench.execution.engine.dask_pool import Worker
 from kbench.execution.engine.dask_worker import ReleasedError
 from kbench.execution.engine.request import Answer, Host, Request
 from kbench.execution.sandbox import Outcome
+from kbench.records import Limits
 from kbench.storage.journal import Journal
 
 
@@ -54,6 +55,9 @@ class Cast:
     def __call__(self, address, events, notice):
         self.events = events
         return self
+
+    def admit(self, terms):
+        return [each.host for each in self.ready()]
 
     def ready(self):
         return [each for each in self.known if each.host]
@@ -105,16 +109,23 @@ def play(monkeypatch):
     def run(machines, script, tasks, jobs=None):
         cast = Cast(machines, script)
         monkeypatch.setattr(dask_dispatch, "Workers", cast)
-        cluster = dask_dispatch.Cluster("tcp://head:8786", jobs, lambda text: None)
+        monkeypatch.setattr(dask_dispatch, "request_of", request_of)
         slots = {}
-        answers = cluster.run(tasks, request_of, slots.__setitem__)
-        return cast, answers, slots
+        engine = dask_dispatch.DaskEngine(
+            "tcp://head:8786", jobs, lambda text: None, slots.__setitem__
+        )
+        engine.prepare(Terms((), (), (), {}, LIMITS, offline=True))
+        return cast, engine.run(tasks), slots
 
     return run
 
 
-def request_of(task):
-    return Request(checksum="sum", arguments={"task": task}, time_s=1, memory_mb=1)
+LIMITS = Limits(time_s=1, memory_mb=2)
+
+
+def request_of(task, limits, offline):
+    assert (limits, offline) == (LIMITS, True)
+    return Request("sum", {"task": task}, limits.time_s, limits.memory_mb, offline=offline)
 
 
 def statuses(answers):

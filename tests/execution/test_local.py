@@ -1,19 +1,29 @@
+"""Slots of this machine, and the engine that computes in them."""
+
 import threading
 import time
 
 import pytest
 
-from kbench.execution import engine
+from kbench.execution.engine import LocalEngine, Terms, ThisMachine, over_slots
+from kbench.execution.sandbox import Outcome, Sandbox
+from kbench.machine import machine_id
+from kbench.records import Cell, Limits, Protocol, Ref, Task
+from kbench.registry.registry import build, installed
+from kbench.storage.datacache import DataCache
+from kbench.storage.journal import Journal
+from tests.support.planted import plant
+from tests.support.processes_here import gone, linux, wait_until
 
 
 def test_every_task_has_its_result():
-    found = dict(engine.run(range(20), lambda task, slot: task * 2, jobs=3))
+    found = dict(over_slots(range(20), lambda task, slot: task * 2, jobs=3))
     assert found == {task: task * 2 for task in range(20)}
 
 
 def test_results_come_in_the_order_in_which_tasks_end():
     waits = [0.2, 0.0]
-    ends = [task for task, _ in engine.run([0, 1], lambda t, slot: time.sleep(waits[t]), jobs=2)]
+    ends = [task for task, _ in over_slots([0, 1], lambda t, slot: time.sleep(waits[t]), jobs=2)]
     assert ends == [1, 0]
 
 
@@ -30,7 +40,7 @@ def test_no_more_than_jobs_tasks_run_at_once():
             running -= 1
         return slot
 
-    assert {slot for _, slot in engine.run(range(12), work, jobs=3)} <= {0, 1, 2}
+    assert {slot for _, slot in over_slots(range(12), work, jobs=3)} <= {0, 1, 2}
     assert most == 3
 
 
@@ -44,7 +54,7 @@ def test_tasks_are_taken_only_when_a_slot_is_free_so_that_results_can_stop_them(
             yield task
 
     done = []
-    for task, _ in engine.run(tasks(), lambda task, slot: time.sleep(0.02), jobs=1):
+    for task, _ in over_slots(tasks(), lambda task, slot: time.sleep(0.02), jobs=1):
         done.append(task)
         if task == 2:
             stopped.append(True)
@@ -57,7 +67,7 @@ def test_what_a_task_raises_ends_the_run():
         raise RuntimeError("in a slot")
 
     with pytest.raises(RuntimeError, match="in a slot"):
-        list(engine.run([1, 2], work, jobs=2))
+        list(over_slots([1, 2], work, jobs=2))
 
 
 def test_an_iterator_that_is_left_starts_nothing_more():
@@ -67,8 +77,182 @@ def test_an_iterator_that_is_left_starts_nothing_more():
         started.append(task)
         time.sleep(0.01)
 
-    running = engine.run(range(100), work, jobs=1)
+    running = over_slots(range(100), work, jobs=1)
     next(running)
     running.close()
     time.sleep(0.1)
     assert len(started) <= 3
+
+
+# -- the engine
+
+
+def task(cell_key, split, **params):
+    cell = Cell(Ref("blobs"), Ref("planted", params), Ref("centroids"), Protocol(n_folds=3))
+    return Task(cell, split, cell_key, checksum="c" * 64, source_code="code")
+
+
+MEASURES = dict.fromkeys(
+    ("fit_time_s", "predict_time_s", "fit_time_cpu_s", "predict_time_cpu_s"), 0.1
+)
+
+
+class Made:
+    """A sandbox that does what the script says for each cell and split."""
+
+    def __init__(self, script):
+        self.script, self.calls, self.closed = script, [], threading.Event()
+
+    def run(self, function, payload, *, time_s, memory_mb, wanted):
+        self.calls.append((function, payload, time_s, memory_mb))
+        act = self.script.get(payload["feature_map"]["params"]["cell"], {}).get(payload["split"])
+        if act == "hang":
+            self.closed.wait(60)
+            return Outcome("crash", error="the sandbox was closed while the task ran")
+        return Outcome(act or "ok", value=None if act else {"measures": MEASURES})
+
+    def close(self):
+        self.closed.set()
+
+
+@pytest.fixture
+def engine_of(tmp_path):
+    """Make an engine of a made-up sandbox, ready for its first task."""
+    engines = []
+
+    def make(script, jobs=1, started=lambda task, slot: None):
+        sandbox = Made(script)
+        machine = ThisMachine(False, lambda text: None)
+        engine = LocalEngine(sandbox, tmp_path, jobs, machine, started)
+        engine.prepare(Terms((), (), (), {}, Limits(time_s=7, memory_mb=9)))
+        engines.append((engine, machine))
+        return engine, sandbox
+
+    yield make
+    for engine, machine in engines:
+        engine.close()
+        machine.release()
+
+
+def statuses(answers):
+    return {(task.cell_key, task.split_index): each.outcome.status for task, each in answers}
+
+
+def tasks_of(*keys, n_splits=3):
+    return [task(key, split, cell=key) for key in keys for split in range(n_splits)]
+
+
+@pytest.mark.parametrize("status", ["timeout", "memory", "crash"])
+def test_further_tasks_of_a_stopped_cell_are_not_begun(engine_of, status):
+    begun = []
+    engine, _ = engine_of(
+        {"a": {1: status}}, started=lambda task, slot: begun.append((task.cell_key, slot))
+    )
+    found = statuses(engine.run(tasks_of("a", "b")))
+    assert found == {("a", 0): "ok", ("a", 1): status, **{("b", i): "ok" for i in range(3)}}
+    assert begun == [("a", 0), ("a", 0), ("b", 0), ("b", 0), ("b", 0)]
+
+
+def test_a_cell_stops_whether_or_not_anybody_has_taken_its_answer(engine_of):
+    engine, sandbox = engine_of({"a": {0: "crash"}})
+    going = engine.run(tasks_of("a", n_splits=50))
+    assert statuses([next(going)]) == {("a", 0): "crash"}
+    assert list(going) == []
+    assert len(sandbox.calls) == 1
+
+
+def test_after_an_error_the_other_splits_are_computed(engine_of):
+    engine, _ = engine_of({"a": {0: "error"}}, jobs=2)
+    assert statuses(engine.run(tasks_of("a"))) == {
+        ("a", 0): "error",
+        ("a", 1): "ok",
+        ("a", 2): "ok",
+    }
+
+
+def test_a_task_has_the_terms_of_the_run_and_its_host(engine_of, tmp_path):
+    engine, sandbox = engine_of({})
+    one = task("a", 4, cell="a")
+    ((same, answer),) = engine.run([one])
+    assert same is one
+    assert answer.host.machine == machine_id()
+    assert answer.host.calibration_s > 0
+    assert answer.ended_ms >= answer.started_ms > 0
+    ((function, payload, time_s, memory_mb),) = sandbox.calls
+    assert function == "kbench.execution.entry_points:evaluate"
+    assert (payload["checksum"], payload["split"]) == ("c" * 64, 4)
+    assert payload["cache"] == str(tmp_path)
+    assert (time_s, memory_mb) == (7, 9)
+
+
+def test_the_machine_is_held_from_before_the_first_task_until_it_is_released(tmp_path):
+    told = []
+    machine = ThisMachine(True, told.append)
+    engine = LocalEngine(Made({}), tmp_path, 1, machine, lambda task, slot: None)
+    release = threading.Event()
+    held = threading.Event()
+
+    def another():
+        with Journal().lock("computing", shared=True):
+            held.set()
+            release.wait(60)
+
+    thread = threading.Thread(target=another)
+    thread.start()
+    held.wait()
+    waiting = threading.Thread(target=engine.prepare, args=(Terms((), (), (), {}),))
+    waiting.start()
+    assert wait_until(lambda: told, 10)
+    assert "exclusive timing wants it alone" in told[0]
+    assert waiting.is_alive()
+    release.set()
+    waiting.join(60)
+    thread.join()
+    engine.prepare(Terms((), (), (), {}))  # it has it
+    refused = []
+
+    def refuse(holder):
+        refused.append(holder)
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError), Journal().lock("computing", refuse, shared=True):
+        pass
+    machine.release()
+    with Journal().lock("computing", lambda holder: pytest.fail("still held")):
+        pass
+    assert len(refused) == 1
+
+
+def test_closing_ends_what_runs_and_may_be_done_twice(engine_of):
+    engine, sandbox = engine_of({"a": {0: "hang"}})
+    going = engine.run(tasks_of("a"))
+    threading.Thread(target=lambda: wait_until(lambda: sandbox.calls) and engine.close()).start()
+    ((_, answer),) = going
+    assert answer.outcome.status == "crash"
+    assert "closed" in answer.outcome.error
+    engine.close()
+
+
+@linux
+@pytest.mark.slow
+def test_closing_kills_the_processes_of_tasks(tmp_path, monkeypatch):
+    plant(tmp_path / "site", monkeypatch)
+    trace = tmp_path / "trace"
+    cache = DataCache()
+    checksum = cache.store(build(installed()).get("dataset", "blobs").load())
+    cell = task("a", 0, do="doze", trace=str(trace)).cell
+    sandbox = Sandbox(preload=("kbench.execution.entry_points:warm", "planted_plugin"))
+    machine = ThisMachine(False, lambda text: None)
+    engine = LocalEngine(sandbox, cache.root, 1, machine, lambda task, slot: None)
+    engine.prepare(Terms((), (), (), {}))
+    found = []
+    going = engine.run([Task(cell, i, "a", checksum) for i in range(3)])
+    thread = threading.Thread(target=lambda: found.extend(going))
+    thread.start()
+    assert wait_until(lambda: trace.exists() and trace.read_text().endswith("\n"))
+    (pid,) = map(int, trace.read_text().split())
+    engine.close()
+    thread.join(30)
+    machine.release()
+    assert [answer.outcome.status for _, answer in found] == ["crash"]
+    assert wait_until(lambda: gone(pid), 5)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas
@@ -16,7 +17,9 @@ from kbench.export.pipeline import NamedClasses, TableEncoder
 from kbench.export.tables import columns_of
 from kbench.machine import cluster_id, machine_id
 from kbench.planning.planner import PlannedCell, task_key
+from kbench.records import DatasetFacts, Result
 from kbench.registry.registry import build, how_to_get, installed
+from kbench.results.rows import Row
 from kbench.storage.journal import Journal, state_folder
 from tests.support.command_here import command
 
@@ -139,6 +142,7 @@ def test_extras_are_found_by_package():
 
 
 IRIS = Ref("iris")
+FACTS = DatasetFacts("c" * 64)
 FEW = Protocol(inner_folds=2, search="random", n_candidates=2, missing="impute")
 
 
@@ -174,12 +178,9 @@ def finish(planned, place, accuracies):
     """Write a journal of some place in which the first splits of a cell are known."""
     journal = Journal(state_folder(place) / "journal.jsonl")
     for index, accuracy in enumerate(accuracies):
-        journal.append(
-            "result",
-            task_key=task_key(planned.key, index),
-            status="ok",
-            measures={"accuracy": accuracy},
-        )
+        key = task_key(planned.key, index)
+        result = Result(key, planned.key, index, "ok", {"accuracy": accuracy})
+        journal.append("result", **result.to_json())
 
 
 @pytest.mark.parametrize(
@@ -193,23 +194,23 @@ def finish(planned, place, accuracies):
     ],
 )
 def test_results_of_clusters_are_known_but_not_mixed_with_this_machines(here, there, expected):
-    planned = PlannedCell(Cell(IRIS, Ref("identity"), Ref("ridge"), FEW), "k" * 64, {}, 2)
+    planned = PlannedCell(Cell(IRIS, Ref("identity"), Ref("ridge"), FEW), "k" * 64, FACTS, 2)
     finish(planned, machine_id(), here)
     finish(planned, cluster_id(), there)
     found, where = _recalled(planned)
-    assert [line["measures"]["accuracy"] for line in found.done] == expected[0]
+    assert [result.measures["accuracy"] for result in found.done] == expected[0]
     assert where == expected[1] + machine_id()
-    assert not planned.lines
+    assert not planned.results
 
 
 def test_the_card_says_where_it_was_measured(registry, iris, tmp_path):
     cell = Cell(IRIS, Ref("identity"), Ref("ridge"), FEW)
     fitted = refit(cell, iris, registry)
-    row = {"accuracy": 0.5, "accuracy_sd": 0.1, "n_splits_done": 5}
-    row |= {"fit_time_s": 1.0, "predict_time_s": 1.0}
+    measures = {"accuracy": 0.5, "accuracy_sd": 0.1, "fit_time_s": 1.0, "predict_time_s": 1.0}
+    row = Row("iris", "identity", "ridge", "ok", 5, 5, measures)
     for where, told in (("m1", "over 5 splits; "), ("cluster-m1", "over 5 splits, on a cluster; ")):
         folder = tmp_path / where
-        write(folder, cell, "key", fitted, row | {"machine": where}, "joblib", mlflow=False)
+        write(folder, cell, "key", fitted, replace(row, machine=where), "joblib", mlflow=False)
         assert told in (folder / "README.md").read_text()
         assert json.loads((folder / "model.json").read_text())["measured"]["machine"] == where
 

@@ -2,21 +2,14 @@ import dataclasses
 
 import pytest
 
-from kbench import Limits, Protocol, Ref
+from kbench import Cell, Limits, Protocol, Ref
 from kbench.planning.cells import cells
 from kbench.planning.planner import PlannedCell, Planner, line_key, recall, task_key
 from kbench.planning.suite_file import read
+from kbench.records import DatasetFacts, Problem, Result
 from kbench.registry.registry import build, installed
 
-IRIS = {
-    "checksum": "c" * 64,
-    "n_missing": 0,
-    "missing": {},
-    "n_splits": 0,
-    "n_samples": 150,
-    "n_features": 4,
-    "source": "",
-}
+IRIS = DatasetFacts("c" * 64, n_samples=150, n_features=4)
 TEXT = """
 datasets = ["iris"]
 feature_maps = ["rff"]
@@ -54,8 +47,9 @@ def planned(planner, registry, text=TEXT, known=IRIS, results=None, limits=None,
 
 
 def line(key, index, status="ok", time_s=300.0, memory_mb=4096.0):
-    limits = {"time_s": time_s, "memory_mb": memory_mb}
-    return {task_key(key, index): {"status": status, "split": index, "limits": limits}}
+    of_task = task_key(key, index)
+    limits = Limits(time_s=time_s, memory_mb=memory_mb)
+    return {of_task: Result(of_task, key, index, status, limits=limits).to_json()}
 
 
 def key_of(planner, registry, text=TEXT, checksum="c" * 64):
@@ -169,7 +163,7 @@ def test_asking_for_fewer_splits_loses_none_that_are_known(planner, registry, n_
     key = key_of(planner, registry)
     results = {k: v for i in range(n_known) for k, v in line(key, i).items()}
     (one,) = planned(planner, registry, results=results, limits=Limits(n_splits=2))
-    assert (one.n_splits, sorted(one.lines), one.missing) == (n_known, list(range(n_known)), [])
+    assert (one.n_splits, sorted(one.results), one.missing) == (n_known, list(range(n_known)), [])
     assert one.status == "ok"
 
 
@@ -177,10 +171,10 @@ def test_splits_beyond_those_asked_for_count_without_a_gap_only(planner, registr
     key = key_of(planner, registry)
     results = {k: v for i in (0, 1, 2, 4) for k, v in line(key, i).items()}
     (one,) = planned(planner, registry, results=results, limits=Limits(n_splits=2))
-    assert (one.n_splits, sorted(one.lines)) == (3, [0, 1, 2])
+    assert (one.n_splits, sorted(one.results)) == (3, [0, 1, 2])
     results = {**line(key, 0), **line(key, 2)}
     (one,) = planned(planner, registry, results=results, limits=Limits(n_splits=2))
-    assert (one.n_splits, sorted(one.lines), one.missing) == (2, [0], [1])
+    assert (one.n_splits, sorted(one.results), one.missing) == (2, [0], [1])
 
 
 @pytest.mark.parametrize("status", ["timeout", "error"])
@@ -233,6 +227,38 @@ def test_a_failure_is_repeated_when_the_limit_it_hit_is_raised(
     assert (0 in one.missing) is again
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"cell_key": ...},
+        {"split": ...},
+        {"status": ...},
+        {"status": "done"},
+        {"measures": {"accuracy": None}},
+        {"details": "none"},
+    ],
+)
+def test_a_line_of_another_layout_is_passed_over_and_its_split_computed_again(
+    planner, registry, other
+):
+    key = key_of(planner, registry)
+    results = {k: v for i in range(5) for k, v in line(key, i).items()}
+    changed = results[task_key(key, 2)] | other
+    results[task_key(key, 2)] = {k: v for k, v in changed.items() if v is not ...}
+    (one,) = planned(planner, registry, results=results)
+    assert (one.missing, one.status) == ([2], "skipped")
+    # nor does it belong to a cell that was asked for less
+    (one,) = planned(planner, registry, results=results, limits=Limits(n_splits=2))
+    assert (one.n_splits, sorted(one.results)) == (2, [0, 1])
+
+
+def test_what_a_line_says_besides_does_no_harm(planner, registry):
+    key = key_of(planner, registry)
+    results = {k: v | {"gpu": "none"} for i in range(5) for k, v in line(key, i).items()}
+    (one,) = planned(planner, registry, results=results)
+    assert (one.missing, one.status, one.is_finished) == ([], "ok", True)
+
+
 def test_failures_are_repeated_when_asked(planner, registry):
     key = key_of(planner, registry)
     results = {**line(key, 0), **line(key, 1, "crash")}
@@ -241,10 +267,10 @@ def test_failures_are_repeated_when_asked(planner, registry):
 
 
 def test_missing_values_without_a_policy_are_a_problem_before_anything_runs(planner, registry):
-    holes = {**IRIS, "n_missing": 3, "missing": {"age": 3}}
+    holes = dataclasses.replace(IRIS, n_missing=3, missing={"age": 3})
     (one,) = planned(planner, registry, known=holes)
-    assert one.problem[0] == "error"
-    assert "3 missing values in age (3)" in one.problem[1]
+    assert one.problem.status == "error"
+    assert "3 missing values in age (3)" in one.problem.reason
     assert one.missing == []
     text = TEXT + '[protocol]\nmissing = "impute"'
     (one,) = planned(planner, registry, text, known=holes)
@@ -253,10 +279,10 @@ def test_missing_values_without_a_policy_are_a_problem_before_anything_runs(plan
 
 def test_official_splits_are_as_many_as_the_data_have(planner, registry):
     text = TEXT + '[protocol]\nsplits = "official"'
-    (one,) = planned(planner, registry, text, known={**IRIS, "n_splits": 3})
+    (one,) = planned(planner, registry, text, known=dataclasses.replace(IRIS, n_splits=3))
     assert one.n_splits == 3
     (one,) = planned(planner, registry, text)
-    assert "no splits of its own" in one.problem[1]
+    assert "no splits of its own" in one.problem.reason
 
 
 def test_an_ordered_holdout_is_one_split(planner, registry):
@@ -267,7 +293,7 @@ def test_an_ordered_holdout_is_one_split(planner, registry):
 
 def test_a_cell_without_data_is_planned_all_the_same(planner, registry):
     suite = read(TEXT, "s", registry)
-    (one,) = planner.plan(suite, {}, {"iris": ("unavailable", "no network")})
+    (one,) = planner.plan(suite, {}, {"iris": Problem("unavailable", "no network")})
     assert (one.status, one.missing, one.n_splits) == ("unavailable", [], 5)
     assert one.key == line_key(one.cell)
 
@@ -282,11 +308,9 @@ def test_a_cell_without_data_is_planned_all_the_same(planner, registry):
     ],
 )
 def test_a_cells_status_is_its_worst_splits(statuses, worst):
-    lines = {i: {"status": status} for i, status in enumerate(statuses)}
-    from kbench import Cell
-
+    results = {i: Result(f"t{i}", "k", i, status) for i, status in enumerate(statuses)}
     cell = Cell(Ref("iris"), Ref("rff"), Ref("ridge"), Protocol())
-    assert PlannedCell(cell, "k", IRIS, 2, None, lines).status == worst
+    assert PlannedCell(cell, "k", IRIS, 2, None, results).status == worst
 
 
 def test_rotations_of_one_map_are_known_for_learners_that_do_not_see_rotations():
@@ -354,7 +378,7 @@ def keys_of(install_plugin):
             path.with_name(f"{name}.py").write_text(text)
         registry = build(installed())
         suite = read(MUTATED.replace("WIDTH", str(width)), "s", registry)
-        data = {"iris": IRIS, "wine": {**IRIS, "checksum": wine}}
+        data = {"iris": IRIS, "wine": dataclasses.replace(IRIS, checksum=wine)}
         planned = Planner(registry, NoCache()).plan(suite, data, {})
         return {(each.cell.dataset.label, each.cell.feature_map.name): each.key for each in planned}
 

@@ -1,3 +1,6 @@
+import dataclasses
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -5,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbench import Cell, Dataset, Protocol, Ref, Search, Split
+from kbench.records import DatasetFacts
 
 
 def make(X=((0.0, 1.0), (1.0, 0.0)), y=(0, 1), **fields):
@@ -81,3 +85,21 @@ def test_different_parameters_have_different_labels(params):
 def test_a_cell_is_named_for_people():
     cell = Cell(Ref("iris"), Ref("rff"), Ref("ridge"), Protocol())
     assert cell.name == "rff + ridge on iris"
+
+
+def test_facts_of_a_dataset_come_back_from_json():
+    facts = DatasetFacts(
+        "c" * 64,
+        name="iris",
+        n_samples=150,
+        class_counts=(50, 50, 50),
+        missing={"age": 3},
+        feature_names=("a", "b"),
+    )
+    written = json.loads(json.dumps(dataclasses.asdict(facts)))
+    assert DatasetFacts.from_json(written) == facts
+    # another version of kbench may know more, or less
+    assert DatasetFacts.from_json(written | {"files": 3}) == facts
+    assert DatasetFacts.from_json({"checksum": "x"}) == DatasetFacts("x")
+    with pytest.raises(TypeError, match="checksum"):
+        DatasetFacts.from_json({"name": "iris"})

@@ -1,15 +1,19 @@
 import csv
+import dataclasses
 import io
 import json
+import math
 
 import pytest
 
-from kbench.records import ACCURACY, Measure
+from kbench.records import ACCURACY, Measure, Result
 from kbench.report import Column, Table, latex_text, tables
 from kbench.report import write as write_table
 from kbench.report.content import Content, on_dataset
 from kbench.results import stats
-from kbench.results.rows import COLUMNS, columns, means, measure_of, ranks
+from kbench.results.rows import COLUMNS, Row, columns, means, measure_of, ranks
+from kbench.tracking import StoredRun
+from tests.support.report_rows import changed
 
 ERROR = Measure("expected_error", "lower")
 
@@ -19,35 +23,27 @@ def write(rows, form):
 
 
 def row(dataset="iris", feature_map="rff", learner="ridge", accuracy=0.9, **fields):
-    made = dict.fromkeys(COLUMNS)
-    made |= {
-        "dataset": dataset,
-        "feature_map": feature_map,
-        "learner": learner,
-        "status": "ok",
-        "n_splits_done": 5,
-        "n_splits": 5,
-        "accuracy": accuracy,
-        "accuracy_sd": 0.01,
-        "fit_time_s": 0.1,
-        "predict_time_s": 0.01,
-        "converged": True,
-    }
-    return made | fields
+    made = Row(dataset, feature_map, learner, "ok", n_splits_done=5, n_splits=5)
+    measures = {"accuracy_sd": 0.01, "fit_time_s": 0.1, "predict_time_s": 0.01, "converged": 1.0}
+    return changed(made, accuracy=accuracy, **measures | fields)
+
+
+def results(*measures):
+    return [Result(f"t{i}", "c", i, "ok", each) for i, each in enumerate(measures)]
 
 
 def test_means_are_over_the_splits_that_have_the_measure():
-    lines = [{"measures": {"accuracy": a, **more}} for a, more in ((0.8, {}), (1.0, {"x": 3.0}))]
-    found = means(lines)
+    done = results({"accuracy": 0.8}, {"accuracy": 1.0, "x": 3.0})
+    found = means(done)
     assert found["accuracy"] == pytest.approx(0.9)
     assert found["accuracy_sd"] == pytest.approx(0.1414, abs=1e-4)
     assert found["x"] == 3.0
-    assert "accuracy_sd" not in means(lines[:1])
+    assert "accuracy_sd" not in means(done[:1])
 
 
 def test_what_is_not_finite_is_in_no_mean():
-    lines = [{"measures": {"accuracy": 0.5, "bound": value}} for value in (float("inf"), 2.0)]
-    assert means(lines)["bound"] == 2.0
+    done = results(*({"accuracy": 0.5, "bound": value} for value in (math.inf, math.nan, 2.0)))
+    assert means(done)["bound"] == 2.0
 
 
 def test_ranks_are_within_a_dataset_and_ties_share_theirs():
@@ -113,9 +109,11 @@ def test_lower_is_better_of_an_error():
 
 
 def test_runs_say_what_their_suite_compares():
-    told = {"tags": {"kbench.measure": "expected_error", "kbench.better": "lower"}}
-    assert measure_of([{"tags": {}}, told, told]) == ERROR
-    assert measure_of([{"tags": {}}]) == ACCURACY
+    silent = StoredRun("k", "m", "n", "ok", 5, params={}, tags={}, metrics={})
+    tags = {"kbench.measure": "expected_error", "kbench.better": "lower"}
+    told = dataclasses.replace(silent, tags=tags)
+    assert measure_of([silent, told, told]) == ERROR
+    assert measure_of([silent]) == ACCURACY
 
 
 def test_a_rotation_of_a_method_is_not_compared_with_it():
@@ -128,7 +126,7 @@ def test_a_rotation_of_a_method_is_not_compared_with_it():
     assert [method[0] for method in scores.methods] == ["nystroem", "rff"]
     assert scores.same == ((("f2", "ridge"), ("nystroem", "ridge")),)
     # on one dataset it stands for something else
-    rows[4]["equivalence"] = "y"
+    rows[4] = changed(rows[4], equivalence="y")
     assert stats.scores(rows).same == ()
 
 
@@ -155,7 +153,7 @@ def test_a_rotation_that_was_kept_out_by_hand_keeps_nobody_out():
 def test_splits_of_unknown_sizes_are_corrected_as_folds_are():
     splits = [
         {
-            "measure_by_split": dict(zip("012", values, strict=True)),
+            "values_by_split": {"accuracy": dict(zip("012", values, strict=True))},
             "split_hash": {"0": "x", "1": "y", "2": "z"},
         }
         for values in ((0.9, 0.8, 0.7), (0.8, 0.8, 0.8))

@@ -22,9 +22,18 @@ from kbench.report import diagram, figures, lines, scatter, write
 from kbench.report.content import on_dataset
 from kbench.report.page import page
 from kbench.report.tables import TABLES
-from kbench.results.rows import of_run_in_full
+from kbench.results.rows import of_run
 from kbench.results.stats import corrected_t
-from tests.support.report_rows import NASTY, content, grid, nasty_rows, row, with_figures
+from kbench.tracking import StoredRun
+from tests.support.report_rows import (
+    NASTY,
+    changed,
+    content,
+    grid,
+    nasty_rows,
+    row,
+    with_figures,
+)
 
 VOID = {"meta", "img", "br", "input", "link"}
 SVG = "{http://www.w3.org/2000/svg}"
@@ -69,8 +78,8 @@ def test_every_mean_of_the_rows_is_on_the_page():
         attributes["data-v"] for _, attributes in Page(text).elements if "data-v" in attributes
     }
     for each in rows:
-        assert str(each["accuracy"]) in values
-        assert f"{each['accuracy']:.4f}" in text
+        assert str(each.value("accuracy")) in values
+        assert f"{each.value('accuracy'):.4f}" in text
 
 
 def test_the_best_of_a_dataset_is_marked_and_what_no_test_tells_from_it():
@@ -82,7 +91,7 @@ def test_the_best_of_a_dataset_is_marked_and_what_no_test_tells_from_it():
     ]
     ((dataset, entries),) = content(rows).table()
     assert dataset == "iris"
-    marks = {entry.row["feature_map"]: entry.mark for entry in entries}
+    marks = {entry.row.feature_map: entry.mark for entry in entries}
     assert marks == {"a": "best", "b": "tie", "c": "", "d": ""}
 
 
@@ -95,7 +104,7 @@ def test_rows_on_other_splits_are_not_paired():
     first = row("iris", "a", accuracies=(0.9, 0.8, 0.7))
     second = row("iris", "b", accuracies=(0.8, 0.8, 0.8))
     assert on_dataset(first, second) == corrected_t([0.1, 0.0, -0.1], 0.5)
-    assert on_dataset(first, second | {"split_hash": {"0": "x", "1": "y", "2": "z"}}) is None
+    assert on_dataset(first, changed(second, split_hash={"0": "x", "1": "y", "2": "z"})) is None
 
 
 def test_standings_are_over_what_all_finished():
@@ -130,7 +139,10 @@ def test_a_method_can_be_kept_out_of_the_comparison():
         [row("iris", "a", status="error", error="boom")],
         [row("iris", "a", status="unavailable", error="offline"), row("wine", "b")],
         [row("iris", "a", accuracies=(0.9, 0.9)), row("iris", "b", accuracies=(0.9, 0.9))],
-        [row("iris", "a", by_split={}, split_hash={}), row("iris", "b", by_split={})],
+        [
+            row("iris", "a", values_by_split={}, split_hash={}),
+            row("iris", "b", values_by_split={}),
+        ],
     ],
 )
 def test_a_page_of_little_is_a_page(rows):
@@ -351,33 +363,35 @@ def test_many_methods_are_compared_with_the_best_only():
 
 
 def test_a_run_in_full_has_all_measures_and_what_tests_need():
-    run = {
-        "params": {
+    run = StoredRun(
+        key="k",
+        machine="m1",
+        name="rff + ridge on iris",
+        status="ok",
+        n_splits_done=2,
+        params={
             "dataset": "iris",
             "feature_map": "rff",
             "learner": "ridge",
             "protocol.splits": "stratified",
         },
-        "tags": {
+        tags={
             "kbench.group": "flowers",
             "kbench.n_splits": "2",
             "kbench.accuracy_by_split": '{"0": 0.5, "1": 0.75}',
             "kbench.split_hash": '{"0": "a", "1": "b"}',
             "kbench.notes": "note",
         },
-        "metrics": {"accuracy": 0.625, "margin_error": 0.3, "converged": 0.5},
-        "status": "ok",
-        "n_splits_done": 2,
-        "machine": "m1",
-        "start_ms": 1,
-        "end_ms": 2,
-    }
-    found = of_run_in_full(run)
-    assert (found["group"], found["margin_error"], found["converged"]) == ("flowers", 0.3, False)
-    assert found["by_split"] == {"0": 0.5, "1": 0.75}
-    assert found["protocol"] == {"splits": "stratified"}
-    bare = of_run_in_full(run | {"tags": {}})
-    assert (bare["group"], bare["by_split"], bare["notes"]) == ("iris", {}, "")
+        metrics={"accuracy": 0.625, "margin_error": 0.3, "converged": 0.5},
+        start_ms=1,
+        end_ms=2,
+    )
+    found = of_run(run)
+    assert (found.group, found.value("margin_error"), found.converged) == ("flowers", 0.3, False)
+    assert found.by_split("accuracy") == {"0": 0.5, "1": 0.75}
+    assert found.protocol == {"splits": "stratified"}
+    bare = of_run(dataclasses.replace(run, tags={}))
+    assert (bare.group, bare.by_split("accuracy"), bare.notes) == ("iris", {}, "")
 
 
 # -- its tables in other forms
@@ -386,8 +400,7 @@ def test_a_run_in_full_has_all_measures_and_what_tests_need():
 @pytest.fixture(scope="module")
 def nasty_content():
     rows = [
-        each | {"at_edge": NASTY[0], "notes": "=1+1", "contention": NASTY[2]}
-        for each in nasty_rows()
+        changed(each, at_edge=NASTY[0], notes="=1+1", contention=NASTY[2]) for each in nasty_rows()
     ]
     figure = Published(NASTY[0], NASTY[0], NASTY[-1], "accuracy", 0.9, source="@" + NASTY[1])
     return content(rows, suite=NASTY[1], published=[figure])
@@ -444,7 +457,7 @@ def test_growth_is_fitted_where_sizes_vary_only():
     assert found["b"].exponent == pytest.approx(2.0)
     assert found["b"].r2 == pytest.approx(1.0)
     assert content(rows[:4]).growth() == []
-    assert content([each | {"n_train": 100.0} for each in rows]).growth() == []
+    assert content([changed(each, n_train=100.0) for each in rows]).growth() == []
 
 
 def test_an_error_is_better_where_it_is_lower():
@@ -454,7 +467,7 @@ def test_an_error_is_better_where_it_is_lower():
             name,
             expected_error=value,
             expected_error_sd=0.01,
-            measure_by_split={str(i): value + 0.001 * i for i in (-1, 0, 1)},
+            values_by_split={"expected_error": {str(i): value + 0.001 * i for i in (-1, 0, 1)}},
         )
         for d in ("iris", "wine", "zoo")
         for name, value in (("a", 0.2), ("b", 0.1))

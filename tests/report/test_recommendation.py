@@ -3,6 +3,8 @@
 import pytest
 
 from kbench.report.recommendation import advise, size
+from kbench.results.rows import Row
+from tests.support.report_rows import changed
 
 HASHES = {str(i): f"h{i}" for i in range(5)}
 
@@ -11,24 +13,18 @@ def row(name, accuracies, fit_time_s, learner="ridge", status="ok", **more):
     n = len(accuracies)
     mean = sum(accuracies) / n if n else None
     sd = (sum((a - mean) ** 2 for a in accuracies) / (n - 1)) ** 0.5 if n > 1 else None
-    return {
-        "dataset": "mine",
-        "feature_map": name,
-        "learner": learner,
-        "status": status,
-        "n_splits_done": n,
-        "n_splits": 5,
+    fields = {
         "accuracy": mean,
         "accuracy_sd": sd,
         "fit_time_s": fit_time_s,
         "predict_time_s": 0.001,
-        "measure_by_split": dict(zip(HASHES, accuracies, strict=False)),
+        "values_by_split": {"accuracy": dict(zip(HASHES, accuracies, strict=False))},
         "split_hash": HASHES,
         "n_train": 80,
         "n_test": 20,
         "model_floats": 1000.0,
-        **more,
     }
+    return changed(Row("mine", name, learner, status, n, n_splits=5), **fields | more)
 
 
 BEST = [0.90, 0.92, 0.94, 0.91, 0.93]
@@ -43,9 +39,9 @@ def test_nothing_finished_nothing_recommended():
 def test_the_cheapest_of_those_within_noise_is_taken():
     rows = [row("slow", BEST, 9.0), row("quick", NEAR, 0.1), row("quickest", FAR, 0.01)]
     found = advise(rows)
-    assert found.best["feature_map"] == "slow"
-    assert found.chosen["feature_map"] == "quick"
-    assert [each["feature_map"] for each in found.within_noise] == ["slow", "quick"]
+    assert found.best.feature_map == "slow"
+    assert found.chosen.feature_map == "quick"
+    assert [each.feature_map for each in found.within_noise] == ["slow", "quick"]
     text = " ".join(found.sentences)
     assert text.startswith("Take quick + ridge: accuracy 0.916 ± 0.011")
     assert "within noise of the most accurate, slow + ridge (0.920)" in text
@@ -76,7 +72,7 @@ def test_a_clear_winner_is_called_one():
 def test_incomplete_methods_are_not_taken_and_are_told_of():
     rows = [row("good", FAR, 1.0), row("perhaps", [0.99, 0.99], 0.1, status="skipped")]
     found = advise(rows)
-    assert found.chosen["feature_map"] == "good"
+    assert found.chosen.feature_map == "good"
     assert "1 of 2 methods was not measured in full" in " ".join(found.sentences)
 
 

@@ -8,11 +8,13 @@ from scipy import stats as scipy_stats
 
 from kbench.errors import SuiteError
 from kbench.records import ACCURACY, Measure
-from kbench.results.comparison import TIMES, Noise, chosen, columns, compare
+from kbench.results.comparison import Noise, chosen, columns, compare
+from kbench.results.rows import TIMES, Row
+from tests.support.report_rows import changed
 
 
 def row(dataset="iris", feature_map="rff", accuracies=(0.9, 0.92, 0.88, 0.9, 0.91), **more):
-    """Return a row as `kbench.results.rows.of_run_in_full` does."""
+    """Return a row as `kbench.results.rows.of_run` does."""
     keys = [str(i) for i in range(len(accuracies))]
     values = {
         "accuracy": dict(zip(keys, map(float, accuracies), strict=True)),
@@ -23,22 +25,30 @@ def row(dataset="iris", feature_map="rff", accuracies=(0.9, 0.92, 0.88, 0.9, 0.9
         if name in more:
             given = more.pop(name)
             values[name] = dict(zip(keys, map(float, given), strict=True))
-    return {
-        "dataset": dataset,
-        "feature_map": feature_map,
-        "learner": "ridge",
-        "status": "ok",
-        "values_by_split": values,
-        "split_hash": {key: f"{dataset}-{key}" for key in keys},
-        "protocol": {"threads": "1", "n_folds": "5"},
-        "n_train": 1200.0,
-        "n_test": 300.0,
-        "contention": "",
-        "calibration_s": "0.01",
-        "machine": "m1",
-        "version": "0.1.0",
-        "end_ms": 1,
-    } | more
+    made = Row(
+        dataset,
+        feature_map,
+        "ridge",
+        "ok",
+        n_splits_done=len(keys),
+        n_splits=len(keys),
+        measures={"n_train": 1200.0, "n_test": 300.0},
+        machine="m1",
+        protocol={"threads": "1", "n_folds": "5"},
+        values_by_split=values,
+        split_hash={key: f"{dataset}-{key}" for key in keys},
+        version="0.1.0",
+        calibration_s="0.01",
+        end_ms=1,
+    )
+    return changed(made, **more)
+
+
+def renamed(row, measure):
+    """Return a row whose accuracies are another measure's values."""
+    values = {**row.values_by_split}
+    values[measure.name] = values.pop("accuracy")
+    return changed(row, values_by_split=values)
 
 
 def only(comparison):
@@ -71,7 +81,7 @@ def test_numbers_that_nothing_takes_are_compared_all_the_same(values, n_splits):
 def test_the_interval_is_nadeau_and_bengios():
     a, b = row(), shifted(-0.05)
     found = change(a, b)
-    values = [each["values_by_split"]["accuracy"].values() for each in (a, b)]
+    values = [each.by_split("accuracy").values() for each in (a, b)]
     d = np.subtract(list(values[1]), list(values[0]))
     error = d.std(ddof=1) * math.sqrt(1 / 5 + 300 / 1200)
     wide = error * scipy_stats.t.ppf(0.975, 4)
@@ -90,9 +100,7 @@ def test_the_same_is_the_same():
 
 def test_lower_may_be_better():
     measure = Measure("log_loss", "lower")
-    a, b = row(), shifted(-0.05)
-    for each in (a, b):
-        each["values_by_split"]["log_loss"] = each["values_by_split"].pop("accuracy")
+    a, b = (renamed(each, measure) for each in (row(), shifted(-0.05)))
     assert change(a, b, "log_loss", measure=measure).verdict == "better"
     assert change(b, a, "log_loss", measure=measure).verdict == "worse"
     found = compare([b], [a], measure)
@@ -177,9 +185,7 @@ def test_one_row_of_one_split_is_no_change():
 def test_one_split_says_nothing_of_what_is_no_share_of_known_rows(measure):
     a, b = (row(accuracies=[value], n_test=None) for value in (0.9, 0.1))
     if measure != ACCURACY:
-        for each in (a, b):
-            each["values_by_split"][measure.name] = each["values_by_split"].pop("accuracy")
-            each["n_test"] = 300.0
+        a, b = (changed(renamed(each, measure), n_test=300.0) for each in (a, b))
     found = change(a, b, measure.name, measure=measure)
     assert found.verdict == "unknown"
     assert found.doubts == ("one split: its noise is not known",)
@@ -363,8 +369,8 @@ def test_a_cell_that_is_four_times_slower_is_found_in_noise():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         a, b = simulated(rng), simulated(rng)
-        times = b[30]["values_by_split"]["fit_time_s"]
-        times |= {split: 4 * seconds for split, seconds in times.items()}
+        slower = {split: 4 * seconds for split, seconds in b[30].by_split("fit_time_s").items()}
+        b[30] = changed(b[30], values_by_split={**b[30].values_by_split, "fit_time_s": slower})
         found += [(labels[0], name) for labels, name in compare(a, b).regressions(["time"])]
     assert set(found) == {("d30", "fit_time_s")}
     assert len(found) >= 19

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from kbench.results import stats
-from kbench.results.rows import COLUMNS
+from kbench.results.rows import Row
+from tests.support.report_rows import changed
 
 # Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7
 # (2006), Table 6: AUC of C4.5, C4.5+m, C4.5+cf, C4.5+m+cf on 14 datasets. On the last but
@@ -187,11 +188,12 @@ def test_corrected_t_of_equal_and_of_constant_differences():
 
 
 def test_the_ratio_of_parts_is_never_that_of_the_uncorrected_test():
-    assert stats.holdout_ratio({"n_test": 30.0, "n_train": 120.0}) == 0.25
-    folds = {"split_hash": {str(i): "x" for i in range(5)}}
-    for unknown in ({}, {"n_test": None, "n_train": None}, {"n_test": 30.0, "n_train": 0.0}):
-        assert stats.holdout_ratio(folds | unknown) == 0.25
-        assert stats.holdout_ratio(unknown) == 1.0
+    bare = Row("iris", "rff", "ridge", "ok", 5, 5)
+    assert stats.holdout_ratio(changed(bare, n_test=30.0, n_train=120.0)) == 0.25
+    folds = changed(bare, split_hash={str(i): "x" for i in range(5)})
+    for unknown in ({}, {"n_test": 30.0}, {"n_train": 120.0}, {"n_test": 30.0, "n_train": 0.0}):
+        assert stats.holdout_ratio(changed(folds, **unknown)) == 0.25
+        assert stats.holdout_ratio(changed(bare, **unknown)) == 1.0
 
 
 def test_corrected_t_keeps_its_level_where_splits_share_training_rows():
@@ -254,17 +256,8 @@ def test_pareto_front_is_what_nothing_dominates(points):
 
 
 def row(dataset, feature_map, accuracy, **more):
-    return {
-        **dict.fromkeys(COLUMNS),
-        "dataset": dataset,
-        "feature_map": feature_map,
-        "learner": "ridge",
-        "status": "ok",
-        "n_splits_done": 5,
-        "n_splits": 5,
-        "accuracy": accuracy,
-        **more,
-    }
+    made = Row(dataset, feature_map, "ridge", "ok", n_splits_done=5, n_splits=5)
+    return changed(made, accuracy=accuracy, **more)
 
 
 def test_datasets_of_a_group_count_once():

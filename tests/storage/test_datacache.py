@@ -1,10 +1,10 @@
 """The cache of canonical datasets: what is kept, what is refused, what is noticed."""
 
+import dataclasses
 import json
 import multiprocessing
 import os
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def full():
         Split(0, rows[:20], rows[30:], rows[20:30]),
         Split(1, rows[10:], rows[:10]),
     ]
-    return replace(
+    return dataclasses.replace(
         made,
         version="7",
         feature_names=("a", "b=1", "Größe"),
@@ -98,9 +98,11 @@ def test_everything_comes_back(cache):
 def test_kinds_of_inputs_come_back_read_only(cache, n, kind):
     made = data(n)
     if kind == "sparse":
-        made = replace(made, X=scipy.sparse.csr_matrix(made.X * (made.X > 0)), checksum="")
+        made = dataclasses.replace(
+            made, X=scipy.sparse.csr_matrix(made.X * (made.X > 0)), checksum=""
+        )
     if kind == "float32":
-        made = replace(made, X=made.X.astype(np.float32), checksum="")
+        made = dataclasses.replace(made, X=made.X.astype(np.float32), checksum="")
     loaded = cache.load(cache.store(made))
     assert_equal(made, loaded)
     assert loaded.checksum == content_checksum(loaded)
@@ -196,7 +198,7 @@ def test_infinite_values_are_refused_and_missing_ones_kept(cache, sparse):
     made = data(feature_names=("a", "b", "c"))
     made.X[5, 1], made.X[6, 2] = np.inf, np.nan
     if sparse:
-        made = replace(made, X=scipy.sparse.csr_matrix(made.X), checksum="")
+        made = dataclasses.replace(made, X=scipy.sparse.csr_matrix(made.X), checksum="")
     with pytest.raises(DatasetError, match=r"infinite values in the column\(s\) b"):
         cache.store(made)
     if sparse:
@@ -204,7 +206,7 @@ def test_infinite_values_are_refused_and_missing_ones_kept(cache, sparse):
     else:
         made.X[5, 1] = 1.0
     facts = cache.describe(cache.store(made))
-    assert (facts["n_missing"], facts["missing"]) == (1, {"c": 1})
+    assert (facts.n_missing, facts.missing) == (1, {"c": 1})
 
 
 def test_missing_values_in_a_gram_matrix_are_refused(cache):
@@ -228,16 +230,16 @@ def test_describe_reads_no_arrays(cache):
     for file in (cache.root / checksum).glob("*.npy"):
         file.unlink()
     facts = cache.describe(checksum)
-    assert facts["checksum"] == checksum
-    assert (facts["n_samples"], facts["n_features"], facts["n_classes"]) == (40, 3, 3)
-    assert facts["class_counts"] == [14, 13, 13]
-    assert (facts["group"], facts["role"], facts["source"]) == (
+    assert facts.checksum == checksum
+    assert (facts.n_samples, facts.n_features, facts.n_classes) == (40, 3, 3)
+    assert facts.class_counts == (14, 13, 13)
+    assert (facts.group, facts.role, facts.source) == (
         "family",
         "development",
         "somewhere",
     )
-    assert (facts["sparse"], facts["n_splits"], facts["missing"]) == (False, 2, {"b": 1})
-    json.dumps(facts)
+    assert (facts.sparse, facts.n_splits, facts.missing) == (False, 2, {"b": 1})
+    json.dumps(dataclasses.asdict(facts))
 
 
 def test_a_missing_value_spread_over_indicators_counts_once(cache):
@@ -246,13 +248,13 @@ def test_a_missing_value_spread_over_indicators_counts_once(cache):
     made.X[[3, 7], 1:4] = np.nan
     made.X[3, 4] = np.nan
     facts = cache.describe(cache.store(made))
-    assert (facts["n_missing"], facts["missing"]) == (3, {"c": 2, "d": 1})
+    assert (facts.n_missing, facts.missing) == (3, {"c": 2, "d": 1})
 
 
 def test_entries_are_sorted_by_name(cache):
     for name in ("b", "a"):
         cache.store(data(name=name, seed=ord(name)))
-    assert [entry["name"] for entry in cache.entries()] == ["a", "b"]
+    assert [entry.name for entry in cache.entries()] == ["a", "b"]
 
 
 @pytest.mark.parametrize("as_sparse", [False, True])
@@ -317,11 +319,11 @@ def test_the_source_keeps_its_own_name_for_shared_content(cache):
     second = cache.add("s", {}, "code", data(name="two", group="g2", source="there"))
     assert first == second
     found = cache.recall("s", {}, "code")
-    assert (found["name"], found["group"], found["source"]) == ("two", "g2", "there")
-    assert (found["checksum"], found["n_samples"]) == (first, 40)
-    assert cache.recall("other", {}, "code")["name"] == "one"
-    cache.remember("third", {}, "code", first, files=3)
-    assert cache.recall("third", {}, "code")["files"] == 3
+    assert (found.name, found.group, found.source) == ("two", "g2", "there")
+    assert (found.checksum, found.n_samples) == (first, 40)
+    assert cache.recall("other", {}, "code").name == "one"
+    cache.remember("third", {}, "code", first, group="g3")
+    assert cache.recall("third", {}, "code").group == "g3"
     assert cache.recall("fourth", {}, "code") is None
 
 

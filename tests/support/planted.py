@@ -12,7 +12,7 @@ from kbench.execution.sandbox import processes
 from kbench.planning.suite_file import read
 from kbench.registry.registry import build, installed
 from kbench.results.rows import of_cell
-from kbench.runner import Options, Run, Watcher
+from kbench.runner import Options, Watcher, run
 from kbench.tracking import Store
 from tests.support.paths import SUPPORT
 from tests.support.processes_here import wait_until
@@ -148,8 +148,8 @@ class Seen(Watcher):
     def started(self, cell, split_index, slot):
         self.slots.add(slot)
 
-    def finished(self, cell, line):
-        self.done.append(line)
+    def finished(self, cell, result):
+        self.done.append(result)
 
 
 def plant(site, patch):
@@ -192,7 +192,7 @@ def run_text(text, store_uri, watcher=None, **options):
     registry = build(installed())
     suite = read(text, "planted", registry)
     watcher = watcher or Seen()
-    return Run(suite, registry, Options(store_uri, **options), watcher).run(), watcher
+    return run(suite, registry, Options(store_uri, **options), watcher), watcher
 
 
 def statuses(report):
@@ -202,12 +202,11 @@ def statuses(report):
 
 def check_rows(report, store_uri):
     """Rows planned, rows in the report and runs in the store are the same."""
-    stored = {
-        (run["params"]["feature_map"], run["status"]) for run in Store(store_uri).read("planted")
-    }
+    runs = Store(store_uri).read("planted")
+    stored = {(each.params["feature_map"], each.status) for each in runs}
     rows = [of_cell(cell) for cell in report.cells]
     assert len(rows) == len(report.cells) == len(stored)
-    assert {(row["feature_map"], row["status"]) for row in rows} == stored
+    assert {(row.feature_map, row.status) for row in rows} == stored
 
 
 def nothing_is_left(mark):

@@ -1,11 +1,13 @@
 """Results rows made up for the tests of reports."""
 
+import dataclasses
+
 import numpy as np
 
 from kbench.records import Figure
 from kbench.registry.registry import Registry
 from kbench.report.content import Content
-from kbench.results.rows import COLUMNS
+from kbench.results.rows import Row
 
 NASTY = [
     '<script>alert("x")</script>',
@@ -18,51 +20,57 @@ NASTY = [
 ]
 
 
+_FIELDS = {each.name for each in dataclasses.fields(Row)}
+
+
+def changed(row, **more):
+    """Return a row with other fields; what is no field is a measure, None where it has none."""
+    fields = {name: value for name, value in more.items() if name in _FIELDS}
+    measures = {**row.measures, **fields.pop("measures", {})}
+    measures |= {name: value for name, value in more.items() if name not in _FIELDS}
+    kept = {name: float(value) for name, value in measures.items() if value is not None}
+    return dataclasses.replace(row, **fields, measures=kept)
+
+
 def row(dataset, feature_map, learner="ridge", accuracies=(0.9, 0.92, 0.88), **more):
-    """Return a row as `kbench.results.rows.of_run_in_full` does."""
+    """Return a row as `kbench.results.rows.of_run` does."""
     ok = more.get("status", "ok") == "ok"
-    found = dict.fromkeys(COLUMNS) | {
-        "dataset": dataset,
-        "feature_map": feature_map,
-        "learner": learner,
-        "status": "ok",
-        "n_splits_done": len(accuracies) if ok else 0,
-        "n_splits": len(accuracies),
-        "group": dataset,
-        "machine": "m1",
-        "protocol": {"splits": "stratified", "n_folds": "3"},
-        "by_split": {},
-        "measure_by_split": {},
-        "equivalence": "",
-        "split_hash": {},
-        "error": "",
-        "version": "0.1.0",
-        "start_ms": 1_700_000_000_000,
-        "end_ms": 1_700_000_100_000,
-    }
+    made = Row(
+        dataset,
+        feature_map,
+        learner,
+        "ok",
+        n_splits_done=len(accuracies) if ok else 0,
+        n_splits=len(accuracies),
+        machine="m1",
+        protocol={"splits": "stratified", "n_folds": "3"},
+        version="0.1.0",
+        start_ms=1_700_000_000_000,
+        end_ms=1_700_000_100_000,
+    )
     if ok:
-        found |= {
-            "accuracy": float(np.mean(accuracies)),
-            "accuracy_sd": float(np.std(accuracies, ddof=1)),
-            "by_split": {str(i): float(a) for i, a in enumerate(accuracies)},
-            "measure_by_split": {str(i): float(a) for i, a in enumerate(accuracies)},
-            "split_hash": {str(i): f"{dataset[:9]}-{i}" for i in range(len(accuracies))},
-            "n_train": 100.0,
-            "n_test": 50.0,
-            "fit_time_s": 0.01,
-            "predict_time_s": 0.001,
-            "search_time_s": 0.1,
-            "n_components": 30,
-            "peak_memory_mb": 12.5,
-            "converged": True,
-            "search": {
+        made = changed(
+            made,
+            accuracy=np.mean(accuracies),
+            accuracy_sd=np.std(accuracies, ddof=1),
+            values_by_split={"accuracy": {str(i): float(a) for i, a in enumerate(accuracies)}},
+            split_hash={str(i): f"{dataset[:9]}-{i}" for i in range(len(accuracies))},
+            n_train=100.0,
+            n_test=50.0,
+            fit_time_s=0.01,
+            predict_time_s=0.001,
+            search_time_s=0.1,
+            n_components=30,
+            peak_memory_mb=12.5,
+            converged=True,
+            search={
                 "learner.alpha": [[0.1, 0.7, 0.02, 9, False], [10.0, 0.8, 0.01, 9, False]],
                 "feature_map.gamma": [
                     [g, 0.5 + g / 10, None, 1, g == 4.0] for g in (1.0, 2.0, 4.0)
                 ],
             },
-        }
-    return found | more
+        )
+    return changed(made, **more)
 
 
 def grid(n_datasets, n_methods, n_splits=5, seed=0):
@@ -97,8 +105,8 @@ def nasty_rows():
     ]
     rows.append(row(NASTY[1], "bad", NASTY[0], status="error", error=f"first\n{NASTY[0]}"))
     rows.append(row("gone" + NASTY[0], "bad", status="unavailable", error=NASTY[1]))
-    rows[0] |= {"notes": NASTY[0], "at_edge": NASTY[2], "version": NASTY[0]}
-    rows[1] |= {"converged": False, "contention": "busy"}
+    rows[0] = changed(rows[0], notes=NASTY[0], at_edge=NASTY[2], version=NASTY[0])
+    rows[1] = changed(rows[1], converged=False, contention="busy")
     return rows
 
 
@@ -115,4 +123,4 @@ def with_figures(*figures):
     return registry
 
 
-__all__ = ["NASTY", "content", "grid", "nasty_rows", "row", "with_figures"]
+__all__ = ["NASTY", "changed", "content", "grid", "nasty_rows", "row", "with_figures"]

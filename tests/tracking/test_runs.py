@@ -26,14 +26,14 @@ def test_a_run_is_read_back_as_it_was_given(store, uci):
     run = a_run()
     run_id = store.log(uci, run)
     (row,) = store.read("uci")
-    assert row["run_id"] == run_id
-    assert row["experiment_id"] == uci.id
+    assert row.run_id == run_id
+    assert row.experiment_id == uci.id
     for name in ("key", "machine", "name", "status", "n_splits_done", "start_ms", "end_ms"):
-        assert row[name] == getattr(run, name)
-    assert row["params"] == run.params
-    assert row["metrics"] == run.metrics
-    assert row["tags"]["kbench.suite"] == "uci"
-    assert row["tags"]["kbench.digest"] == run.digest
+        assert getattr(row, name) == getattr(run, name)
+    assert row.params == run.params
+    assert row.metrics == run.metrics
+    assert row.tags["kbench.suite"] == "uci"
+    assert row.tags["kbench.digest"] == run.digest
 
 
 def test_mlflow_shows_means_at_the_number_of_splits_and_values_by_split(store, uci):
@@ -51,9 +51,7 @@ def test_every_other_status_is_a_failed_run(store, uci):
     for status in others:
         run_id = store.log(uci, replace(FAILED, key=status, status=status))
         assert client_of(store).get_run(run_id).info.status == "FAILED"
-    assert {row["key"]: row["status"] for row in store.read("uci")} == {
-        each: each for each in others
-    }
+    assert {row.key: row.status for row in store.read("uci")} == {each: each for each in others}
 
 
 def test_artifacts_lie_beside_the_database_whatever_the_current_folder(store, uci, tmp_path):
@@ -67,8 +65,8 @@ def test_an_artifact_that_cannot_be_stored_costs_itself_only(store, uci, tmp_pat
     (tmp_path / "mlartifacts").write_text("not a folder")
     store.log(uci, FAILED)
     (row,) = store.read("uci")
-    assert row["status"] == "timeout"
-    assert row["tags"]["kbench.artifacts"].startswith("not stored: error.txt")
+    assert row.status == "timeout"
+    assert row.tags["kbench.artifacts"].startswith("not stored: error.txt")
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
@@ -84,11 +82,11 @@ def test_long_values_are_cut_visibly_and_keep_their_end(store, uci):
     error = "".join(f"line {i}\n" for i in range(3000))
     store.log(uci, a_run(params={"p": "ab" * 5000}, tags={"error": error}))
     (row,) = store.read("uci")
-    assert len(row["params"]["p"]) == 6000
-    assert "characters cut" in row["params"]["p"]
-    assert len(row["tags"]["kbench.error"]) == 8000
-    assert "characters cut" in row["tags"]["kbench.error"]
-    assert row["tags"]["kbench.error"].endswith(error[-4000:])
+    assert len(row.params["p"]) == 6000
+    assert "characters cut" in row.params["p"]
+    assert len(row.tags["kbench.error"]) == 8000
+    assert "characters cut" in row.tags["kbench.error"]
+    assert row.tags["kbench.error"].endswith(error[-4000:])
 
 
 @pytest.mark.slow
@@ -101,11 +99,11 @@ def test_more_values_than_a_batch_holds(store, uci):
     )
     store.log(uci, run)
     (row,) = store.read("uci")
-    assert row["params"] == run.params
-    assert row["metrics"] == run.metrics
-    assert {f"kbench.t{i}" for i in range(130)} < row["tags"].keys()
-    assert len(client_of(store).get_metric_history(row["run_id"], "accuracy_by_split")) == 900
-    assert store.log(uci, replace(run, end_ms=run.end_ms + 1)) == row["run_id"]
+    assert row.params == run.params
+    assert row.metrics == run.metrics
+    assert {f"kbench.t{i}" for i in range(130)} < row.tags.keys()
+    assert len(client_of(store).get_metric_history(row.run_id, "accuracy_by_split")) == 900
+    assert store.log(uci, replace(run, end_ms=run.end_ms + 1)) == row.run_id
 
 
 def test_names_and_values_from_anywhere_are_accepted(store, uci):
@@ -113,8 +111,8 @@ def test_names_and_values_from_anywhere_are_accepted(store, uci):
     numbers = {name: float(i) for i, name in enumerate(odd)}
     store.log(uci, a_run(name="", params=odd, tags=odd, metrics=numbers, by_split={"ü": {0: 1.0}}))
     (row,) = store.read("uci")
-    assert len(row["params"]) == len(odd)
-    assert sorted(row["metrics"].values()) == sorted(numbers.values())
+    assert len(row.params) == len(odd)
+    assert sorted(row.metrics.values()) == sorted(numbers.values())
 
 
 @settings(max_examples=50)

@@ -151,7 +151,7 @@ def test_a_server_holds_what_a_local_store_holds(proxy, store, capfd):
         experiment = each.experiment("same")
         for run in (FAILED, a_run(), a_run(), LONGER, a_run(key="k2", name="other")):
             each.log(experiment, run)
-        assert {row["key"] for row in each.read("same")} == {"k1", "k2"}
+        assert {row.key for row in each.read("same")} == {"k1", "k2"}
         assert each.supersede(experiment, "m1", {"other": ["k3"]}) == 1
         assert each.sweep(experiment) == 0
         states.append(sorted(state(each, experiment), key=str))
@@ -200,7 +200,7 @@ def test_a_server_that_stays_away_costs_seconds_and_is_filled_later(proxy):
     for _ in range(2):
         for key in keys:
             store.log(experiment, a_run(key=key))
-    assert sorted(row["key"] for row in store.read("away")) == sorted(keys)
+    assert sorted(row.key for row in store.read("away")) == sorted(keys)
     assert len(live(store, experiment)) == 5
 
 

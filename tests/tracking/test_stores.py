@@ -53,7 +53,7 @@ def test_a_store_that_is_replaced_is_written_to_and_not_the_old_file(
     store.log(uci, a_run(key="old"))
     store.close()
     assert not path.with_name(path.name + "-wal").exists()  # the file is whole
-    assert [row["key"] for row in store.read("uci")] == ["old"]  # and closed is not lost
+    assert [row.key for row in store.read("uci")] == ["old"]  # and closed is not lost
     path.unlink()
     shutil.copy(migrated_store, path)
     new = Store(store.uri)
@@ -80,7 +80,7 @@ def test_an_experiment_is_created_once_found_again_and_restored(store):
     assert store.read("uci") == []
     assert store.experiment("uci") == first
     assert store.log(first, a_run()) == run_id
-    assert [row["run_id"] for row in store.read("uci")] == [run_id]
+    assert [row.run_id for row in store.read("uci")] == [run_id]
 
 
 def test_a_new_store_is_put_in_place_whole(migrated_store):
@@ -197,7 +197,7 @@ def test_a_locked_database_fails_soon_and_nothing_is_doubled(store, uci, path, m
         assert store.log(uci, a_run())  # nothing to write
         other.execute("ROLLBACK")
     store.log(uci, LONGER)
-    assert [row["n_splits_done"] for row in store.read("uci")] == [3]
+    assert [row.n_splits_done for row in store.read("uci")] == [3]
     assert len(live(store, uci)) == 1
 
 
@@ -216,7 +216,7 @@ def test_a_full_disk_fails_soon_and_nothing_is_doubled(store, uci, path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert time.monotonic() - started < 5
     store.log(uci, big)
-    assert {row["key"] for row in store.read("uci")} == {"k1", "big"}
+    assert {row.key for row in store.read("uci")} == {"k1", "big"}
     assert len(live(store, uci)) == 2
 
 
@@ -269,10 +269,10 @@ def test_two_processes_may_write_at_once(path, store):
     both = [in_a_process(uri, WRITE, machine) for machine in ("m1", "m2")]
     assert [(process.communicate()[0], process.returncode) for process in both] == [("", 0)] * 2
     rows = store.read("uci")
-    assert sorted((row["machine"], row["metrics"]["a"]) for row in rows) == [
+    assert sorted((row.machine, row.metrics["a"]) for row in rows) == [
         (machine, i) for machine in ("m1", "m2") for i in range(40)
     ]
-    assert len({row["experiment_id"] for row in rows}) == 1
+    assert len({row.experiment_id for row in rows}) == 1
 
 
 @pytest.mark.slow

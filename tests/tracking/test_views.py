@@ -147,7 +147,7 @@ def test_one_report_run_per_machine_that_no_reader_takes_for_a_cell(store, uci):
     run = client_of(store).get_run(second)
     assert (run.info.status, run.info.run_name) == ("FINISHED", "report")
     assert run.data.tags["kbench.kind"] == "report"
-    assert [row["key"] for row in store.read("uci", superseded=True)] == ["k1"]
+    assert [row.key for row in store.read("uci", superseded=True)] == ["k1"]
     assert store.sweep(uci) == 0
 
 

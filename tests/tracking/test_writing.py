@@ -70,8 +70,8 @@ def test_what_differs_is_mended_or_else_written_anew(store, uci, first, second, 
     assert params == second.params
     assert ("kbench.error" in tags) == ("error" in second.tags)
     (row,) = again.read("uci")
-    assert row["metrics"] == second.metrics
-    assert row["tags"]["kbench.digest"] == second.digest
+    assert row.metrics == second.metrics
+    assert row.tags["kbench.digest"] == second.digest
     for name, values in second.by_split.items():
         assert [point[:2] for point in points[f"{name}_by_split"]] == sorted(values.items())
     assert max([p[0] for p in points.get("accuracy", [])], default=0) == second.n_splits_done
@@ -95,8 +95,8 @@ def test_the_same_cell_of_another_machine_or_experiment_is_another_run(store, uc
         store.log(other, a_run()),
     }
     assert len(ids) == 3
-    assert [row["machine"] for row in store.read("uci")] in (["m1", "m2"], ["m2", "m1"])
-    assert [row["machine"] for row in store.read("other")] == ["m1"]
+    assert [row.machine for row in store.read("uci")] in (["m1", "m2"], ["m2", "m1"])
+    assert [row.machine for row in store.read("other")] == ["m1"]
 
 
 def test_a_run_deleted_by_hand_comes_back(store, uci):
@@ -105,7 +105,7 @@ def test_a_run_deleted_by_hand_comes_back(store, uci):
     assert Store(store.uri).log(uci, a_run()) != old
     # ... also where this process believes that it is there and has to add something
     store.log(uci, LONGER)
-    assert [row["n_splits_done"] for row in Store(store.uri).read("uci")] == [3]
+    assert [row.n_splits_done for row in Store(store.uri).read("uci")] == [3]
 
 
 class Faulty:

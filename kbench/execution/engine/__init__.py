@@ -1,28 +1,32 @@
-"""Tasks over slots: of this machine, or of the workers of a Dask cluster.
+"""Two engines, one interface: slots of this machine, or of the workers of a Dask cluster.
 
 ::
 
-    runner ──Request──▶ slots (threads here)          ──▶ measure ──▶ Sandbox ──▶ Answer
-           └─Request──▶ Cluster (threads of workers)  ──▶ measure ──▶ Sandbox ──▶ Answer
+    runner ──Task──▶ LocalEngine (threads here)         ──▶ measure ──▶ Sandbox ──▶ Answer
+           └─Task──▶ DaskEngine (threads of workers)    ──▶ measure ──▶ Sandbox ──▶ Answer
 
-A `Request` is a task as plain values, an `Answer` what became of it with the host
-that computed it. Only `_workers` and `_worker` import Dask.
+A task travels as a `Request` of plain values; an `Answer` tells what became of it,
+with the host that computed it. Only `dask_pool` and `dask_worker` import Dask.
 """
 
-from kbench.execution.engine.dask_dispatch import Cluster
-from kbench.execution.engine.dask_pool import Terms
-from kbench.execution.engine.local import run
+from kbench.execution.engine.dask_dispatch import DaskEngine
+from kbench.execution.engine.interface import Engine, Terms
+from kbench.execution.engine.local import LocalEngine, over_slots
 from kbench.execution.engine.request import Answer, Host, Request, measure
 from kbench.execution.engine.same_code import differences, parts
+from kbench.execution.engine.this_machine import ThisMachine
 
 __all__ = [
     "Answer",
-    "Cluster",
+    "DaskEngine",
+    "Engine",
     "Host",
+    "LocalEngine",
     "Request",
     "Terms",
+    "ThisMachine",
     "differences",
     "measure",
+    "over_slots",
     "parts",
-    "run",
 ]

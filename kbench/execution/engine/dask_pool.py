@@ -13,13 +13,14 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from kbench.errors import ClusterError
 from kbench.execution.engine import dask_worker
+from kbench.execution.engine.interface import Terms
 from kbench.execution.engine.request import Host
 from kbench.execution.engine.same_code import differences, parts
 
@@ -43,26 +44,6 @@ ANSWER_S = 60.0
 
 _SILENCE = (OSError, TimeoutError, CancelledError)
 """What looking raises while the scheduler does not answer (Dask's errors are OSErrors)."""
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What every worker of a run must agree to.
-
-    Parameters
-    ----------
-    packages, modules : sequence of str
-        As `kbench.execution.engine.parts` takes them: what must be the same there.
-    preload : sequence of str
-        What the warm parent of the tasks imports.
-    components : mapping
-        What `kbench.execution.entry_points:check` takes: components by kind, with their places.
-    """
-
-    packages: Sequence[str]
-    modules: Sequence[str]
-    preload: Sequence[str]
-    components: Mapping[str, Sequence[Any]]
 
 
 @dataclass(eq=False)

@@ -16,14 +16,15 @@ from functools import partial
 from typing import Any
 
 from kbench.errors import DatasetError
+from kbench.execution.components import parameter_mistakes
 from kbench.execution.engine.request import Answer, Host, Request, measure, now_ms
 from kbench.execution.engine.same_code import parts
+from kbench.execution.engine.this_machine import LOCK
 from kbench.execution.sandbox import Outcome, Sandbox
 from kbench.records.canonical import from_json
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 
-CHECK_TIME_S = 120.0
 _LOOK_S = 1.0
 _GOING = ("closing", "closed", "failed")
 
@@ -81,7 +82,7 @@ def prepare(run: str, preload: Sequence[str], components: Mapping[str, Sequence[
 
     with ExitStack() as opened:
         # waits for a kbench that wants this machine alone, and is seen by the next
-        opened.enter_context(Journal().lock("computing", shared=True, poll=still_wanted))
+        opened.enter_context(Journal().lock(LOCK, shared=True, poll=still_wanted))
         sandbox = Sandbox(preload=preload)
         opened.callback(sandbox.close)
         here = _Here(sandbox, DataCache(), Host.here(), opened.pop_all())
@@ -89,12 +90,7 @@ def prepare(run: str, preload: Sequence[str], components: Mapping[str, Sequence[
     threading.Thread(
         target=_release, args=(run, worker, key, here), name="kbench-release", daemon=True
     ).start()
-    outcome = sandbox.run(
-        "kbench.execution.entry_points:check", {"components": components}, time_s=CHECK_TIME_S
-    )
-    if outcome.status != "ok":
-        return Prepared(here.host, (f"the components cannot be checked: {outcome.error}",))
-    return Prepared(here.host, tuple(outcome.value))
+    return Prepared(here.host, tuple(parameter_mistakes(sandbox, components)))
 
 
 def answer(run: str, request: Request, slots: int) -> Answer:

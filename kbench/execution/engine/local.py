@@ -1,17 +1,80 @@
-"""Tasks over slots: each slot takes the next task when it has finished one."""
+"""Tasks over slots of this machine: each takes the next task when it has finished one."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TypeVar
+
+from kbench.execution.engine.interface import Terms
+from kbench.execution.engine.request import Answer, Host, measure, request_of
+from kbench.execution.engine.this_machine import ThisMachine
+from kbench.execution.sandbox import Sandbox
+from kbench.planning.planner import STOPPING
+from kbench.records import Task
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
-def run(tasks: Iterable[T], work: Callable[[T, int], R], jobs: int = 1) -> Iterator[tuple[T, R]]:
+class LocalEngine:
+    """Computes tasks in sandboxed processes of this machine.
+
+    Parameters
+    ----------
+    sandbox : Sandbox
+    cache : Path
+        Folder of the data cache, which has the data of all tasks.
+    jobs : int
+        Tasks at a time.
+    machine : ThisMachine
+        Taken before the first task.
+    started : callable
+        ``started(task, slot)`` is called, from several threads, when a slot
+        begins a task.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        cache: Path,
+        jobs: int,
+        machine: ThisMachine,
+        started: Callable[[Task, int], None],
+    ) -> None:
+        self._sandbox, self._cache, self._jobs = sandbox, cache, jobs
+        self._machine, self._started = machine, started
+        self._stopped: set[str] = set()
+
+    def prepare(self, terms: Terms) -> None:
+        """Wait for the machine and take its measure."""
+        self._machine.take()
+        self._terms, self._host = terms, Host.here()
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer]]:
+        """Yield each task with its answer; see `Engine.run`."""
+        # a slot may take its next task before the last answer was yielded
+        wanted = (task for task in tasks if task.cell_key not in self._stopped)
+        return over_slots(wanted, self._work, self._jobs)
+
+    def close(self) -> None:
+        """Kill what runs."""
+        self._sandbox.close()
+
+    def _work(self, task: Task, slot: int) -> Answer:
+        self._started(task, slot)
+        request = request_of(task, self._terms.limits, self._terms.offline)
+        answer = measure(request, self._sandbox, self._cache, self._host, self._jobs)
+        if answer.outcome.status in STOPPING:
+            self._stopped.add(task.cell_key)
+        return answer
+
+
+def over_slots(
+    tasks: Iterable[T], work: Callable[[T, int], R], jobs: int = 1
+) -> Iterator[tuple[T, R]]:
     """Yield each task with its result, in the order in which they end.
 
     Parameters
@@ -27,7 +90,7 @@ def run(tasks: Iterable[T], work: Callable[[T, int], R], jobs: int = 1) -> Itera
 
     Examples
     --------
-    >>> sorted(run([1, 2, 3], lambda task, slot: task * task, jobs=2))
+    >>> sorted(over_slots([1, 2, 3], lambda task, slot: task * task, jobs=2))
     [(1, 1), (2, 4), (3, 9)]
     """
     waiting = iter(tasks)

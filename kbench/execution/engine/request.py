@@ -10,7 +10,10 @@ from typing import Any
 
 from kbench import machine
 from kbench.contention import contention, snapshot
+from kbench.execution.fetching import LOAD_TIME_S
 from kbench.execution.sandbox import Outcome, Sandbox
+from kbench.records import Limits, Task
+from kbench.records.canonical import to_json
 
 CPU_CLOCK_S = 0.05
 """Wall clock from which a share of CPU time can be told."""
@@ -74,7 +77,36 @@ class Request:
     dataset: Mapping[str, Any] = field(default_factory=dict)
     source_code: str = ""
     offline: bool = False
-    load_time_s: float = 900.0
+    load_time_s: float = LOAD_TIME_S
+
+
+def request_of(task: Task, limits: Limits, offline: bool) -> Request:
+    """Return a task as plain values.
+
+    Parameters
+    ----------
+    task : Task
+    limits : Limits
+        Those of the run.
+    offline : bool
+        Ask no server for data.
+    """
+    cell = task.cell
+    return Request(
+        checksum=task.checksum,
+        arguments={
+            "feature_map": to_json(cell.feature_map),
+            "learner": to_json(cell.learner),
+            "protocol": to_json(cell.protocol),
+            "split": task.split_index,
+        },
+        time_s=limits.time_s,
+        memory_mb=limits.memory_mb,
+        dataset=to_json(cell.dataset),
+        source_code=task.source_code,
+        offline=offline,
+        load_time_s=LOAD_TIME_S,
+    )
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,10 @@ code, which is given.
 
 from kbench.results.comparison._compare import compare
 from kbench.results.comparison._matching import chosen
-from kbench.results.comparison._problems import TIMES, problem_of
+from kbench.results.comparison._outside import from_outside
 from kbench.results.comparison._result import Change, Compared, Comparison, Noise, columns
 
 __all__ = [
-    "TIMES",
     "Change",
     "Compared",
     "Comparison",
@@ -24,5 +23,5 @@ __all__ = [
     "chosen",
     "columns",
     "compare",
-    "problem_of",
+    "from_outside",
 ]

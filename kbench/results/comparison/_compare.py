@@ -8,7 +8,6 @@ from dataclasses import replace
 from kbench.errors import SuiteError
 from kbench.records import ACCURACY, Measure
 from kbench.results.comparison._matching import by_labels, check_splits
-from kbench.results.comparison._problems import TIMES
 from kbench.results.comparison._result import (
     Change,
     Compared,
@@ -19,7 +18,7 @@ from kbench.results.comparison._result import (
 )
 from kbench.results.comparison._scores import score_change, score_verdict
 from kbench.results.comparison._times import doubts_of, time_change, time_verdict
-from kbench.results.rows import Row
+from kbench.results.rows import TIMES, Row
 from kbench.results.stats import holm
 
 
@@ -33,9 +32,8 @@ def compare(
 
     Parameters
     ----------
-    a, b : sequence of dict
-        As `kbench.results.rows.of_run_in_full` gives them, one per cell; b is the
-        newer one.
+    a, b : sequence of Row
+        One per cell; b is the newer side.
     measure : Measure, optional
         What is compared beside times.
     noise : Noise, optional
@@ -71,19 +69,19 @@ def compare(
     return Comparison(
         measure,
         cells,
-        {labels: row["status"] for labels, row in of_a.items() if labels not in of_b},
-        {labels: row["status"] for labels, row in of_b.items() if labels not in of_a},
+        {labels: row.status for labels, row in of_a.items() if labels not in of_b},
+        {labels: row.status for labels, row in of_b.items() if labels not in of_a},
         _notes(a, b),
     )
 
 
 def _compared(labels: Labels, a: Row, b: Row, measure: Measure, noise: Noise) -> Compared:
-    splits = [i for i in a["split_hash"] if i in b["split_hash"]]
+    splits = [i for i in a.split_hash if i in b.split_hash]
     doubts = doubts_of(a, b)
     changes = {measure.name: score_change(a, b, splits, measure, noise)}
     for name in TIMES:
         changes[name] = time_change(a, b, splits, name, doubts, noise)
-    return Compared(labels, a["status"], b["status"], len(splits), changes)
+    return Compared(labels, a.status, b.status, len(splits), changes)
 
 
 def _judged(
@@ -107,13 +105,13 @@ def _judged(
 def _notes(a: Sequence[Row], b: Sequence[Row]) -> list[str]:
     """Say what differs between the sides as a whole."""
     notes = []
-    machines = [sorted({str(row["machine"]) for row in rows}) for rows in (a, b)]
+    machines = [sorted({row.machine for row in rows}) for rows in (a, b)]
     if machines[0] != machines[1]:
         notes.append(
             f"machines: {', '.join(machines[0])} in a, {', '.join(machines[1])} in b; times of b "
             "are corrected by what a small computation takes on either"
         )
-    protocols = [{tuple(sorted(row["protocol"].items())) for row in rows} for rows in (a, b)]
+    protocols = [{tuple(sorted(row.protocol.items())) for row in rows} for rows in (a, b)]
     if protocols[0] != protocols[1]:
         names = sorted({name for pair in protocols[0] ^ protocols[1] for name, _ in pair})
         told = {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from kbench.errors import SuiteError
 from kbench.results.comparison._result import Labels
@@ -15,8 +14,8 @@ def chosen(rows: Sequence[Row], version: str = "", until_ms: int | None = None) 
 
     Parameters
     ----------
-    rows : sequence of dict
-        As `kbench.results.rows.of_run_in_full` gives them, superseded ones too.
+    rows : sequence of Row
+        Superseded ones too.
     version : str, optional
         Version of kbench that computed (a part of) it.
     until_ms : int, optional
@@ -24,35 +23,31 @@ def chosen(rows: Sequence[Row], version: str = "", until_ms: int | None = None) 
 
     Returns
     -------
-    list of dict
+    list of Row
         Of several rows of one cell the one that ended last.
 
     Examples
     --------
-    >>> row = {"dataset": "iris", "feature_map": "rff", "learner": "ridge"}
-    >>> old, new = row | {"version": "0.1", "end_ms": 1}, row | {"version": "0.2", "end_ms": 2}
-    >>> [each["version"] for each in chosen([old, new])], len(chosen([old, new], "0.1"))
+    >>> old = Row("iris", "rff", "ridge", "ok", 5, 5, version="0.1", end_ms=1)
+    >>> new = Row("iris", "rff", "ridge", "ok", 5, 5, version="0.2", end_ms=2)
+    >>> [each.version for each in chosen([old, new])], len(chosen([old, new], "0.1"))
     (['0.2'], 1)
     """
     newest: dict[Labels, Row] = {}
     for row in rows:
-        if version and version not in str(row["version"]).split(", "):
+        if version and version not in row.version.split(", "):
             continue
-        if until_ms is not None and row["end_ms"] > until_ms:
+        if until_ms is not None and row.end_ms > until_ms:
             continue
-        other = newest.setdefault(_labels(row), row)
-        if row["end_ms"] > other["end_ms"]:
-            newest[_labels(row)] = row
+        other = newest.setdefault(row.labels, row)
+        if row.end_ms > other.end_ms:
+            newest[row.labels] = row
     return list(newest.values())
-
-
-def _labels(row: Mapping[str, Any]) -> Labels:
-    return row["dataset"], row["feature_map"], row["learner"]
 
 
 def by_labels(rows: Sequence[Row], side: str) -> dict[Labels, Row]:
     """Return the rows of a side by cell; refuse what has several rows of one."""
-    machines = sorted({str(row["machine"]) for row in rows})
+    machines = sorted({row.machine for row in rows})
     if len(machines) > 1:
         raise SuiteError(
             f"{side} holds results of {len(machines)} machines ({', '.join(machines)}); those of "
@@ -60,7 +55,7 @@ def by_labels(rows: Sequence[Row], side: str) -> dict[Labels, Row]:
         )
     found: dict[Labels, Row] = {}
     for row in rows:
-        labels = _labels(row)
+        labels = row.labels
         if found.setdefault(labels, row) is not row:
             raise SuiteError(f"{side} holds {labels[1]} + {labels[2]} on {labels[0]} twice")
     return found
@@ -70,8 +65,8 @@ def check_splits(pairs: Sequence[tuple[Labels, Row, Row]]) -> None:
     """Refuse rows that were measured on different splits."""
     differ = []
     for labels, left, right in pairs:
-        common = left["split_hash"].keys() & right["split_hash"].keys()
-        if any(left["split_hash"][i] != right["split_hash"][i] for i in common):
+        common = left.split_hash.keys() & right.split_hash.keys()
+        if any(left.split_hash[i] != right.split_hash[i] for i in common):
             differ.append(labels[0])
     if differ:
         names = list(dict.fromkeys(differ))
@@ -84,13 +79,13 @@ def check_splits(pairs: Sequence[tuple[Labels, Row, Row]]) -> None:
 
 def values_on(a: Row, b: Row, splits: Sequence[str], name: str) -> list[tuple[float, float]]:
     """Return the values of both sides on the splits that have them."""
-    left, right = a["values_by_split"].get(name, {}), b["values_by_split"].get(name, {})
+    left, right = a.by_split(name), b.by_split(name)
     return [(left[i], right[i]) for i in splits if i in left and i in right]
 
 
 def why_none(a: Row, b: Row, what: str) -> str:
     """Say why two rows have no values in common."""
     for side, row in (("a", a), ("b", b)):
-        if row["status"] != "ok":
-            return f"{row['status']} in {side}"
+        if row.status != "ok":
+            return f"{row.status} in {side}"
     return f"no {what} of common splits"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from kbench.records import Measure
-from kbench.results.comparison._problems import TIMES
-from kbench.results.rows import Row
+from kbench.results.rows import TIMES
 
 Verdict = Literal["same", "better", "worse", "unknown"]
 
@@ -159,7 +158,7 @@ class Comparison:
         """Count the verdicts of a measure."""
         return Counter(each.changes[name].verdict for each in self.cells)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[dict[str, Any]]:
         """Return one row per cell of either side, of plain values.
 
         Returns
@@ -173,7 +172,8 @@ class Comparison:
         found = [_as_row(each, names) for each in self.cells]
         for side, only in (("a", self.only_a), ("b", self.only_b)):
             for labels, status in only.items():
-                row = dict.fromkeys(columns(self.measure)) | _labelled(labels)
+                row: dict[str, Any] = dict.fromkeys(columns(self.measure))
+                row |= _labelled(labels)
                 found.append(row | {"side": side, f"status_{side}": status})
         return found
 
@@ -188,12 +188,12 @@ def columns(measure: Measure) -> tuple[str, ...]:
     )
 
 
-def _labelled(labels: Labels) -> Row:
+def _labelled(labels: Labels) -> dict[str, Any]:
     return dict(zip(("dataset", "feature_map", "learner"), labels, strict=True))
 
 
-def _as_row(cell: Compared, names: Sequence[str]) -> Row:
-    row: Row = {
+def _as_row(cell: Compared, names: Sequence[str]) -> dict[str, Any]:
+    row: dict[str, Any] = {
         **_labelled(cell.labels),
         "side": "both",
         "status_a": cell.status_a,

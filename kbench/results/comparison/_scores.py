@@ -19,11 +19,11 @@ def score_change(a: Row, b: Row, splits: Sequence[str], measure: Measure, noise:
         return Change(doubts=(why_none(a, b, measure.words),))
     mean_a, mean_b = (math.fsum(values) / len(pairs) for values in zip(*pairs, strict=True))
     if len(pairs) < 2:
-        return _one_split(mean_a, mean_b, a.get("n_test"), measure, noise)
+        return _one_split(mean_a, mean_b, a.measures.get("n_test"), measure, noise)
     d = [right - left for left, right in pairs]
     found = corrected_t(d, holdout_ratio(a), noise.alpha)
     low, high, p = found.low, found.high, found.p
-    row = 1.0 / a["n_test"] if a.get("n_test") else 0.0
+    row = 1.0 / a.measures["n_test"] if a.measures.get("n_test") else 0.0
     alike = low == high
     if measure.name == ACCURACY.name:
         # as many rows on every split, though folds differ by a row in size

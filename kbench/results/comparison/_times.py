@@ -58,7 +58,7 @@ def _interval(logs: Sequence[float], noise: Noise) -> tuple[float, float, float]
 
 def _calibration(row: Row) -> list[float]:
     """Return the calibration figures of a row: their median, the least and the greatest."""
-    given = [float(each) for each in str(row.get("calibration_s") or "").split(", ") if each]
+    given = [float(each) for each in row.calibration_s.split(", ") if each]
     found = [each for each in given if each > 0]
     return [median(found), min(found), max(found)] if found else []
 
@@ -67,22 +67,22 @@ def doubts_of(a: Row, b: Row) -> tuple[str, ...]:
     """Say why the times of two rows cannot be compared."""
     found = []
     for side, row in (("a", a), ("b", b)):
-        if row.get("contention"):
-            found.append(f"{side}: the machine was busy: {row['contention']}")
+        if row.contention:
+            found.append(f"{side}: the machine was busy: {row.contention}")
         calibration = _calibration(row)
         if not calibration:
             found.append(f"{side}: no calibration figure")
         elif calibration[2] > CALIBRATION_SPREAD * calibration[1]:
             found.append(f"{side}: the machine's speed changed between its splits")
     figures = [_calibration(row) for row in (a, b)]
-    if all(figures) and a["machine"] == b["machine"]:
+    if all(figures) and a.machine == b.machine:
         of_a, of_b = figures[0][0], figures[1][0]
         if max(of_a, of_b) > CALIBRATION_SPREAD * min(of_a, of_b):
             found.append(
                 "the machine itself was not as fast in both: its small computation took "
                 f"{of_a:.3g} s in a, {of_b:.3g} s in b"
             )
-    threads = [str(row["protocol"].get("threads", "1")) for row in (a, b)]
+    threads = [row.protocol.get("threads", "1") for row in (a, b)]
     if threads[0] != threads[1]:
         found.append(f"{threads[0]} threads in a, {threads[1]} in b")
     return tuple(found)

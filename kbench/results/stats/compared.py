@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kbench.records import ACCURACY, Measure
-from kbench.results.rows import Row, is_complete
+from kbench.results.rows import Row
 from kbench.results.stats.arrays import Array
 
 Method = tuple[str, str]
@@ -56,10 +56,10 @@ class Scores:
 
     def of(self, rows: Sequence[Row], column: str) -> Array:
         """Average another column over the same datasets, groups and methods; NaN where none."""
-        found = {(row["dataset"], row["feature_map"], row["learner"]): row for row in rows}
+        found = {row.labels: row for row in rows}
         table = np.array(
             [
-                [_number(found[(name, *method)].get(column)) for method in self.methods]
+                [_number(found[(name, *method)].value(column)) for method in self.methods]
                 for name in self.datasets
             ]
         ).reshape(len(self.datasets), len(self.methods))
@@ -77,8 +77,7 @@ def scores(
 
     Parameters
     ----------
-    rows : sequence of dict
-        Results rows; a row's ``group`` is its dataset's name where it has none.
+    rows : sequence of Row
     measure : Measure, default accuracy
         Which column to take.
     without : iterable of (feature map, learner)
@@ -91,24 +90,22 @@ def scores(
     """
     barred = set(without)
     found = {
-        (row["dataset"], row["feature_map"], row["learner"]): row
+        row.labels: row
         for row in rows
-        if is_complete(row)
-        and row.get(measure.name) is not None
-        and (row["feature_map"], row["learner"]) not in barred
+        if row.is_complete and row.value(measure.name) is not None and row.method not in barred
     }
     same = _rotations(found.values())
     found = {key: row for key, row in found.items() if key[1:] not in dict(same)}
     methods = tuple(dict.fromkeys(key[1:] for key in found))
-    names = tuple(dict.fromkeys(row["dataset"] for row in rows))
+    names = tuple(dict.fromkeys(row.dataset for row in rows))
     datasets = tuple(
         name for name in names if methods and all((name, *m) in found for m in methods)
     )
-    every_group = {row["dataset"]: row.get("group") or row["dataset"] for row in rows}
+    every_group = {row.dataset: row.group for row in rows}
     group_of = tuple(every_group[name] for name in datasets)
     groups = tuple(dict.fromkeys(group_of))
     table = np.array(
-        [[found[(name, *m)][measure.name] for m in methods] for name in datasets], dtype=float
+        [[found[(name, *m)].value(measure.name) for m in methods] for name in datasets], dtype=float
     ).reshape(len(datasets), len(methods))
     tried = {key[0] for key in found}
     left_out = tuple(name for name in names if name in tried and name not in datasets)
@@ -129,8 +126,8 @@ def _rotations(rows: Iterable[Row]) -> tuple[tuple[Method, Method], ...]:
     told: dict[Method, set[str]] = {}
     finished: Counter[Method] = Counter()
     for row in rows:
-        method = (row["feature_map"], row["learner"])
-        told.setdefault(method, set()).add(row.get("equivalence") or "")
+        method = row.method
+        told.setdefault(method, set()).add(row.equivalence)
         finished[method] += 1
     alike: dict[frozenset[str], list[Method]] = {}
     for method, keys in told.items():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from kbench.results.rows import Row
 from kbench.results.stats.arrays import Array
 
 _EQUAL = 1e-9
@@ -86,13 +86,12 @@ def corrected_t(
     return CorrectedT(mean, mean - wide, mean + wide, p)
 
 
-def holdout_ratio(row: Mapping[str, Any]) -> float:
+def holdout_ratio(row: Row) -> float:
     """Return test rows over training rows of a results row, as `corrected_t` needs them.
 
     Parameters
     ----------
-    row : mapping
-        As `kbench.results.rows.of_run_in_full` gives it.
+    row : Row
 
     Returns
     -------
@@ -103,11 +102,14 @@ def holdout_ratio(row: Mapping[str, Any]) -> float:
 
     Examples
     --------
-    >>> holdout_ratio({"n_test": 30.0, "n_train": 120.0})
+    >>> row = Row("iris", "rff", "ridge", "ok", 5, 5, {"n_test": 30.0, "n_train": 120.0})
+    >>> holdout_ratio(row)
     0.25
-    >>> holdout_ratio({"split_hash": {"0": "a", "1": "b", "2": "c"}})
+    >>> hashes = {"0": "a", "1": "b", "2": "c"}
+    >>> holdout_ratio(Row("iris", "rff", "ridge", "ok", 3, 3, split_hash=hashes))
     0.5
     """
-    if row.get("n_test") and row.get("n_train"):
-        return float(row["n_test"] / row["n_train"])
-    return 1.0 / max(1, len(row.get("split_hash") or ()) - 1)
+    n_train, n_test = row.measures.get("n_train"), row.measures.get("n_test")
+    if n_test and n_train:
+        return n_test / n_train
+    return 1.0 / max(1, len(row.split_hash) - 1)

@@ -63,7 +63,7 @@ def standings(scores: Scores, rows: Sequence[Row]) -> list[Standing]:
     ----------
     scores : Scores
         What is compared.
-    rows : sequence of dict
+    rows : sequence of Row
         The rows behind it: times and sizes are taken from them.
 
     Returns
@@ -77,15 +77,9 @@ def standings(scores: Scores, rows: Sequence[Row]) -> list[Standing]:
         return []
     ranked = ranks(gains).mean(axis=0)
     best = np.round(gains, 12) == np.round(gains, 12).max(axis=1, keepdims=True)
-    per_row = [
-        {**row, "row_s": row["predict_time_s"] / row["n_test"]}
-        if row.get("n_test") and row.get("predict_time_s") is not None
-        else row
-        for row in rows
-    ]
     fit, predict, row_s = (
-        np.exp(np.mean(np.log(np.maximum(scores.of(per_row, name), 1e-12)), axis=0))
-        for name in ("fit_time_s", "predict_time_s", "row_s")
+        np.exp(np.mean(np.log(np.maximum(scores.of(rows, name), 1e-12)), axis=0))
+        for name in ("fit_time_s", "predict_time_s", "predict_row_s")
     )
     width = scores.of(rows, "n_components").mean(axis=0)
     order = sorted(range(values.shape[1]), key=lambda i: (ranked[i], fit[i]))

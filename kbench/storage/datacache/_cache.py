@@ -24,11 +24,12 @@ import secrets
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kbench.errors import DatasetError
-from kbench.records import Dataset
+from kbench.records import Dataset, DatasetFacts
 from kbench.storage.datacache._entry import is_checksum, read, read_meta, write
 from kbench.storage.datacache._form import check_dataset
 from kbench.storage.datacache._manifest import manifest_file, plain
@@ -81,7 +82,7 @@ class DataCache:
     >>> checksum = cache.add("my-source", {"n": 4}, "code", data)
     >>> cache.lookup("my-source", {"n": 4}, "code") == checksum
     True
-    >>> cache.load(checksum).X.shape, cache.describe(checksum)["n_classes"]
+    >>> cache.load(checksum).X.shape, cache.describe(checksum).n_classes
     ((4, 2), 2)
     """
 
@@ -165,7 +166,7 @@ class DataCache:
             raise DatasetError(problem)
         return read(self.root / checksum, read_meta(self.root, checksum))
 
-    def describe(self, checksum: str) -> Mapping[str, Any]:
+    def describe(self, checksum: str) -> DatasetFacts:
         """Tell what is known of a dataset without reading its arrays.
 
         Parameters
@@ -175,22 +176,14 @@ class DataCache:
 
         Returns
         -------
-        mapping
-            ``name, version, source, group, role, pairwise, sparse, n_samples,
-            n_features, n_classes, class_counts, n_missing, missing`` (counts by
-            attribute, of those with any; the indicator columns ``colour=red``,
-            ``colour=blue`` are one attribute), ``duplicate_fraction, n_splits,
-            n_bytes, feature_names, feature_kinds, target_names, checksum``.
+        DatasetFacts
 
         Raises
         ------
         DatasetError
             There is no such dataset, or its description is damaged.
         """
-        meta = dict(read_meta(self.root, checksum))
-        for internal in ("files", "format", "shape"):
-            del meta[internal]
-        return meta
+        return DatasetFacts.from_json(read_meta(self.root, checksum))
 
     # -- the manifest
 
@@ -212,10 +205,10 @@ class DataCache:
         str or None
             The checksum; None where the dataset is not in the cache.
         """
-        record = self.recall(source, params, code)
-        return None if record is None else str(record["checksum"])
+        facts = self.recall(source, params, code)
+        return None if facts is None else facts.checksum
 
-    def recall(self, source: str, params: Mapping[str, Any], code: str) -> dict[str, Any] | None:
+    def recall(self, source: str, params: Mapping[str, Any], code: str) -> DatasetFacts | None:
         """Find a dataset as `lookup` does, and tell all that is known of it.
 
         Parameters
@@ -225,15 +218,14 @@ class DataCache:
 
         Returns
         -------
-        dict or None
-            What `describe` tells, updated with the summary given to `remember`:
+        DatasetFacts or None
+            What `describe` tells, updated with the facts given to `remember`:
             the name, group and role under which *this* source gives data that
             another source may give as well.
         """
         try:
             record = json.loads(manifest_file(self.root, source, params, code).read_text("utf-8"))
-            checksum = record["checksum"]
-            return {**self.describe(checksum), **record["summary"], "checksum": checksum}
+            return replace(self.describe(record["checksum"]), **record["summary"])
         except (OSError, ValueError, KeyError, TypeError, DatasetError):
             return None
 
@@ -264,7 +256,7 @@ class DataCache:
         return checksum
 
     def remember(
-        self, source: str, params: Mapping[str, Any], code: str, checksum: str, /, **summary: Any
+        self, source: str, params: Mapping[str, Any], code: str, checksum: str, /, **own: str
     ) -> None:
         """Note which dataset a source gives for its parameters.
 
@@ -274,35 +266,29 @@ class DataCache:
             As in `lookup`.
         checksum : str
             What `store` returned.
-        **summary
-            JSON values that `recall` gives back, in place of those of
-            `describe` where they have the same name.
+        **own : str
+            Facts that `recall` gives back in place of those of `describe`, such
+            as the name.
         """
         record = {
             "source": source,
             "params": plain(params),
             "code": code,
             "checksum": checksum,
-            "summary": summary,
+            "summary": own,
         }
         text = json.dumps(record, indent=1)
         write_file(manifest_file(self.root, source, params, code), text.encode("utf-8"))
 
     # -- housekeeping
 
-    def entries(self) -> list[Mapping[str, Any]]:
-        """Describe every intact-looking dataset in the cache, by name.
-
-        Returns
-        -------
-        list of mapping
-            As `describe` gives them.
-        """
+    def entries(self) -> list[DatasetFacts]:
+        """Describe every intact-looking dataset in the cache, by name."""
         found = []
         for checksum in self._checksums():
             with contextlib.suppress(DatasetError):
                 found.append(self.describe(checksum))
-        return sorted(found, key=lambda each: (each["name"], each["checksum"]))
+        return sorted(found, key=lambda each: (each.name, each.checksum))
 
     def verify(self) -> list[str]:
         """Read every file of the cache through and compare it with its checksum.

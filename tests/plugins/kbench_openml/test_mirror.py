@@ -53,12 +53,12 @@ def _check_entry(entry, mirror, connect, tmp_path) -> Dataset:
         cache = DataCache(tmp_path / "kbench")
         checksum = cache.store(data)
         facts = cache.describe(checksum)
-    assert facts["n_samples"] == entry["rows"]
-    assert facts["n_classes"] == entry["classes"]
-    by_name = dict(zip(facts["target_names"], facts["class_counts"], strict=True))
+    assert facts.n_samples == entry["rows"]
+    assert facts.n_classes == entry["classes"]
+    by_name = dict(zip(facts.target_names, facts.class_counts, strict=True))
     assert by_name == {name: n for name, n in entry["class_counts"].items() if n}
-    assert facts["n_missing"] == entry["missing_values"]
-    assert facts["missing"] == entry["missing_by_attribute"]
+    assert facts.n_missing == entry["missing_values"]
+    assert facts.missing == entry["missing_by_attribute"]
     return data
 
 

@@ -1,0 +1,88 @@
+"""The components of a suite: what their tasks import, and whether their parameters exist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kbench.errors import SuiteError
+from kbench.execution.sandbox import Sandbox
+from kbench.records import Suite
+from kbench.records.canonical import to_json
+from kbench.registry.registry import Registry, makes, module_of
+
+CHECK_TIME_S = 120.0
+TRIALS_TIME_S = 30.0
+
+Placed = Mapping[str, Sequence[Any]]
+"""Components as JSON with their places in the suite, by kind."""
+
+
+def placed(suite: Suite) -> Placed:
+    """Return every component of a suite with its place, by kind, as JSON."""
+    places: dict[str, list[Any]] = {"dataset": [], "feature map": [], "learner": []}
+    for number, block in enumerate(suite.blocks):
+        at = f"block[{number}]." if len(suite.blocks) > 1 else ""
+        for kind, key, refs in (
+            ("dataset", "datasets", block.datasets),
+            ("feature map", "feature_maps", block.feature_maps),
+            ("learner", "learners", block.learners),
+        ):
+            places[kind] += [(f"{at}{key}[{i}]", to_json(ref)) for i, ref in enumerate(refs)]
+    return places
+
+
+def preload_of(suite: Suite, registry: Registry) -> tuple[str, ...]:
+    """Return what the warm parent of a suite's tasks imports and calls."""
+    records = [
+        *(registry.get("feature map", r.name) for b in suite.blocks for r in b.feature_maps),
+        *(registry.get("learner", r.name) for b in suite.blocks for r in b.learners),
+    ]
+    modules = {module_of(make) for record in records for make in makes(record)}
+    # scikit-learn first: each trial of a plugin's module would load it anew
+    ordered = sorted(modules, key=lambda name: (not name.startswith("sklearn."), name))
+    return (
+        "kbench.execution.entry_points:warm",
+        *ordered,
+        "kbench.execution.entry_points:thread_pools",
+    )
+
+
+def parameter_mistakes(sandbox: Sandbox, components: Placed) -> list[str]:
+    """Return what is wrong with the parameters of components, found in a process of their own."""
+    outcome = sandbox.run(
+        "kbench.execution.entry_points:check", {"components": components}, time_s=CHECK_TIME_S
+    )
+    if outcome.status != "ok":
+        return [f"the components cannot be checked: {outcome.error}"]
+    return list(outcome.value)
+
+
+def check(sandbox: Sandbox, components: Placed, memory_mb: float) -> None:
+    """Check the parameters of all components, then the values that trial fits refuse.
+
+    Parameters
+    ----------
+    sandbox : Sandbox
+    components : mapping
+        As `placed` gives them.
+    memory_mb : float
+        Memory limit of the trial fits.
+
+    Raises
+    ------
+    SuiteError
+        With all mistakes.
+    """
+    problems = parameter_mistakes(sandbox, components)
+    if not problems:
+        trials = sandbox.run(
+            "kbench.execution.entry_points:check_values",
+            {"components": components},
+            time_s=TRIALS_TIME_S,
+            memory_mb=memory_mb,
+        )
+        # where a trial does harm, the tasks will tell what and whose
+        problems = trials.value if trials.status == "ok" else []
+    if problems:
+        raise SuiteError(*dict.fromkeys(problems))

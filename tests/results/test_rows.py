@@ -1,0 +1,185 @@
+"""Rows: what they tell by name, and what they write."""
+
+import dataclasses
+import json
+import math
+
+import pytest
+
+from kbench import Cell, Protocol, Ref, Result
+from kbench.delivery.as_run import as_run
+from kbench.planning.planner import PlannedCell
+from kbench.records import ACCURACY, DatasetFacts, Details, Measure, Problem, Published
+from kbench.results.rows import (
+    COLUMNS,
+    TIMES,
+    Row,
+    beside_published,
+    columns,
+    of_cell,
+    of_cell_in_full,
+    of_run,
+)
+from kbench.tracking import Store
+from tests.support.report_rows import changed, row
+
+LOSS = Measure("log_loss", "lower")
+CELL = Cell(Ref("iris", label="flowers"), Ref("rff"), Ref("ridge"), Protocol(n_folds=3))
+FACTS = DatasetFacts("c" * 64, group="plants", source="somewhere", n_samples=150, n_features=4)
+
+
+def a_result(split, status="ok", **fields):
+    measures = {"accuracy": 0.5 + split / 10, "log_loss": 1.0 - split / 10, "converged": 1.0}
+    measures |= {"fit_time_s": 1.0, "predict_time_s": 0.5, "n_test": 50.0, "bound": math.nan}
+    given = {
+        "measures": measures if status == "ok" else {},
+        "details": Details(split_hash=f"h{split}", notes=[f"note {split}"], at_edge=["learner.C"]),
+        "error": "" if status == "ok" else "as told",
+        "started_ms": 1_700_000_000_000 + split,
+        "ended_ms": 1_700_000_000_100 + split,
+        "version": "0.1.0",
+        "calibration_s": 0.01,
+        "cpu": "a CPU",
+    }
+    return Result(f"t{split}", "k", split, status, **given | fields)
+
+
+def planned(*results, **fields):
+    by_split = {each.split: each for each in results}
+    return PlannedCell(CELL, "k", FACTS, 3, results=by_split, equivalence="e", **fields)
+
+
+DONE = planned(*(a_result(i) for i in range(3)))
+CASES = [
+    DONE,
+    planned(a_result(2), a_result(0)),
+    planned(a_result(0), a_result(1, "error"), a_result(2)),
+    planned(a_result(0, "timeout")),
+    planned(a_result(0, calibration_s=0.02, cpu="another"), a_result(1), a_result(2)),
+    planned(*(a_result(i, timing="exclusive") for i in range(3))),
+    PlannedCell(CELL, "k", None, 3, Problem("unavailable", "no network", 1_700_000_000_000)),
+    PlannedCell(CELL, "k", FACTS, 3, Problem("error", "3 missing values", 1_700_000_000_000)),
+]
+
+
+def test_a_value_is_a_field_a_measure_or_derived_from_one():
+    one = row("iris", "rff", converged=0.8, n_components=30, gram_error=0.25, n_test=50)
+    names = ("dataset", "n_splits", "accuracy", "gram_error", "converged", "n_components")
+    assert [one.value(name) for name in names] == ["iris", 3, 0.9, 0.25, False, 30]
+    assert isinstance(one.value("n_components"), int)
+    assert one.value("predict_row_s") == pytest.approx(0.001 / 50)
+    assert one.value("log_loss") is None
+
+
+@pytest.mark.parametrize(
+    ("measures", "derived"),
+    [
+        ({}, (None, None, None)),
+        ({"converged": 1.0, "n_components": 30.5, "n_test": 0.0}, (True, 30.5, None)),
+        ({"converged": 0.0, "predict_time_s": 1.0, "n_test": 4.0}, (False, None, 0.25)),
+    ],
+)
+def test_what_is_derived_is_none_where_its_measures_are_not_there(measures, derived):
+    one = Row("iris", "rff", "ridge", "ok", 5, 5, measures)
+    assert (one.converged, one.n_components, one.predict_row_s) == derived
+
+
+def test_a_row_is_of_the_group_of_its_dataset_unless_told():
+    assert Row("iris", "rff", "ridge", "ok", 5, 5).group == "iris"
+    assert Row("iris", "rff", "ridge", "ok", 5, 5, group="plants").group == "plants"
+
+
+@pytest.mark.parametrize(
+    ("status", "done", "complete"), [("ok", 5, 1), ("ok", 4, 0), ("error", 5, 0)]
+)
+def test_a_row_is_complete_when_all_its_splits_are_ok(status, done, complete):
+    assert Row("iris", "rff", "ridge", status, done, 5).is_complete is bool(complete)
+
+
+@pytest.mark.parametrize("measure", [ACCURACY, LOSS])
+def test_json_has_the_columns_first_and_then_all_else(measure):
+    one = changed(
+        row("iris", "rff", log_loss=0.5, log_loss_sd=0.1, gram_error=0.2, n_components=30),
+        values_by_split={"accuracy": {"0": 0.9}, "log_loss": {"0": 0.5}},
+    )
+    written = one.to_json(measure)
+    names = columns(measure)
+    assert tuple(written)[: len(names)] == names
+    others = [name for name in one.measures if name not in names]
+    assert list(written)[len(names) : len(names) + len(others)] == others
+    assert list(written)[len(names) + len(others) :] == [
+        *("group", "machine", "by_split", "measure_by_split", "values_by_split", "split_hash"),
+        *("protocol", "search", "version", "at_edge", "notes", "contention", "timing"),
+        *("calibration_s", "error", "equivalence", "start_ms", "end_ms", "measure", "better"),
+    ]
+    assert written["by_split"] == {"0": 0.9}
+    assert written["measure_by_split"] == {"0": one.by_split(measure.name)["0"]}
+    assert (written["measure"], written["better"]) == (measure.name, measure.better)
+    assert (written["n_components"], written["converged"]) == (30, True)
+    assert json.loads(json.dumps(written)) == written
+
+
+def test_json_of_a_cell_without_results_has_the_same_keys():
+    bare = of_cell(PlannedCell(CELL, "k", None, 3)).to_json()
+    assert tuple(bare)[: len(COLUMNS)] == COLUMNS
+    assert bare.keys() == {*row("iris", "rff").to_json()} - {"n_train", "n_test"}
+    assert bare["accuracy"] is None
+
+
+@pytest.mark.parametrize("cell", CASES)
+@pytest.mark.parametrize("measure", [ACCURACY, LOSS])
+def test_a_row_of_the_journal_is_that_of_its_run(cell, measure, store_uri):
+    """What `kbench run` shows is what `kbench results` and reports show."""
+    store = Store(store_uri)
+    experiment = store.experiment("trial")
+    store.log(experiment, as_run(cell, "trial", "m1", measure))
+    (run,) = store.read("trial")
+    here, there = of_cell_in_full(cell, "m1", measure), of_run(run)
+    # the rest is on the pages of MLflow only
+    assert dataclasses.replace(there, values_by_split={}) == dataclasses.replace(
+        here, values_by_split={}
+    )
+    for name in ("accuracy", measure.name, *TIMES):
+        assert there.by_split(name) == here.by_split(name)
+    short = of_cell(cell, measure)
+    assert [short.value(name) for name in columns(measure)] == [
+        here.value(name) for name in columns(measure)
+    ]
+
+
+def test_a_row_in_full_tells_what_its_results_tell():
+    found = of_cell_in_full(DONE, "m1", LOSS)
+    assert found.measures["accuracy"] == pytest.approx(0.6)
+    assert "bound" not in found.measures
+    assert {"accuracy_sd", "log_loss_sd"} <= found.measures.keys()
+    assert found.by_split("log_loss") == {"0": 1.0, "1": 0.9, "2": 0.8}
+    assert found.split_hash == {"0": "h0", "1": "h1", "2": "h2"}
+    assert (found.notes, found.at_edge) == ("note 0; note 1; note 2", "learner.C")
+    assert (found.group, found.equivalence, found.machine) == ("plants", "e", "m1")
+    assert (found.start_ms, found.end_ms) == (1_700_000_000_000, 1_700_000_000_102)
+    failed = of_cell_in_full(CASES[2], "m1")
+    assert (failed.status, failed.n_splits_done, failed.error) == ("error", 2, "as told")
+    gone = of_cell_in_full(CASES[6], "m1")
+    assert (gone.status, gone.error) == ("unavailable", "no network")
+    assert gone.start_ms == gone.end_ms == 1_700_000_000_000
+
+
+def test_ours_stand_beside_what_papers_print():
+    rows = [
+        row("iris", "rff", accuracies=(0.8, 0.9, 1.0), gram_error=0.2),
+        row("wine", "rff", status="timeout"),
+    ]
+    figures = [
+        Published("iris", "rff", "ridge", "accuracy", 0.95, n_runs=10, source="Table 1"),
+        Published("iris", "rff", "ridge", "gram_error", 0.1),
+        Published("wine", "rff", "ridge", "accuracy", 0.9),
+        Published("wine", "rff", "ridge", "nobody_measures_it", 0.9),
+        Published("zoo", "rff", "ridge", "accuracy", 0.9),
+    ]
+    first, other, failed = beside_published(rows, figures)
+    assert [each.published for each in (first, other, failed)] == figures[:3]
+    assert (first.ours, first.n) == (pytest.approx(0.9), 3)
+    assert first.standard_error == pytest.approx(0.1 / math.sqrt(3))
+    assert first.z == pytest.approx((0.9 - 0.95) / (0.1 * math.sqrt(1 / 3 + 1 / 10)))
+    assert (other.ours, other.standard_error, other.z) == (0.2, None, None)
+    assert (failed.ours, failed.standard_error, failed.n, failed.z) == (None, None, 0, None)
