@@ -14,24 +14,25 @@ are kernels::
     >>> k([[0.0, 1.0]], [[0.0, 1.0], [2.0, 1.0]]).round(3)
     array([[1.5  , 1.303]])
 
-The modules: `base` what every kernel is; `inner_products`, `distances`,
-`histograms` the kernels by what they compare; `given` matrices and functions of
-others; `algebra` sums, products, multiples; `bandwidths` the median distance;
-`names` kernels by name; `mercer` the test for positive semidefiniteness.
+The modules: `arrays` shared checks and sums; `base` the base class with sums,
+products, multiples, functions as kernels and kernels by name; `inner_products`,
+`distances`, `histograms` the kernels by what they compare; `precomputed` Gram
+matrices; `normalization` images of unit length; `bandwidths` the median
+distance; `mercer` the test for positive semidefiniteness. Imports run one way:
+`arrays`, `base`, the kernels, this package.
 
 Importing the package imports numpy only; scikit-learn's pairwise functions,
 which do the work, are imported by the first kernel that is computed.
 """
 
-from kbench.kernels.algebra import Normalized, Product, Scaled, Sum, normalized
 from kbench.kernels.bandwidths import median_distance
-from kbench.kernels.base import Kernel
+from kbench.kernels.base import SIMPLE, Kernel, Product, Scaled, Similarity, Sum, resolve_kernel
 from kbench.kernels.distances import Gaussian, Laplace, LaplaceL1, Matern
-from kbench.kernels.given import Precomputed, Similarity
 from kbench.kernels.histograms import AdditiveChi2, Chi2, Intersection
 from kbench.kernels.inner_products import Cosine, Linear, Polynomial
 from kbench.kernels.mercer import Mercer, is_psd
-from kbench.kernels.names import SIMPLE, resolve_kernel
+from kbench.kernels.normalization import Normalized, normalized
+from kbench.kernels.precomputed import Precomputed
 
 __all__ = [
     "KERNELS",
@@ -58,6 +59,23 @@ __all__ = [
     "normalized",
     "resolve_kernel",
 ]
+
+# filled here, in the order of messages: base cannot import the kernels that import it
+SIMPLE.update(
+    {
+        "linear": Linear,
+        "polynomial": Polynomial,
+        "cosine": Cosine,
+        "gaussian": Gaussian,
+        "laplace": Laplace,
+        "laplace-l1": LaplaceL1,
+        "matern": Matern,
+        "additive-chi2": AdditiveChi2,
+        "chi2": Chi2,
+        "intersection": Intersection,
+        "precomputed": Precomputed,
+    }
+)
 
 KERNELS: dict[str, type[Kernel]] = SIMPLE | {
     "sum": Sum,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbench.kernels.base import as_rows, positive, squared_norms
+from kbench.kernels.arrays import as_rows, positive, squared_norms
 
 _MEDIAN = re.compile(r"(?:(?P<multiple>[0-9.eE+-]+)\s*\*\s*)?median")
 

@@ -1,14 +1,15 @@
-"""What every kernel is, and what its computation shares."""
+"""Base class of kernels, and what its operators need: sums, products, kernels by name."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from kbench.kernels.algebra import Product, Scaled, Sum
+from kbench.kernels.arrays import as_rows
 
 
 class Kernel:
@@ -123,18 +124,16 @@ class Kernel:
         """
         return X[rows]
 
-    def __add__(self, other: Any) -> Sum:
-        from kbench.kernels.algebra import Sum
-        from kbench.kernels.names import resolve_kernel
+    def _as_part(self) -> Kernel:
+        """Return the kernel as a part of another one; raise where it cannot be combined."""
+        return self
 
+    def __add__(self, other: Any) -> Sum:
         if not callable(other):
             return NotImplemented
         return Sum(self, resolve_kernel(other))
 
     def __mul__(self, other: Any) -> Scaled | Product:
-        from kbench.kernels.algebra import Product, Scaled
-        from kbench.kernels.names import resolve_kernel
-
         if isinstance(other, int | float | np.number):
             return Scaled(self, float(other))
         if not callable(other):
@@ -145,44 +144,201 @@ class Kernel:
         return self.__mul__(other)
 
 
-def as_rows(X: Any, name: str) -> Any:
-    """Return inputs as rows of floats: 2-d arrays, or sparse matrices as they are."""
-    if not hasattr(X, "tocsr"):
-        X = np.asarray(X)
-        if X.dtype not in (np.float64, np.float32):
-            X = X.astype(np.float64)
-    if X.ndim != 2:
-        raise ValueError(f"{name} has {X.ndim} dimensions; it must have 2, (n_samples, n_features)")
-    return X
+@dataclass(frozen=True)
+class Sum(Kernel):
+    """``k(x, z) = left(x, z) + right(x, z)``, written ``left + right``.
+
+    Parameters
+    ----------
+    left, right : Kernel, str or callable
+        The parts.
+    """
+
+    left: Kernel
+    right: Kernel
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "left", resolve_kernel(self.left)._as_part())
+        object.__setattr__(self, "right", resolve_kernel(self.right)._as_part())
+
+    @property
+    def psd(self) -> bool:
+        """Both parts are."""
+        return self.left.psd and self.right.psd
+
+    def resolve(self, X: Any) -> Sum:
+        """Resolve both parts."""
+        return Sum(self.left.resolve(X), self.right.resolve(X))
+
+    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+        return np.asarray(self.left(X, Y) + self.right(X, Y))
+
+    def diag(self, X: Any) -> NDArray[Any]:
+        """Sum of the diagonals."""
+        return np.asarray(self.left.diag(X) + self.right.diag(X))
 
 
-def row_sums(X: Any) -> NDArray[Any]:
-    """``sum_j x_j`` of each row."""
-    return np.asarray(X.sum(axis=1)).ravel()
+@dataclass(frozen=True)
+class Product(Kernel):
+    """``k(x, z) = left(x, z) right(x, z)``, written ``left * right``.
+
+    Parameters
+    ----------
+    left, right : Kernel, str or callable
+        The parts.
+    """
+
+    left: Kernel
+    right: Kernel
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "left", resolve_kernel(self.left)._as_part())
+        object.__setattr__(self, "right", resolve_kernel(self.right)._as_part())
+
+    @property
+    def psd(self) -> bool:
+        """Both parts are (Schur's product theorem)."""
+        return self.left.psd and self.right.psd
+
+    def resolve(self, X: Any) -> Product:
+        """Resolve both parts."""
+        return Product(self.left.resolve(X), self.right.resolve(X))
+
+    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+        return np.asarray(self.left(X, Y) * self.right(X, Y))
+
+    def diag(self, X: Any) -> NDArray[Any]:
+        """Product of the diagonals."""
+        return np.asarray(self.left.diag(X) * self.right.diag(X))
 
 
-def squared_norms(X: Any) -> NDArray[Any]:
-    """``||x||^2`` of each row."""
-    if hasattr(X, "tocsr"):
-        return row_sums(X.multiply(X))
-    return np.asarray(np.einsum("ij,ij->i", X, X))
+@dataclass(frozen=True)
+class Scaled(Kernel):
+    """``weight * kernel(x, z)``, written ``weight * kernel``.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+        The kernel.
+    weight : float
+        Nonnegative: a negative multiple of a kernel is none.
+    """
+
+    kernel: Kernel
+    weight: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight < np.inf:
+            raise ValueError(f"weight={self.weight!r}: it must be nonnegative and finite")
+        object.__setattr__(self, "kernel", resolve_kernel(self.kernel)._as_part())
+        object.__setattr__(self, "weight", float(self.weight))
+
+    @property
+    def psd(self) -> bool:
+        """The kernel is."""
+        return self.kernel.psd
+
+    def resolve(self, X: Any) -> Scaled:
+        """Resolve the kernel."""
+        return Scaled(self.kernel.resolve(X), self.weight)
+
+    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+        K = self.kernel(X, Y)
+        return np.asarray(K * K.dtype.type(self.weight))
+
+    def diag(self, X: Any) -> NDArray[Any]:
+        """Multiple of the diagonal."""
+        return np.asarray(self.weight * self.kernel.diag(X))
 
 
-def inverse_roots(squared: NDArray[Any]) -> NDArray[Any]:
-    """``1 / sqrt(s)``, and 0 for 0."""
-    inverse = np.zeros_like(squared)
-    np.divide(1.0, np.sqrt(squared), out=inverse, where=squared > 0)
-    return inverse
+@dataclass(frozen=True)
+class Similarity(Kernel):
+    """Any function as a similarity; nothing is assumed about its eigenvalues.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(X, Y) -> ndarray (n_samples_X, n_samples_Y)``, or, with
+        `pairs`, ``function(x, z) -> float`` of two rows. A method ``diag(X)``
+        or ``resolve(X)`` of it is used where there is one.
+    pairs : bool, default False
+        The function compares two rows, not two matrices.
+
+    Examples
+    --------
+    >>> Similarity(lambda x, z: min(x[0], z[0]), pairs=True)([[1.0], [3.0]], [[2.0]])
+    array([[1.],
+           [2.]])
+    """
+
+    function: Callable[..., Any]
+    pairs: bool = False
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise ValueError(f"function={self.function!r}: it must be callable")
+
+    @property
+    def psd(self) -> bool:
+        """Not known, hence False."""
+        return False
+
+    def resolve(self, X: Any) -> Similarity:
+        """Resolve the function where it can be."""
+        resolve = getattr(self.function, "resolve", None)
+        return self if resolve is None else replace(self, function=resolve(X))
+
+    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+        Y = X if Y is None else Y
+        if self.pairs:
+            K = np.array([[float(self.function(x, z)) for z in Y] for x in X])
+            return K.reshape(X.shape[0], Y.shape[0])
+        return np.asarray(self.function(X, Y), dtype=np.result_type(X.dtype, np.float32))
+
+    def diag(self, X: Any) -> NDArray[Any]:
+        """``function(x, x)`` of each row."""
+        if hasattr(self.function, "diag"):
+            return np.asarray(self.function.diag(X))
+        if self.pairs:
+            return np.array([float(self.function(x, x)) for x in as_rows(X, "X")])
+        return super().diag(X)
 
 
-def ones(X: Any) -> NDArray[Any]:
-    """One 1 per row."""
-    return np.ones(X.shape[0], dtype=X.dtype)
+SIMPLE: dict[str, type[Kernel]] = {}
+"""The kernels that have no parts, by their names in suite files; filled by the package."""
 
 
-def positive(value: Any, name: str) -> float:
-    """Check a parameter: a positive finite number."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not (0 < float(value) < np.inf):
-        raise ValueError(f"{name}={value!r}: it must be a positive finite number")
-    return float(value)
+def resolve_kernel(kernel: Kernel | str | Callable[..., Any]) -> Kernel:
+    """Turn whatever an estimator accepts as ``kernel`` into a kernel object.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+        A kernel object, the name of a built-in kernel with its defaults, or
+        any function ``k(X, Y) -> Gram matrix``.
+
+    Returns
+    -------
+    Kernel
+        Its data-dependent numbers may still be open: see `Kernel.resolve`.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> resolve_kernel("gaussian")
+    Gaussian(bandwidth='median')
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str) and kernel in SIMPLE:
+        return SIMPLE[kernel]()
+    if callable(kernel) and not isinstance(kernel, type):
+        return Similarity(kernel)
+    raise ValueError(
+        f"kernel={kernel!r}: it must be one of {', '.join(map(repr, SIMPLE))}, "
+        "a kernel object such as Gaussian(bandwidth=1.0), or a function k(X, Y)"
+    )

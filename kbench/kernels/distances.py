@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kbench.kernels.arrays import as_rows, ones, positive
 from kbench.kernels.bandwidths import bandwidth_number, resolved_bandwidth, valid_bandwidth
-from kbench.kernels.base import Kernel, as_rows, ones, positive
+from kbench.kernels.base import Kernel
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbench.kernels.base import Kernel, as_rows, ones, positive, row_sums
+from kbench.kernels.arrays import as_rows, ones, positive, row_sums
+from kbench.kernels.base import Kernel
 
 
 def _check_nonnegative(kernel: Kernel, *inputs: Any) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbench.kernels.base import Kernel, as_rows, inverse_roots, squared_norms
+from kbench.kernels.arrays import as_rows, inverse_roots, squared_norms
+from kbench.kernels.base import Kernel
 
 
 @dataclass(frozen=True)

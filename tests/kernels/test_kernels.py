@@ -1,8 +1,12 @@
 """Kernels: values against exact references, laws by property tests."""
 
+import ast
 import pickle
 import subprocess
 import sys
+from graphlib import TopologicalSorter
+from importlib.util import resolve_name
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -338,3 +342,23 @@ def test_import_loads_numpy_only():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def imported_by(path):
+    """Names of all modules that a file imports, in functions and for type checkers too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = resolve_name("." * node.level + (node.module or ""), "kbench.kernels")
+            yield module
+            # `from package import name` may import a module of that name
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def test_imports_run_one_way():
+    paths = Path(kernels.__file__).parent.glob("*.py")
+    names = {f"kbench.kernels.{path.stem}".removesuffix(".__init__"): path for path in paths}
+    graph = {name: set(imported_by(path)) & names.keys() for name, path in names.items()}
+    assert "kbench.kernels.base" in graph["kbench.kernels.distances"]
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
