@@ -1,8 +1,8 @@
 """The records that plugins give to kbench and that its parts pass to each other.
 
-All of them are frozen. This package imports numpy only, so that a plugin's
-``__init__`` costs nothing; whatever is heavy is named as ``"module:name"`` and
-resolved on first use.
+All of them are frozen. Importing this package does not even import numpy, so
+that a plugin's ``__init__`` costs nothing; whatever is heavy is named as
+``"module:name"`` and resolved on first use.
 """
 
 from kbench.records._components import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, Make

@@ -5,9 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def _no_rows() -> np.ndarray:
+    import numpy as np
+
+    return np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -28,11 +35,13 @@ class Split:
     index: int
     train: np.ndarray
     test: np.ndarray
-    unlabelled: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    unlabelled: np.ndarray = field(default_factory=_no_rows)
 
     @property
     def digest(self) -> str:
         """Hash of the row indices, logged with every run (16 hex digits)."""
+        import numpy as np
+
         sha = hashlib.sha256()
         for rows in (self.train, self.test, self.unlabelled):
             sha.update(np.asarray([len(rows)], dtype="<i8").tobytes())
@@ -196,6 +205,8 @@ def content_checksum(dataset: Dataset) -> str:
     Names of columns and classes, the source and the role are left out: they
     are only shown.
     """
+    import numpy as np
+
     sha = hashlib.sha256()
 
     def add(array: Any) -> None:
