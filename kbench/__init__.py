@@ -9,46 +9,46 @@ A plugin author imports everything from here::
         return [FeatureMap("my-map", make="my_plugin._map:MyMap", grid={"gamma": [0.1, 1.0]})]
 
 `run_suite`, `load_results` and `evaluate` do from Python what the command line
-does; they are loaded on first use.
+does. All names are loaded on first use, so that a command loads what it needs.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kbench._version import __version__
-from kbench.errors import (
-    DatasetError,
-    ExportError,
-    KbenchError,
-    PluginError,
-    SourceUnreachable,
-    StoreError,
-    SuiteError,
-)
-from kbench.hookspecs import hookimpl
-from kbench.records import (
-    Block,
-    Cell,
-    Dataset,
-    DatasetSource,
-    FeatureMap,
-    Figure,
-    KernelSpec,
-    Learner,
-    Limits,
-    Measure,
-    Protocol,
-    Published,
-    Ref,
-    Result,
-    Search,
-    Split,
-    Suite,
-    Task,
-)
 
 if TYPE_CHECKING:
     from kbench.api.functions import evaluate, load_results, run_suite
+    from kbench.errors import (
+        DatasetError,
+        ExportError,
+        KbenchError,
+        PluginError,
+        SourceUnreachable,
+        StoreError,
+        SuiteError,
+    )
+    from kbench.hookspecs import hookimpl
+    from kbench.records import (
+        Block,
+        Cell,
+        Dataset,
+        DatasetSource,
+        FeatureMap,
+        Figure,
+        KernelSpec,
+        Learner,
+        Limits,
+        Measure,
+        Protocol,
+        Published,
+        Ref,
+        Result,
+        Search,
+        Split,
+        Suite,
+        Task,
+    )
 
 __all__ = [
     "Block",
@@ -84,11 +84,17 @@ __all__ = [
 ]
 
 
+_HOMES = ("kbench.errors", "kbench.records", "kbench.hookspecs", "kbench.api.functions")
+"""Where the public names are, the lightest first."""
+
+
 def __getattr__(name: str) -> Any:
-    if name in ("evaluate", "load_results", "run_suite"):
+    if name in __all__:
         # by name: an import statement would make all of kbench part of every
         # fingerprint, since plugins import this module
-        return getattr(import_module("kbench.api.functions"), name)
+        for home in map(import_module, _HOMES):
+            if hasattr(home, name):
+                return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
