@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from datetime import date, datetime, timedelta
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kbench.cli.options import Form, Format
+from kbench.errors import SuiteError
+from kbench.messages import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +72,6 @@ def compare(
     binomial error of its test rows. Times: ratio, B
     corrected by the machines' calibration figures, not judged where they cannot be compared.
     """
-    from kbench.errors import SuiteError
     from kbench.results.comparison import Noise
     from kbench.results.comparison import compare as compared
 
@@ -110,10 +116,7 @@ def compare(
 
 def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
     """Read one side: a file, or runs of a store."""
-    from pathlib import Path
-
     from kbench.api.inputs import runs_of
-    from kbench.errors import SuiteError
     from kbench.results.comparison import chosen
     from kbench.results.rows import by_dataset, measure_of, of_run
 
@@ -156,10 +159,6 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
     >>> _parsed("uci@version=0.1.0,postgresql://me@host/db")
     ('uci', {'version': '0.1.0', 'store': 'postgresql://me@host/db'})
     """
-    from pathlib import Path
-
-    from kbench.errors import SuiteError
-
     suite, _, rest = text.partition("@")
     if not suite:
         raise SuiteError(f"{text!r}: the name of a suite comes first, as in uci@version=0.1.0")
@@ -185,10 +184,6 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
 
 def _moment(text: str, side: str) -> int:
     """Return a date's end, or a time, in milliseconds since 1970."""
-    from datetime import date, datetime, timedelta
-
-    from kbench.errors import SuiteError
-
     try:
         if len(text) == len("2026-01-31"):
             end = datetime.fromisoformat(text) + timedelta(days=1)
@@ -201,7 +196,6 @@ def _moment(text: str, side: str) -> int:
 
 
 def _check_found(rows: Sequence[Row], runs: Sequence[StoredRun], side: str, version: str) -> None:
-    from kbench.errors import SuiteError
 
     if rows:
         return
@@ -214,10 +208,6 @@ def _check_found(rows: Sequence[Row], runs: Sequence[StoredRun], side: str, vers
 
 def _of_file(path: Any) -> tuple[list[Row], Measure]:
     """Read rows that `kbench results --format json` wrote."""
-    import json
-
-    from kbench.errors import SuiteError
-
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -241,7 +231,6 @@ def _of_file(path: Any) -> tuple[list[Row], Measure]:
 
 def _checked(rows: Sequence[Any], where: str, advice: str = "") -> list[tuple[Row, Measure]]:
     """Refuse rows that were not written by kbench, or that somebody has edited."""
-    from kbench.errors import SuiteError
     from kbench.results.comparison import from_outside
 
     checked = []
@@ -263,10 +252,6 @@ def _cell_of(row: Any) -> str:
 
 
 def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
-    from fnmatch import fnmatchcase
-
-    from kbench.errors import SuiteError
-
     if not patterns:
         return list(rows)
     found = [row for row in rows if any(fnmatchcase(row.dataset, each) for each in patterns)]
@@ -311,7 +296,6 @@ def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str])
     from rich.markup import escape
     from rich.table import Table as Drawn
 
-    from kbench.messages import counted
     from kbench.report.text import shown, signed
     from kbench.results.rows import TIMES
 
@@ -377,8 +361,6 @@ def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str])
 
 def _why_not(found: Comparison) -> Any:
     """Count the cells with changes that are not judged, by reason: of either side, in short."""
-    from collections import Counter
-
     return Counter(
         why
         for cell in found.cells

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from kbench.cli.options import Offline
+from kbench.messages import counted
 
 app = typer.Typer(
     name="data",
@@ -27,7 +28,6 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
     """List the datasets in the cache."""
-    from kbench.messages import counted
     from kbench.storage.datacache import DataCache
 
     cache = DataCache()
@@ -110,7 +110,6 @@ def verify() -> None:
     Exit code 1 where something is damaged. Damaged datasets are moved aside and
     fetched anew by the next run.
     """
-    from kbench.messages import counted
     from kbench.storage.datacache import DataCache
 
     cache = DataCache()
@@ -137,7 +136,6 @@ def clear(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Remove all datasets from the cache; results stay."""
-    from kbench.messages import counted
     from kbench.storage.datacache import DataCache
 
     cache = DataCache()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kbench.cli.options import Delimiter, Ignore, Nominal, Target
+from kbench.errors import SuiteError
+from kbench.messages import did_you_mean
 
 if TYPE_CHECKING:
     from kbench.planning.planner import PlannedCell
@@ -55,7 +58,6 @@ def export(
     loaded again, and its predictions are compared, before the folder is there.
     """
     from kbench.api.own_data import fetched
-    from kbench.errors import SuiteError
     from kbench.export.fit import refit
     from kbench.export.folder import TRUST, check_format, refuse_existing, write
     from kbench.planning.planner import Planner
@@ -102,8 +104,6 @@ def _recalled(planned: PlannedCell) -> tuple[PlannedCell, str]:
 
     Those of one place are taken, the one that has more; they are not mixed.
     """
-    from dataclasses import replace
-
     from kbench.machine import cluster_id, machine_id
     from kbench.planning.planner import recall
     from kbench.storage.journal import Journal, state_folder
@@ -134,7 +134,6 @@ def _suite(
         suite_for,
         without_texts,
     )
-    from kbench.errors import SuiteError
 
     def listed(given: str | None) -> list[str]:
         return [given] if given else []
@@ -163,9 +162,6 @@ def _one(planned: list[PlannedCell], wanted: str | None, suite: str) -> PlannedC
     SuiteError
         None is, or several are: their names.
     """
-    from kbench.errors import SuiteError
-    from kbench.messages import did_you_mean
-
     found = planned
     if wanted is not None:
         words = " ".join(wanted.split())

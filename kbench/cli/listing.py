@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kbench.errors import SuiteError
+from kbench.messages import did_you_mean
+
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
@@ -96,9 +99,6 @@ def _cut(line: str, columns: int | None) -> str:
 
 def _what(given: str | None) -> What | None:
     """Return what is to be listed; a part of a name is a hint, not enough."""
-    from kbench.errors import SuiteError
-    from kbench.messages import did_you_mean
-
     if given is None:
         return None
     if given in list(What):
@@ -148,8 +148,6 @@ def show(
     name: Annotated[str, typer.Argument(help="Name of anything that `kbench list` lists.")],
 ) -> None:
     """Show what a component is: parameters with defaults and meaning, source, plugin."""
-    from kbench.errors import SuiteError
-    from kbench.messages import did_you_mean
     from kbench.registry.registry import build, installed
 
     registry = build(installed())

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from kbench.errors import PluginError
 
 if TYPE_CHECKING:
     from kbench.testing import Outcome
@@ -25,9 +29,6 @@ def check(
     Exit code 1 if a check failed, 2 if there is no such plugin or it cannot be
     used at all, so that nothing was checked.
     """
-    import itertools
-
-    from kbench.errors import PluginError
     from kbench.testing import components, run
 
     checked = components(plugin)
@@ -93,10 +94,7 @@ def new(
     suite: Annotated[bool, typer.Option("--suite", help="It brings a suite.")] = False,
 ) -> None:
     """Write a package for a plugin into a new folder NAME; it installs and passes as it is."""
-    from pathlib import Path
-
     from kbench.cli import scaffold
-    from kbench.errors import PluginError
     from kbench.registry.registry import build, installed
 
     flags = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import webbrowser
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.cli.options import Open, Store
+from kbench.errors import StoreError, SuiteError
+from kbench.messages import did_you_mean
 
 if TYPE_CHECKING:
     from kbench.registry.registry import Registry
@@ -93,14 +96,11 @@ def report(
     if log:
         _log(content, written)
     if show:
-        import webbrowser
-
         webbrowser.open(path.resolve().as_uri())
 
 
 def _log(content: Content, page: str) -> None:
     """Keep the page and its tables in a run of the suite's experiment, apart from the cells."""
-    from kbench.errors import StoreError
     from kbench.report import write
     from kbench.report.tables import TABLES
     from kbench.tracking import Store
@@ -131,8 +131,6 @@ def _list_tables() -> None:
 
 def _table_of(name: str, form: Form) -> Callable[[Content], Table]:
     """Return what makes a table; a wrong name is an error before anything is read."""
-    from kbench.errors import SuiteError
-    from kbench.messages import did_you_mean
     from kbench.report.tables import TABLES
 
     if form is Form.html:
@@ -175,7 +173,6 @@ def plot(
     without: _Without = None,
 ) -> None:
     """Draw one picture of a suite's results for a paper."""
-    from kbench.errors import SuiteError
     from kbench.registry.registry import build, installed
     from kbench.report import figures
 
@@ -193,7 +190,6 @@ def _content(
 ) -> Content:
     """Read a suite's runs and collect what there is to say of them."""
     from kbench.api.inputs import runs_of
-    from kbench.errors import SuiteError
     from kbench.planning.suite_file import find, read
     from kbench.report.content import Content, name_of
     from kbench.results.rows import by_dataset, measure_of, of_run
@@ -248,8 +244,6 @@ def _file_name(name: str) -> str:
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a file, or say in a line why not."""
-    from kbench.errors import SuiteError
-
     try:
         path.write_bytes(data)
     except OSError as error:

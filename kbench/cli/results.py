@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.cli.options import Form, Format, Store
+from kbench.errors import SuiteError
+from kbench.messages import counted
 
 if TYPE_CHECKING:
     from kbench.records import Published
@@ -29,7 +31,6 @@ def results(
     """Print the results of a suite, read back from MLflow: one row per cell."""
     from kbench import report
     from kbench.api.inputs import runs_of
-    from kbench.messages import counted
     from kbench.report import tables
     from kbench.results.rows import by_dataset, columns, measure_of, of_run
 
@@ -57,7 +58,6 @@ def results(
 
 def _published(name: str) -> tuple[Published, ...]:
     """Return the figures that a suite file carries; none where there is no such suite."""
-    from kbench.errors import SuiteError
     from kbench.planning.suite_file import find, read
     from kbench.registry.registry import build, installed
 

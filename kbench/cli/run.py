@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.cli.options import Delimiter, Fresh, Ignore, JsonEvents, Nominal, Quiet, Store, Target
+from kbench.errors import SuiteError
+from kbench.messages import counted
 
 if TYPE_CHECKING:
     from kbench.api.own_data import Look
@@ -81,7 +83,6 @@ def run(
 
     from kbench.api.own_data import fetched, look, source_of, suite_for, without_texts
     from kbench.api.running import run_shown
-    from kbench.errors import SuiteError
     from kbench.registry.registry import build, installed
     from kbench.report.page import Lead
     from kbench.report.recommendation import advise
@@ -145,8 +146,6 @@ def run(
 
 def _data(known: DatasetFacts, looked: Look | None) -> str:
     """Say what is compared on: rows, columns before and after encoding, classes, holes."""
-    from kbench.messages import counted
-
     n, width = known.n_samples, known.n_features
     columns = counted(width, "column")
     if looked is not None and looked.n_columns != width:
@@ -240,7 +239,6 @@ def _print(
     from rich.markup import escape
     from rich.table import Table
 
-    from kbench.messages import counted
     from kbench.report import shown
     from kbench.report.recommendation import size
 

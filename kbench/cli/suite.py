@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.cli.options import Fresh, JsonEvents, Offline, Quiet, Store
+from kbench.errors import SuiteError
 
 if TYPE_CHECKING:
     from kbench.runner import Report
@@ -98,7 +99,6 @@ def suite(
 
     What is done already is not done again.
     """
-    from kbench.errors import SuiteError
     from kbench.registry.registry import build, installed
 
     registry = build(installed())

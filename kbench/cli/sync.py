@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,9 +34,6 @@ def sync(
     Needs neither the suites' files nor their data. Exit code 0 if the store
     has everything now, 1 if it could not be reached.
     """
-    import json
-    from dataclasses import asdict
-
     from kbench.delivery import sync as syncing
     from kbench.delivery.deliver import views_of
     from kbench.registry.registry import build, installed

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+import webbrowser
+from threading import Thread
 from typing import Annotated
 
 import typer
 
 from kbench.cli.options import Open, Store
+from kbench.errors import StoreError
 
 
 def ui(
@@ -21,10 +28,6 @@ def ui(
 
     Those of a suite open ready: methods with their metrics, and charts. Ends with Ctrl-C.
     """
-    import os
-    import subprocess
-    import sys
-
     from kbench.tracking import default_uri
 
     uri = store or default_uri()
@@ -43,8 +46,6 @@ def ui(
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", uri]
     command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     if show:
-        from threading import Thread
-
         Thread(target=_open, args=(first, server), daemon=True).start()
     raise typer.Exit(subprocess.run(command, env=environment, check=False).returncode)
 
@@ -53,7 +54,6 @@ def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
     """Return the pages of a suite by what they show; its views are written where they lack."""
     from kbench.api.inputs import runs_of
     from kbench.delivery.deliver import views_of
-    from kbench.errors import StoreError
     from kbench.registry.registry import build, installed
     from kbench.results.rows import measure_of
     from kbench.tracking import Store, ui_address
@@ -75,10 +75,8 @@ def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
 
 def _open(address: str, server: str) -> None:
     """Open an address in the browser as soon as its server answers."""
-    import time
     import urllib.error
-    import urllib.request
-    import webbrowser
+    import urllib.request  # not light: HTTP, TLS and e-mail
 
     for _ in range(120):
         try:
