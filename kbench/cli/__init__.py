@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import sys
 
-from kbench.cli.app import app
+from kbench._version import __version__
 from kbench.errors import JournalError, KbenchError
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
     try:
+        if sys.argv[1:] == ["--version"]:  # without importing the commands
+            print(f"kbench {__version__}")
+            return
+        from kbench.cli.app import app
+
         app()
     except KbenchError as error:
         print("\n".join(f"kbench: {line}" for line in str(error).splitlines()), file=sys.stderr)

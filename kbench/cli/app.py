@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Annotated
 
 import typer
@@ -53,3 +54,8 @@ app.command("list")(listing.list_)
 app.command("show")(listing.show)
 app.command("check")(plugin.check)
 app.command("new")(plugin.new)
+
+for _command in (*app.registered_commands, *data.app.registered_commands):
+    # postponed annotations are strings, each of which typer would evaluate four times
+    assert _command.callback is not None
+    _command.callback.__annotations__ = inspect.get_annotations(_command.callback, eval_str=True)
