@@ -7,12 +7,19 @@ are used, so that nobody compares half of a package without noticing.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, entry_points, metadata, requires
+from importlib.metadata import (
+    Distribution,
+    PackageNotFoundError,
+    entry_points,
+    metadata,
+    requires,
+)
 from importlib.resources.abc import Traversable
 from pathlib import PurePath
 from types import MappingProxyType, ModuleType, SimpleNamespace
@@ -77,19 +84,22 @@ class Plugin:
 
 def installed() -> list[Plugin]:
     """List the plugins that are installed, kbench's own first, without loading them."""
+    described = functools.cache(_described)
     found = [
-        Plugin(
-            name=each.name,
-            distribution=each.dist.name if each.dist else "unknown",
-            version=each.dist.version if each.dist else "",
-            load=each.load,
-            module=each.module,
-        )
+        Plugin(each.name, *described(each.dist), load=each.load, module=each.module)
         for each in entry_points(group=GROUP)
     ]
     # an editable install can be listed twice: by its metadata and by its source folder
     unique = {(each.distribution, each.name): each for each in found}
     return sorted(unique.values(), key=lambda p: (p.distribution != HOST, p.distribution, p.name))
+
+
+def _described(distribution: Distribution | None) -> tuple[str, str]:
+    """Return the name and version of a distribution; each access parses its metadata anew."""
+    if distribution is None:
+        return "unknown", ""
+    about = distribution.metadata
+    return about["Name"], about["Version"]
 
 
 @dataclass(frozen=True)
@@ -190,11 +200,12 @@ def _register(plugin: Plugin, registry: Registry) -> Plugin:
 
 def _refuse_other_version(distribution: str) -> None:
     """Raise if a distribution asks for another version of kbench than this."""
+    if distribution == HOST:  # asks for no version of itself
+        return
     try:
         lines = requires(distribution) or []
     except PackageNotFoundError:  # a plugin that was never installed, in tests
         return
-    # only those of others name it, so this costs the built-ins nothing
     for line in (each for each in lines if re.match(r"kbench[-_.]core\b", each, re.IGNORECASE)):
         from packaging.requirements import Requirement
         from packaging.utils import canonicalize_name
