@@ -1,7 +1,8 @@
 """What a component is, in one sentence: its docstring's first, read without importing it.
 
 A list of everything must not import everything, scikit-learn to begin with, so
-the sentence is looked up in the source, by `ast`.
+the sentence is looked up in the source, by `ast`. Of most files only the part
+from a class or function to the end of its docstring is parsed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ from kbench.registry.source import source_of
 _END = re.compile(r"(?<=[^\s.][^\s.][.!?])\s+(?=[A-Z])")
 """Between two sentences; what follows an initial or an "e.g." is no new one."""
 
+_QUOTED = re.compile(rb"(\"\"\"|''').*?\1", re.DOTALL)
+"""A string in triple quotes."""
+
+_TABLE = re.compile(r"^\s*\[", re.MULTILINE)
+"""The header of a table in TOML, or a line of a nested list."""
+
 
 class Summaries:
     """Summaries of what records name; each file is read once in its life.
@@ -33,7 +40,8 @@ class Summaries:
 
     def __init__(self) -> None:
         self._files: dict[str, Path | None] = {}
-        self._trees: dict[str, ast.Module | None] = {}
+        self._sources: dict[str, bytes] = {}
+        self._trees: dict[str, ast.Module] = {}
 
     def of(self, make: Any) -> str:
         """Return the first sentence on a class or function.
@@ -57,15 +65,17 @@ class Summaries:
 
     def of_module(self, module: str) -> str:
         """Return the first sentence on a module; empty where there is none."""
-        tree = self._tree(module)
-        return first_sentence(ast.get_docstring(tree) or "") if tree else ""
+        tree = _beginning(self._source(module)) or self._tree(module)
+        return first_sentence(ast.get_docstring(tree) or "")
 
     def _docstring(self, module: str, name: str, seen: set[tuple[str, str]]) -> str:
-        tree = None if (module, name) in seen else self._tree(module)
-        seen.add((module, name))
-        if tree is None:
+        if (module, name) in seen:
             return ""
-        for node in tree.body:
+        seen.add((module, name))
+        head = re.compile(rf"^(?:class|def) {re.escape(name)}\b".encode(), re.MULTILINE)
+        start = head.search(self._source(module))
+        begun = _beginning(self._source(module), start.start()) if start else None
+        for node in (begun or self._tree(module)).body:
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
                 return ast.get_docstring(node) or ""
             if isinstance(node, ast.ImportFrom):
@@ -77,14 +87,20 @@ class Summaries:
                 return self._docstring(module, preset, seen) if preset else ""
         return ""
 
-    def _tree(self, module: str) -> ast.Module | None:
-        if module not in self._trees:
+    def _source(self, module: str) -> bytes:
+        """Return what is in a module's file; nothing where it cannot be read."""
+        if module not in self._sources:
             path = source_of(module, self._files)
-            self._trees[module] = None
+            self._sources[module] = b""
             if path is not None and path.suffix == ".py":
-                # whoever uses it is told what is wrong with it
-                with contextlib.suppress(OSError, SyntaxError, ValueError):
-                    self._trees[module] = ast.parse(path.read_bytes())
+                with contextlib.suppress(OSError):
+                    self._sources[module] = path.read_bytes()
+        return self._sources[module]
+
+    def _tree(self, module: str) -> ast.Module:
+        """Parse a module; whoever uses it is told what is wrong with it."""
+        if module not in self._trees:
+            self._trees[module] = _parsed(self._source(module)) or ast.Module([], [])
         return self._trees[module]
 
     def _imported(self, module: str, node: ast.ImportFrom) -> str:
@@ -96,6 +112,22 @@ class Summaries:
         with contextlib.suppress(ImportError):  # beyond the top of its package
             return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
         return ""
+
+
+def _beginning(source: bytes, start: int = 0) -> ast.Module | None:
+    """Parse a source from `start` to the end of the next string in triple quotes.
+
+    None where that is not valid Python. Where it is, the docstring of what
+    begins at `start` is in it, if there is one.
+    """
+    quoted = _QUOTED.search(source, start)
+    return _parsed(source[start : quoted.end()]) if quoted else None
+
+
+def _parsed(source: bytes) -> ast.Module | None:
+    with contextlib.suppress(SyntaxError, ValueError):
+        return ast.parse(source)
+    return None
 
 
 def _is_named(node: ast.Assign, name: str) -> bool:
@@ -119,16 +151,24 @@ def of_suite(text: str) -> str:
     >>> of_suite("# Small sets, for a look\n# in 20 seconds. Not more.\nname = 'x'")
     'Small sets, for a look in 20 seconds.'
     """
-    with contextlib.suppress(tomllib.TOMLDecodeError):
-        described = tomllib.loads(text).get("description")
-        if isinstance(described, str) and described:
-            return first_sentence(described)
+    described = _description(text)
+    if isinstance(described, str) and described:
+        return first_sentence(described)
     comment = []
     for line in text.splitlines():
         if not line.startswith("#") or not line.strip("# "):
             break
         comment.append(line.lstrip("#"))
     return first_sentence("\n".join(comment))
+
+
+def _description(text: str) -> Any:
+    """Return a suite's ``description``, which can only stand before the first table."""
+    # a cut inside a value of several lines leaves invalid TOML: then all of it is parsed
+    for part in (_TABLE.split(text, maxsplit=1)[0], text):
+        with contextlib.suppress(tomllib.TOMLDecodeError):
+            return tomllib.loads(part).get("description")
+    return None
 
 
 def first_sentence(text: str) -> str:

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from kbench.registry import summaries
+from kbench.registry.registry import build, installed
 from kbench.registry.summaries import Summaries, first_sentence, of_suite
 
 
@@ -30,6 +32,12 @@ def package(tmp_path, monkeypatch):
         "again = Map\n",
         "_circle.py": "from said_plugin._circle import Map\n",
         "_broken.py": "class Map(:\n",
+        "_long.py": "class Bare(\n    list,\n):\n    def method(self):\n"
+        '        """Of the method."""\n'
+        'class Escaped:\n    """With \\""" in it. More."""\n'
+        "class Single:\n    'In single quotes. More.'\n"
+        'class Commented:\n    # """ alone\n    """After a comment. More."""\n'
+        'def last(\n    x=(1, 2),\n):\n    r"""Of the\n    last. More."""\n',
         "_coded.py": "class Map:\n    '''Red \\x1b[31mletters\\x07.'''\n",
     }
     for name, text in files.items():
@@ -51,6 +59,11 @@ def package(tmp_path, monkeypatch):
         ("said_plugin._circle:Map", ""),
         ("said_plugin._broken:Map", ""),
         ("said_plugin._gone:Map", ""),
+        ("said_plugin._long:Bare", ""),
+        ("said_plugin._long:Escaped", 'With """ in it.'),
+        ("said_plugin._long:Single", "In single quotes."),
+        ("said_plugin._long:Commented", "After a comment."),
+        ("said_plugin._long:last", "Of the last."),
         ("said_plugin._coded:Map", "Red [31mletters."),
         ("no_such_package:Map", ""),
         ("math:sqrt", ""),
@@ -85,3 +98,29 @@ def test_the_first_sentence(text, sentence):
 def test_a_suite_without_a_comment_has_no_sentence():
     assert of_suite('datasets = ["iris"]\n# Not this.') == ""
     assert of_suite("#\n# Nor this.") == ""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        'datasets = [\n["iris"]\n]\ndescription = "Said. More."',
+        'description = """\n[1] Said. More."""',
+        'description = "Said. More."\n[protocol]\nn_folds = 2',
+        'description = "Said. More."\n[protocol\nn_folds =',
+    ],
+)
+def test_what_a_suite_says_of_itself(value):
+    assert of_suite(f"# A comment.\n{value}").removeprefix("[1] ") == "Said."
+
+
+def test_sources_read_in_part_say_the_same(monkeypatch):
+    registry = build(installed())
+    makes = [
+        getattr(each, "make", None) or each.load
+        for kind in ("dataset", "kernel", "feature map", "learner")
+        for each in registry.all(kind).values()
+    ]
+    in_part = [Summaries().of(make) for make in makes]
+    assert all(in_part)
+    monkeypatch.setattr(summaries, "_beginning", lambda source, start=0: None)
+    assert in_part == [Summaries().of(make) for make in makes]
