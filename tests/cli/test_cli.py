@@ -33,50 +33,6 @@ def kbench_(*arguments, cwd=None, **environment):
     )
 
 
-def imported_by(*arguments):
-    """Run a command and return the heavy modules that it loaded."""
-    code = (
-        "import sys, atexit\n"
-        f"atexit.register(lambda: print('LOADED', *[m for m in {HEAVY!r} if m in sys.modules],"
-        " file=sys.stderr))\n"
-        "from kbench.cli import main\n"
-        f"sys.argv = ['kbench', *{list(arguments)!r}]\n"
-        "main()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("LOADED")]
-    return set(line.split()[1:])
-
-
-@pytest.mark.parametrize(
-    "arguments", [["--version"], ["--help"], ["list"], ["suite", "ucy"], ["suite", "--list"]]
-)
-def test_looking_round_loads_nothing_heavy(arguments):
-    assert imported_by(*arguments) == set()
-
-
-def test_completion_loads_nothing_heavy():
-    environment = {
-        "_KBENCH_COMPLETE": "complete_bash",
-        "COMP_WORDS": "kbench suite u",
-        "COMP_CWORD": "2",
-    }
-    code = (
-        "import sys\nfrom kbench.cli.app import app\n"
-        "try:\n    app(prog_name='kbench')\nexcept SystemExit:\n    pass\n"
-        f"print('LOADED', *[m for m in {HEAVY!r} if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "uci" in done.stdout.split("LOADED")[0]
-    assert done.stdout.split("LOADED")[1].strip() == ""
-
-
 def test_version_and_help():
     assert kbench_("--version").stdout.strip() == f"kbench {kbench.__version__}"
     found = kbench_("--help")

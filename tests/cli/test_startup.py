@@ -1,0 +1,110 @@
+"""What a command imports before it has anything to compute."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import kbench
+from kbench.cli import main
+
+NUMERIC = {"numpy", "scipy", "pandas", "sklearn", "matplotlib", "mlflow", "openml", "distributed"}
+SCREEN = {"typer", "rich", "pydantic"}
+
+
+def loaded_by(code, **environment):
+    """Run Python code in a new process; return what it printed and the modules that it loaded."""
+    code = (
+        "import atexit, sys\n"
+        "atexit.register(lambda: print('LOADED', *sys.modules, file=sys.stderr))\n" + code
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("LOADED")]
+    return done.stdout, set(line.split()[1:])
+
+
+def of_command(*arguments, **environment):
+    """Run a command, and return the same."""
+    code = f"from kbench.cli import main\nsys.argv = ['kbench', *{list(arguments)!r}]\nmain()\n"
+    return loaded_by(code, **environment)
+
+
+def test_importing_kbench_loads_nothing_heavy():
+    _, loaded = loaded_by("import kbench\n")
+    assert "kbench" in loaded
+    assert not loaded & (NUMERIC | SCREEN)
+
+
+@pytest.mark.parametrize("name", ["FeatureMap", "SuiteError", "hookimpl"])
+def test_what_a_plugin_imports_loads_nothing_heavy(name):
+    _, loaded = loaded_by(f"from kbench import {name}\n")
+    assert not loaded & (NUMERIC | SCREEN)
+
+
+def test_every_public_name_is_there():
+    for name in kbench.__all__:
+        assert getattr(kbench, name) is not None
+        assert name in dir(kbench)
+    with pytest.raises(AttributeError, match="FeatureMapp"):
+        _ = kbench.FeatureMapp
+
+
+def test_the_version_is_there_before_any_command():
+    printed, loaded = of_command("--version")
+    assert printed == f"kbench {kbench.__version__}\n"
+    assert not loaded & (NUMERIC | SCREEN)
+    assert "kbench.cli.app" not in loaded
+
+
+def test_the_version_beside_other_words_is_the_same(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["kbench", "--version"])
+    main()
+    alone = capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["kbench", "--version", "list"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    assert capsys.readouterr().out == alone == f"kbench {kbench.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["suite", "--help"],
+        ["list"],
+        ["list", "--json"],
+        ["list", "nothing"],
+        ["suite", "--list"],
+        ["suite"],
+    ],
+)
+def test_looking_round_loads_nothing_that_computes(arguments):
+    _, loaded = of_command(*arguments)
+    assert "typer" in loaded
+    assert not loaded & NUMERIC
+
+
+def test_a_list_is_printed_without_rich():
+    printed, loaded = of_command("list", "suites")
+    assert "uci-small" in printed
+    assert "rich" not in loaded
+
+
+def test_a_name_that_is_wrong_loads_numpy_at_most():
+    _, loaded = of_command("suite", "ucy")
+    assert loaded & NUMERIC <= {"numpy"}
+
+
+def test_completion_loads_nothing_that_computes():
+    words = {"_KBENCH_COMPLETE": "complete_bash", "COMP_WORDS": "kbench suite u", "COMP_CWORD": "2"}
+    printed, loaded = of_command(**words)
+    assert "uci" in printed
+    assert not loaded & NUMERIC
