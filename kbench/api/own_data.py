@@ -24,24 +24,22 @@ from kbench.execution.fetching import Fetching, is_offline
 from kbench.execution.sandbox import Sandbox
 from kbench.export.tables import read_table
 from kbench.messages import counted, did_you_mean
-from kbench.planning.lines import labelled
+from kbench.planning.lines import labelled, parameters_of
 from kbench.planning.planner import Planner
-from kbench.records import Block, DatasetFacts, Limits, Problem, Protocol, Ref, Search, Suite
+from kbench.records import (
+    Block,
+    DatasetFacts,
+    DatasetSource,
+    Limits,
+    Problem,
+    Protocol,
+    Ref,
+    Search,
+    Suite,
+)
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.tables.columns import is_free_text
-
-SOURCES: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    ".csv": ("csv", {}),
-    ".tsv": ("csv", {"delimiter": "\t"}),
-    ".parquet": ("parquet", {}),
-    ".pq": ("parquet", {}),
-    ".arff": ("arff", {}),
-    ".svmlight": ("svmlight", {}),
-    ".libsvm": ("svmlight", {}),
-    ".svm": ("svmlight", {}),
-}
-"""Source and its parameters, by the ending of the file's name."""
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
@@ -155,19 +153,23 @@ def source_of(
     ignore: Sequence[str] = (),
     nominal: Sequence[str] = (),
     delimiter: str | None = None,
+    *,
+    registry: Registry,
 ) -> Ref:
     """Return the line of a suite file that a file means.
 
     Parameters
     ----------
     path : str
-        A file whose name ends as one of `SOURCES`, perhaps compressed.
+        A file whose name ends as an installed source says, perhaps compressed.
     target : str, optional
-        Column with the labels; all but svmlight files need it.
+        Column with the labels, for sources that need it.
     ignore, nominal : sequence of str, optional
         Columns to leave out; columns of numbers that stand for categories.
     delimiter : str, optional
         What stands between two values of a CSV file.
+    registry : Registry
+        Where the sources are looked up.
 
     Raises
     ------
@@ -175,53 +177,55 @@ def source_of(
         There is no such file, its kind is not known or takes no such option.
     """
     file = Path(path).expanduser()
-    ending = _ending(file)
-    if ending not in SOURCES:
+    ending, sources = _ending(file), _sources(registry)
+    if ending not in sources:
         raise DatasetError(
-            f"file {path!r}: what kind is it? Its name should end in {', '.join(SOURCES)}"
+            f"file {path!r}: what kind is it? Its name should end in {', '.join(sources)}"
         )
     if not file.exists():
         raise DatasetError(f"file {path!r}: there is no such file (looked for {file.absolute()})")
-    source, given = SOURCES[ending]
+    source = sources[ending]
     # absolute: the journal and the data cache are there whatever the folder
-    params: dict[str, Any] = {"path": str(file.absolute()), **given}
-    options = {"ignore": tuple(ignore), "nominal": tuple(nominal), "delimiter": delimiter}
-    allowed = {"csv": set(options), "parquet": {"ignore", "nominal"}, "arff": {"ignore"}}
+    params: dict[str, Any] = {"path": str(file.absolute()), **source.endings[ending]}
+    options = {
+        "ignore": tuple(ignore) or None,
+        "nominal": tuple(nominal) or None,
+        "delimiter": delimiter or None,
+        "target": target,
+    }
+    taken = parameters_of(source.load)
     for name, value in options.items():
-        if value and name not in allowed.get(source, ()):
-            raise DatasetError(f"file {path!r}: --{name} has no meaning for {source} files")
-        if value:
+        if value is not None and taken is not None and name not in taken:
+            raise DatasetError(f"file {path!r}: --{name} has no meaning for {source.name} files")
+        if value is not None:
             params[name] = value
-    if source == "svmlight":
-        if target is not None:
-            raise DatasetError(f"file {path!r}: --target has no meaning for svmlight files")
-    elif target is None:
+    needed = taken["target"] if taken and "target" in taken else None
+    if target is None and needed is not None and needed.default is needed.empty:
         raise DatasetError(f"file {path!r}: which column holds the labels? Say --target NAME")
-    else:
-        params["target"] = target
-    return Ref(source, params, label=file.name.partition(".")[0] or file.name)
+    return Ref(source.name, params, label=file.name.partition(".")[0] or file.name)
 
 
-def look(ref: Ref) -> Look | None:
-    """Look through a CSV or parquet file before it is loaded.
+def look(ref: Ref, registry: Registry) -> Look | None:
+    """Look through a user's own table before it is loaded.
 
     Parameters
     ----------
     ref : Ref
         The file, as `source_of` gives it.
+    registry : Registry
 
     Returns
     -------
     Look or None
-        None for other kinds of files, and where there is something wrong with
-        it: loading it tells what.
+        None for files whose source has no `table`, and where there is something
+        wrong with it: loading it tells what.
     """
     import pandas
 
     try:
         if Path(ref.params["path"]).stat().st_size > LOOKED_AT_MB * 2**20:
             return None
-        frame = read_table(ref)
+        frame = read_table(ref, registry)
     except Exception:  # pandas' errors have no common base
         return None
     if frame is None or ref.params["target"] not in frame or not frame.columns.is_unique:
@@ -229,7 +233,9 @@ def look(ref: Ref) -> Look | None:
     left_out = {ref.params["target"], *ref.params.get("ignore", ())}
     kept = set(ref.params.get("nominal", ()))
     texts = {}
-    for name in frame.columns:
+    taken = parameters_of(registry.get("dataset", ref.name).load)
+    may_ignore = taken is None or "ignore" in taken
+    for name in frame.columns if may_ignore else ():
         column = frame[name]
         plain = pandas.api.types.is_numeric_dtype(column) or isinstance(
             column.dtype, pandas.CategoricalDtype
@@ -255,13 +261,14 @@ def without_texts(ref: Ref, found: Look | None) -> Ref:
     return Ref(ref.name, {**ref.params, "ignore": ignore}, ref.label)
 
 
-def is_data_file(name: str) -> bool:
-    """Tell a file of data from a suite by its name.
+def is_data_file(name: str, registry: Registry) -> bool:
+    """Tell a file of data from a suite by its name."""
+    return _ending(Path(name)) in _sources(registry)
 
-    >>> is_data_file("uci"), is_data_file("mine.toml"), is_data_file("mine.csv.gz")
-    (False, False, True)
-    """
-    return _ending(Path(name)) in SOURCES
+
+def _sources(registry: Registry) -> dict[str, DatasetSource]:
+    """Return the sources of datasets by the endings of the file names that they read."""
+    return {end: each for each in registry.all("dataset").values() for end in each.endings}
 
 
 def _ending(file: Path) -> str:

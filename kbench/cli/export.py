@@ -138,15 +138,16 @@ def _suite(
     def listed(given: str | None) -> list[str]:
         return [given] if given else []
 
-    if not is_data_file(name):
+    if not is_data_file(name, registry):
         for option, value in options.items():
             if value:
                 raise SuiteError(f"--{option} has no meaning for a suite: it says so itself")
         return chosen_suite(name, registry, listed(dataset), listed(feature_map), listed(learner))
     if dataset is not None:
         raise SuiteError(f"--dataset has no meaning: {name} is the dataset")
-    ref = source_of(name, **{each: value for each, value in options.items() if value})
-    found = look(ref)
+    given = {each: value for each, value in options.items() if value}
+    ref = source_of(name, **given, registry=registry)
+    found = look(ref, registry)
     ref = without_texts(ref, found)
     known = fetched(ref, registry)
     for text in found.notices() if found else ():

@@ -93,8 +93,8 @@ def run(
     if output is not None and not output.absolute().parent.is_dir():
         raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
     registry = build(installed())
-    ref = source_of(file, target, ignore or (), nominal or (), delimiter)
-    looked = look(ref)
+    ref = source_of(file, target, ignore or (), nominal or (), delimiter, registry=registry)
+    looked = look(ref, registry)
     ref = without_texts(ref, looked)
     known = fetched(ref, registry)
     suite = suite_for(ref, known, registry, feature_map or (), learner or (), time_limit)

@@ -110,7 +110,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     table: Any = X
     raw = None
     if not hasattr(X, "indptr"):
-        raw = raw_table(cell, dataset)
+        raw = raw_table(cell, dataset, registry)
         columns = columns_of(dataset, None if raw is None else [str(c) for c in raw.columns])
         steps.insert(0, ("encode", TableEncoder(columns)))
         table = decoded(dataset, columns) if raw is None else raw

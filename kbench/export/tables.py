@@ -8,27 +8,22 @@ from typing import Any
 import numpy as np
 
 from kbench.records import Cell, Dataset, Ref
-from kbench.tables.columns import READ_CSV
+from kbench.registry.registry import Registry, resolve
 
 
-def read_table(ref: Ref) -> Any:
-    """Read a user's own table as its user would; None for other datasets."""
-    import pandas
-
-    params = ref.params
-    if ref.name == "csv":
-        frame = pandas.read_csv(params["path"], sep=params.get("delimiter", ","), **READ_CSV)
-    elif ref.name == "parquet":
-        frame = pandas.read_parquet(params["path"])
-    else:
+def read_table(ref: Ref, registry: Registry) -> Any:
+    """Read a user's own table before it is encoded; None for other datasets."""
+    source = registry.all("dataset").get(ref.name)
+    if source is None or source.table is None or "target" not in ref.params:
         return None
+    frame = resolve(source.table)(**ref.params)
     frame.columns = [str(name) for name in frame.columns]
     return frame
 
 
-def raw_table(cell: Cell, dataset: Dataset) -> Any:
+def raw_table(cell: Cell, dataset: Dataset, registry: Registry) -> Any:
     """Return the rows and columns of a user's own table; None for other datasets."""
-    frame, params = read_table(cell.dataset), cell.dataset.params
+    frame, params = read_table(cell.dataset, registry), cell.dataset.params
     if frame is None:
         return None
     rows = dataset.row_ids if dataset.row_ids is not None else np.arange(len(dataset.y))

@@ -12,7 +12,7 @@ Make = Callable[..., Any] | str
 
 @dataclass(frozen=True)
 class DatasetSource:
-    """Where datasets come from.
+    r"""Where datasets come from.
 
     Parameters
     ----------
@@ -25,12 +25,24 @@ class DatasetSource:
         means many datasets. Returns an empty list where the line means one.
     depends : sequence of str, optional
         Further modules that decide the data, beside those that `load` imports.
+    endings : mapping of str to mapping, optional
+        Endings of the file names that the source reads, in lower case, each
+        with the parameters that it implies, such as
+        ``{".csv": {}, ".tsv": {"delimiter": "\t"}}``. The commands for a user's
+        own file give `load` the parameter ``path`` and, where it has them,
+        ``target``, ``ignore``, ``nominal`` and ``delimiter``.
+    table : callable or "module:name", optional
+        ``table(**params) -> DataFrame``: the user's own table before it is
+        encoded, with all rows and columns of the file in their order; for
+        sources whose `load` has a ``target``.
     """
 
     name: str
     load: Make
     expand: Make | None = None
     depends: Sequence[str] = ()
+    endings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    table: Make | None = None
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,13 @@ NESTED: tuple[Kind, ...] = ("kernel", "feature map", "learner")
 """Kinds among which a nested component is looked up, in this order."""
 
 _NAME = re.compile(r"[a-z0-9]+([-.][a-z0-9]+)*")
+_ENDING = re.compile(r"\.[a-z0-9_-]+")
+_MAPPINGS = {
+    "grid": "parameters' names",
+    "simpler": "parameters' names",
+    "endings": "endings of file names",
+}
+"""Fields of records that are mappings, and of what."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +191,7 @@ def _register(plugin: Plugin, registry: Registry) -> Plugin:
                     f"gives a {kind} called {name!r}, as does {other.name!r} of "
                     f"{other.distribution}: rename one of them"
                 )
+        _refuse_taken_endings(collected, registry)
     except PluginError as error:
         return replace(plugin, reason=str(error))
     except ModuleNotFoundError as error:
@@ -252,6 +260,20 @@ def _collect(plugin: Plugin) -> list[tuple[Kind, str, Any]]:
     return collected
 
 
+def _refuse_taken_endings(collected: Iterable[tuple[Kind, str, Any]], registry: Registry) -> None:
+    """Raise if two sources of datasets would read the same files."""
+    taken = {ending: s.name for s in registry.all("dataset").values() for ending in s.endings}
+    for name, endings in (
+        (n, record.endings) for kind, n, record in collected if kind == "dataset"
+    ):
+        for ending in endings:
+            if taken.setdefault(ending, name) != name:
+                raise PluginError(
+                    f"gives {name!r}, which reads files that end in {ending}, as does "
+                    f"{taken[ending]!r}: leave the ending to one of them"
+                )
+
+
 def _checked_name(hook: str, record: Any, type_: type) -> str:
     """Return the name under which a record is registered."""
     if not isinstance(record, type_):
@@ -263,12 +285,23 @@ def _checked_name(hook: str, record: Any, type_: type) -> str:
         raise PluginError(
             f"{hook} gives the name {name!r}: names are lower case letters, digits and hyphens"
         )
-    for field_name in ("grid", "simpler"):
+    for field_name, keys in _MAPPINGS.items():
         given = getattr(record, field_name, {})
         if not isinstance(given, Mapping):
             raise PluginError(
                 f"{hook}: {field_name} of {name!r} is a {type(given).__name__}; "
-                "it is a mapping of parameters' names"
+                f"it is a mapping of {keys}"
+            )
+    for ending, given in getattr(record, "endings", {}).items():
+        if not (isinstance(ending, str) and _ENDING.fullmatch(ending)):
+            raise PluginError(
+                f"{hook}: {name!r} has the ending {ending!r}: endings are a dot and lower case "
+                'letters or digits, such as ".csv"'
+            )
+        if not isinstance(given, Mapping):
+            raise PluginError(
+                f"{hook}: the ending {ending!r} of {name!r} has a {type(given).__name__}; "
+                "it has a mapping of the parameters that it implies"
             )
     return name
 

@@ -1,17 +1,9 @@
-"""How a table's file is read and what its columns are: rules that whoever reads one shares."""
+"""Which columns of a user's table are free text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-READ_CSV: Mapping[str, Any] = {
-    "index_col": False,  # or surplus values would shift the columns, silently
-    "na_values": ["?"],
-    "skipinitialspace": True,
-    "low_memory": False,
-}
-"""Options of `pandas.read_csv` for a user's file, beside its separator."""
 
 TEXT_ABOVE = 50
 """A column with more different strings than this, and more than half as many as

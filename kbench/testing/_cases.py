@@ -68,6 +68,7 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
         _datasets.check_labels,
         _datasets.check_checksum,
         _datasets.check_expand,
+        _datasets.check_endings,
     ),
     "suite": (_others.check_suite,),
     "figure": (_others.check_draw,),
@@ -85,6 +86,7 @@ _ONLY_IF: Mapping[Check, Callable[[Any], Any]] = {
     _learners.check_path: lambda record: record.path is not None,
     _learners.check_simpler: lambda record: record.simpler,
     _datasets.check_expand: lambda record: record.expand is not None,
+    _datasets.check_endings: lambda record: record.endings,
 }
 
 

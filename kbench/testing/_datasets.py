@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kbench.planning.lines import parameters_of
 from kbench.records import Dataset, Ref
 from kbench.registry.registry import resolve
 from kbench.testing._component import Component
@@ -93,3 +94,14 @@ def check_expand(component: Component) -> None:
     found = resolve(component.record.expand)(**component.given())
     if not isinstance(found, list | tuple) or not all(isinstance(each, Ref) for each in found):
         raise component.fail(f"expand returns {found!r}; return a list of kbench.Ref")
+
+
+def check_endings(component: Component) -> None:
+    """`load` takes ``path`` and the parameters that the endings of files imply."""
+    taken = parameters_of(component.record.load)
+    for ending, implied in component.record.endings.items():
+        unknown = [name for name in ("path", *implied) if taken is not None and name not in taken]
+        if unknown:
+            raise component.fail(
+                f"load has no parameter {unknown[0]!r}, which files that end in {ending} give it"
+            )

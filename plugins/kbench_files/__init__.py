@@ -23,8 +23,22 @@ def __dir__():
 def kbench_datasets():
     """List the kinds of files."""
     return [
-        DatasetSource("csv", load="kbench_files._files:load_csv"),
-        DatasetSource("parquet", load="kbench_files._files:load_parquet"),
-        DatasetSource("arff", load="kbench_files._files:load_arff"),
-        DatasetSource("svmlight", load="kbench_files._files:load_svmlight"),
+        DatasetSource(
+            "csv",
+            load="kbench_files._files:load_csv",
+            endings={".csv": {}, ".tsv": {"delimiter": "\t"}},
+            table="kbench_files._files:csv_table",
+        ),
+        DatasetSource(
+            "parquet",
+            load="kbench_files._files:load_parquet",
+            endings={".parquet": {}, ".pq": {}},
+            table="kbench_files._files:parquet_table",
+        ),
+        DatasetSource("arff", load="kbench_files._files:load_arff", endings={".arff": {}}),
+        DatasetSource(
+            "svmlight",
+            load="kbench_files._files:load_svmlight",
+            endings={".svmlight": {}, ".libsvm": {}, ".svm": {}},
+        ),
     ]

@@ -16,7 +16,7 @@ import numpy as np
 from kbench import Dataset, DatasetError
 from kbench.messages import listed
 from kbench.tables.arff import read_arff
-from kbench.tables.columns import READ_CSV, is_free_text
+from kbench.tables.columns import is_free_text
 from kbench.tables.limits import max_bytes
 from kbench.tables.table import Column, Table, no_column, to_dataset
 
@@ -72,7 +72,7 @@ def load_csv(
         )
         with warnings.catch_warnings():
             warnings.simplefilter("error", pandas.errors.ParserWarning)
-            frame = pandas.read_csv(file, sep=delimiter, **READ_CSV)
+            frame = csv_table(file, delimiter)
     except pandas.errors.ParserWarning:
         raise DatasetError(
             f"{what}: its rows have more values than its first line has names ({header.shape[1]})"
@@ -89,6 +89,20 @@ def load_csv(
         raise DatasetError(f"{what}: it cannot be read as CSV: {_first_line(error)}") from None
     _check_header([str(name) for name in header.iloc[0]], frame, what, ignore, delimiter)
     return _from_frame(frame, file, what, target, ignore, nominal, group)
+
+
+def csv_table(path: str | Path, delimiter: str = ",", **_: Any) -> Any:
+    """Return a CSV file as a data frame, before anything is encoded."""
+    import pandas
+
+    return pandas.read_csv(
+        path,
+        sep=delimiter,
+        index_col=False,  # or surplus values would shift the columns, silently
+        na_values=["?"],
+        skipinitialspace=True,
+        low_memory=False,
+    )
 
 
 def load_parquet(
@@ -124,14 +138,19 @@ def load_parquet(
     DatasetError
         The file cannot be read, a column is not there, or is text.
     """
-    import pandas
-
     file, what = _existing(path)
     try:
-        frame = pandas.read_parquet(file)
+        frame = parquet_table(file)
     except Exception as error:  # pyarrow raises what it likes on a damaged file
         raise DatasetError(f"{what}: it cannot be read as parquet: {_first_line(error)}") from None
     return _from_frame(frame, file, what, target, ignore, nominal, group)
+
+
+def parquet_table(path: str | Path, **_: Any) -> Any:
+    """Return a parquet file as a data frame, before anything is encoded."""
+    import pandas
+
+    return pandas.read_parquet(path)
 
 
 def load_arff(path: str, target: str, ignore: Sequence[str] = (), group: str = "") -> Dataset:

@@ -1,6 +1,7 @@
 """`kbench run`: a file of one's own becomes a suite, a table and a recommendation."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -108,22 +109,78 @@ def test_what_is_not_there_is_named(registry, options, words):
         ("a.arff", "arff", {"target": "y"}),
     ],
 )
-def test_the_name_tells_the_kind(tmp_path, name, source, params):
+def test_the_name_tells_the_kind(registry, tmp_path, name, source, params):
     (tmp_path / name).write_text("")
-    ref = source_of(str(tmp_path / name), "y")
+    ref = source_of(str(tmp_path / name), "y", registry=registry)
     assert (ref.name, ref.label) == (source, "a")
     assert {k: v for k, v in ref.params.items() if k != "path"} == params
 
 
-def test_svmlight_has_no_target(tmp_path):
+def test_svmlight_has_no_target(registry, tmp_path):
     (tmp_path / "a.libsvm").write_text("1 1:2\n")
-    assert source_of(str(tmp_path / "a.libsvm")).name == "svmlight"
+    assert source_of(str(tmp_path / "a.libsvm"), registry=registry).name == "svmlight"
     with pytest.raises(DatasetError, match="--target has no meaning"):
-        source_of(str(tmp_path / "a.libsvm"), "y")
+        source_of(str(tmp_path / "a.libsvm"), "y", registry=registry)
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "words"),
+    [
+        ("a.parquet", {"delimiter": ";"}, "--delimiter has no meaning for parquet files"),
+        ("a.arff", {"nominal": ["c"]}, "--nominal has no meaning for arff files"),
+        ("a.libsvm", {"ignore": ["c"]}, "--ignore has no meaning for svmlight files"),
+        ("a.arff", {"target": None}, "which column holds the labels? Say --target NAME"),
+        (
+            "a.xlsx",
+            {},
+            "what kind is it? Its name should end in "
+            ".csv, .tsv, .parquet, .pq, .arff, .svmlight, .libsvm, .svm",
+        ),
+    ],
+)
+def test_options_follow_from_what_a_source_takes(registry, tmp_path, name, option, words):
+    (tmp_path / name).write_text("")
+    with pytest.raises(DatasetError, match=re.escape(words) + "$"):
+        source_of(str(tmp_path / name), **{"target": "y", **option}, registry=registry)
+
+
+PIPED = """
+import kbench
+import kbench_files
+import pandas
+
+def table(path, **_):
+    return pandas.read_csv(path, sep="|")
+
+def load(path, target, nominal=(), group=""):
+    return kbench_files.load_csv(path, target, nominal=nominal, delimiter="|", group=group)
+
+@kbench.hookimpl
+def kbench_datasets():
+    return [kbench.DatasetSource("piped", load=load, table=table, endings={".psv": {}})]
+"""
+
+
+def test_a_plugin_adds_a_kind_of_file(customers, store_uri, install_plugin, capfd):
+    install_plugin("piped_files", PIPED)
+    customers.with_suffix(".psv").write_text(customers.read_text().replace(",", "|"))
+    words = ["customers.psv", "--target", "churn", "--learner", "ridge"]
+    code, out, err = command(
+        *["run", *words, "--feature-map", "identity", "--store", store_uri], capfd=capfd
+    )
+    assert code == 0, err
+    assert "60 rows, 2 columns, 3 after encoding, 2 classes" in out
+    method = ["--feature-map", "identity", "--format", "joblib", "-o", "model"]
+    code, out, err = command("export", *words, *method, capfd=capfd)
+    assert code == 0, err
+    assert "its input is the table as it is in the file, without the target" in out
+    code, out, err = command("run", *words, "--delimiter", "|", capfd=capfd)
+    assert code == 2
+    assert "--delimiter has no meaning for piped files" in err
 
 
 def test_a_file_is_fetched_once(customers, registry):
-    ref = source_of(str(customers), "churn")
+    ref = source_of(str(customers), "churn", registry=registry)
     first = fetched(ref, registry)
     assert (first.n_samples, first.n_features, first.n_missing > 0) == (60, 3, True)
     assert fetched(ref, registry).checksum == first.checksum
@@ -186,8 +243,8 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     lines = [f"day {i},{i % 7},{'ab'[i % 2]},{['', 'no', 'yes'][i % 3]}" for i in range(90)]
     (tmp_path / "mine.csv").write_text("\n".join(["date,x,c,y", *lines]) + "\n")
-    ref = source_of("mine.csv", "y")
-    found = look(ref)
+    ref = source_of("mine.csv", "y", registry=registry)
+    found = look(ref, registry)
     assert (found.n_rows, found.n_unlabelled, found.n_columns) == (90, 30, 2)
     assert found.notices() == [
         "left out: 'date' (90 different texts); name it with --nominal to keep it"
@@ -195,11 +252,11 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
     kept = fetched(without_texts(ref, found), registry)
     assert (kept.n_samples, kept.n_features) == (60, 3)
     # what is named is kept, and the source agrees on what is text
-    named = source_of("mine.csv", "y", nominal=["date"])
-    assert without_texts(named, look(named)) == named
+    named = source_of("mine.csv", "y", nominal=["date"], registry=registry)
+    assert without_texts(named, look(named, registry)) == named
     with pytest.raises(DatasetError, match="--ignore date"):
         fetched(ref, registry)
-    assert look(source_of("mine.csv", "yy")) is None
+    assert look(source_of("mine.csv", "yy", registry=registry), registry) is None
 
 
 @pytest.mark.parametrize(

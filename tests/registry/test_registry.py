@@ -50,6 +50,18 @@ def test_a_plugin_that_exits_at_import_does_not_end_the_command():
             "simpler of 'x' is a str; it is a mapping",
         ),
         (
+            {"kbench_datasets": [DatasetSource("x", load=dict, endings=[".psv"])]},
+            "endings of 'x' is a list; it is a mapping of endings of file names",
+        ),
+        (
+            {"kbench_datasets": [DatasetSource("x", load=dict, endings={"PSV": {}})]},
+            "'x' has the ending 'PSV': endings are a dot and lower case letters",
+        ),
+        (
+            {"kbench_datasets": [DatasetSource("x", load=dict, endings={".psv": "|"})]},
+            "the ending '.psv' of 'x' has a str; it has a mapping",
+        ),
+        (
             {"kbench_feature_maps": [DatasetSource("x", load=dict)]},
             "returned a DatasetSource where FeatureMap goes",
         ),
@@ -74,6 +86,16 @@ def test_a_name_that_is_taken_names_both_owners(plugin_of):
     registry = build([first, second])
     assert "'first' of first-dist" in registry.plugins[1].reason
     assert list(registry.all("feature map")) == ["a"]
+
+
+def test_an_ending_that_is_taken_names_both_sources(plugin_of):
+    def plugin(name, **endings):
+        source = DatasetSource(name, load=dict, endings={f".{each}": {} for each in endings})
+        return plugin_of(name, kbench_datasets=[source])
+
+    registry = build([plugin("first", psv=1), plugin("second", tab=1, psv=1)])
+    assert "reads files that end in .psv, as does 'first'" in registry.plugins[1].reason
+    assert list(registry.all("dataset")) == ["first"]
 
 
 def test_a_hook_that_raises_costs_its_own_plugin_only(plugin_of):

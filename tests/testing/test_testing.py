@@ -50,7 +50,7 @@ def test_every_check_has_a_planted_defect():
     # those that have a test of their own
     planted |= {"check_grid", "check_measures", "check_sklearn", "check_kernelized"}
     planted |= {"check_simpler"}
-    planted |= {"check_expand", "check_loads", "check_suite", "check_draw"}
+    planted |= {"check_expand", "check_endings", "check_loads", "check_suite", "check_draw"}
     assert {check.__name__ for checks in CHECKS.values() for check in checks} == planted
 
 

@@ -27,6 +27,18 @@ def test_a_wrong_expand_is_caught(plugin_of):
     assert list(failures(plugin_of(kbench_datasets=[source]))) == ["check_expand"]
 
 
+def test_endings_that_imply_what_load_does_not_take_are_caught(plugin_of):
+    def load(path="here"):
+        return dataset()
+
+    def found(**endings):
+        source = DatasetSource("small", load=load, endings={".psv": endings})
+        return failures(plugin_of(kbench_datasets=[source]))
+
+    assert not found()
+    assert "load has no parameter 'sep'" in found(sep="|")["check_endings"]
+
+
 def test_data_that_cannot_be_had_are_skipped(plugin_of):
     def load():
         raise DatasetError("the server is away")
