@@ -113,7 +113,11 @@ def run(
     )
     rows = _rows(report, time_limit)
     learners = registry.all("learner").values()
-    advice = advise(rows, [each.name for each in learners if each.kernelized])
+    advice = advise(
+        rows,
+        [each.name for each in learners if each.kernelized],
+        [each.name for each in learners if each.baseline],
+    )
     given = {
         "target": target,
         "ignore": ref.params.get("ignore", ()),

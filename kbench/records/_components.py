@@ -130,6 +130,9 @@ class Learner:
     rotation_invariant : bool, default False
         A rotation of the features changes no prediction: the learner sees
         their inner products only.
+    baseline : bool, default False
+        Always names the commonest class, whatever the inputs: recommendations
+        say what it reaches.
     """
 
     name: str
@@ -142,6 +145,7 @@ class Learner:
     measures: Make | None = None
     depends: Sequence[str] = ()
     rotation_invariant: bool = False
+    baseline: bool = False
 
 
 @dataclass(frozen=True)

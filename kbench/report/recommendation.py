@@ -18,7 +18,6 @@ from kbench.report.content import ALPHA, ROPE, name_of, on_dataset
 from kbench.report.text import p_value
 from kbench.results.rows import Row
 
-MAJORITY = "majority"
 RATIO = 1.5
 """How many times faster is worth a word."""
 
@@ -45,7 +44,9 @@ class Advice:
     sentences: tuple[str, ...]
 
 
-def advise(rows: Sequence[Row], kernelized: Collection[str] = ()) -> Advice | None:
+def advise(
+    rows: Sequence[Row], kernelized: Collection[str] = (), baselines: Collection[str] = ()
+) -> Advice | None:
     """Recommend one of the methods that were measured on a dataset.
 
     Parameters
@@ -55,6 +56,8 @@ def advise(rows: Sequence[Row], kernelized: Collection[str] = ()) -> Advice | No
     kernelized : collection of str, optional
         Names of the learners that work on kernels: what explicit maps are
         compared with.
+    baselines : collection of str, optional
+        Names of the learners that always name the commonest class.
 
     Returns
     -------
@@ -74,7 +77,7 @@ def advise(rows: Sequence[Row], kernelized: Collection[str] = ()) -> Advice | No
         _measured(chosen),
         *(_beside_best(chosen, best, len(equal)) if chosen is not best else _alone(best, complete)),
         *_beside_kernels(chosen, complete, kernelized),
-        *_beside_majority(chosen, complete),
+        *_beside_baseline(chosen, complete, baselines),
         *_left_out(rows, len(complete)),
     ]
     return Advice(best, chosen, equal, tuple(sentences))
@@ -96,6 +99,11 @@ def _name(row: Row) -> str:
 def _named(row: Row) -> str:
     """Name a method with its accuracy."""
     return f"{_name(row)} ({row.measures['accuracy']:.3f})"
+
+
+def _learner(row: Row) -> str:
+    """Return the name in the label of a row's learner."""
+    return row.learner.split(" ")[0].split("(")[0]
 
 
 def _measured(row: Row) -> str:
@@ -149,7 +157,7 @@ def _badness(row: Row) -> float:
 
 def _beside_kernels(chosen: Row, complete: Sequence[Row], kernelized: Collection[str]) -> list[str]:
     """Compare the time with that of the most accurate kernel machine."""
-    kernels = [row for row in complete if row.learner.split(" ")[0].split("(")[0] in kernelized]
+    kernels = [row for row in complete if _learner(row) in kernelized]
     if not kernels or chosen in kernels:
         return []
     kernel = max(kernels, key=lambda row: row.measures["accuracy"])
@@ -160,8 +168,8 @@ def _beside_kernels(chosen: Row, complete: Sequence[Row], kernelized: Collection
     return [f"It is {word} to fit than {_name(kernel)} ({kernel.measures['accuracy']:.3f})."]
 
 
-def _beside_majority(chosen: Row, complete: Sequence[Row]) -> list[str]:
-    plain = next((row for row in complete if row.learner == MAJORITY), None)
+def _beside_baseline(chosen: Row, complete: Sequence[Row], baselines: Collection[str]) -> list[str]:
+    plain = next((row for row in complete if _learner(row) in baselines), None)
     if plain is None:
         return []
     if chosen is plain and len(complete) == 1:

@@ -112,7 +112,7 @@ def kbench_learners():
             simpler={"n_neighbors": "larger"},
         ),
         Learner("gradient-boosting", make="kbench_learners._references:gradient_boosting"),
-        Learner("majority", make="kbench_learners._references:majority"),
+        Learner("majority", make="kbench_learners._references:majority", baseline=True),
     ]
 
 
