@@ -289,9 +289,10 @@ def test_the_example_suites_of_the_package_are_right():
     for name in names:
         code = (
             "from kbench.registry.registry import build, installed\n"
-            "from kbench import suite\n"
+            "from kbench.planning.cells import cells\n"
+            "from kbench.planning.suite_file import find, read\n"
             "r = build(installed())\n"
-            f"print(len(suite.cells(suite.read(*suite.find({name!r}, r), r), r)))"
+            f"print(len(cells(read(*find({name!r}, r), r), r)))"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert int(done.stdout or 0) > 0, (name, done.stderr)
