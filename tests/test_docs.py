@@ -116,7 +116,10 @@ def known_call(arguments):
 
 def check_toml(text):
     """Suite files, whole or in part, are read and planned; the rest is TOML of a pyproject."""
+    from kbench import Ref
     from kbench.planning.cells import cells
+    from kbench.planning.raw import has_rules
+    from kbench.planning.sized import Size, read_for
     from kbench.planning.suite_file import read
     from kbench.registry.registry import build, installed
 
@@ -127,6 +130,10 @@ def check_toml(text):
     given = {key for block in (table, *table.get("block", ())) for key in block}
     whole = "".join(f"{key} = {value!r}\n" for key, value in least.items() if key not in given)
     registry = build(installed())
+    if has_rules(table):
+        sized = read_for(Ref("iris"), Size(150, 4, False), text, "a-page", registry)
+        assert cells(sized.suite, registry)
+        return
     assert cells(read(whole + text, "a-page", registry), registry)
 
 

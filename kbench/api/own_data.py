@@ -1,21 +1,10 @@
-"""A user's own file becomes a suite: a sensible list of methods, sized for the data.
-
-==================  =====  ===========  ==========  ============
-rows                folds  inner folds  candidates  n_components
-==================  =====  ===========  ==========  ============
-up to 2,000         5      3            8           rows / 4, 50 to 500
-up to 20,000        5      3            4           rows / 4, to 1,000
-more                3      2            4           1,000
-==================  =====  ===========  ==========  ============
-
-Methods whose cost grows faster than that are left out beyond the sizes in `_METHODS`.
-"""
+"""A user's own file becomes a suite: the methods of `OWN_TABLE`, sized for the data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +12,13 @@ from kbench.errors import DatasetError, SuiteError
 from kbench.execution.fetching import Fetching, is_offline
 from kbench.execution.sandbox import Sandbox
 from kbench.export.tables import read_table
-from kbench.messages import counted, did_you_mean
-from kbench.planning.lines import labelled, parameters_of
+from kbench.messages import counted
+from kbench.planning.lines import parameters_of
 from kbench.planning.planner import Planner
-from kbench.records import (
-    Block,
-    DatasetFacts,
-    DatasetSource,
-    Limits,
-    Problem,
-    Protocol,
-    Ref,
-    Search,
-    Suite,
-)
+from kbench.planning.raw import OWN_TABLE
+from kbench.planning.sized import Size, chosen_cells, read_for
+from kbench.planning.suite_file import find
+from kbench.records import Block, DatasetFacts, DatasetSource, Problem, Ref, Suite
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.tables.columns import is_free_text
@@ -45,9 +27,6 @@ PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 MIN_ROWS = 20
 """Below, a split has fewer than four rows to score on."""
-
-TASK_S = 120.0
-"""Wall clock of one task where the whole has no limit."""
 
 SHORTEST_S = 2.0
 """A task is given this much however short the whole is, so that cheap methods end."""
@@ -86,65 +65,6 @@ class Look:
             "keep it"
             for name, n in self.texts.items()
         ]
-
-
-@dataclass(frozen=True)
-class _Size:
-    """Shape of a dataset."""
-
-    n: int
-    d: int
-    sparse: bool
-
-    @property
-    def width(self) -> int:
-        return min(max(self.n // 4, 50), 1000)
-
-
-def _always(size: _Size) -> bool:
-    return True
-
-
-_BANDWIDTHS = Search(
-    tuple(Ref("gaussian", {"bandwidth": each}) for each in ("0.5*median", "median"))
-)
-_FACTORS = Search((1.0, 4.0))
-"""As `_BANDWIDTHS`, in multiples of the median heuristic's gamma."""
-
-_MAPS: Mapping[str, Callable[[_Size], Ref]] = {
-    "nystroem": lambda size: Ref(
-        "nystroem", {"n_components": size.width, "gamma_factor": _FACTORS}, "nystroem"
-    ),
-    "rff": lambda size: Ref("rff", {"n_components": size.width, "gamma_factor": _FACTORS}, "rff"),
-    "polynomial": lambda size: Ref("polynomial", {"degree": 2}, "polynomial-2"),
-}
-"""Maps that are not taken with their defaults."""
-
-_LEARNERS: Mapping[str, Ref] = {
-    "kernel-svm": Ref("kernel-svm", {"kernel": _BANDWIDTHS}, "kernel-svm (ovo)")
-}
-
-_METHODS: Sequence[tuple[str, str, Callable[[_Size], bool]]] = (
-    # cheap ones first: what a time limit cuts off are the dear ones
-    ("identity", "majority", _always),
-    ("identity", "ridge", _always),
-    ("identity", "linear-svm", _always),
-    ("nystroem", "ridge", _always),
-    ("rff", "ridge", _always),
-    ("additive-chi2", "linear-svm", lambda size: not size.sparse),
-    ("nystroem", "linear-svm", _always),
-    ("rff", "linear-svm", _always),
-    ("identity", "knn", lambda size: size.n <= 20_000),
-    ("identity", "gradient-boosting", lambda size: not size.sparse),
-    ("polynomial", "linear-svm", lambda size: size.d <= 40),
-    ("simplicial-mesh", "linear-svm", lambda size: size.d <= 200 and not size.sparse),
-    ("identity", "kernel-svm", lambda size: size.n <= 10_000),
-    ("nbcs", "linear-svm", lambda size: size.d <= 40 and not size.sparse),
-)
-"""Map, learner, and for which data."""
-
-_DEFAULT_LEARNERS = ("ridge", "linear-svm")
-"""Behind maps that a user names."""
 
 
 def source_of(
@@ -323,16 +243,17 @@ def suite_for(
     registry : Registry
         Methods that nothing installed gives are left out.
     feature_maps, learners : sequence of str, optional
-        Names of installed components, instead of the list of this module: each
-        of these maps with each of these learners. Without learners, with ridge
-        and the linear SVM; without maps, with each map of the list.
+        Names of installed components, instead of the methods of the suite
+        `OWN_TABLE`: each of these maps with each of these learners, with the
+        parameters that the suite gives them. Without learners, with those at
+        the top of the suite; without maps, with each of its maps.
     total_s : float, optional
         Wall clock of the whole.
 
     Returns
     -------
     Suite
-        Named as the file, its blocks in the order of their cost.
+        Named as the file, one block for each method, in the order of `OWN_TABLE`.
 
     Raises
     ------
@@ -343,66 +264,18 @@ def suite_for(
     """
     if total_s is not None and not total_s > 0:
         raise SuiteError(f"--time-limit must be positive; found {total_s:g}")
-    if known.n_samples < MIN_ROWS:
+    size = Size(known.n_samples, known.n_features, known.sparse)
+    if size.rows < MIN_ROWS:
         raise DatasetError(
-            f"{ref.label}: {known.n_samples} rows are too few to compare methods on; "
+            f"{ref.label}: {size.rows} rows are too few to compare methods on; "
             f"at least {MIN_ROWS} are needed"
         )
-    size = _Size(known.n_samples, known.n_features, known.sparse)
-    maps, own = registry.all("feature map"), registry.all("learner")
-    problems = [
-        f"no {kind} is called {name!r}{did_you_mean(name, there)}"
-        for kind, names, there in (("feature map", feature_maps, maps), ("learner", learners, own))
-        for name in names
-        if name not in there
-    ]
-    if problems:
-        raise SuiteError(*problems)
-    protocol = Protocol(
-        n_folds=5 if size.n <= 20_000 else 3,
-        inner_folds=3 if size.n <= 20_000 else 2,
-        search="random",
-        n_candidates=8 if size.n <= 2_000 else 4,
-        missing="impute",
+    sized = read_for(ref, size, *find(OWN_TABLE, registry), registry, installed_only=True)
+    methods = chosen_cells(sized, registry, feature_maps, learners)
+    limits = sized.suite.limits
+    if total_s is not None:
+        limits = replace(limits, time_s=min(limits.time_s, max(total_s / SHARE, SHORTEST_S)))
+    blocks = [Block((ref,), (c.feature_map,), (c.learner,), c.protocol) for c in methods]
+    return replace(
+        sized.suite, name=Path(ref.params["path"]).name, blocks=tuple(blocks), limits=limits
     )
-    limit = TASK_S if total_s is None else min(TASK_S, max(total_s / SHARE, SHORTEST_S))
-    return Suite(
-        name=Path(ref.params["path"]).name,
-        blocks=tuple(
-            Block((ref,), (map_,), (learner,), protocol)
-            for map_, learner in _pairs(size, registry, feature_maps, learners)
-        ),
-        limits=Limits(time_s=limit),
-    )
-
-
-def _pairs(
-    size: _Size, registry: Registry, feature_maps: Sequence[str], learners: Sequence[str]
-) -> list[tuple[Ref, Ref]]:
-    """Return the methods in the order of their cost, each once."""
-    fitting = [(m, each) for m, each, fits in _METHODS if fits(size)]
-    names: list[tuple[str, str]]
-    if feature_maps or learners:
-        wanted_maps = feature_maps or tuple(dict.fromkeys(m for m, _ in fitting))
-        wanted = learners or _DEFAULT_LEARNERS
-        names = [
-            # a kernelized learner has the one map that it works on
-            ("identity" if registry.get("learner", each).kernelized else m, each)
-            for each in wanted
-            for m in wanted_maps
-        ]
-        order = {pair: place for place, pair in enumerate(fitting)}
-        names.sort(key=lambda pair: order.get(pair, len(order)))
-    else:
-        names = [
-            (m, each)
-            for m, each in fitting
-            if m in registry.all("feature map") and each in registry.all("learner")
-        ]
-    return [
-        (
-            _MAPS[m](size) if m in _MAPS else Ref(m),
-            _LEARNERS.get(each) or labelled(each, {}, "learner", registry),
-        )
-        for m, each in dict.fromkeys(names)
-    ]

@@ -24,9 +24,10 @@ class Timing(StrEnum):
 
 
 def _complete_suite(incomplete: str) -> list[str]:
+    from kbench.planning.raw import runnable
     from kbench.registry.registry import build, installed
 
-    return [name for name in build(installed()).all("suite") if name.startswith(incomplete)]
+    return [name for name in runnable(build(installed())) if name.startswith(incomplete)]
 
 
 def suite(
@@ -99,15 +100,16 @@ def suite(
 
     What is done already is not done again.
     """
+    from kbench.planning.raw import runnable
     from kbench.registry.registry import build, installed
 
     registry = build(installed())
     if list_suites:
-        for each in sorted(registry.all("suite")):
+        for each in runnable(registry):
             typer.echo(each)
         return
     if name is None:
-        raise SuiteError(f"which suite? There are: {', '.join(sorted(registry.all('suite')))}")
+        raise SuiteError(f"which suite? There are: {', '.join(runnable(registry))}")
     from kbench.api.inputs import chosen_suite
     from kbench.api.running import run_shown
     from kbench.cli import show

@@ -26,14 +26,32 @@ class _Each:
 
 
 class Lines:
-    """The lines of one list, as refs, with the mistakes found on the way."""
+    """The lines of one list, as refs, with the mistakes found on the way.
 
-    def __init__(self, place: str, given: tuple[str, list[Any]], registry: Registry) -> None:
+    Parameters
+    ----------
+    place : str
+        Path of the list in the file.
+    given : (str, list)
+        The list's key, and its lines as TOML gives them.
+    registry : Registry
+    installed_only : bool, default False
+        Leave lines out whose component is not installed; else they are mistakes.
+    """
+
+    def __init__(
+        self,
+        place: str,
+        given: tuple[str, list[Any]],
+        registry: Registry,
+        installed_only: bool = False,
+    ) -> None:
         key, lines = given
         self.kind = LISTS[key]
         self.problems: list[str] = []
         self.placed: list[tuple[str, Ref]] = []
         self._registry = registry
+        self._installed_only = installed_only
         for index, line in enumerate(lines):
             at = f"{place}[{index}]"
             self.placed += [(at, ref) for ref in self._line(at, line)]
@@ -59,6 +77,10 @@ class Lines:
             line = {"name": line}
         if not isinstance(line, dict):
             return []  # the model of the file has said so
+        name = line.get("name")
+        installed = not isinstance(name, str) or name in self._registry.all(self.kind)
+        if self._installed_only and not installed:
+            return []
         component = self._component(at, line, (self.kind,))
         if component is None:
             return []

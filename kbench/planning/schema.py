@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -19,6 +19,7 @@ from kbench.messages import did_you_mean
 from kbench.records import Limits, Measure, Protocol
 
 Share = Annotated[float, Field(gt=0, lt=1)] | Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=0)]
 Step = Literal["minmax", "standard", "unit_ball", "none"]
 Lines = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
 
@@ -143,18 +144,83 @@ class SuiteFile(_Strict):
         return Measure(self.measure.name, self.measure.better)
 
 
-def explained(error: ValidationError, raw: Mapping[str, Any]) -> Iterator[str]:
-    """Turn pydantic's errors into one line each, with the place as a path."""
+class WhenTable(_Strict):
+    """A table `when`: sizes of data, bounds included."""
+
+    min_rows: Count | None = None
+    max_rows: Count | None = None
+    min_features: Count | None = None
+    max_features: Count | None = None
+    sparse: bool | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> WhenTable:
+        for what in ("rows", "features"):
+            least, most = getattr(self, f"min_{what}"), getattr(self, f"max_{what}")
+            if least is not None and most is not None and least > most:
+                raise ValueError(f"min_{what} is more than max_{what}")
+        return self
+
+
+class RuleTable(_Strict):
+    """A table `[[rule]]`: what it changes in `[protocol]`."""
+
+    when: WhenTable
+    protocol: ProtocolTable
+
+
+class ShareTable(_Strict):
+    """A parameter's value that follows the number of rows."""
+
+    share_of_rows: Annotated[float, Field(gt=0, le=1)]
+    min: Annotated[int, Field(ge=1)] = 1
+    max: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> ShareTable:
+        if self.max is not None and self.min > self.max:
+            raise ValueError("min is more than max")
+        return self
+
+
+class SizedBlockTable(BlockTable):
+    """A table `[[block]]` of a suite with rules on size."""
+
+    when: WhenTable = WhenTable()
+
+
+class SizedSuiteFile(SuiteFile):
+    """A whole suite file with rules on size."""
+
+    rule: list[RuleTable] = []
+    block: list[SizedBlockTable] = []  # type: ignore[assignment]
+
+
+def explained(
+    error: ValidationError, raw: Mapping[str, Any], model: type[BaseModel], at: str = ""
+) -> Iterator[str]:
+    """Turn pydantic's errors into one line each, with the place as a path.
+
+    Parameters
+    ----------
+    error : ValidationError
+    raw : mapping
+        What was validated.
+    model : type
+        The model that it was validated by.
+    at : str, optional
+        Path of `raw` in the file.
+    """
     seen: set[str] = set()
     for each in error.errors():
         # a union reports each of its members; the first says enough
         loc = [part for part in each["loc"] if not _is_union_tag(part)]
-        place = _path(loc)
+        place = _path([at, *loc] if at else loc)
         if place in seen:
             continue
         seen.add(place)
         if each["type"] == "extra_forbidden":
-            yield f"{place}: no such key{did_you_mean(str(loc[-1]), _keys_at(loc[:-1]))}"
+            yield f"{place}: no such key{did_you_mean(str(loc[-1]), _keys_at(model, loc[:-1]))}"
         elif each["type"] == "missing":
             yield f"{place}: missing"
         else:
@@ -172,18 +238,19 @@ def _is_union_tag(part: str | int) -> bool:
     )
 
 
-def _keys_at(loc: Sequence[str | int]) -> Iterable[str]:
-    """Return the keys that are allowed at a place of the file."""
-    names = [part for part in loc if isinstance(part, str)]
-    models: Mapping[str, type[BaseModel]] = {
-        "protocol": ProtocolTable,
-        "limits": LimitsTable,
-        "published": PublishedTable,
-        "block": BlockTable,
-        "preprocess": _SearchedSteps,
-        "measure": MeasureTable,
-    }
-    return (models[names[-1]] if names else SuiteFile).model_fields
+def _keys_at(model: type[BaseModel], loc: Sequence[str | int]) -> Iterable[str]:
+    """Return the keys that are allowed at a place of what a model describes."""
+    for part in loc:
+        if isinstance(part, str):
+            model = next(_models_in(model.model_fields[part].annotation))
+    return model.model_fields
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for each in get_args(annotation):
+        yield from _models_in(each)
 
 
 def _path(loc: Iterable[str | int]) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -13,9 +12,12 @@ from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
 from kbench.planning.cells import indistinct_cells
 from kbench.planning.lines import LISTS, Lines, parameter_problems
+from kbench.planning.raw import OWN_TABLE, has_rules, lists_of, parsed
 from kbench.planning.schema import BlockTable, SuiteFile, explained
-from kbench.records import Block, Limits, Published, Suite
-from kbench.registry.registry import Registry
+from kbench.records import Block, Limits, Published, Ref, Suite
+from kbench.registry.registry import Kind, Registry
+
+File = TypeVar("File", bound=SuiteFile)
 
 
 def read(text: str, name: str, registry: Registry) -> Suite:
@@ -38,20 +40,72 @@ def read(text: str, name: str, registry: Registry) -> Suite:
     ------
     SuiteError
         With every mistake of the file, parameters of components included; a
-        TOML syntax error stands alone.
+        TOML syntax error and rules on size stand alone.
     """
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SuiteError(f"the file of suite {name!r} is not TOML: {error}") from error
-    problems: list[str] = []
+    raw = parsed(text, name)
+    if has_rules(raw):
+        raise SuiteError(
+            f"the suite {name!r} has rules on the size of data and cannot be run by itself: "
+            f"`kbench run FILE --target COLUMN` compares what {OWN_TABLE!r} lists on a file of "
+            "your own"
+        )
+    file, lines = checked(raw, SuiteFile, LISTS, registry)
+    blocks = tuple(
+        Block(
+            **{key: own_or_shared(lines, f"block[{number}].", key) for key in LISTS},
+            protocol=(table.protocol or file.protocol).record(),
+        )
+        for number, table in enumerate(file.block or [BlockTable()])
+    )
+    return suite_of(file, name, blocks, registry)
+
+
+def checked(
+    raw: dict[str, Any],
+    model: type[File],
+    lists: Mapping[str, Kind],
+    registry: Registry,
+    problems: Sequence[str] = (),
+    installed_only: bool = False,
+) -> tuple[File, dict[str, Lines]]:
+    """Check the tables of a suite file and the lines of its lists.
+
+    Parameters
+    ----------
+    raw : dict
+        The tables, as TOML gives them.
+    model : type
+        What describes the tables.
+    lists : mapping
+        Which lists the file has: keys of `LISTS`.
+    registry : Registry
+    problems : sequence of str, optional
+        Mistakes that were found before.
+    installed_only : bool, default False
+        As `Lines` takes it.
+
+    Returns
+    -------
+    file : SuiteFile
+    lines : dict
+        The lists that there are, by place.
+
+    Raises
+    ------
+    SuiteError
+        With every mistake.
+    """
+    problems = list(problems)
     file = None
     try:
-        file = SuiteFile.model_validate(raw)
+        file = model.model_validate(raw)
     except ValidationError as error:
-        problems += explained(error, raw)
-    problems += _missing_lists(raw)
-    lines = {place: Lines(place, given, registry) for place, given in _lists_of(raw)}
+        problems += explained(error, raw, model)
+    problems += _missing_lists(raw, lists)
+    lines = {
+        place: Lines(place, (key, given), registry, installed_only)
+        for place, key, given in lists_of(raw, lists)
+    }
     for each in lines.values():
         problems += each.problems
     if problems:
@@ -61,13 +115,17 @@ def read(text: str, name: str, registry: Registry) -> Suite:
             problems += parameter_problems(each.placed, each.kind, registry)
     if problems or file is None:
         raise SuiteError(*problems)
-    blocks = tuple(
-        Block(
-            **{key: _own_or_shared(lines, f"block[{number}].", key).refs for key in LISTS},
-            protocol=(table.protocol or file.protocol).record(),
-        )
-        for number, table in enumerate(file.block or [BlockTable()])
-    )
+    return file, lines
+
+
+def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Registry) -> Suite:
+    """Return the suite of a file, given its blocks.
+
+    Raises
+    ------
+    SuiteError
+        Two cells or datasets could not be told apart.
+    """
     suite = Suite(
         name=file.name or name,
         blocks=blocks,
@@ -102,14 +160,14 @@ def find(name: str, registry: Registry) -> tuple[str, str]:
     raise SuiteError(f"no suite is called {name!r}{did_you_mean(name, suites)}")
 
 
-def _own_or_shared(lines: Mapping[str, Lines], place: str, key: str) -> Lines:
+def own_or_shared(lines: Mapping[str, Lines], place: str, key: str) -> tuple[Ref, ...]:
     """Return a block's list; a block without one takes that at the top of the file."""
-    return lines.get(f"{place}{key}") or lines[key]
+    return (lines.get(f"{place}{key}") or lines[key]).refs
 
 
-def _missing_lists(raw: Mapping[str, Any]) -> list[str]:
+def _missing_lists(raw: Mapping[str, Any], lists: Mapping[str, Kind]) -> list[str]:
     """Say which lists are neither in a block nor at the top."""
-    wanting = [key for key in LISTS if key not in raw]
+    wanting = [key for key in lists if key not in raw]
     if "block" not in raw:
         return [f"{key}: missing; a list of {key} is needed" for key in wanting]
     blocks = raw["block"] if isinstance(raw["block"], list) else []
@@ -119,14 +177,3 @@ def _missing_lists(raw: Mapping[str, Any]) -> list[str]:
         for key in wanting
         if isinstance(block, dict) and key not in block
     ]
-
-
-def _lists_of(raw: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, list[Any]]]]:
-    """Yield (place, (key, lines)) of every list that can be read at all."""
-    tables: list[tuple[str, Any]] = [("", raw)]
-    if isinstance(raw.get("block"), list):
-        tables += [(f"block[{i}].", block) for i, block in enumerate(raw["block"])]
-    for place, table in tables:
-        for key in LISTS:
-            if isinstance(table, dict) and isinstance(table.get(key), list):
-                yield f"{place}{key}", (key, table[key])

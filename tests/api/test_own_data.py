@@ -1,12 +1,15 @@
 """`kbench run`: a file of one's own becomes a suite, a table and a recommendation."""
 
+import ast
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from kbench import DatasetError, Ref, SuiteError
+import kbench
+from kbench import Block, DatasetError, Learner, Limits, Protocol, Ref, Search, Suite, SuiteError
 from kbench.api.own_data import fetched, look, source_of, suite_for, without_texts
 from kbench.planning.cells import cells
 from kbench.records import DatasetFacts
@@ -68,6 +71,142 @@ def test_sizes_follow_the_data(registry):
     sparse = methods(suite_for(FILE, known(sparse=True), registry), registry)
     assert ("identity", "gradient-boosting") not in sparse
     assert ("nystroem", "linear-svm") in sparse
+
+
+WIDTHS = {20: 50, 200: 50, 203: 50, 204: 51, 2000: 500, 2001: 500, 10_000: 1000, 10_001: 1000}
+WIDTHS |= {20_000: 1000, 20_001: 1000}
+FOLDS = {20: (5, 3, 8), 2001: (5, 3, 4), 20_001: (3, 2, 4)}
+"""Folds, inner folds and candidates, from this number of rows on."""
+
+METHODS = {
+    "a": ("identity", "majority"),
+    "b": ("identity", "ridge"),
+    "c": ("identity", "linear-svm (ovo)"),
+    "d": ("nystroem", "ridge"),
+    "e": ("rff", "ridge"),
+    "f": ("additive-chi2", "linear-svm (ovo)"),
+    "g": ("nystroem", "linear-svm (ovo)"),
+    "h": ("rff", "linear-svm (ovo)"),
+    "i": ("identity", "knn"),
+    "j": ("identity", "gradient-boosting"),
+    "k": ("polynomial-2", "linear-svm (ovo)"),
+    "l": ("simplicial-mesh", "linear-svm (ovo)"),
+    "m": ("identity", "kernel-svm (ovo)"),
+    "n": ("nbcs", "linear-svm (ovo)"),
+}
+MOST = {  # dense and sparse, from this number of features and of rows on
+    (1, 20): ("abcdefghijklmn", "abcdeghikm"),
+    (1, 10_001): ("abcdefghijkln", "abcdeghik"),
+    (1, 20_001): ("abcdefghjkln", "abcdeghk"),
+    (41, 20): ("abcdefghijlm", "abcdeghim"),
+    (41, 10_001): ("abcdefghijl", "abcdeghi"),
+    (41, 20_001): ("abcdefghjl", "abcdegh"),
+    (201, 20): ("abcdefghijm", "abcdeghim"),
+    (201, 10_001): ("abcdefghij", "abcdeghi"),
+    (201, 20_001): ("abcdefghj", "abcdegh"),
+}
+
+
+def frozen(rows, features, sparse):
+    """Return the suite of a size as the first version of `kbench run` compared it."""
+    bandwidths = [Ref("gaussian", {"bandwidth": each}) for each in ("0.5*median", "median")]
+    rff = {"n_components": WIDTHS[rows], "gamma_factor": Search((1.0, 4.0))}
+    lines = {
+        "nystroem": Ref("nystroem", rff, "nystroem"),
+        "rff": Ref("rff", rff, "rff"),
+        "polynomial-2": Ref("polynomial", {"degree": 2}, "polynomial-2"),
+        "kernel-svm (ovo)": Ref(
+            "kernel-svm", {"kernel": Search(tuple(bandwidths))}, "kernel-svm (ovo)"
+        ),
+    }
+
+    def line(label):
+        return lines.get(label) or Ref(label.removesuffix(" (ovo)"), {}, label)
+
+    folds, inner, candidates = FOLDS[max(each for each in FOLDS if each <= rows)]
+    protocol = Protocol(
+        n_folds=folds,
+        inner_folds=inner,
+        search="random",
+        n_candidates=candidates,
+        missing="impute",
+    )
+    letters = MOST[max(each for each in MOST if each[0] <= features and each[1] <= rows)][sparse]
+    methods = [METHODS[each] for each in letters]
+    blocks = [Block((FILE,), (line(m),), (line(each),), protocol) for m, each in methods]
+    return Suite("mine.csv", tuple(blocks), Limits(time_s=120))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("features", [1, 40, 41, 200, 201])
+@pytest.mark.parametrize("rows", WIDTHS)
+def test_every_size_has_its_methods_in_their_order(registry, rows, features, sparse):
+    suite = suite_for(FILE, known(rows, features, sparse), registry)
+    assert suite == frozen(rows, features, sparse)
+
+
+def test_fewer_than_20_rows_are_not_compared(registry):
+    words = "mine: 19 rows are too few to compare methods on; at least 20 are needed"
+    with pytest.raises(DatasetError, match=words):
+        suite_for(FILE, known(19), registry)
+
+
+def test_methods_that_nothing_installed_gives_are_left_out(plugin_of):
+    ridge = plugin_of(kbench_learners=[Learner("ridge", make=dict)])
+    gone = ("learners", "balcan", "zero-one")
+    few = build([*(each for each in installed() if each.name not in gone), ridge])
+    assert methods(suite_for(FILE, known(), few), few) == [
+        ("identity", "ridge"),
+        ("nystroem", "ridge"),
+        ("rff", "ridge"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["suite"], ["data", "fetch"], ["suite", "--dataset", "iris"]]
+)
+def test_the_suite_of_methods_says_what_it_is_for(arguments, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = command(*arguments, "own-table", capfd=capfd)
+    assert (code, out) == (2, "")
+    assert err == (
+        "kbench: the suite 'own-table' has rules on the size of data and cannot be run by itself: "
+        "`kbench run FILE --target COLUMN` compares what 'own-table' lists on a file of your own\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_suite_of_methods_is_listed_but_not_among_those_to_run(capfd):
+    _, out, _ = command("list", "suites", capfd=capfd)
+    words = "What `kbench run FILE` compares on a file of your own, by rules on its size."
+    assert words in out
+    _, out, _ = command("suite", "--list", capfd=capfd)
+    assert "uci" in out.split()
+    assert "own-table" not in out
+    _, out, _ = command("show", "own-table", capfd=capfd)
+    assert "share_of_rows" in out
+
+
+def test_the_core_names_no_component_here():
+    registry = build(installed())
+    kinds = ("dataset", "kernel", "feature map", "learner", "figure", "suite", "dashboard")
+    names = {name for kind in kinds for name in registry.all(kind)}
+    allowed = {
+        # kernelized learners work on the inputs; one map is the name of that
+        ("cells.py", "identity"),
+        # the suite that `kbench run` reads
+        ("raw.py", "own-table"),
+    }
+    folder = Path(kbench.__file__).parent
+    files = [folder / "api/own_data.py", folder / "report/recommendation.py"]
+    files += [*folder.glob("export/*.py"), *folder.glob("planning/*.py")]
+    found = {
+        (file.name, node.value)
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in names
+    }
+    assert found == allowed
 
 
 def test_named_methods_replace_the_list(registry):

@@ -1,0 +1,244 @@
+"""Suite files with rules on the size of data: given a dataset, they are plain suites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from pydantic import ValidationError
+
+from kbench.errors import SuiteError
+from kbench.messages import did_you_mean
+from kbench.planning.cells import cells
+from kbench.planning.lines import LISTS, labelled
+from kbench.planning.raw import is_share, lists_of, parsed, tables_of
+from kbench.planning.schema import (
+    ProtocolTable,
+    ShareTable,
+    SizedBlockTable,
+    SizedSuiteFile,
+    WhenTable,
+    explained,
+)
+from kbench.planning.suite_file import checked, own_or_shared, suite_of
+from kbench.records import Block, Cell, Ref, Suite
+from kbench.registry.registry import Registry
+
+METHODS = {key: kind for key, kind in LISTS.items() if key != "datasets"}
+"""Lists that a suite with rules on size has."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Size of a dataset, as rules see it.
+
+    Parameters
+    ----------
+    rows, features : int
+        Shape of the inputs.
+    sparse : bool
+        Whether they are a sparse matrix.
+    """
+
+    rows: int
+    features: int
+    sparse: bool
+
+
+@dataclass(frozen=True)
+class SizedSuite:
+    """A suite with rules on size, for one dataset.
+
+    Parameters
+    ----------
+    suite : Suite
+        The blocks whose rules hold.
+    shared : Block
+        Lists and protocol at the top of the file; lists that are not there are
+        empty.
+    left_out : tuple of Block
+        The other blocks.
+    """
+
+    suite: Suite
+    shared: Block
+    left_out: tuple[Block, ...]
+
+
+def read_for(
+    dataset: Ref,
+    size: Size,
+    text: str,
+    name: str,
+    registry: Registry,
+    installed_only: bool = False,
+) -> SizedSuite:
+    """Read a suite file with rules on size for one dataset.
+
+    Parameters
+    ----------
+    dataset : Ref
+        The line that the file does not have.
+    size : Size
+        Size of the dataset.
+    text : str
+        The TOML text.
+    name : str
+        Name of the suite where the file gives none: the file's stem.
+    registry : Registry
+        Where the names of components are looked up.
+    installed_only : bool, default False
+        Leave lines out whose component is not installed; else they are mistakes.
+
+    Returns
+    -------
+    SizedSuite
+
+    Raises
+    ------
+    SuiteError
+        With every mistake of the file, also in rules that do not hold; a TOML
+        syntax error stands alone.
+    """
+    problems: list[str] = []
+    raw = parsed(text, name)
+    for place, table in tables_of(raw):
+        for key in METHODS.keys() & table.keys():
+            table[key] = _fill_in(table[key], f"{place}{key}", size, problems)
+    problems += [
+        f"{place}: a suite with rules on size has no datasets; it is read for one"
+        for place, _, _ in lists_of(raw, {"datasets": "dataset"})
+    ]
+    file, lines = checked(raw, SizedSuiteFile, METHODS, registry, problems, installed_only)
+    protocol = _protocol(file, size)
+    blocks: dict[bool, list[Block]] = {True: [], False: []}
+    for number, given in enumerate(file.block or [SizedBlockTable()]):
+        block = Block(
+            datasets=(dataset,),
+            **{key: own_or_shared(lines, f"block[{number}].", key) for key in METHODS},
+            protocol=(given.protocol or protocol).record(),
+        )
+        if block.feature_maps and block.learners:  # else nothing of it is installed
+            blocks[_holds(given.when, size)].append(block)
+    top = {key: lines[key].refs if key in lines else () for key in METHODS}
+    return SizedSuite(
+        suite=suite_of(file, name, tuple(blocks[True]), registry),
+        shared=Block(datasets=(dataset,), **top, protocol=protocol.record()),
+        left_out=tuple(blocks[False]),
+    )
+
+
+def chosen_cells(
+    sized: SizedSuite,
+    registry: Registry,
+    feature_maps: Sequence[str] = (),
+    learners: Sequence[str] = (),
+) -> list[Cell]:
+    """Return the cells of a suite for one dataset, or of named components instead.
+
+    Parameters
+    ----------
+    sized : SizedSuite
+    registry : Registry
+    feature_maps, learners : sequence of str, optional
+        Names of installed components: each of these maps with each of these
+        learners, as the suite's lines have them, else with their defaults.
+        Without learners, with those at the top of the file; without maps, with
+        each map of the cells. Cells that the suite has come first, in its order.
+
+    Raises
+    ------
+    SuiteError
+        Nothing of that name is installed.
+    """
+    listed = cells(sized.suite, registry)
+    if not (feature_maps or learners):
+        return listed
+    given = {"feature_maps": feature_maps, "learners": learners}
+    problems = [
+        f"no {kind} is called {name!r}{did_you_mean(name, registry.all(kind))}"
+        for key, kind in METHODS.items()
+        for name in given[key]
+        if name not in registry.all(kind)
+    ]
+    if problems:
+        raise SuiteError(*problems)
+    maps = _named(sized, "feature_maps", feature_maps, registry)
+    own = _named(sized, "learners", learners, registry)
+    block = replace(
+        sized.shared,
+        feature_maps=_unique(maps or [cell.feature_map for cell in listed]),
+        learners=_unique(own or sized.shared.learners or [cell.learner for cell in listed]),
+    )
+    order = {(c.feature_map.label, c.learner.label): place for place, c in enumerate(listed)}
+    return sorted(
+        cells(replace(sized.suite, blocks=(block,)), registry),
+        key=lambda cell: order.get((cell.feature_map.label, cell.learner.label), len(order)),
+    )
+
+
+def _named(sized: SizedSuite, key: str, names: Sequence[str], registry: Registry) -> list[Ref]:
+    """Return the lines of components, those of blocks whose rules hold before others."""
+    likely = [ref for each in (*sized.suite.blocks, sized.shared) for ref in getattr(each, key)]
+    others = [ref for each in sized.left_out for ref in getattr(each, key)]
+    return [
+        ref
+        for name in names
+        for ref in [each for each in likely if each.name == name]
+        or [each for each in others if each.name == name]
+        or [labelled(name, {}, METHODS[key], registry)]
+    ]
+
+
+def _unique(refs: Sequence[Ref]) -> tuple[Ref, ...]:
+    """Return the first line of each label."""
+    found: dict[str, Ref] = {}
+    for ref in refs:
+        found.setdefault(ref.label, ref)
+    return tuple(found.values())
+
+
+def _holds(when: WhenTable, size: Size) -> bool:
+    """Tell whether a rule holds for data of a size."""
+
+    def within(least: int | None, n: int, most: int | None) -> bool:
+        return (least is None or least <= n) and (most is None or n <= most)
+
+    return (
+        within(when.min_rows, size.rows, when.max_rows)
+        and within(when.min_features, size.features, when.max_features)
+        and when.sparse in (None, size.sparse)
+    )
+
+
+def _protocol(file: SizedSuiteFile, size: Size) -> ProtocolTable:
+    """Return `[protocol]` with what the rules that hold change in it, the later ones last."""
+    given: dict[str, Any] = {}
+    rules = [rule.protocol for rule in file.rule if _holds(rule.when, size)]
+    for table in (file.protocol, *rules):
+        given |= {name: getattr(table, name) for name in table.model_fields_set}
+    try:
+        return ProtocolTable.model_validate(given)
+    except ValidationError as error:
+        problems = explained(error, given, ProtocolTable, "protocol")
+        raise SuiteError(*problems) from error
+
+
+def _fill_in(value: Any, at: str, size: Size, problems: list[str]) -> Any:
+    """Return a value of a line with a number in place of each share of the rows."""
+    if isinstance(value, list):
+        return [_fill_in(each, f"{at}[{i}]", size, problems) for i, each in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    if not is_share(value):
+        return {key: _fill_in(each, f"{at}.{key}", size, problems) for key, each in value.items()}
+    try:
+        share = ShareTable.model_validate(value)
+    except ValidationError as error:
+        problems += explained(error, value, ShareTable, at)
+        return 1
+    # as it is written: 0.1 of 30 rows are 3
+    n = max(share.min, int(Fraction(str(share.share_of_rows)) * size.rows))
+    return n if share.max is None else min(n, share.max)
