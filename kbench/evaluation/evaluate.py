@@ -18,6 +18,7 @@ from kbench.evaluation.scores import gram_error, scores, seen_rows, sizes
 from kbench.evaluation.search import (
     Candidate,
     Data,
+    Nested,
     SearchResult,
     fit_map,
     fit_preprocessing,
@@ -254,4 +255,6 @@ def _search_table(found: SearchResult) -> list[dict[str, Any]]:
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(each) for each in value]
+    if isinstance(value, Nested):
+        return value.label
     return value if isinstance(value, str | int | float | bool | None) else repr(value)

@@ -213,6 +213,14 @@ def test_components_can_be_searched_over_as_numbers_can(line):
     assert found.at_edge == []
 
 
+def test_components_whose_labels_are_equal_are_told_apart(line):
+    """Numbers in labels are rounded."""
+    kernels = tuple(Nested(dict, {"a": a}, "dict(a=0.123457)") for a in (0.12345678, 0.12345679))
+    search(Component(Identity, space={"width": kernels}), Component(Threshold), line, RAW, seed=0)
+    widths = [width["a"] for width, _, _ in Identity.fits]
+    assert widths == [0.12345678] * 3 + [0.12345679] * 3
+
+
 def test_equal_rows_stay_together_in_the_inner_folds_too():
     X = np.repeat(np.arange(20.0), 5)[:, None]
     y = np.random.default_rng(0).integers(0, 2, size=100)

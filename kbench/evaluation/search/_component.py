@@ -49,14 +49,15 @@ class Component:
 
 @dataclass(frozen=True)
 class Nested:
-    """A component inside a parameter: made anew for every estimator."""
+    """A component inside a parameter: made anew for every estimator.
+
+    Its label is for people; numbers in it are rounded, so that two components
+    may share it. What tells candidates apart is all of it.
+    """
 
     make: Callable[..., Any]
     params: Mapping[str, Any]
     label: str
-
-    def __repr__(self) -> str:
-        return self.label
 
 
 def _made(value: Any) -> Any:
