@@ -90,8 +90,8 @@ _HOMES = ("kbench.errors", "kbench.records", "kbench.hookspecs", "kbench.api.fun
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        # by name: an import statement would make all of kbench part of every
-        # fingerprint, since plugins import this module
+        # by name: an import statement would make all of kbench part of what
+        # the hosts of a cluster must have alike
         for home in map(import_module, _HOMES):
             if hasattr(home, name):
                 return getattr(home, name)

@@ -2,25 +2,49 @@
 
 Imports are followed in the source, by `ast`, without running anything: editing
 a map, or a helper it imports, changes the hash, and nothing stale is reused.
+Docstrings, comments and formatting are not in it.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
-import importlib.machinery
 import importlib.util
 import inspect
+import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
-from kbench.registry.source import source_of
+from kbench.planning.syntax import Syntax, syntax_of
+from kbench.registry.source import modules_of, source_of
+
+EVALUATION = "kbench.evaluation"
+"""The package that decides numbers: all of it is part of every cell's key."""
 
 NUMERIC = ("numpy", "scipy", "scikit-learn")
 """Distributions whose versions are part of every fingerprint."""
+
+DECIDES_NO_NUMBER = frozenset(
+    {
+        "kbench",  # public names
+        "kbench._version",
+        "kbench.errors",
+        "kbench.hookspecs",
+        "kbench.messages",
+        # shapes of what is passed on; what they hold is in the key by value
+        "kbench.records",
+        # names become code; which code that is, is in the key
+        "kbench.registry",
+    }
+)
+"""Modules, with those below them, that every component reaches and no fingerprint holds.
+
+What decides a number belongs in `kbench.evaluation`, or in a cell's key by value.
+"""
 
 
 class Fingerprinter:
@@ -31,22 +55,28 @@ class Fingerprinter:
     own : iterable of str
         Top-level packages whose files are hashed, kbench's and the plugins',
         and with them all others of their distributions.
-        Of every other distribution, name and version stand for its files.
+        Of every other distribution, name and version stand for its files,
+        unless it is installed as editable.
+    left_out : set of str, optional
+        Modules and packages of two names at most that are not followed.
 
     Examples
     --------
     >>> of = Fingerprinter(["kbench"])
-    >>> of(["kbench.splits"]) == of(["kbench.splits"])
+    >>> of(["kbench.evaluation.splits"]) == of(["kbench.evaluation.splits"])
     True
-    >>> of(["kbench.splits"]) == of(["kbench.records.canonical"])
+    >>> of(["kbench.evaluation.splits"]) == of(["kbench.evaluation.timing"])
     False
     """
 
-    def __init__(self, own: Iterable[str]) -> None:
+    def __init__(self, own: Iterable[str], left_out: Collection[str] = DECIDES_NO_NUMBER) -> None:
         self._own = frozenset(own)
+        self._left_out = left_out
+        self._followed: dict[str, bool] = {}
         self._sources: dict[str, Path | None] = {}
+        self._syntaxes: dict[Path, Syntax] = {}
         self._imports: dict[str, tuple[str, ...]] = {}
-        self._digests: dict[Path, str] = {}
+        self._versions: dict[str, dict[str, str]] = {}
 
     def __call__(self, modules: Iterable[str]) -> str:
         """Return the hash of all code that the modules reach (hex)."""
@@ -54,15 +84,13 @@ class Fingerprinter:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def parts(self, modules: Iterable[str]) -> dict[str, str]:
-        """Return what is hashed: digests of files by module, versions by distribution."""
-        parts, foreign = {}, set(NUMERIC)
+        """Return what is hashed: digests of code by module, versions by distribution."""
+        parts = dict(self._numeric)
         for module in self._closure(modules):
             if self._is_own(module):
                 parts[module] = self._digest(module)
             else:
-                reached = self._distributions.get(module.partition(".")[0], ())
-                foreign.update(each.metadata["Name"] for each in reached)
-        parts |= {name: _version(name) for name in foreign}
+                parts |= self._versions_of(module.partition(".")[0])
         parts["python"] = f"{sys.version_info.major}.{sys.version_info.minor}"
         return parts
 
@@ -75,7 +103,7 @@ class Fingerprinter:
         waiting = list(modules)
         while waiting:
             module = waiting.pop()
-            if module in seen:
+            if module in seen or ".".join(module.split(".")[:2]) in self._left_out:
                 continue
             seen.add(module)
             if self._is_own(module):
@@ -86,12 +114,32 @@ class Fingerprinter:
 
     def _is_own(self, module: str) -> bool:
         top = module.partition(".")[0]
-        if top in self._own:
-            return True
-        if top in sys.stdlib_module_names or top in self._distributions:
+        if top not in self._followed:
+            self._followed[top] = top in self._own or self._is_source(top)
+        return self._followed[top]
+
+    def _is_source(self, top: str) -> bool:
+        """Tell whether a module has no version that stands for its files."""
+        if top in sys.stdlib_module_names:
             return False
-        # a module of no distribution: a file beside the plugin, say
+        owners = self._distributions.get(top, [])
+        if owners and not any(map(_is_editable, owners)):
+            return False
+        # of no distribution: a file beside the plugin, say, or one that its
+        # distribution does not list, as in editable installs
         return self._source(top) is not None
+
+    @cached_property
+    def _numeric(self) -> dict[str, str]:
+        return {name: _version(name) for name in NUMERIC}
+
+    def _versions_of(self, top: str) -> dict[str, str]:
+        """Return the versions of what installs a top-level module, by name."""
+        if top not in self._versions:
+            # parsed once: metadata take longer than all of a suite's syntax trees
+            names = {each.metadata["Name"] for each in self._distributions.get(top, ())}
+            self._versions[top] = {name: _version(name) for name in names}
+        return self._versions[top]
 
     @cached_property
     def _distributions(self) -> dict[str, list[metadata.Distribution]]:
@@ -110,40 +158,58 @@ class Fingerprinter:
 
     def _digest(self, module: str) -> str:
         path = self._source(module)
-        if path is None:
-            return "absent"
-        if path not in self._digests:
-            self._digests[path] = hashlib.sha256(path.read_bytes()).hexdigest()
-        return self._digests[path]
+        return "absent" if path is None else self._syntax(path).digest
 
     def _source(self, module: str) -> Path | None:
         return source_of(module, self._sources)
 
+    def _syntax(self, path: Path) -> Syntax:
+        if path not in self._syntaxes:
+            content = path.read_bytes()
+            if path.suffix == ".py":
+                self._syntaxes[path] = syntax_of(content, str(path))
+            else:  # compiled
+                self._syntaxes[path] = Syntax(hashlib.sha256(content).hexdigest(), ())
+        return self._syntaxes[path]
+
     def _imported_by(self, module: str) -> tuple[str, ...]:
         if module not in self._imports:
             path = self._source(module)
-            is_source = path is not None and path.suffix == ".py"
-            self._imports[module] = (
-                tuple(self._statements(module, path)) if path is not None and is_source else ()
-            )
+            self._imports[module] = () if path is None else tuple(self._names(module, path))
         return self._imports[module]
 
-    def _statements(self, module: str, path: Path) -> Iterator[str]:
+    def _names(self, module: str, path: Path) -> Iterator[str]:
+        """Yield the names of the modules that a module's statements import."""
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-        for node in _running(ast.parse(path.read_bytes(), filename=str(path))):
+        for node in self._syntax(path).imports:
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                base = node.module or ""
-                if node.level:
-                    name = "." * node.level + base
-                    base = importlib.util.resolve_name(name, package)
-                yield base
-                for alias in node.names:
-                    # `from package import name` may import a module of that name
-                    inner = f"{base}.{alias.name}"
-                    if self._is_own(base) and self._source(inner) is not None:
-                        yield inner
+                continue
+            base = node.module or ""
+            if node.level:
+                try:
+                    base = importlib.util.resolve_name("." * node.level + base, package)
+                except ImportError:  # beyond the top of its package
+                    continue
+            yield base
+            for alias in node.names:
+                # `from package import name` may import a module of that name
+                inner = f"{base}.{alias.name}"
+                if self._is_own(base) and self._source(inner) is not None:
+                    yield inner
+
+
+def evaluation_modules() -> list[str]:
+    """List the modules that every cell's key holds: those of `kbench.evaluation`."""
+    return modules_of(EVALUATION)
+
+
+def _is_editable(distribution: metadata.Distribution) -> bool:
+    """Tell whether a distribution's files may change while its version stays."""
+    with contextlib.suppress(ValueError, AttributeError):
+        origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+        return origin.get("dir_info", {}).get("editable") is True
+    return False
 
 
 def _tops(distribution: metadata.Distribution) -> set[str]:
@@ -160,23 +226,6 @@ def _parents(module: str) -> Iterator[str]:
     while "." in module:
         module = module.rpartition(".")[0]
         yield module
-
-
-def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    """Walk a module without what is there for type checkers only."""
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if isinstance(node, ast.If) and _is_type_checking(node.test):
-            waiting.extend(node.orelse)
-        else:
-            waiting.extend(ast.iter_child_nodes(node))
-
-
-def _is_type_checking(test: ast.expr) -> bool:
-    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
-    return name == "TYPE_CHECKING"
 
 
 def _version(distribution: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kbench.planning.cells import cells
-from kbench.planning.fingerprint import Fingerprinter
+from kbench.planning.fingerprint import Fingerprinter, evaluation_modules
 from kbench.records import (
     WORST_FIRST,
     Cell,
@@ -191,6 +191,7 @@ class Planner:
         packages = {plugin.module.partition(".")[0] for plugin in registry.plugins}
         self._packages = tuple(sorted({"kbench", *packages} - {""}))
         self._fingerprint = Fingerprinter(self._packages)
+        self._evaluation = evaluation_modules()
         self._codes: dict[tuple[str, ...], str] = {}
 
     @property
@@ -200,7 +201,7 @@ class Planner:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """Modules of all components that were planned so far."""
+        """Modules whose closure is in the keys of what was planned so far."""
         return tuple(sorted({module for modules in self._codes for module in modules}))
 
     def source_code(self, dataset: Ref) -> str:
@@ -263,7 +264,7 @@ class Planner:
         """
         map_record = self._registry.get("feature map", cell.feature_map.name)
         learner_record = self._registry.get("learner", cell.learner.name)
-        modules = ["kbench.evaluation.evaluate"]
+        modules = list(self._evaluation)
         for record in (map_record, learner_record):
             modules += [module_of(make) for make in makes(record)] + list(record.depends)
         for ref, record in ((cell.feature_map, map_record), (cell.learner, learner_record)):

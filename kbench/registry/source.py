@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 
@@ -17,22 +19,48 @@ def source_of(module: str, known: dict[str, Path | None]) -> Path | None:
         What was found so far, by module; this is added.
     """
     if module not in known:
-        known[module] = _found(module, known)
+        spec = _spec(module, known)
+        origin = spec.origin if spec is not None and spec.has_location else None
+        known[module] = None if origin is None else Path(origin)
     return known[module]
 
 
-def _found(module: str, known: dict[str, Path | None]) -> Path | None:
-    parent, _, _ = module.rpartition(".")
-    if not parent:
-        try:
-            spec = importlib.util.find_spec(module)
-        except (ImportError, ValueError):
-            return None
-    else:
-        package = source_of(parent, known)
-        if package is None or not package.name.startswith("__init__."):
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(module, [str(package.parent)])
-    if spec is None or spec.origin is None or not spec.has_location:
+def modules_of(package: str) -> list[str]:
+    """List the modules of a package, itself first, without importing any.
+
+    Parameters
+    ----------
+    package : str
+        One that has an ``__init__.py``.
+
+    Examples
+    --------
+    >>> modules_of("kbench.registry")[:2]
+    ['kbench.registry', 'kbench.registry.registry']
+    """
+    file = source_of(package, {})
+    if file is None:
+        raise ModuleNotFoundError(package, name=package)
+    below = [path.relative_to(file.parent) for path in file.parent.rglob("*.py")]
+    names = [path.parent if path.name == "__init__.py" else path.with_suffix("") for path in below]
+    return sorted(".".join((package, *name.parts)) for name in names)
+
+
+def _spec(module: str, known: dict[str, Path | None]) -> ModuleSpec | None:
+    parent, _, name = module.rpartition(".")
+    if parent:
+        # by its last name: a folder without __init__.py asks for its parent to be imported
+        return importlib.machinery.PathFinder.find_spec(name, _folders(parent, known))
+    try:
+        return importlib.util.find_spec(module)
+    except (ImportError, ValueError):
         return None
-    return Path(spec.origin)
+
+
+def _folders(package: str, known: dict[str, Path | None]) -> Sequence[str]:
+    """Return where the modules of a package are; empty where it is not a package."""
+    file = source_of(package, known)
+    if file is not None:
+        return [str(file.parent)] if file.name.startswith("__init__.") else []
+    spec = _spec(package, known)  # a namespace package has folders and no file
+    return list(spec.submodule_search_locations or ()) if spec else []

@@ -82,6 +82,12 @@ def test_what_differs_is_listed_versions_first():
     assert any("more modules" in line for line in many)
 
 
+def test_what_brings_a_task_to_its_code_must_agree_but_not_its_versions():
+    here = parts(["kbench"], [])
+    assert {"kbench", "kbench.records._suite", "kbench.registry.registry"} <= set(here)
+    assert not {"pluggy", "packaging"} & set(here)
+
+
 def test_a_cluster_is_let_go_of_before_what_it_computed_is_delivered(site, store_uri, monkeypatch):
     happened = []
 

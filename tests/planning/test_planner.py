@@ -1,4 +1,5 @@
 import dataclasses
+import sys
 
 import pytest
 
@@ -356,7 +357,16 @@ def kbench_feature_maps():
         FeatureMap("two", make="mutant_two:Two"),
     ]
 """
-ONE = "from mutant_helper import FACTOR\n\nclass One:\n    factor = FACTOR\n"
+ONE = """
+from mutant_helper import FACTOR
+
+
+class One:
+    factor = FACTOR
+
+    def fit(self):
+        from mutant_lazy import SHIFT
+"""
 MUTATED = """
 datasets = ["iris", "wine"]
 feature_maps = ["one", { name = "two", width = WIDTH }]
@@ -366,16 +376,23 @@ learners = ["majority"]
 
 @pytest.fixture
 def keys_of(install_plugin):
-    """Write a plugin of three files and return the keys of a suite's cells, by name."""
+    """Write a plugin of five files and return the keys of a suite's cells, by name."""
     path = install_plugin("mutant_plugin", MAPS)
-    files = {"mutant_one": ONE, "mutant_two": "class Two: pass\n", "mutant_helper": "FACTOR = 1\n"}
+    files = {
+        "mutant_plugin": MAPS,
+        "mutant_one": ONE,
+        "mutant_two": "class Two: pass\n",
+        "mutant_helper": "FACTOR = 1\n",
+        "mutant_lazy": "SHIFT = 1\n",
+    }
     (path.with_name("mutant_plugin-1.0.dist-info") / "RECORD").write_text(
-        "".join(f"{name}.py,,\n" for name in ("mutant_plugin", *files))
+        "".join(f"{name}.py,,\n" for name in files)
     )
 
     def keys(width=1, wine="w" * 64, **changed):
         for name, text in (files | changed).items():
             path.with_name(f"{name}.py").write_text(text)
+        sys.modules.pop("mutant_plugin", None)
         registry = build(installed())
         suite = read(MUTATED.replace("WIDTH", str(width)), "s", registry)
         data = {"iris": IRIS, "wine": dataclasses.replace(IRIS, checksum=wine)}
@@ -388,9 +405,15 @@ def keys_of(install_plugin):
 @pytest.mark.parametrize(
     ("change", "affected"),
     [
-        ({"mutant_two": "class Two: pass  # faster\n"}, {("iris", "two"), ("wine", "two")}),
-        ({"mutant_one": ONE + "\n"}, {("iris", "one"), ("wine", "one")}),
+        ({"mutant_two": "class Two: fast = True\n"}, {("iris", "two"), ("wine", "two")}),
+        ({"mutant_two": '"""The second."""\nclass Two: pass  # faster\n'}, set()),
+        ({"mutant_one": ONE + "\nx = 1\n"}, {("iris", "one"), ("wine", "one")}),
+        ({"mutant_one": ONE.replace("self):", "self):\n        # later")}, set()),
         ({"mutant_helper": "FACTOR = 2\n"}, {("iris", "one"), ("wine", "one")}),
+        ({"mutant_helper": 'FACTOR = 1\n"""How much."""\n'}, set()),
+        ({"mutant_lazy": "SHIFT = 2\n"}, {("iris", "one"), ("wine", "one")}),
+        ({"mutant_plugin": MAPS.replace("1.0,", "1.0, 2.0")}, {("iris", "one"), ("wine", "one")}),
+        ({"mutant_plugin": '"""Two maps."""\n' + MAPS}, set()),
         ({"wine": "v" * 64}, {("wine", "one"), ("wine", "two")}),
         ({"width": 2}, {("iris", "two"), ("wine", "two")}),
         ({}, set()),

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kbench import machine
-from kbench.planning.fingerprint import Fingerprinter
+from kbench.planning.fingerprint import Fingerprinter, evaluation_modules
 
 _SHOWN = 12
 
 
 def parts(own: Iterable[str], modules: Iterable[str]) -> dict[str, str]:
-    """List what decides the numbers on this host: versions, and hashes of files.
+    """List what decides the numbers on this host: versions, and hashes of code.
 
     Parameters
     ----------
     own : iterable of str
-        Top-level packages whose files are hashed.
+        Top-level packages whose code is hashed.
     modules : iterable of str
         Modules of the components in use.
 
@@ -25,10 +25,9 @@ def parts(own: Iterable[str], modules: Iterable[str]) -> dict[str, str]:
     dict of str to str
         Version by distribution (``python`` and ``blas`` too), hash by module.
     """
-    of = Fingerprinter(own)
-    found = of.parts(["kbench.evaluation.evaluate", *modules])
+    found = Fingerprinter(own).parts([*evaluation_modules(), *modules])
     # of what only brings a task to its code, kbench's files must agree and no more
-    brings = of.parts(["kbench.execution.entry_points"])
+    brings = Fingerprinter(own, left_out=()).parts(["kbench.execution.entry_points"])
     found |= {name: value for name, value in brings.items() if _is_hash(value)}
     # the last digits of a product of matrices are those of its BLAS
     versions = machine.versions()
