@@ -17,6 +17,7 @@ from kbench.records import (
     Cell,
     DatasetFacts,
     Limits,
+    Make,
     Problem,
     Protocol,
     Ref,
@@ -26,7 +27,7 @@ from kbench.records import (
     Suite,
 )
 from kbench.records.canonical import dumps, to_json
-from kbench.registry.registry import Registry, makes, module_of, resolve
+from kbench.registry.registry import Registry, module_of, resolve
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 
@@ -207,7 +208,8 @@ class Planner:
     def source_code(self, dataset: Ref) -> str:
         """Return the fingerprint of the code that makes a dataset."""
         source = self._registry.get("dataset", dataset.name)
-        return self._code((module_of(source.load), *source.depends))
+        load = _named(source.load)
+        return _hash([load, self._code([module_of(load), *source.depends])])
 
     def dataset(self, ref: Ref) -> DatasetFacts | None:
         """Return what the cache tells of a dataset; None where it must be loaded."""
@@ -258,28 +260,30 @@ class Planner:
     def cell_key(self, cell: Cell, checksum: str) -> str:
         """Return the SHA-256 of all that decides a cell's numbers.
 
-        Of data the checksum; of map and learner what is given and what is
-        searched; the protocol; the code. Not the suite, labels, limits, jobs
-        or the machine.
+        Of data the checksum; of map and learner what is given, what is searched
+        and in which order, and what their records say; the protocol; the code.
+        Not the suite, labels, limits, jobs or the machine.
         """
         map_record = self._registry.get("feature map", cell.feature_map.name)
         learner_record = self._registry.get("learner", cell.learner.name)
-        modules = list(self._evaluation)
-        for record in (map_record, learner_record):
-            modules += [module_of(make) for make in makes(record)] + list(record.depends)
-        for ref, record in ((cell.feature_map, map_record), (cell.learner, learner_record)):
-            modules += self._nested_modules(ref.params.values())
-            modules += self._nested_modules(map(tuple, _grid(ref, record).values()))
+        sides = ((cell.feature_map, map_record), (cell.learner, learner_record))
+        made = [_made(record) for _, record in sides]
+        for ref, record in sides:
+            made.append(self._nested(ref.params.values()))
+            made.append(self._nested(map(tuple, _grid(ref, record).values())))
+        modules = [module_of(name) for names in made for name in names.values()]
+        for _, record in sides:
+            modules += record.depends
         return _hash(
             [
                 "cell",
                 checksum,
                 *_method_of(cell),
-                _space(cell.feature_map, map_record),
-                _space(cell.learner, learner_record),
+                *(_space(ref, record) for ref, record in sides),
                 [map_record.supervised, map_record.requires, learner_record.path],
-                dict(learner_record.simpler),
-                self._code(tuple(modules)),
+                [list(each) for each in learner_record.simpler.items()],
+                made,
+                self._code([*self._evaluation, *modules]),
             ]
         )
 
@@ -292,22 +296,37 @@ class Planner:
         spanned = resolve(span)(cell.feature_map.params)
         return _hash([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
 
-    def _nested_modules(self, values: Any) -> list[str]:
-        found: list[str] = []
+    def _nested(self, values: Any) -> dict[str, str]:
+        """Return what makes the components inside parameters, by their names."""
+        found: dict[str, str] = {}
         for value in values:
             if isinstance(value, Ref):
-                found.append(module_of(self._registry.nested(value.name).make))
-                found += self._nested_modules(value.params.values())
+                found[value.name] = _named(self._registry.nested(value.name).make)
+                found |= self._nested(value.params.values())
             elif isinstance(value, Search):
-                found += self._nested_modules(value.values)
+                found |= self._nested(value.values)
             elif isinstance(value, tuple):
-                found += self._nested_modules(value)
+                found |= self._nested(value)
         return found
 
-    def _code(self, modules: tuple[str, ...]) -> str:
-        if modules not in self._codes:
-            self._codes[modules] = self._fingerprint(modules)
-        return self._codes[modules]
+    def _code(self, modules: Iterable[str]) -> str:
+        distinct = tuple(sorted(set(modules)))
+        if distinct not in self._codes:
+            self._codes[distinct] = self._fingerprint(distinct)
+        return self._codes[distinct]
+
+
+def _made(record: Any) -> dict[str, str]:
+    """Return what a feature map's or learner's record names to be imported, by field."""
+    fields = {name: getattr(record, name, None) for name in ("make", "kernel", "measures")}
+    return {name: _named(make) for name, make in fields.items() if make is not None}
+
+
+def _named(make: Make) -> str:
+    """Return what a record's `make` is as ``"module:name"``."""
+    if isinstance(make, str):
+        return make
+    return f"{make.__module__}:{getattr(make, '__qualname__', type(make).__qualname__)}"
 
 
 def _method_of(cell: Cell) -> list[Any]:
@@ -319,8 +338,11 @@ def _grid(ref: Ref, record: Any) -> dict[str, Sequence[Any]]:
     return {name: values for name, values in record.grid.items() if name not in ref.params}
 
 
-def _space(ref: Ref, record: Any) -> dict[str, Any]:
-    return {name: to_json(tuple(values)) for name, values in _grid(ref, record).items()}
+def _space(ref: Ref, record: Any) -> list[Any]:
+    """Return what is searched in the order that numbers the candidates: ties go to the first."""
+    given = [name for name, value in ref.params.items() if isinstance(value, Search)]
+    grid = [[name, to_json(tuple(values))] for name, values in _grid(ref, record).items()]
+    return [grid, given]
 
 
 def _hash(value: Any) -> str:

@@ -143,6 +143,74 @@ def test_the_default_grid_is_in_a_cells_key(plugin_of, planner, registry):
     assert key_of(planner, registry) != before
 
 
+def test_the_order_in_which_simpler_models_are_sought_is_in_a_cells_key(planner, registry):
+    """The first parameter counts before the second."""
+    ridge = registry.get("learner", "ridge")
+    simpler = {"alpha": "larger", "gamma": "smaller"}
+    keys = set()
+    for names in (["alpha", "gamma"], ["gamma", "alpha"]):
+        changed = dataclasses.replace(ridge, simpler={name: simpler[name] for name in names})
+        registry._records["learner"]["ridge"] = changed
+        keys.add(key_of(planner, registry))
+    assert len(keys) == 2
+
+
+def test_the_order_of_what_is_searched_is_in_a_cells_key(planner, registry):
+    """Ties go to the first candidate, and a random search draws by number."""
+    gamma, width = "gamma = { search = [1.0, 2.0] }", "n_components = { search = [4, 8] }"
+    line = TEXT.replace('"rff"', '{ name = "rff", FIRST, SECOND }')
+    one = line.replace("FIRST", gamma).replace("SECOND", width)
+    other = line.replace("FIRST", width).replace("SECOND", gamma)
+    assert key_of(planner, registry, one) != key_of(planner, registry, other)
+    # what is given has no order
+    one, other = (each.replace("{ search = [4, 8] }", "4") for each in (one, other))
+    assert key_of(planner, registry, one) == key_of(planner, registry, other)
+
+
+def test_the_order_of_a_default_grid_is_in_a_cells_key(planner, registry):
+    rff = registry.get("feature map", "rff")
+    grid = {"gamma": (7.0, 8.0), "kernel": (1, 2)}
+    keys = set()
+    for names in (["gamma", "kernel"], ["kernel", "gamma"]):
+        changed = dataclasses.replace(rff, grid={name: grid[name] for name in names})
+        registry._records["feature map"]["rff"] = changed
+        keys.add(key_of(planner, registry))
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize("field", ["make", "kernel", "measures"])
+def test_what_a_record_names_is_in_a_cells_key(planner, registry, field):
+    """Two classes of one module have the same code."""
+    rff = registry.get("feature map", "rff")
+    keys = {key_of(planner, registry)}
+    for name in ("One", "Two"):
+        changed = dataclasses.replace(rff, **{field: f"{rff.make.__module__}:{name}"})
+        registry._records["feature map"]["rff"] = changed
+        keys.add(key_of(planner, registry))
+    assert len(keys) == 3
+
+
+def test_a_nested_components_record_is_in_a_cells_key(planner, registry):
+    text = TEXT.replace('"rff"', '{ name = "rff", kernel = { name = "gaussian" } }')
+    before = key_of(planner, registry, text)
+    gaussian = registry.get("kernel", "gaussian")
+    module = gaussian.make.__module__
+    changed = dataclasses.replace(gaussian, make=f"{module}:Other")
+    registry._records["kernel"]["gaussian"] = changed
+    assert key_of(planner, registry, text) != before
+    assert key_of(planner, registry) == key_of(planner, registry)
+    registry._records["kernel"]["gaussian"] = dataclasses.replace(gaussian, make=f"{module}:Thing")
+    assert key_of(planner, registry, text) == before
+
+
+def test_which_function_loads_a_dataset_is_in_the_code_of_its_source(planner, registry):
+    before = planner.source_code(Ref("iris"))
+    iris = registry.get("dataset", "iris")
+    changed = dataclasses.replace(iris, load=f"{iris.load.__module__}:another")
+    registry._records["dataset"]["iris"] = changed
+    assert planner.source_code(Ref("iris")) != before
+
+
 def test_splits_that_are_known_are_not_planned_again(planner, registry):
     key = key_of(planner, registry)
     (one,) = planned(planner, registry, results={**line(key, 0), **line(key, 3)})
@@ -412,6 +480,10 @@ def keys_of(install_plugin):
         ({"mutant_helper": "FACTOR = 2\n"}, {("iris", "one"), ("wine", "one")}),
         ({"mutant_helper": 'FACTOR = 1\n"""How much."""\n'}, set()),
         ({"mutant_lazy": "SHIFT = 2\n"}, {("iris", "one"), ("wine", "one")}),
+        (
+            {"mutant_plugin": MAPS.replace("_two:Two", "_two:Too")},
+            {("iris", "two"), ("wine", "two")},
+        ),
         ({"mutant_plugin": MAPS.replace("1.0,", "1.0, 2.0")}, {("iris", "one"), ("wine", "one")}),
         ({"mutant_plugin": '"""Two maps."""\n' + MAPS}, set()),
         ({"wine": "v" * 64}, {("wine", "one"), ("wine", "two")}),
