@@ -28,7 +28,14 @@ from kbench.execution.engine import (
 from kbench.execution.fetching import Fetching, is_offline
 from kbench.execution.sandbox import Sandbox
 from kbench.planning.cells import indistinct_cells
-from kbench.planning.planner import PlannedCell, Planner, recall, task_key, with_expanded
+from kbench.planning.planner import (
+    PlannedCell,
+    Planner,
+    kinds_to_impute,
+    recall,
+    task_key,
+    with_expanded,
+)
 from kbench.records import DatasetFacts, Details, Limits, Problem, Ref, Result, Suite, Task
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
@@ -436,13 +443,15 @@ def _tasks(state: _State, cells: list[PlannedCell]) -> Iterator[Task]:
             if begun and not _has_time_for(planned, state.until):
                 continue
             begun.add((planned.key, index))
-            assert planned.dataset is not None
+            cell, facts = planned.cell, planned.dataset
+            assert facts is not None
             yield Task(
-                planned.cell,
+                cell,
                 index,
                 planned.key,
-                planned.dataset.checksum,
-                state.planner.source_code(planned.cell.dataset),
+                facts.checksum,
+                kinds_to_impute(cell.protocol, facts),
+                state.planner.source_code(cell.dataset),
             )
 
 

@@ -39,6 +39,15 @@ def blobs(n_samples=60, seed=0):
     return Dataset("blobs", rng.normal(size=(n_samples, 2)) + 2 * y[:, None], y)
 
 
+def holes():
+    """Labels tell whether a value is ten; of those, every second one is missing."""
+    import trial_helper
+    y = np.arange(60) % 2
+    X = np.where(y, 10.0, np.linspace(0.0, 1.0, 60))[:, None]
+    X[1::4] = np.nan
+    return Dataset("holes", X, y, feature_kinds=(trial_helper.KIND,))
+
+
 def gone():
     raise DatasetError("the disk with these data is in a drawer; fetch it")
 
@@ -69,7 +78,7 @@ class Obedient(TransformerMixin, BaseEstimator):
     + """
 @hookimpl
 def kbench_datasets():
-    return [DatasetSource("blobs", load=blobs), DatasetSource("gone", load=gone)]
+    return [DatasetSource(f.__name__, load=f) for f in (blobs, holes, gone)]
 
 
 @hookimpl
@@ -185,6 +194,26 @@ def test_a_journal_line_of_another_layout_is_computed_again(run_suite, store_uri
     assert rows_of(store_uri) == rows_shown(again)
     _, seen = run_suite()
     assert seen.tasks == 0
+
+
+@pytest.mark.slow
+def test_other_kinds_of_the_same_columns_are_computed_again(run_suite, plugin):
+    """The data are the same, and what is imputed is not."""
+    helper = plugin.with_name("trial_helper.py")
+    text = SUITE.replace("blobs", "holes") + '[protocol]\nmissing = "impute"\nn_folds = 3\n'
+    text = text.replace("[protocol]\nn_folds = 3\n", "", 1)
+    found = []
+    for kind in ("numeric", "nominal"):
+        helper.write_text(f"SHIFT = 0.0\nKIND = {kind!r}\n")
+        for module in ("trial_plugin", "trial_helper"):
+            sys.modules.pop(module, None)
+        report, seen = run_suite(text=text)
+        accuracies = [result.measures["accuracy"] for result in report.cells[0].done]
+        found.append((seen.tasks, report.cells[0].dataset.checksum, accuracies))
+    assert [tasks for tasks, _, _ in found] == [3, 3]
+    assert found[0][1] == found[1][1]
+    assert found[1][2] == [1.0] * 3
+    assert max(found[0][2]) < 0.9
 
 
 @pytest.mark.slow

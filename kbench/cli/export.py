@@ -85,8 +85,9 @@ def export(
         planned = next(each for each in again if each.cell == planned.cell)
     planned, where = _recalled(planned)
     row = of_cell_in_full(planned, where, chosen.measure) if planned.done else None
-    typer.echo(f"fitting {planned.cell.name} on {known[label].n_samples:,} rows", err=True)
-    fitted = refit(planned.cell, cache.load(known[label].checksum), registry)
+    facts = known[label]
+    typer.echo(f"fitting {planned.cell.name} on {facts.n_samples:,} rows", err=True)
+    fitted = refit(planned.cell, cache.load(facts.checksum, facts.feature_kinds), registry)
     n_rows = write(output, planned.cell, planned.key, fitted, row, form, mlflow)
     file = output / f"model.{form}"
     typer.echo(f"{output}: {planned.cell.name}")

@@ -222,8 +222,9 @@ def evaluate(payload: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     payload : mapping
-        ``checksum`` and ``cache`` of the dataset, ``feature_map`` and
-        ``learner`` (refs as JSON), ``protocol``, ``split``.
+        ``checksum``, ``kinds`` (of columns, where values are imputed) and
+        ``cache`` of the dataset, ``feature_map`` and ``learner`` (refs as
+        JSON), ``protocol``, ``split``.
 
     Returns
     -------
@@ -232,7 +233,8 @@ def evaluate(payload: Mapping[str, Any]) -> dict[str, Any]:
         of the test rows, compressed.
     """
     protocol = Protocol(**{k: from_json(v) for k, v in payload["protocol"].items()})
-    dataset = DataCache(Path(payload["cache"])).load(payload["checksum"])
+    cache = DataCache(Path(payload["cache"]))
+    dataset = cache.load(payload["checksum"], payload.get("kinds", ()))
     method = Method(
         **map_side(from_json(payload["feature_map"]), _registry()),
         **learner_side(from_json(payload["learner"]), _registry()),

@@ -243,7 +243,7 @@ class Planner:
                 planned.append(PlannedCell(cell, line_key(cell), None, n_splits, problem))
                 continue
             facts = datasets[label]
-            key = self.cell_key(cell, facts.checksum)
+            key = self.cell_key(cell, facts.checksum, kinds_to_impute(cell.protocol, facts))
             planned.append(
                 PlannedCell(
                     cell,
@@ -257,12 +257,13 @@ class Planner:
             )
         return planned
 
-    def cell_key(self, cell: Cell, checksum: str) -> str:
+    def cell_key(self, cell: Cell, checksum: str, kinds: Sequence[str] = ()) -> str:
         """Return the SHA-256 of all that decides a cell's numbers.
 
-        Of data the checksum; of map and learner what is given, what is searched
-        and in which order, and what their records say; the protocol; the code.
-        Not the suite, labels, limits, jobs or the machine.
+        Of data the checksum, and the kinds of columns that are imputed; of map
+        and learner what is given, what is searched and in which order, and what
+        their records say; the protocol; the code. Not the suite, labels,
+        limits, jobs or the machine.
         """
         map_record = self._registry.get("feature map", cell.feature_map.name)
         learner_record = self._registry.get("learner", cell.learner.name)
@@ -278,6 +279,7 @@ class Planner:
             [
                 "cell",
                 checksum,
+                list(kinds),
                 *_method_of(cell),
                 *(_space(ref, record) for ref, record in sides),
                 [map_record.supervised, map_record.requires, learner_record.path],
@@ -347,6 +349,12 @@ def _space(ref: Ref, record: Any) -> list[Any]:
 
 def _hash(value: Any) -> str:
     return hashlib.sha256(dumps(value).encode()).hexdigest()
+
+
+def kinds_to_impute(protocol: Protocol, dataset: DatasetFacts) -> tuple[str, ...]:
+    """Return the kinds of the columns where they decide numbers: values are imputed by them."""
+    imputes = protocol.missing == "impute" and dataset.n_missing > 0
+    return dataset.feature_kinds if imputes else ()
 
 
 def how_many_splits(protocol: Protocol, limits: Limits, n_official: int = 1) -> int:

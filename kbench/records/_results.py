@@ -51,6 +51,8 @@ class Task:
         SHA-256 of all that decides the cell's numbers.
     checksum : str
         Hash of the dataset's content.
+    kinds : tuple of str
+        Kinds of its columns, where missing values are imputed by them.
     source_code : str
         Fingerprint of the code that makes the dataset: a host that lacks the
         data can get them with the same code only.
@@ -60,6 +62,7 @@ class Task:
     split_index: int
     cell_key: str
     checksum: str
+    kinds: tuple[str, ...] = ()
     source_code: str = ""
 
 

@@ -211,6 +211,28 @@ def test_which_function_loads_a_dataset_is_in_the_code_of_its_source(planner, re
     assert planner.source_code(Ref("iris")) != before
 
 
+@pytest.mark.parametrize(
+    ("protocol", "n_missing", "is_in"),
+    [
+        ('missing = "impute"', 3, True),
+        ('missing = "impute"', 0, False),
+        ('missing = "drop_rows"', 3, False),
+    ],
+)
+def test_kinds_of_columns_are_in_a_cells_key_where_they_decide_how_to_impute(
+    planner, registry, protocol, n_missing, is_in
+):
+    keys = set()
+    for kinds in (("numeric", "numeric"), ("numeric", "nominal")):
+        known = dataclasses.replace(
+            IRIS, n_missing=n_missing, missing={"a": n_missing}, feature_kinds=kinds
+        )
+        text = f"{TEXT}[protocol]\n{protocol}"
+        (one,) = planned(planner, registry, text, known)
+        keys.add(one.key)
+    assert len(keys) == 1 + is_in
+
+
 def test_splits_that_are_known_are_not_planned_again(planner, registry):
     key = key_of(planner, registry)
     (one,) = planned(planner, registry, results={**line(key, 0), **line(key, 3)})

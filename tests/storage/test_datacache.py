@@ -327,6 +327,18 @@ def test_the_source_keeps_its_own_name_for_shared_content(cache):
     assert cache.recall("fourth", {}, "code") is None
 
 
+def test_the_source_keeps_its_own_kinds_of_columns_for_shared_content(cache):
+    """They are not part of the content, and decide how missing values are imputed."""
+    first, second = ("numeric",) * 3, ("numeric", "nominal", "numeric")
+    checksum = cache.add("s", {}, "code", data(feature_kinds=first))
+    assert cache.add("s", {}, "edited", data(feature_kinds=second)) == checksum
+    assert cache.recall("s", {}, "code").feature_kinds == first
+    assert cache.recall("s", {}, "edited").feature_kinds == second
+    assert cache.load(checksum).feature_kinds == first
+    found = cache.load(checksum, cache.recall("s", {}, "edited").feature_kinds)
+    assert (found.feature_kinds, found.checksum) == (second, checksum)
+
+
 def test_a_changed_file_is_not_found(cache, tmp_path, monkeypatch):
     file = tmp_path / "data.csv"
     file.write_text("a")

@@ -99,6 +99,7 @@ def request_of(task: Task, limits: Limits, offline: bool) -> Request:
             "learner": to_json(cell.learner),
             "protocol": to_json(cell.protocol),
             "split": task.split_index,
+            "kinds": list(task.kinds),
         },
         time_s=limits.time_s,
         memory_mb=limits.memory_mb,

@@ -23,7 +23,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -139,13 +139,17 @@ class DataCache:
         stamp(self.root, checksum)
         return checksum
 
-    def load(self, checksum: str) -> Dataset:
+    def load(self, checksum: str, kinds: Sequence[str] = ()) -> Dataset:
         """Read a dataset; its arrays are memory-mapped and read-only.
 
         Parameters
         ----------
         checksum : str
             What `store` or `lookup` returned.
+        kinds : sequence of str, optional
+            Kinds of its columns, which are not part of its content, as
+            `recall` tells them; by default those of the source that stored it
+            first.
 
         Returns
         -------
@@ -164,7 +168,8 @@ class DataCache:
             if (self.root / checksum).exists():
                 self._set_aside(checksum)
             raise DatasetError(problem)
-        return read(self.root / checksum, read_meta(self.root, checksum))
+        dataset = read(self.root / checksum, read_meta(self.root, checksum))
+        return replace(dataset, feature_kinds=tuple(kinds)) if kinds else dataset
 
     def describe(self, checksum: str) -> DatasetFacts:
         """Tell what is known of a dataset without reading its arrays.
@@ -220,12 +225,13 @@ class DataCache:
         -------
         DatasetFacts or None
             What `describe` tells, updated with the facts given to `remember`:
-            the name, group and role under which *this* source gives data that
-            another source may give as well.
+            the name, group, role and kinds of columns that *this* source gives
+            to data which another source may give as well.
         """
         try:
             record = json.loads(manifest_file(self.root, source, params, code).read_text("utf-8"))
-            return replace(self.describe(record["checksum"]), **record["summary"])
+            facts = read_meta(self.root, record["checksum"])
+            return DatasetFacts.from_json({**facts, **record["summary"]})
         except (OSError, ValueError, KeyError, TypeError, DatasetError):
             return None
 
@@ -252,11 +258,13 @@ class DataCache:
         checksum = self.store(dataset)
         own = {name: getattr(dataset, name) for name in ("name", "source", "group", "role")}
         own["version"] = str(dataset.version)
+        if tuple(dataset.feature_kinds) != self.describe(checksum).feature_kinds:
+            own["feature_kinds"] = list(dataset.feature_kinds)
         self.remember(source, params, code, checksum, **own)
         return checksum
 
     def remember(
-        self, source: str, params: Mapping[str, Any], code: str, checksum: str, /, **own: str
+        self, source: str, params: Mapping[str, Any], code: str, checksum: str, /, **own: Any
     ) -> None:
         """Note which dataset a source gives for its parameters.
 
@@ -266,7 +274,7 @@ class DataCache:
             As in `lookup`.
         checksum : str
             What `store` returned.
-        **own : str
+        **own
             Facts that `recall` gives back in place of those of `describe`, such
             as the name.
         """
