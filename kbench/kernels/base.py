@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,7 +146,39 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Sum(Kernel):
+class _Pair(Kernel):
+    """Two kernels whose values are combined by an operator."""
+
+    left: Kernel
+    right: Kernel
+
+    @staticmethod
+    def _combine(left: Any, right: Any, /) -> Any:
+        raise NotImplementedError
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "left", resolve_kernel(self.left)._as_part())
+        object.__setattr__(self, "right", resolve_kernel(self.right)._as_part())
+
+    @property
+    def psd(self) -> bool:
+        """Both parts are; of a product by Schur's theorem."""
+        return self.left.psd and self.right.psd
+
+    def resolve(self, X: Any) -> Self:
+        """Resolve both parts."""
+        return type(self)(self.left.resolve(X), self.right.resolve(X))
+
+    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+        return np.asarray(self._combine(self.left(X, Y), self.right(X, Y)))
+
+    def diag(self, X: Any) -> NDArray[Any]:
+        """Combine the diagonals of both parts."""
+        return np.asarray(self._combine(self.left.diag(X), self.right.diag(X)))
+
+
+@dataclass(frozen=True)
+class Sum(_Pair):
     """``k(x, z) = left(x, z) + right(x, z)``, written ``left + right``.
 
     Parameters
@@ -154,32 +187,11 @@ class Sum(Kernel):
         The parts.
     """
 
-    left: Kernel
-    right: Kernel
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "left", resolve_kernel(self.left)._as_part())
-        object.__setattr__(self, "right", resolve_kernel(self.right)._as_part())
-
-    @property
-    def psd(self) -> bool:
-        """Both parts are."""
-        return self.left.psd and self.right.psd
-
-    def resolve(self, X: Any) -> Sum:
-        """Resolve both parts."""
-        return Sum(self.left.resolve(X), self.right.resolve(X))
-
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
-        return np.asarray(self.left(X, Y) + self.right(X, Y))
-
-    def diag(self, X: Any) -> NDArray[Any]:
-        """Sum of the diagonals."""
-        return np.asarray(self.left.diag(X) + self.right.diag(X))
+    _combine = staticmethod(operator.add)
 
 
 @dataclass(frozen=True)
-class Product(Kernel):
+class Product(_Pair):
     """``k(x, z) = left(x, z) right(x, z)``, written ``left * right``.
 
     Parameters
@@ -188,28 +200,7 @@ class Product(Kernel):
         The parts.
     """
 
-    left: Kernel
-    right: Kernel
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "left", resolve_kernel(self.left)._as_part())
-        object.__setattr__(self, "right", resolve_kernel(self.right)._as_part())
-
-    @property
-    def psd(self) -> bool:
-        """Both parts are (Schur's product theorem)."""
-        return self.left.psd and self.right.psd
-
-    def resolve(self, X: Any) -> Product:
-        """Resolve both parts."""
-        return Product(self.left.resolve(X), self.right.resolve(X))
-
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
-        return np.asarray(self.left(X, Y) * self.right(X, Y))
-
-    def diag(self, X: Any) -> NDArray[Any]:
-        """Product of the diagonals."""
-        return np.asarray(self.left.diag(X) * self.right.diag(X))
+    _combine = staticmethod(operator.mul)
 
 
 @dataclass(frozen=True)
