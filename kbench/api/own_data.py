@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kbench.errors import DatasetError, SuiteError
-from kbench.execution.fetching import Fetching, is_offline
-from kbench.execution.sandbox import Sandbox
+from kbench.execution.fetching import opened
 from kbench.export.tables import read_table
 from kbench.messages import counted
 from kbench.planning.lines import parameters_of
-from kbench.planning.planner import Planner
 from kbench.planning.raw import OWN_TABLE
 from kbench.planning.sized import Size, chosen_cells, read_for
 from kbench.planning.suite_file import find
 from kbench.records import Block, DatasetFacts, DatasetSource, Problem, Ref, Suite
 from kbench.registry.registry import Registry
-from kbench.storage.datacache import DataCache
 from kbench.tables.columns import is_free_text
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -211,17 +207,11 @@ def fetched(ref: Ref, registry: Registry) -> DatasetFacts:
         It cannot be had: the reason.
     """
     registry.get("dataset", ref.name)
-    cache = DataCache()
-    planner = Planner(registry, cache)
-    known = planner.dataset(ref)
-    if known is None:
-        with closing(Sandbox()) as sandbox:
-            fetching = Fetching(registry, planner, cache, sandbox, offline=is_offline())
-            loaded = fetching.fetch(ref)
-        if isinstance(loaded, Problem):
-            raise DatasetError(loaded.reason)
-        return loaded
-    return known
+    with opened(registry) as fetching:
+        facts = fetching.dataset(ref)
+    if isinstance(facts, Problem):
+        raise DatasetError(facts.reason)
+    return facts
 
 
 def suite_for(

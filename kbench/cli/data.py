@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from dataclasses import asdict
@@ -69,31 +68,22 @@ def fetch(
     Exit code 1 where some cannot be had. What was fetched stays: run it again
     to go on.
     """
-    from kbench.execution.fetching import Fetching, is_offline
-    from kbench.execution.sandbox import Sandbox
-    from kbench.planning.cells import select
-    from kbench.planning.planner import Planner
-    from kbench.planning.suite_file import find, read
+    from kbench.api.inputs import chosen_suite
+    from kbench.execution.fetching import opened
     from kbench.records import Problem
     from kbench.registry.registry import build, installed
-    from kbench.storage.datacache import DataCache
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     registry = build(installed())
-    text, stem = find(suite, registry)
-    chosen = select(read(text, stem, registry), registry, dataset or [], [], [])
+    chosen = chosen_suite(suite, registry, dataset or [])
     refs = {ref.label: ref for block in chosen.blocks for ref in block.datasets}
     lost = 0
-    cache = DataCache()
-    planner = Planner(registry, cache)
-    sandbox = Sandbox(preload=("kbench.execution.entry_points:warm",))  # starts with the first call
-    fetching = Fetching(registry, planner, cache, sandbox, offline=is_offline())
-    with contextlib.closing(sandbox):
+    with opened(registry, many=True) as fetching:
         lines = [each for ref in refs.values() for each in fetching.expanded(ref)]
         for number, ref in enumerate(lines, start=1):
             typer.echo(f"[{number}/{len(lines)}] {ref.label}: ", nl=False)
-            facts = planner.dataset(ref) or fetching.fetch(ref)
+            facts = fetching.dataset(ref)
             if isinstance(facts, Problem):
                 lost += 1
                 typer.echo(f"unavailable\n  {facts.reason}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 from kbench.execution.sandbox import Sandbox
@@ -75,6 +77,10 @@ class Fetching:
         reason = outcome.value.get("unavailable", "the data cache does not keep it")
         return self._planner.dataset(ref) or Problem("unavailable", reason)
 
+    def dataset(self, ref: Ref) -> DatasetFacts | Problem:
+        """Return what the cache tells of a dataset, which is loaded if need be."""
+        return self._planner.dataset(ref) or self.fetch(ref)
+
     def _run(self, what: str, ref: Ref) -> Any:
         payload = {
             "dataset": to_json(ref),
@@ -89,3 +95,20 @@ class Fetching:
         if outcome.status == "ok" and outcome.value.get("unreachable"):
             self._unreachable.add(ref.name)
         return outcome
+
+
+@contextmanager
+def opened(registry: Registry, many: bool = False) -> Iterator[Fetching]:
+    """Open what fetches datasets outside of a run.
+
+    Parameters
+    ----------
+    registry : Registry
+    many : bool, default False
+        Load plugins and scikit-learn once, for all of the datasets.
+    """
+    cache = DataCache()
+    preload = ("kbench.execution.entry_points:warm",) if many else ()
+    with closing(Sandbox(preload=preload)) as sandbox:  # starts with the first call
+        planner = Planner(registry, cache)
+        yield Fetching(registry, planner, cache, sandbox, offline=is_offline())
