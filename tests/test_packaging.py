@@ -87,7 +87,7 @@ def test_the_wheel_has_the_packages_at_its_top_and_nothing_else(built):
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
     assert "kbench_suites/uci.toml" in names
-    assert any(name.startswith("kbench/scaffold/templates/") for name in names)
+    assert any(name.startswith("kbench/cli/scaffold/templates/") for name in names)
     assert "kbench/report/templates/page.html.j2" in names
     assert not [name for name in names if name.endswith(".md") and "dist-info" not in name]
 
