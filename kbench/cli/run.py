@@ -217,7 +217,8 @@ def _print_json(report: Report, rows: Sequence[Row], advice: Advice | None, expo
     end = {
         "event": "interrupted" if report.interrupted else "done",
         "rows": [
-            {name: row.value(name) for name in (*ALL, "model_floats", "error")} for row in rows
+            {name: row.value(name) for name in (*ALL, "model_floats")} | {"error": row.error}
+            for row in rows
         ],
         "recommended": advice and {name: advice.chosen.value(name) for name in ALL[:3]},
         "sentences": list(advice.sentences) if advice else [],

@@ -176,11 +176,13 @@ def _unpacked(content: Mapping[str, Any]) -> Iterator[PlannedCell]:
         for each in content["protocols"]
     ]
     for dataset, feature_map, learner, protocol, known, others in content["cells"]:
-        facts = content["datasets"][known]
+        facts = content["datasets"][known] or {}
+        # earlier versions kept the time of a problem among the facts of its dataset
+        since = {"since_ms": facts["since_ms"]} if "since_ms" in facts else {}
         yield PlannedCell(
             Cell(refs[dataset], refs[feature_map], refs[learner], protocols[protocol]),
-            dataset=DatasetFacts.from_json(facts) if facts else None,
-            problem=Problem(*others["problem"]) if others["problem"] else None,
+            dataset=DatasetFacts.from_json(facts) if "checksum" in facts else None,
+            problem=Problem(*others["problem"], **since) if others["problem"] else None,
             **{name: others[name] for name in _TOLD},
         )
 

@@ -34,9 +34,8 @@ _MEASURED = (
     "n_splits_done",
     "fit_time_s",
     "predict_time_s",
-    "machine",
 )
-"""What ``model.json`` has of a results row."""
+"""What ``model.json`` has of a results row, beside the machine."""
 
 
 def check_format(form: str) -> None:
@@ -200,7 +199,8 @@ def _facts(
         "dataset_checksum": dataset.checksum,
         "n_rows": len(dataset.y),
         "classes": [each.item() for each in typed(dataset.target_names)],
-        "measured": row and {name: row.value(name) for name in _MEASURED},
+        "measured": row
+        and {name: row.value(name) for name in _MEASURED} | {"machine": row.machine},
         "file": file.name,
         "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
         "trusted": trusted,

@@ -187,7 +187,7 @@ class Result:
         """Return the fields of the journal's line, as plain JSON values."""
         fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
         fields["measures"] = dict(self.measures)
-        fields["details"] = dataclasses.asdict(self.details) if self.is_ok else {}
+        fields["details"] = vars(self.details) if self.is_ok else {}
         fields["limits"] = {"time_s": self.limits.time_s, "memory_mb": self.limits.memory_mb}
         return fields
 

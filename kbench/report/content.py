@@ -253,7 +253,7 @@ class Content:
         compared = set(self.scores.datasets)
         seconds: dict[Method, dict[int, list[float]]] = {}
         for row in self.rows:
-            known = row.measures.get("n_train") and row.measures["fit_time_s"]
+            known = row.measures.get("n_train") and row.measures.get("fit_time_s")
             if row.dataset in compared and row.is_complete and known:
                 by_size = seconds.setdefault(row.method, {})
                 by_size.setdefault(round(row.measures["n_train"]), []).append(
@@ -370,7 +370,7 @@ class Content:
                 continue
             hashes = row.split_hash
             by_split = {
-                f"{i}/{hashes.get(i, '')[:6]}": round(each, 6)
+                f"{i}/{str(hashes.get(i, ''))[:6]}": round(each, 6)
                 for i, each in row.by_split(self.measure.name).items()
             }
             cells.append(

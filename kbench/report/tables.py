@@ -130,12 +130,13 @@ def methods(content: Content) -> Table:
     if rows:
         gains = [measure.gain(round(row["mean"], 12)) for row in rows]
         best = {"rank": min(row["rank"] for row in rows), "mean": measure.gain(max(gains))}
-        best |= {"fit_time_s": min(row["fit_time_s"] for row in rows)}
+        times = [row["fit_time_s"] for row in rows if row["fit_time_s"] is not None]
+        best |= {"fit_time_s": min(times)} if times else {}
     marks = {
         (i, name): "best"
         for i, row in enumerate(rows)
         for name, value in best.items()
-        if round(row[name], 12) == round(value, 12)
+        if row[name] is not None and round(row[name], 12) == round(value, 12)
     }
     return Table("methods", "Methods over all datasets", made, rows, marks)
 
@@ -248,7 +249,7 @@ def failures(content: Content) -> Table:
     for row in content.failures():
         lines = [line for line in row.error.strip().splitlines() if line.strip()]
         values = {column.name: row.value(column.name) for column in made}
-        rows.append(values | {"why": lines[-1].strip() if lines else ""})
+        rows.append(values | {"why": lines[-1].strip() if lines else "", "error": row.error})
     return Table("failures", "Failed cells", made, rows)
 
 

@@ -160,10 +160,8 @@ class Row:
         return seconds / n_test if n_test and seconds is not None else None
 
     def value(self, column: str) -> Any:
-        """Return a measure or another column of a table; None where the row has none."""
-        if column in self.__dataclass_fields__ or column in _DERIVED:
-            return getattr(self, column)
-        return self.measures.get(column)
+        """Return a label, a count or a measure; None where the row has none."""
+        return getattr(self, column) if column in _OWN else self.measures.get(column)
 
     def by_split(self, measure: str) -> Values:
         """Return a measure by the number of the split."""
@@ -191,8 +189,8 @@ class Row:
         }
 
 
-_DERIVED = ("converged", "n_components", "predict_row_s")
-"""Columns that are properties of a row."""
+_OWN = (*COLUMNS[:_LABELS], "converged", "n_components", "predict_row_s")
+"""Columns that are not looked up among the measures."""
 
 
 def columns(measure: Measure = ACCURACY) -> tuple[str, ...]:

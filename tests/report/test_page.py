@@ -494,3 +494,17 @@ def test_a_rotation_is_left_out_with_a_note():
     ]
     text = told(page(content(rows), Registry()))
     assert "because it is nystroem + ridge up to a rotation of the features: f2 + ridge" in text
+
+
+def test_a_row_without_a_time_is_in_no_growth():
+    rows = grid(4, 2)
+    measures = {name: each for name, each in rows[0].measures.items() if name != "fit_time_s"}
+    rows[0] = dataclasses.replace(rows[0], measures=measures)
+    assert content(rows).growth()
+    page(content(rows), Registry())
+
+
+def test_hashes_that_somebody_has_edited_break_no_report():
+    rows = grid(4, 2)
+    rows[0] = dataclasses.replace(rows[0], split_hash={"0": 5, "1": None})
+    page(content(rows), Registry())

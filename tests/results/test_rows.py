@@ -19,7 +19,9 @@ from kbench.results.rows import (
     of_cell,
     of_cell_in_full,
     of_run,
+    ranks,
 )
+from kbench.results.stats import scores
 from kbench.tracking import Store
 from tests.support.report_rows import changed, row
 
@@ -183,3 +185,11 @@ def test_ours_stand_beside_what_papers_print():
     assert first.z == pytest.approx((0.9 - 0.95) / (0.1 * math.sqrt(1 / 3 + 1 / 10)))
     assert (other.ours, other.standard_error, other.z) == (0.2, None, None)
     assert (failed.ours, failed.standard_error, failed.n, failed.z) == (None, None, 0, None)
+
+
+@pytest.mark.parametrize("name", ["error", "version", "group", "search", "notes"])
+def test_a_measure_may_be_called_as_a_field(name):
+    rows = [Row("iris", m, "ridge", "ok", 5, 5, {name: v}) for m, v in (("a", 0.2), ("b", 0.1))]
+    assert rows[0].value(name) == 0.2
+    assert scores(rows, Measure(name, "lower")).values.tolist() == [[0.2, 0.1]]
+    assert ranks(rows, Measure(name, "lower")) == [2.0, 1.0]
