@@ -89,6 +89,8 @@ _HOMES = ("kbench.errors", "kbench.records", "kbench.hookspecs", "kbench.api.fun
 
 
 def __getattr__(name: str) -> Any:
+    if f"kbench.{name}" in _HOMES:
+        return import_module(f"kbench.{name}")
     if name in __all__:
         # by name: an import statement would make all of kbench part of what
         # the hosts of a cluster must have alike

@@ -457,7 +457,7 @@ def _tasks(state: _State, cells: list[PlannedCell]) -> Iterator[Task]:
 
 def _has_time_for(planned: PlannedCell, until: float) -> bool:
     """Tell whether another split may begin: as long as the longest so far takes."""
-    longest = max((result.seconds for result in planned.results.values()), default=0.0)
+    longest = max((result.seconds for result in list(planned.results.values())), default=0.0)
     return time.monotonic() + longest < until
 
 

@@ -41,7 +41,7 @@ def results(
         from kbench.cli import show
 
         show.table(rows, columns(measure))
-        show.published(rows, _published(suite))
+        show.published(rows, _published(suite), measure)
         fewer = sum(row.n_splits_done < row.n_splits for row in rows)
         typer.echo(
             f"\n{counted(len(rows), 'cell')}"

@@ -180,7 +180,7 @@ def report(found: Report, name: str, as_json: bool, filtered: bool = False) -> N
     _unequal_splits(console, rows)
     _unavailable(console, found)
     _summary(console, rows, measure)
-    published(rows, found.suite.published)
+    published(rows, found.suite.published, measure)
     _counts(console, found, rows)
     _failures(console, found)
 
@@ -277,9 +277,11 @@ def _summary(console: Console, rows: Sequence[Row], measure: Measure) -> None:
     _print_lines(console, headings, lines)
 
 
-def published(rows: Sequence[Row], figures: Sequence[Published]) -> None:
+def published(
+    rows: Sequence[Row], figures: Sequence[Published], measure: Measure = ACCURACY
+) -> None:
     """Print ours beside the published figures, where a suite has any."""
-    compared = results.beside_published(rows, figures)
+    compared = results.beside_published(rows, figures, measure)
     if not compared:
         return
     console = _console()

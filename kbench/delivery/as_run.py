@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from kbench.planning.planner import PlannedCell
 from kbench.records import ACCURACY, Measure, written
 from kbench.records.canonical import dumps
@@ -35,13 +38,13 @@ def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = AC
         "version": row.version,
         "n_splits": str(row.n_splits),
         # what tests over datasets need beside the means, without a request per run
-        "group": row.group,
+        "group": planned.dataset.group if planned.dataset else "",
         "equivalence": row.equivalence,
         "search_curves": _curves(row),
         "measure": measure.name,
         "better": measure.better,
-        **{f"{name}_by_split": dumps(values) for name, values in row.values_by_split.items()},
-        "split_hash": dumps(row.split_hash),
+        **{f"{name}_by_split": _numbered(each) for name, each in row.values_by_split.items()},
+        "split_hash": _numbered(row.split_hash),
         "at_edge": row.at_edge,
         "notes": row.notes,
         "contention": row.contention,
@@ -65,6 +68,11 @@ def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = AC
         dataset=_dataset_input(planned),
         artifacts=_artifacts(planned, row),
     )
+
+
+def _numbered(values: Mapping[str, Any]) -> str:
+    """Write values by the number of the split, in the order of the numbers."""
+    return dumps({int(index): value for index, value in values.items()})
 
 
 def _params(planned: PlannedCell, row: Row) -> dict[str, str]:

@@ -71,7 +71,8 @@ class PlannedCell:
     @property
     def stopped(self) -> bool:
         """Whether a split ended so that the others are skipped."""
-        return any(result.status in STOPPING for result in self.results.values())
+        # a copy: slots ask while the results of others come in
+        return any(result.status in STOPPING for result in list(self.results.values()))
 
     @property
     def missing(self) -> list[int]:

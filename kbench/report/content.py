@@ -230,7 +230,7 @@ class Content:
 
     def beside_published(self) -> list[Beside]:
         """Return ours beside the figures that papers print."""
-        return beside_published(self.rows, self.published)
+        return beside_published(self.rows, self.published, self.measure)
 
     def sizes(self) -> list[int]:
         """Return the numbers of training rows of what is compared, where they vary.

@@ -461,7 +461,9 @@ class Beside:
     z: float | None
 
 
-def beside_published(rows: Sequence[Row], published: Sequence[Published]) -> list[Beside]:
+def beside_published(
+    rows: Sequence[Row], published: Sequence[Published], measure: Measure = ACCURACY
+) -> list[Beside]:
     """Put ours beside the figures that papers print.
 
     Parameters
@@ -470,6 +472,8 @@ def beside_published(rows: Sequence[Row], published: Sequence[Published]) -> lis
     published : sequence of Published
         Figures of the suite; those of measures that rows do not have are
         left out.
+    measure : Measure, optional
+        What the suite compares.
 
     Returns
     -------
@@ -477,7 +481,7 @@ def beside_published(rows: Sequence[Row], published: Sequence[Published]) -> lis
         One per published figure whose cell is planned, whatever became of it.
     """
     by_labels = {row.labels: row for row in rows}
-    known = {name for row in rows for name in row.measures} | set(COLUMNS)
+    known = {name for row in rows for name in row.measures} | set(columns(measure))
     compared = []
     for figure in published:
         row = by_labels.get((figure.dataset, figure.feature_map, figure.learner))

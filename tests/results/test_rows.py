@@ -193,3 +193,18 @@ def test_a_measure_may_be_called_as_a_field(name):
     assert rows[0].value(name) == 0.2
     assert scores(rows, Measure(name, "lower")).values.tolist() == [[0.2, 0.1]]
     assert ranks(rows, Measure(name, "lower")) == [2.0, 1.0]
+
+
+def test_splits_keep_the_order_of_their_numbers():
+    cell = Cell(Ref("iris"), Ref("rff"), Ref("ridge"), Protocol())
+    results = {
+        i: Result("t", "c", i, "ok", {"accuracy": 0.5, "fit_time_s": 1.0, "predict_time_s": 1.0})
+        for i in range(12)
+    }
+    run = as_run(
+        PlannedCell(cell, "k", DatasetFacts("c", group="g"), 12, results=results), "s", "m"
+    )
+    assert list(json.loads(run.tags["accuracy_by_split"])) == [str(i) for i in range(12)]
+    assert list(json.loads(run.tags["split_hash"])) == [str(i) for i in range(12)]
+    nothing = PlannedCell(cell, "k", None, 2, Problem("unavailable", "gone", 1))
+    assert "group" not in as_run(nothing, "s", "m").tags
