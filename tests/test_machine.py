@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbench import contention as contention_module
 from kbench import machine
-from kbench.contention import STALLED, Snapshot, contention, snapshot
+from kbench.execution import contention as contention_module
+from kbench.execution.contention import STALLED, Snapshot, contention, snapshot
 
 
 def test_the_id_is_the_same_in_every_process():

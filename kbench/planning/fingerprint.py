@@ -35,6 +35,7 @@ DECIDES_NO_NUMBER = frozenset(
         "kbench.errors",
         "kbench.hookspecs",
         "kbench.messages",
+        "kbench.parameters",
         # shapes of what is passed on; what they hold is in the key by value
         "kbench.records",
         # names become code; which code that is, is in the key

@@ -173,6 +173,7 @@ def test_editing_what_decides_no_number_computes_nothing_again(code, planner_of)
     _, before = planner_of()
     for module in (
         *("kbench", "kbench._version", "kbench.errors", "kbench.hookspecs", "kbench.messages"),
+        "kbench.parameters",
         *("kbench.records", "kbench.records._suite", "kbench.registry.registry"),
         *("kbench.cli.app", "kbench.runner", "kbench_nbcs._figures"),
     ):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kbench import machine
-from kbench.contention import contention, snapshot
+from kbench.execution.contention import contention, snapshot
 from kbench.execution.fetching import LOAD_TIME_S
 from kbench.execution.sandbox import Outcome, Sandbox
 from kbench.records import Limits, Task

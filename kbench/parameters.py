@@ -1,0 +1,176 @@
+"""Checks of parameters, with one wording for every message.
+
+Estimators call them in `fit`, where scikit-learn wants parameters checked::
+
+    >>> check_integer(0, "n_components", least=1)
+    Traceback (most recent call last):
+    ValueError: n_components must be an integer >= 1, got 0
+
+Nothing heavy is imported here. A check returns nothing and changes nothing: no
+result depends on it, so an edit of a message re-runs no cell.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+
+def check_integer(
+    value: Any,
+    name: str,
+    *,
+    least: int | None = None,
+    most: int | None = None,
+    otherwise: str = "",
+    error: type[Exception] = ValueError,
+) -> None:
+    """Refuse anything but an integer in a range; a bool is not an integer.
+
+    Parameters
+    ----------
+    value : object
+        The value that was given.
+    name : str
+        Name of the parameter, as the user writes it.
+    least, most : int or None, default None
+        Smallest and largest value that is allowed.
+    otherwise : str, default ""
+        What else the caller allows, for the message: ``"None"``,
+        ``"'theory' or None"``. The caller accepts these values itself.
+    error : type, default ValueError
+        The exception to raise.
+
+    Raises
+    ------
+    ValueError
+        Or `error`; the message has the name, what is allowed, and the value.
+
+    Examples
+    --------
+    >>> check_integer(300, "n_components", least=1)
+    >>> check_integer(2.5, "depth", least=0, most=8, otherwise="None")
+    Traceback (most recent call last):
+    ValueError: depth must be an integer >= 0 and <= 8, or None, got 2.5
+    """
+    integer = not isinstance(value, bool) and isinstance(value, Integral)
+    if not (integer and _in_range(value, least=least, most=most)):
+        allowed = "an integer" + _bounds(least=least, most=most)
+        raise error(_message(name, allowed, otherwise, value))
+
+
+def check_number(
+    value: Any,
+    name: str,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
+    otherwise: str = "",
+    error: type[Exception] = ValueError,
+) -> None:
+    """Refuse anything but a finite number in a range; a bool is not a number.
+
+    Parameters
+    ----------
+    value : object
+        The value that was given.
+    name : str
+        Name of the parameter, as the user writes it.
+    above, least, below, most : float or None, default None
+        The range: ``value > above``, ``value >= least``, ``value < below``,
+        ``value <= most``.
+    otherwise, error
+        As in `check_integer`.
+
+    Raises
+    ------
+    ValueError
+        Or `error`; the message has the name, what is allowed, and the value.
+
+    Examples
+    --------
+    >>> check_number(0.5, "nu", above=0, below=1)
+    >>> check_number(float("inf"), "gamma", above=0, otherwise="'median'")
+    Traceback (most recent call last):
+    ValueError: gamma must be a finite number > 0, or 'median', got inf
+    """
+    number = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    if not (number and _in_range(value, above=above, least=least, below=below, most=most)):
+        allowed = "a finite number" + _bounds(above=above, least=least, below=below, most=most)
+        raise error(_message(name, allowed, otherwise, value))
+
+
+def check_choice(
+    value: Any,
+    name: str,
+    choices: Iterable[Any],
+    *,
+    otherwise: str = "",
+    error: type[Exception] = ValueError,
+) -> None:
+    """Refuse anything but one of some values.
+
+    Parameters
+    ----------
+    value : object
+        The value that was given.
+    name : str
+        Name of the parameter, as the user writes it.
+    choices : iterable
+        The values that are allowed.
+    otherwise, error
+        As in `check_integer`.
+
+    Raises
+    ------
+    ValueError
+        Or `error`; the message has the name, what is allowed, and the value.
+
+    Examples
+    --------
+    >>> check_choice("l2", "norm", ("l1", "l2"))
+    >>> check_choice("l3", "norm", ("l1", "l2"))
+    Traceback (most recent call last):
+    ValueError: norm must be one of 'l1', 'l2', got 'l3'
+    """
+    allowed = list(choices)
+    if not any(_same(value, choice) for choice in allowed):
+        words = "one of " + ", ".join(map(repr, allowed))
+        raise error(_message(name, words, otherwise, value))
+
+
+_COMPARISONS = {
+    "above": (">", operator.gt),
+    "least": (">=", operator.ge),
+    "below": ("<", operator.lt),
+    "most": ("<=", operator.le),
+}
+
+
+def _same(value: Any, choice: Any) -> bool:
+    # types first: an array compares element by element, and True equals 1
+    same_type = isinstance(value, type(choice)) and isinstance(value, bool) == isinstance(
+        choice, bool
+    )
+    return same_type and value == choice
+
+
+def _in_range(value: Any, **bounds: float | None) -> bool:
+    given = ((_COMPARISONS[name][1], bound) for name, bound in bounds.items() if bound is not None)
+    return all(holds(value, bound) for holds, bound in given)
+
+
+def _bounds(**bounds: float | None) -> str:
+    """Write a range as ``" > 0 and < 1"``."""
+    given = [f"{_COMPARISONS[k][0]} {bound}" for k, bound in bounds.items() if bound is not None]
+    return " " + " and ".join(given) if given else ""
+
+
+def _message(name: str, allowed: str, otherwise: str, value: Any) -> str:
+    alternatives = f", or {otherwise}" if otherwise else ""
+    return f"{name} must be {allowed}{alternatives}, got {value!r}"
