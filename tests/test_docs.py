@@ -19,6 +19,7 @@ and options; the slow one executes the commands too, page by page.
 from __future__ import annotations
 
 import doctest
+import html
 import os
 import re
 import shlex
@@ -52,6 +53,7 @@ LANGUAGES = {
 }
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MOST_NOT_RUN = 12
+WRITTEN_BY_SPHINX = {"search", "genindex", "py-modindex"}
 PROMPT = re.compile(r"\w*\$ +")
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -373,3 +375,48 @@ def test_what_is_not_run_is_little_and_has_a_reason():
                 if mark.startswith("not run"):
                     left_out.append((page.name, mark))
     assert len(left_out) <= MOST_NOT_RUN, left_out
+
+
+def toctree():
+    """Return the pages that `docs/index.md` lists."""
+    regions = FencedCodeBlockLexer("{toctree}")(Document.parse(str(ROOT / "docs" / "index.md")))
+    lines = [line for region in regions for line in region.lexemes["source"].splitlines()]
+    return [line for line in lines if line and not line.startswith(":")]
+
+
+def heading_of(name):
+    """Return the first heading of a page, which may be that of the file it includes."""
+    markdown = ROOT / "docs" / f"{name}.md"
+    if not markdown.exists():
+        return (ROOT / "docs" / f"{name}.rst").read_text(encoding="utf-8").splitlines()[0]
+    text = markdown.read_text(encoding="utf-8")
+    included = re.match(r"```\{include\} (\S+)", text)
+    if included:
+        text = (markdown.parent / included[1]).read_text(encoding="utf-8")
+    return re.search(r"^# (.+)$", text, re.MULTILINE)[1]
+
+
+def test_every_page_is_in_the_toctree_under_a_name_of_its_own():
+    listed = toctree()
+    pages = {page.stem for page in PAGES if page.parent.name == "docs"}
+    pages |= {f"reference/{page.stem}" for page in (ROOT / "docs" / "reference").glob("*.rst")}
+    assert len(listed) == len(set(listed))
+    assert set(listed) == pages - {"index"}
+    assert not WRITTEN_BY_SPHINX & set(listed)
+
+
+@pytest.mark.slow
+def test_the_built_site_has_every_page_under_its_heading(tmp_path):
+    build = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+    done = subprocess.run(
+        [*build, "-d", tmp_path / "doctrees", ROOT / "docs", tmp_path / "site"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    for name in toctree():
+        built = (tmp_path / "site" / f"{name}.html").read_text(encoding="utf-8")
+        headings = re.findall(r"<h1>(.*?)<a ", built)
+        assert [html.unescape(re.sub(r"<.*?>", "", h)) for h in headings] == [heading_of(name)]
