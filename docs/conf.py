@@ -1,4 +1,4 @@
-"""How the site under docs/ is built: `sphinx-build -W --keep-going docs docs/_build`."""
+"""Sphinx configuration: `sphinx-build -W --keep-going docs docs/_build/html`."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ version = release = kbench.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "components", "mathml"]
 exclude_patterns = ["_build"]
-# single backticks in docstrings are names: a link where there is such a name
+# single backticks in docstrings are names, linked where the name exists
 default_role = "py:obj"
 
 myst_enable_extensions = ["deflist", "dollarmath"]

@@ -53,6 +53,7 @@ LANGUAGES = {
 }
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MOST_NOT_RUN = 12
+README_BYTES = 6000
 WRITTEN_BY_SPHINX = {"search", "genindex", "py-modindex"}
 PROMPT = re.compile(r"\w*\$ +")
 
@@ -375,6 +376,39 @@ def test_what_is_not_run_is_little_and_has_a_reason():
                 if mark.startswith("not run"):
                     left_out.append((page.name, mark))
     assert len(left_out) <= MOST_NOT_RUN, left_out
+
+
+def test_the_readme_is_short():
+    assert (ROOT / "README.md").stat().st_size <= README_BYTES
+
+
+def named_blocks(page):
+    """Return the blocks of a page that name a file, by that name."""
+    regions = FencedCodeBlockLexer(".*")(Document.parse(str(page)))
+    sources = [region.lexemes["source"] for region in regions]
+    named = [(re.match(r"# ([\w.]+)\n", source), source) for source in sources]
+    return {match[1]: source for match, source in named if match}
+
+
+@pytest.mark.slow
+def test_the_plugin_of_the_readme_passes_every_check(desk):
+    blocks = named_blocks(ROOT / "README.md")
+    assert blocks.keys() == {"my_plugin.py", "pyproject.toml"}
+    for name, source in blocks.items():
+        (desk.folder / name).write_text(source, encoding="utf-8")
+    code, printed = desk.run("pip install . && kbench check my-plugin")
+    assert code == 0, printed
+    assert "feature map squares" in printed
+    assert "warning" not in printed
+    code, printed = desk.run("kbench suite uci --feature-map squares --dry-run --offline")
+    assert code == 0, printed
+    assert re.search(r"iris +squares +ridge", printed)
+
+
+def test_the_readme_and_the_page_on_plugins_show_the_same_plugin():
+    assert (
+        named_blocks(ROOT / "README.md").items() <= named_blocks(ROOT / "docs/plugins.md").items()
+    )
 
 
 def toctree():

@@ -323,8 +323,8 @@ def test_the_suite_uci_has_what_it_promises():
             assert cell.feature_map.label == "identity"
 
 
-def test_readme_and_help_name_the_same_exit_codes():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_page_on_running_and_help_name_the_same_exit_codes():
+    page = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
     for words in ("wrong usage or suite file", "some cell failed", "interrupted"):
-        assert words in readme
+        assert words in page
         assert words in " ".join(kbench_("--help").stdout.split())
