@@ -78,7 +78,8 @@ def test_the_sdist_has_everything_that_builds_and_tests_need(built):
     assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "PKG-INFO"} <= names
     for package in PACKAGES:
         assert any(f"{package}/__init__.py" in name for name in names), package
-    assert "tests/conftest.py" in names
+    assert {"tests/conftest.py", "docs/index.md", "docs/running.md"} <= names
+    assert not [name for name in names if name.startswith("docs/_build")]
 
 
 def test_the_wheel_has_the_packages_at_its_top_and_nothing_else(built):
