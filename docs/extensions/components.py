@@ -1,8 +1,8 @@
-"""Pages made of what is registered: nothing is listed by hand, so nothing is forgotten.
+"""Reference pages generated from the registry, so that no component is missing.
 
-``.. components:: feature map`` is a table of all feature maps and a section for
-each, with its grid and the docstring of what makes it. ``.. public-names::`` is
-what the plugins export beside that.
+``.. components:: feature map`` writes a table of all feature maps and one section per
+map, with its grid and the docstring of its class. ``.. public-names::`` documents the
+other names that plugins export.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ KINDS = ("dataset", "kernel", "feature map", "learner")
 
 
 def built_ins() -> Registry:
-    """Return what kbench itself brings, whatever else is installed where the site is built."""
-    return build([each for each in installed() if each.distribution == HOST])
+    """Return the components of kbench itself, without other installed plugins."""
+    return build([plugin for plugin in installed() if plugin.distribution == HOST])
 
 
 def maker(record):
-    """Return what a record's components are made by."""
+    """Return the callable that makes a record's components."""
     return resolve(getattr(record, "make", None) or record.load)
 
 
 def made(record):
-    """Return the class or function behind a record, and what it presets."""
+    """Return the class or function of a record, and its preset parameters."""
     target = maker(record)
     if isinstance(target, functools.partial):
         return target.func, target.keywords
@@ -62,11 +62,11 @@ def summary(target) -> str:
     return " ".join(paragraph.split())
 
 
-def value(each) -> str:
-    """Return a value of a grid as a suite file would write it."""
-    if isinstance(each, Ref):
-        return each.label or each.name
-    return f"{each:g}" if isinstance(each, float) else str(each)
+def value_text(value) -> str:
+    """Return a value of a grid in the notation of suite files."""
+    if isinstance(value, Ref):
+        return value.label or value.name
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def anchor(kind: str, name: str) -> str:
@@ -82,7 +82,7 @@ class Lines(SphinxDirective, ABC):
         """Yield the text, line by line."""
 
     def run(self) -> list[nodes.Node]:
-        """Parse the text where the directive stands."""
+        """Parse the text at the place of the directive."""
         container = nodes.section()
         container.document = self.state.document
         text = StringList(list(self.lines()), source=f"{self.env.docname}: {self.name}")
@@ -102,7 +102,7 @@ class Components(Lines):
         if kind not in KINDS:
             raise self.error(f"no such kind: {kind}; there are {', '.join(KINDS)}")
         registry = built_ins()
-        broken = [f"{each.name}: {each.reason}" for each in registry.plugins if each.reason]
+        broken = [f"{plugin.name}: {plugin.reason}" for plugin in registry.plugins if plugin.reason]
         if broken:
             raise self.error(f"plugins are left out: {'; '.join(broken)}")
         records = registry.all(kind)
@@ -118,16 +118,16 @@ class Components(Lines):
         yield "   :header-rows: 1"
         yield ""
         yield "   * - name"
-        yield "     - what it is"
+        yield "     - description"
         if searched:
-            yield "     - searched over, unless given"
+            yield "     - default search grid"
         yield "     - plugin"
         for name, record in records.items():
             yield f"   * - :ref:`{name} <{anchor(kind, name)}>`"
             yield f"     - {summary(made(record)[0])}"
             if searched:
                 grid = [
-                    f"``{key}``: {', '.join(map(value, values))}"
+                    f"``{key}``: {', '.join(map(value_text, values))}"
                     for key, values in record.grid.items()
                 ]
                 yield f"     - {'; '.join(grid) or 'nothing'}"
@@ -135,7 +135,7 @@ class Components(Lines):
         yield ""
 
     def section(self, kind, name, record, registry, described) -> Iterator[str]:
-        """Yield a heading, what the record declares, and the docstring."""
+        """Yield a heading, the declarations of the record, and the docstring."""
         target, preset = made(record)
         yield f".. _{anchor(kind, name)}:"
         yield ""
@@ -148,7 +148,7 @@ class Components(Lines):
         package = registry.owner(kind, name).module
         path = public_path(target, package)
         if target in described:
-            yield f"Made by :py:obj:`{path}`, described under :ref:`{described[target]}`."
+            yield f"Implemented by :py:obj:`{path}`; see :ref:`{described[target]}`."
             yield ""
             return
         described[target] = anchor(kind, name)
@@ -163,22 +163,22 @@ class Components(Lines):
 
 
 def foreign(target) -> Iterator[str]:
-    """Yield where scikit-learn describes a class of its own, and its parameters."""
+    """Yield a link to scikit-learn's page of a class, and its parameters."""
     path = f"{target.__module__.partition('._')[0]}.{target.__name__}"
     yield f"scikit-learn's `{path} <{SCIKIT_LEARN}/{path}.html>`__: {summary(target)}"
     yield ""
     parameters = [
-        f"``{each.name}`` ({each.default!r})"
-        for each in inspect.signature(target).parameters.values()
+        f"``{parameter.name}`` ({parameter.default!r})"
+        for parameter in inspect.signature(target).parameters.values()
     ]
     yield f"Parameters, with defaults: {', '.join(parameters)}."
 
 
 def declared(record, preset) -> Iterator[str]:
-    """Yield sentences on what a record says of its component."""
+    """Yield sentences on the declarations of a record."""
     if preset:
-        values = ", ".join(f"``{key}={each!r}``" for key, each in preset.items())
-        yield f"With {values}."
+        values = ", ".join(f"``{key}={value!r}``" for key, value in preset.items())
+        yield f"Preset parameters: {values}."
     if getattr(record, "supervised", False):
         yield "It learns from the labels of the training part."
     if getattr(record, "kernel", None):
@@ -187,33 +187,33 @@ def declared(record, preset) -> Iterator[str]:
         needs = {"nonnegative": "nonnegative inputs", "unit_ball": "inputs in the unit ball"}
         yield f"It requires {needs.get(record.requires, record.requires)}."
     if getattr(record, "kernelized", False):
-        yield "It has a parameter ``kernel`` and works on the inputs: planned with identity only."
+        yield "It has a parameter ``kernel`` and is combined with the identity map only."
     if getattr(record, "path", None):
-        yield f"Searched along ``{record.path}`` in one warm-started path."
+        yield f"The search fits all values of ``{record.path}`` in one warm-started path."
     if getattr(record, "psd", True) is False:
         yield "It is not positive semidefinite in general."
 
 
 class PublicNames(Lines):
-    """What plugins export beside what they register."""
+    """The names that plugins export besides their registered components."""
 
     def lines(self) -> Iterator[str]:
-        """Yield one section for each plugin that exports more."""
+        """Yield one section for each plugin with further exports."""
         registry = built_ins()
         registered = {made(record)[0] for kind in KINDS for record in registry.all(kind).values()}
         for plugin in registry.plugins:
             module = importlib.import_module(plugin.module)
             exported = ((name, getattr(module, name)) for name in getattr(module, "__all__", ()))
-            more = [(name, each) for name, each in exported if each not in registered]
-            if not more:
+            others = [(name, target) for name, target in exported if target not in registered]
+            if not others:
                 continue
             yield plugin.module
             yield "-" * len(plugin.module)
             yield ""
-            for name, each in more:
-                what = "autoclass" if inspect.isclass(each) else "autofunction"
-                yield f".. {what}:: {plugin.module}.{name}"
-                if inspect.isclass(each):
+            for name, target in others:
+                directive = "autoclass" if inspect.isclass(target) else "autofunction"
+                yield f".. {directive}:: {plugin.module}.{name}"
+                if inspect.isclass(target):
                     yield "   :members:"
                 yield ""
 
@@ -227,7 +227,7 @@ LITERAL = re.compile(r"(``.*?``|`[^`]*`)")
 
 
 def escape(app, what, name, obj, options, lines):
-    """Keep the fitted attributes in shapes, ``(n_features_in_,)``, from being read as links."""
+    """Escape fitted attributes in shapes, ``(n_features_in_,)``, which would be read as links."""
     for number, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
             parts = LITERAL.split(line)
