@@ -1,5 +1,5 @@
 "use strict";
-// Sorting: a button in each heading; numbers by data-v, else by the text; nothing comes last.
+// Sorting: a button in each heading; numbers by data-v, other cells by text; empty cells come last.
 const compare = up => (a, b) => {
   const none = v => v === null || v === "";
   if (none(a) || none(b)) return none(a) - none(b);
@@ -15,7 +15,7 @@ const sortable = table => {
     button.append(...head.childNodes); head.append(button);
     button.addEventListener("click", () => {
       const up = head.getAttribute("aria-sort") !== "ascending";
-      heads.forEach(each => each.removeAttribute("aria-sort"));
+      heads.forEach(other => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
       if (table.sortRows) return table.sortRows(column, up);
       const key = row => {
@@ -30,7 +30,7 @@ const sortable = table => {
   });
 };
 for (const table of document.querySelectorAll("table.sortable")) sortable(table);
-// Tables behind a button are made when it is first used.
+// Folded tables are built when they are first opened.
 const unfold = details => {
   for (const template of details.querySelectorAll("template")) {
     template.replaceWith(template.content);
@@ -60,7 +60,7 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
       [...row.cells].forEach((cell, i) => { cell.hidden = hidden[i]; });
   });
 }
-// All cells: rows are made when they are first looked at, a thousand at a time.
+// All cells: rows are built when they are first shown, a thousand at a time.
 (() => {
   const details = document.getElementById("all-cells"), table = document.getElementById("all");
   const input = document.getElementById("all-filter"), more = document.getElementById("all-more");
@@ -92,7 +92,7 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
     }
     draw(upTo);
   };
-  table.sortRows = (column, up) => {  // all of them, not only those that are drawn
+  table.sortRows = (column, up) => {  // all rows, not only the drawn ones
     const order = compare(up);
     found = found.map(row => [row[column], row]).sort((a, b) => order(a[0], b[0])).map(e => e[1]);
     table.tBodies[0].replaceChildren(); drawn = 0; draw(1000);
@@ -127,35 +127,36 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
   };
   const sign = x => Math.abs(x) < 5e-5 ? "0.0000" : (x < 0 ? "−" : "+") + Math.abs(x).toFixed(4);
   const draw = () => {
-    const found = data.datasets.map((name, i) =>
+    const pairs = data.datasets.map((name, i) =>
       [name, cells.get(i + " " + first.value), cells.get(i + " " + second.value)])
       .filter(([, a, b]) => a && b).map(([name, a, b]) => ({name, a, b, ...compared(a, b)}));
     document.getElementById("two-names").textContent =
       `first: ${data.methods[first.value]}; second: ${data.methods[second.value]}`;
-    const most = Math.max(1e-9, ...found.map(each => Math.abs(each.d)));
-    body.replaceChildren(...found.map(each => {
+    const most = Math.max(1e-9, ...pairs.map(pair => Math.abs(pair.d)));
+    body.replaceChildren(...pairs.map(pair => {
       const row = document.createElement("tr");
       const put = (text, kind, v) => {
         const cell = row.insertCell(); cell.textContent = text; cell.className = kind;
         if (v !== undefined) cell.dataset.v = v;
         return cell;
       };
-      put(each.name, "name");
-      put(each.a[2].toFixed(4), "n", each.a[2]);
-      put(each.b[2].toFixed(4), "n", each.b[2]);
-      put(sign(each.d), "n", each.d);
-      put(each.wide === null ? "" : sign(each.d - each.wide) + " to " + sign(each.d + each.wide), "n");
-      put(each.wide === null ? "not paired" : Math.abs(each.d) <= each.wide + 1e-12 ? "not told apart" :
-        each.d * data.sign > 0 ? "first is better" : "second is better", "verdict");
-      const bar = document.createElement("i"), size = 50 * Math.abs(each.d) / most;
-      bar.style.width = size + "%"; bar.style.left = (each.d < 0 ? 50 - size : 50) + "%";
-      const cell = put("", "diff screen", each.d); cell.append(bar);
+      put(pair.name, "name");
+      put(pair.a[2].toFixed(4), "n", pair.a[2]);
+      put(pair.b[2].toFixed(4), "n", pair.b[2]);
+      put(sign(pair.d), "n", pair.d);
+      put(pair.wide === null ? "" : sign(pair.d - pair.wide) + " to " + sign(pair.d + pair.wide), "n");
+      put(pair.wide === null ? "not paired" :
+        Math.abs(pair.d) <= pair.wide + 1e-12 ? "no significant difference" :
+        pair.d * data.sign > 0 ? "first is better" : "second is better", "verdict");
+      const bar = document.createElement("i"), size = 50 * Math.abs(pair.d) / most;
+      bar.style.width = size + "%"; bar.style.left = (pair.d < 0 ? 50 - size : 50) + "%";
+      const cell = put("", "diff screen", pair.d); cell.append(bar);
       return row;
     }));
   };
   first.addEventListener("change", draw); second.addEventListener("change", draw); draw();
 })();
-// What searches saw: a line per dataset.
+// Results of the search: a line per dataset.
 (() => {
   const holder = document.getElementById("curves");
   if (!holder) return;
@@ -214,7 +215,7 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
         if (edge) line.append(make("circle", {cx: x(v), cy: y(mean), r: 6, class: "ring"}));
       }
       const end = found[found.length - 1];
-      for (let k = 0; k < 60; k++) {  // the nearest free place; none where lines are too many
+      for (let k = 0; k < 60; k++) {  // nearest free place, or no label
         const at = y(end[1]) + (k % 2 ? 11 : -11) * Math.ceil(k / 2);
         if (at < 16 || at > 332 || taken.some(other => Math.abs(other - at) < 11)) continue;
         taken.push(at);
@@ -245,4 +246,4 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
   methods.addEventListener("change", choose); parameters.addEventListener("change", draw); choose();
 })();
 addEventListener("beforeprint", () =>
-  document.querySelectorAll("details.print").forEach(each => { unfold(each); each.open = true; }));
+  document.querySelectorAll("details.print").forEach(d => { unfold(d); d.open = true; }));
