@@ -178,7 +178,7 @@ def test_the_suite_of_methods_says_what_it_is_for(arguments, tmp_path, monkeypat
 
 def test_the_suite_of_methods_is_listed_but_not_among_those_to_run(capfd):
     _, out, _ = command("list", "suites", capfd=capfd)
-    words = "What `kbench run FILE` compares on a file of your own, by rules on its size."
+    words = "The methods that `kbench run FILE` compares on your own data, with rules on its size."
     assert words in out
     _, out, _ = command("suite", "--list", capfd=capfd)
     assert "uci" in out.split()
