@@ -7,67 +7,44 @@ grids search over; and `random_state`. A suite line that gives numbers for
 again.
 """
 
-from __future__ import annotations
-
-import importlib
+import lazy_loader
 
 from kbench import FeatureMap, Ref, hookimpl
 
-_HOMES = {
-    "ArcCosineFeatures": "_arc_cosine",
-    "Identity": "_identity",
-    "KMeansNystroem": "_nystroem",
-    "LaplaceFourierFeatures": "_fourier",
-    "LeverageNystroem": "_nystroem",
-    "MaternFourierFeatures": "_fourier",
-    "OrthogonalFourierFeatures": "_fourier",
-    "PolynomialMap": "_polynomial",
-    "PolynomialSketch": "_polynomial",
-    "QMCFourierFeatures": "_fourier",
-    "RPCholeskyNystroem": "_nystroem",
-    "RandomBinningFeatures": "_binning",
-    "RandomFourierFeatures": "_fourier",
-    "RandomMaclaurinFeatures": "_maclaurin",
-    "SkewedChi2Map": "_chi2",
-    "UniformNystroem": "_nystroem",
-}
-
-__all__ = sorted(_HOMES)
-
-
-def __getattr__(name):
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return __all__
-
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "_arc_cosine": ["ArcCosineFeatures"],
+        "_binning": ["RandomBinningFeatures"],
+        "_chi2": ["SkewedChi2Map"],
+        "_fourier": [
+            "LaplaceFourierFeatures",
+            "MaternFourierFeatures",
+            "OrthogonalFourierFeatures",
+            "QMCFourierFeatures",
+            "RandomFourierFeatures",
+        ],
+        "_identity": ["Identity"],
+        "_maclaurin": ["RandomMaclaurinFeatures"],
+        "_nystroem": [
+            "KMeansNystroem",
+            "LeverageNystroem",
+            "RPCholeskyNystroem",
+            "UniformNystroem",
+        ],
+        "_polynomial": ["PolynomialMap", "PolynomialSketch"],
+    },
+)
 
 SQUARED = (0.25, 1.0, 4.0, 16.0)
 """gamma_factor of kernels of the squared distance: bandwidths 2 to 1/4 medians."""
 
 PLAIN = (0.25, 1.0, 4.0)
-"""gamma_factor of kernels of the distance itself."""
-
-
-def _map(name, module, make, kernel, grid=None, requires=None, span=None):
-    here = f"{__name__}.{module}"
-    return FeatureMap(
-        name,
-        make=f"{here}:{make}" if ":" not in make else make,
-        grid=grid or {},
-        kernel=f"{here}:{kernel}",
-        requires=requires,
-        # where scikit-learn's class is used as it is, its kernel is still ours
-        depends=(here,),
-        span=span,
-    )
+"""gamma_factor of kernels of the distance itself, or of the inner product."""
 
 
 def span_of_nystroem(params):
-    """Say what Nystroem features span: landmarks, and Gaussians by their bandwidths.
+    """Describe what Nystroem features span: landmarks, and Gaussians by their bandwidths.
 
     Parameters
     ----------
@@ -78,94 +55,82 @@ def span_of_nystroem(params):
     -------
     str
         Number of landmarks and kernels, as a map with the same kernel written
-        ``gaussian(bandwidth=0.5*median)`` says them; empty where there is no
-        such writing, and with landmarks of a seed of its own.
+        ``gaussian(bandwidth=0.5*median)`` describes them. Empty where it cannot be
+        written like that, and where the landmarks have their own seed.
     """
     number, kernel = params.get("n_components", 300), params.get("kernel", "rbf")
     if not isinstance(number, int) or params.get("random_state") is not None:
         return ""
     if kernel != "rbf":
         kernels = getattr(kernel, "values", (kernel,))
-        # kernels that are named by a string have a gamma, which a label would not tell
-        if not all(isinstance(each, Ref) for each in kernels):
+        # kernels that are named by a string have a gamma, which a label would not show
+        if not all(isinstance(kernel, Ref) for kernel in kernels):
             return ""
-        labels = [each.label for each in kernels]
+        labels = [kernel.label for kernel in kernels]
     else:
         gamma, factor = params.get("gamma", "median"), params.get("gamma_factor")
         factors = SQUARED if factor is None else getattr(factor, "values", (factor,))
         if gamma == "median":
-            shares = [f"{each**-0.5:g}*" if each != 1 else "" for each in factors]
+            shares = [f"{factor**-0.5:g}*" if factor != 1 else "" for factor in factors]
             widths = [f"{share}median" for share in shares]
         else:
             gammas = getattr(gamma, "values", (gamma,))
             # beside a number the factor does nothing, but equal candidates are fitted again
             if "median" in gammas or set(factors) != {1}:
                 return ""
-            widths = [f"{(2 * each) ** -0.5:g}" for each in gammas]
+            widths = [f"{(2 * gamma) ** -0.5:g}" for gamma in gammas]
         labels = [f"gaussian(bandwidth={width})" for width in widths]
     return f"{number} uniform landmarks: {', '.join(sorted(labels))}"
+
+
+def _map(name, make, kernel, **options):
+    """Record a map; its kernel is in the same module."""
+    module = make.partition(":")[0]
+    return FeatureMap(
+        name, make=f"{__name__}.{make}", kernel=f"{__name__}.{module}:{kernel}", **options
+    )
 
 
 @hookimpl
 def kbench_feature_maps():
     """List the maps."""
     squared, plain = {"gamma_factor": SQUARED}, {"gamma_factor": PLAIN}
-    additive = "sklearn.kernel_approximation:AdditiveChi2Sampler"
+    degrees, biases = {"degree": (2, 3)}, {"bias": (0.25, 0.5, 1.0)}
+    gaussian, nystroem, polynomial = "gaussian_gram", "nystroem_gram", "polynomial_gram"
     return [
-        _map("identity", "_identity", "Identity", "linear_gram"),
-        _map("polynomial", "_polynomial", "PolynomialMap", "polynomial_gram"),
-        _map(
-            "polynomial-sketch",
-            "_polynomial",
-            "PolynomialSketch",
-            "polynomial_gram",
-            {"degree": (2, 3)},
-        ),
-        _map(
+        _map("identity", "_identity:Identity", "linear_gram"),
+        _map("polynomial", "_polynomial:PolynomialMap", polynomial),
+        _map("polynomial-sketch", "_polynomial:PolynomialSketch", polynomial, grid=degrees),
+        FeatureMap(
             "additive-chi2",
-            "_chi2",
-            additive,
-            "additive_chi2_gram",
-            {"sample_steps": (2, 3)},
+            make="sklearn.kernel_approximation:AdditiveChi2Sampler",
+            grid={"sample_steps": (2, 3)},
+            kernel=f"{__name__}._chi2:additive_chi2_gram",
             requires="nonnegative",
+            # the class is scikit-learn's, but its kernel is defined here
+            depends=(f"{__name__}._chi2",),
         ),
         _map(
             "skewed-chi2",
-            "_chi2",
-            "SkewedChi2Map",
+            "_chi2:SkewedChi2Map",
             "skewed_chi2_gram",
-            {"skewedness": (0.1, 0.3, 1.0, 3.0)},
+            grid={"skewedness": (0.1, 0.3, 1.0, 3.0)},
             requires="nonnegative",
         ),
-        _map("rff", "_fourier", "RandomFourierFeatures", "gaussian_gram", squared),
-        _map("orthogonal-rff", "_fourier", "OrthogonalFourierFeatures", "gaussian_gram", squared),
-        _map("qmc-rff", "_fourier", "QMCFourierFeatures", "gaussian_gram", squared),
-        _map("laplace-rff", "_fourier", "LaplaceFourierFeatures", "laplace_gram", plain),
-        _map("matern-rff", "_fourier", "MaternFourierFeatures", "matern_gram", plain),
-        _map("random-binning", "_binning", "RandomBinningFeatures", "binning_gram", plain),
+        _map("rff", "_fourier:RandomFourierFeatures", gaussian, grid=squared),
+        _map("orthogonal-rff", "_fourier:OrthogonalFourierFeatures", gaussian, grid=squared),
+        _map("qmc-rff", "_fourier:QMCFourierFeatures", gaussian, grid=squared),
+        _map("laplace-rff", "_fourier:LaplaceFourierFeatures", "laplace_gram", grid=plain),
+        _map("matern-rff", "_fourier:MaternFourierFeatures", "matern_gram", grid=plain),
+        _map("random-binning", "_binning:RandomBinningFeatures", "binning_gram", grid=plain),
+        _map("arc-cosine", "_arc_cosine:ArcCosineFeatures", "arc_cosine_gram", grid=biases),
         _map(
-            "arc-cosine",
-            "_arc_cosine",
-            "ArcCosineFeatures",
-            "arc_cosine_gram",
-            {"bias": (0.25, 0.5, 1.0)},
+            "random-maclaurin", "_maclaurin:RandomMaclaurinFeatures", "maclaurin_gram", grid=plain
         ),
         _map(
-            "random-maclaurin",
-            "_maclaurin",
-            "RandomMaclaurinFeatures",
-            "maclaurin_gram",
-            {"gamma_factor": (0.25, 1.0, 4.0)},
+            "nystroem", "_nystroem:UniformNystroem", nystroem, grid=squared, span=span_of_nystroem
         ),
-        _map(
-            "nystroem",
-            "_nystroem",
-            "UniformNystroem",
-            "nystroem_gram",
-            squared,
-            span=span_of_nystroem,
-        ),
-        _map("nystroem-kmeans", "_nystroem", "KMeansNystroem", "nystroem_gram", squared),
-        _map("nystroem-rpcholesky", "_nystroem", "RPCholeskyNystroem", "nystroem_gram", squared),
-        _map("nystroem-leverage", "_nystroem", "LeverageNystroem", "nystroem_gram", squared),
+        _map("nystroem-kmeans", "_nystroem:KMeansNystroem", nystroem, grid=squared),
+        _map("nystroem-rpcholesky", "_nystroem:RPCholeskyNystroem", nystroem, grid=squared),
+        _map("nystroem-leverage", "_nystroem:LeverageNystroem", nystroem, grid=squared),
     ]

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench_baselines._checks import FLOATS, check_choice, check_count, check_nonnegative
+from kbench.parameters import check_choice, check_integer, check_number
+from kbench_baselines._bandwidth import mean_square
+from kbench_baselines._base import BaselineMap, dense
 
 
 def arc_cosine_kernel(X, Y, order):
     """Arc-cosine kernel of order 0 or 1: Cho and Saul (2009), eq. (3) to (6).
 
     With t the angle between x and z: ``1 - t / pi`` for order 0 and
-    ``||x|| ||z|| (sin t + (pi - t) cos t) / pi`` for order 1.
-
-    Parameters
-    ----------
-    X, Y : ndarray, shape (n_x, n_features), (n_y, n_features)
-    order : {0, 1}
-
-    Returns
-    -------
-    ndarray, shape (n_x, n_y)
+    ``||x|| ||z|| (sin t + (pi - t) cos t) / pi`` for order 1. `X` and `Y` are dense.
 
     Examples
     --------
@@ -39,7 +30,7 @@ def arc_cosine_kernel(X, Y, order):
     return lengths * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi
 
 
-class ArcCosineFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ArcCosineFeatures(BaselineMap):
     """Random step or ReLU units: the features of the arc-cosine kernels.
 
     ``phi_i(x) = sqrt(2 / D) max(0, w_i.x)^order`` with D = `n_components` and normal weights w_i
@@ -94,52 +85,24 @@ class ArcCosineFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.standardize = standardize
         self.random_state = random_state
 
-    def fit(self, X, y=None):
-        """Find shift and scale of `X`, and draw the units.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, shape (n_samples, n_features)
-            Training data.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        check_count(self, "n_components")
-        check_choice(self, "order", (0, 1))
-        check_nonnegative(self, "bias")
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+    def _fit(self, X):
+        check_integer(self.n_components, "n_components", least=1)
+        check_choice(self.order, "order", (0, 1))
+        check_number(self.bias, "bias", least=0)
         rng = check_random_state(self.random_state)
         self.mean_, self.scale_, self.bias_ = np.zeros(X.shape[1]), 1.0, float(self.bias)
         if self.standardize:
             self.mean_ = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-            squares = X.multiply(X).sum() if hasattr(X, "multiply") else np.vdot(X, X)
-            spread = max(float(squares) / X.shape[0] - self.mean_ @ self.mean_, 0.0)
+            spread = max(mean_square(X) - self.mean_ @ self.mean_, 0.0)
             self.scale_ = 1 / np.sqrt((spread or 1.0) * (1 + self.bias**2))
             self.bias_ = self.bias / np.sqrt(1 + self.bias**2)
         normal = rng.normal(size=(X.shape[1] + 1, self.n_components))
         weights = normal[:-1] * self.scale_
         self.intercept_ = (normal[-1] * self.bias_ - self.mean_ @ weights).astype(X.dtype)
         self.weights_ = weights.astype(X.dtype, copy=False)
-        self._n_features_out = self.n_components
-        return self
+        return self.n_components
 
-    def transform(self, X):
-        """Map `X` to the activations, scaled by ``sqrt(2 / n_components)``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_components)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+    def _transform(self, X):
         features = safe_sparse_dot(X, self.weights_.astype(X.dtype, copy=False))
         features += self.intercept_.astype(X.dtype, copy=False)
         if self.order == 0:
@@ -149,17 +112,11 @@ class ArcCosineFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         features *= np.sqrt(2.0 / self.n_components)
         return features
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
 
 def arc_cosine_gram(fitted, X, Y):
     """Gram matrix of the arc-cosine kernel of a fitted `ArcCosineFeatures`."""
     X, Y = (
         np.hstack([(Z - fitted.mean_) * fitted.scale_, np.full((Z.shape[0], 1), fitted.bias_)])
-        for Z in (Z.toarray() if hasattr(Z, "toarray") else Z for Z in (X, Y))
+        for Z in map(dense, (X, Y))
     )
     return arc_cosine_kernel(X, Y, fitted.order)

@@ -1,4 +1,4 @@
-"""The bandwidth of a kernel from the distances in the training data."""
+"""The scale of a kernel from the distances or lengths in the training data."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances
 
-from kbench_baselines._checks import check_positive
+from kbench.parameters import check_number
+
+
+def mean_square(X):
+    """Mean squared length of the rows of an ndarray or sparse matrix."""
+    squares = X.multiply(X).sum() if sp.issparse(X) else np.vdot(X, X)
+    return float(squares) / X.shape[0]
 
 
 def median_distance(X, norm="l2", max_rows=500):
-    """Median distance between pairs of rows.
+    """Median distance between pairs of rows, Euclidean or Manhattan ("l1").
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-        Data.
-    norm : {"l2", "l1"}
-        Euclidean or Manhattan distance.
-    max_rows : int, default 500
-        Of more rows than this, so many are drawn without replacement. The draw
-        is the same for every map and seed, so that all maps get one bandwidth
-        from one training set.
+    Of more than `max_rows` rows, so many are drawn without replacement. The draw
+    is the same for every map and seed, so that all maps get one bandwidth from
+    one training set.
 
     Returns
     -------
@@ -56,34 +55,30 @@ def median_distance(X, norm="l2", max_rows=500):
 def resolve_gamma(estimator, X, kind):
     """Turn the parameters `gamma` and `gamma_factor` of a map into a number.
 
+    A number is returned as it is. With m the median distance, "median" is
+    ``gamma_factor / (2 m^2)`` for "rbf" (the Gaussian kernel whose bandwidth is m)
+    and ``gamma_factor / m`` for "l1" and "l2". "norm" is `gamma_factor` over the
+    mean squared length of the rows, for "inner".
+
     Parameters
     ----------
     estimator : object
-        Has `gamma`, a positive number or "median", and `gamma_factor`.
+        Has `gamma`, a positive number or the name of the heuristic, and
+        `gamma_factor`.
     X : ndarray or CSR matrix, shape (n_samples, n_features)
         Training data.
-    kind : {"rbf", "l1", "l2"}
-        ``exp(-gamma ||x-z||_2^2)``, a function of ``gamma ||x-z||_1``, or of
-        ``gamma ||x-z||_2``.
-
-    Returns
-    -------
-    float
-        A number is returned as it is. With m the median distance, "median" is
-        ``gamma_factor / (2 m^2)`` for "rbf" (the Gaussian kernel whose bandwidth
-        is m) and ``gamma_factor / m`` for the others.
-
-    Raises
-    ------
-    ValueError
-        If either is not as above.
+    kind : {"rbf", "l1", "l2", "inner"}
+        ``exp(-gamma ||x-z||_2^2)``, or a function of ``gamma ||x-z||_1``, of
+        ``gamma ||x-z||_2``, or of ``gamma x.z``.
     """
-    check_positive(estimator, "gamma_factor")
-    if isinstance(estimator.gamma, str):
-        if estimator.gamma != "median":
-            raise ValueError(f"gamma must be a number > 0 or 'median', got {estimator.gamma!r}")
-        if kind == "rbf":
-            return float(estimator.gamma_factor / (2 * median_distance(X) ** 2))
-        return float(estimator.gamma_factor / median_distance(X, kind))
-    check_positive(estimator, "gamma")
-    return float(estimator.gamma)
+    heuristic = "norm" if kind == "inner" else "median"
+    factor, gamma = estimator.gamma_factor, estimator.gamma
+    check_number(factor, "gamma_factor", above=0)
+    if not (isinstance(gamma, str) and gamma == heuristic):
+        check_number(gamma, "gamma", above=0, otherwise=repr(heuristic))
+        return float(gamma)
+    if kind == "inner":
+        return float(factor / (mean_square(X) or 1.0))
+    if kind == "rbf":
+        return float(factor / (2 * median_distance(X) ** 2))
+    return float(factor / median_distance(X, kind))

@@ -1,36 +1,26 @@
-"""Random binning: which cell of each of many random grids a point is in."""
+"""Random binning: indicators of the cells of many random grids."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kbench.parameters import check_choice, check_integer
 from kbench_baselines._bandwidth import resolve_gamma
-from kbench_baselines._checks import FLOATS, check_choice, check_count
+from kbench_baselines._base import BaselineMap
 
 
 def bin_keys(X, pitch, shift, multipliers):
-    """A 64-bit key for the cell of each row in one grid.
+    """64-bit keys for the cells of the rows in one grid, ndarray of uint64.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n_samples, n_features)
-    pitch, shift : ndarray, shape (n_features,)
-        Width of the cells, and where they begin.
-    multipliers : ndarray of uint64, shape (n_features,)
-        Random odd numbers: different cells get different keys up to a chance
-        of about 2^-64.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n_samples,)
+    Cells have the width `pitch` and begin at `shift`. With random odd numbers as
+    `multipliers` (uint64), different cells get different keys up to a chance of
+    about 2^-64. All three have shape (n_features,).
     """
     cells = np.floor((X - shift) / pitch)
-    # beyond this a float is no integer any more
+    # beyond this, floats do not represent every integer
     np.clip(cells, -(2.0**53), 2.0**53, out=cells)
     keys = cells.astype(np.int64).view(np.uint64) @ multipliers
     # low bits of such a sum depend on low bits of the cells only: mix them
@@ -40,7 +30,7 @@ def bin_keys(X, pitch, shift, multipliers):
     return keys
 
 
-class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomBinningFeatures(BaselineMap):
     """Random binning features of the Laplace kernel; sparse.
 
     Each of `n_grids` random grids contributes one non-zero per row: the cell
@@ -90,6 +80,8 @@ class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     ('csr', 50.0)
     """
 
+    _accept_sparse = False
+
     def __init__(
         self,
         n_grids=100,
@@ -107,55 +99,27 @@ class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.gamma_factor = gamma_factor
         self.random_state = random_state
 
-    def fit(self, X, y=None):
-        """Resolve the bandwidth on `X`, draw the grids, and list their cells.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Training data.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        check_count(self, "n_grids", "n_components")
-        check_choice(self, "columns", ("trained", "hashed"))
-        X = validate_data(self, X, dtype=FLOATS)
+    def _fit(self, X):
+        check_integer(self.n_grids, "n_grids", least=1)
+        check_integer(self.n_components, "n_components", least=1)
+        check_choice(self.columns, "columns", ("trained", "hashed"))
         rng = check_random_state(self.random_state)
         self.gamma_ = resolve_gamma(self, X, "l1")
         shape = (self.n_grids, X.shape[1])
         # the density of pitches is d k''(d) with k(d) = exp(-gamma d)
         self.pitches_ = rng.gamma(2.0, 1 / self.gamma_, size=shape)
         self.shifts_ = self.pitches_ * rng.uniform(size=shape)
-        self.multipliers_ = rng.randint(2**63, size=shape, dtype=np.uint64) * np.uint64(
-            2
-        ) + np.uint64(1)
-        if self.columns == "trained":
-            self.cells_ = [np.unique(self._keys(X, grid)) for grid in range(self.n_grids)]
-            self._n_features_out = sum(map(len, self.cells_))
-        else:
-            self._n_features_out = self.n_components
-        return self
+        half = rng.randint(2**63, size=shape, dtype=np.uint64)
+        self.multipliers_ = half * np.uint64(2) + np.uint64(1)
+        if self.columns == "hashed":
+            return self.n_components
+        self.cells_ = [np.unique(self._keys(X, grid)) for grid in range(self.n_grids)]
+        return sum(map(len, self.cells_))
 
     def _keys(self, X, grid):
         return bin_keys(X, self.pitches_[grid], self.shifts_[grid], self.multipliers_[grid])
 
-    def transform(self, X):
-        """Map `X` to indicators of cells, scaled by ``1 / sqrt(n_grids)``.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        CSR matrix, shape (n_samples, n_columns)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, reset=False)
+    def _transform(self, X):
         place = np.empty((X.shape[0], self.n_grids), dtype=np.int64)
         value = np.full(place.shape, 1 / np.sqrt(self.n_grids), dtype=X.dtype)
         first = 0
@@ -177,11 +141,6 @@ class RandomBinningFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         features.sum_duplicates()
         features.eliminate_zeros()
         return features
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def binning_gram(fitted, X, Y):

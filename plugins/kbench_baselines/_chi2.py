@@ -7,7 +7,8 @@ from sklearn.kernel_approximation import SkewedChi2Sampler
 from sklearn.metrics.pairwise import additive_chi2_kernel
 from sklearn.utils.validation import validate_data
 
-from kbench_baselines._checks import check_count, check_positive
+from kbench.parameters import check_integer, check_number
+from kbench_baselines._base import dense
 
 
 class SkewedChi2Map(SkewedChi2Sampler):
@@ -42,20 +43,9 @@ class SkewedChi2Map(SkewedChi2Sampler):
         )
 
     def fit(self, X, y=None):
-        """Draw the frequencies.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Training data, >= 0.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        check_count(self, "n_components")
-        check_positive(self, "skewedness")
+        """Draw the frequencies; `X` must be >= 0."""
+        check_integer(self.n_components, "n_components", least=1)
+        check_number(self.skewedness, "skewedness", above=0)
         validate_data(self, X, ensure_non_negative=True)
         return super().fit(X)
 
@@ -76,6 +66,6 @@ def skewed_chi2_gram(fitted, X, Y):
 
 def additive_chi2_gram(fitted, X, Y):
     """Gram matrix ``sum_j 2 x_j z_j / (x_j + z_j)`` that AdditiveChi2Sampler approximates."""
-    X, Y = (Z.toarray() if hasattr(Z, "toarray") else Z for Z in (X, Y))
+    X, Y = dense(X), dense(Y)
     # scikit-learn's kernel is - sum (x - z)^2 / (x + z)
     return (X.sum(axis=1)[:, None] + Y.sum(axis=1) + additive_chi2_kernel(X, Y)) / 2

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kbench.parameters import check_choice, check_integer, check_number
 from kbench_baselines._bandwidth import resolve_gamma
-from kbench_baselines._checks import FLOATS, check_choice, check_count, check_positive
+from kbench_baselines._base import BaselineMap, dense
 from kbench_baselines._frequencies import (
     cauchy,
     fourier_features,
@@ -21,66 +20,37 @@ from kbench_baselines._frequencies import (
 )
 
 
-class _FourierMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Cosines and sines of random frequencies; subclasses say which."""
+class _FourierMap(BaselineMap):
+    """Cosines and sines of frequencies that a subclass draws; by default Gaussian."""
 
-    def _gamma(self, X):
-        """Bandwidth parameter from the training data."""
+    def __init__(self, n_components=300, *, gamma="median", gamma_factor=1.0, random_state=None):
+        self.n_components = n_components
+        self.gamma = gamma
+        self.gamma_factor = gamma_factor
+        self.random_state = random_state
+
+    def _resolve_gamma(self, X):
         return resolve_gamma(self, X, "rbf")
 
     def _frequencies(self, n_features, n_frequencies, rng):
         """Frequencies at the fitted bandwidth, shape (n_features, n_frequencies)."""
         raise NotImplementedError
 
-    def fit(self, X, y=None):
-        """Resolve the bandwidth on `X` and draw the frequencies.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, shape (n_samples, n_features)
-            Training data.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        check_count(self, "n_components")
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+    def _fit(self, X):
+        check_integer(self.n_components, "n_components", least=1)
         rng = check_random_state(self.random_state)
-        self.gamma_ = self._gamma(X)
-        n_frequencies = (self.n_components + 1) // 2
-        frequencies = self._frequencies(X.shape[1], n_frequencies, rng)
+        self.gamma_ = self._resolve_gamma(X)
+        frequencies = self._frequencies(X.shape[1], (self.n_components + 1) // 2, rng)
         self.frequencies_ = frequencies.astype(X.dtype, copy=False)
         self.offset_ = rng.uniform(0, 2 * np.pi)
-        self._n_features_out = self.n_components
-        return self
+        return self.n_components
 
-    def transform(self, X):
-        """Map `X` to features whose inner products approximate the kernel.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_components)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+    def _transform(self, X):
         frequencies = self.frequencies_.astype(X.dtype, copy=False)
         return fourier_features(X, frequencies, self.n_components, self.offset_)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
-
-class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomFourierFeatures(_FourierMap):
     """Random Fourier features of the Gaussian kernel: scikit-learn's RBFSampler.
 
     What it adds is a bandwidth relative to the training data. With a number
@@ -120,55 +90,16 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     (150, 50)
     """
 
-    def __init__(self, n_components=300, *, gamma="median", gamma_factor=1.0, random_state=None):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.gamma_factor = gamma_factor
-        self.random_state = random_state
-
-    def fit(self, X, y=None):
-        """Resolve the bandwidth on `X` and draw the frequencies.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, shape (n_samples, n_features)
-            Training data.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        check_count(self, "n_components")
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
-        self.gamma_ = resolve_gamma(self, X, "rbf")
+    def _fit(self, X):
+        check_integer(self.n_components, "n_components", least=1)
+        self.gamma_ = self._resolve_gamma(X)
         self.sampler_ = RBFSampler(
             gamma=self.gamma_, n_components=self.n_components, random_state=self.random_state
         ).fit(X)
-        self._n_features_out = self.n_components
-        return self
+        return self.n_components
 
-    def transform(self, X):
-        """Map `X` to features whose inner products approximate the kernel.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_components)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+    def _transform(self, X):
         return self.sampler_.transform(X)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 class OrthogonalFourierFeatures(_FourierMap):
@@ -213,12 +144,6 @@ class OrthogonalFourierFeatures(_FourierMap):
     (150, 50)
     """
 
-    def __init__(self, n_components=300, *, gamma="median", gamma_factor=1.0, random_state=None):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.gamma_factor = gamma_factor
-        self.random_state = random_state
-
     def _frequencies(self, n_features, n_frequencies, rng):
         return np.sqrt(2 * self.gamma_) * gaussian_orthogonal(n_features, n_frequencies, rng)
 
@@ -226,32 +151,20 @@ class OrthogonalFourierFeatures(_FourierMap):
 class QMCFourierFeatures(_FourierMap):
     """Quasi-Monte Carlo Fourier features of the Gaussian kernel.
 
-    ``phi(x) = sqrt(2 / D) (cos(w_1.x), ..., sin(w_1.x), ...)`` with D = `n_components` and D / 2
-    frequencies w, the normal quantiles of a scrambled low-discrepancy sequence.
+    Features as in `OrthogonalFourierFeatures`, with the normal quantiles of a
+    scrambled low-discrepancy sequence as frequencies.
 
     Parameters
     ----------
-    n_components : int, default 300
-        Number of features: two for each frequency.
-    gamma : float or "median", default "median"
-        Of the kernel ``exp(-gamma ||x-z||^2)``. "median" is
-        ``gamma_factor / (2 m^2)`` with m the median distance between training
-        rows (of at most 500 of them).
-    gamma_factor : float, default 1.0
-        Multiplies the median heuristic; without effect where `gamma` is a number.
+    n_components, gamma, gamma_factor, random_state
+        As in `OrthogonalFourierFeatures`.
     sequence : {"sobol", "halton"}, default "sobol"
         The sequence; Sobol' exists up to 21,201 inputs.
-    random_state : int, RandomState or None, default None
-        Seed of the scrambling.
 
     Attributes
     ----------
-    gamma_ : float
-        The resolved parameter of the kernel.
-    frequencies_ : ndarray, shape (n_features, ceil(n_components / 2))
-        One frequency a column.
-    offset_ : float
-        Phase of the last column where `n_components` is odd.
+    gamma_, frequencies_, offset_
+        As in `OrthogonalFourierFeatures`.
 
     References
     ----------
@@ -276,14 +189,13 @@ class QMCFourierFeatures(_FourierMap):
         sequence="sobol",
         random_state=None,
     ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.gamma_factor = gamma_factor
+        super().__init__(
+            n_components, gamma=gamma, gamma_factor=gamma_factor, random_state=random_state
+        )
         self.sequence = sequence
-        self.random_state = random_state
 
     def _frequencies(self, n_features, n_frequencies, rng):
-        check_choice(self, "sequence", ("sobol", "halton"))
+        check_choice(self.sequence, "sequence", ("sobol", "halton"))
         if self.sequence == "sobol" and n_features > 21_201:
             raise ValueError(
                 f"sequence='sobol' takes at most 21201 input features, got {n_features}; "
@@ -296,13 +208,13 @@ class QMCFourierFeatures(_FourierMap):
 class LaplaceFourierFeatures(_FourierMap):
     """Random Fourier features of the Laplace kernel, in either of its forms.
 
-    ``phi(x) = sqrt(2 / D) (cos(w_1.x), ..., sin(w_1.x), ...)`` with D = `n_components` and D / 2
-    frequencies w from a Cauchy distribution (multivariate for ``norm="l2"``).
+    Features as in `OrthogonalFourierFeatures`, with frequencies from a Cauchy
+    distribution (multivariate for ``norm="l2"``).
 
     Parameters
     ----------
-    n_components : int, default 300
-        Number of features: two for each frequency.
+    n_components, gamma_factor, random_state
+        As in `OrthogonalFourierFeatures`.
     norm : {"l1", "l2"}, default "l1"
         "l1": ``exp(-gamma ||x-z||_1)``, scikit-learn's ``laplacian_kernel``, with
         Cauchy frequencies. "l2": ``exp(-gamma ||x-z||_2)``, the Matern kernel
@@ -310,19 +222,11 @@ class LaplaceFourierFeatures(_FourierMap):
     gamma : float or "median", default "median"
         Of the kernel. "median" is ``gamma_factor / m`` with m the median
         distance in the same norm between training rows (of at most 500).
-    gamma_factor : float, default 1.0
-        Multiplies the median heuristic; without effect where `gamma` is a number.
-    random_state : int, RandomState or None, default None
-        Seed of the frequencies.
 
     Attributes
     ----------
-    gamma_ : float
-        The resolved parameter of the kernel.
-    frequencies_ : ndarray, shape (n_features, ceil(n_components / 2))
-        One frequency a column.
-    offset_ : float
-        Phase of the last column where `n_components` is odd.
+    gamma_, frequencies_, offset_
+        As in `OrthogonalFourierFeatures`.
 
     References
     ----------
@@ -340,14 +244,13 @@ class LaplaceFourierFeatures(_FourierMap):
     def __init__(
         self, n_components=300, *, norm="l1", gamma="median", gamma_factor=1.0, random_state=None
     ):
-        self.n_components = n_components
+        super().__init__(
+            n_components, gamma=gamma, gamma_factor=gamma_factor, random_state=random_state
+        )
         self.norm = norm
-        self.gamma = gamma
-        self.gamma_factor = gamma_factor
-        self.random_state = random_state
 
-    def _gamma(self, X):
-        check_choice(self, "norm", ("l1", "l2"))
+    def _resolve_gamma(self, X):
+        check_choice(self.norm, "norm", ("l1", "l2"))
         return resolve_gamma(self, X, self.norm)
 
     def _frequencies(self, n_features, n_frequencies, rng):
@@ -359,13 +262,13 @@ class LaplaceFourierFeatures(_FourierMap):
 class MaternFourierFeatures(_FourierMap):
     """Random Fourier features of the Matern kernel.
 
-    ``phi(x) = sqrt(2 / D) (cos(w_1.x), ..., sin(w_1.x), ...)`` with D = `n_components` and D / 2
-    frequencies w from a multivariate t distribution with 2 nu degrees of freedom.
+    Features as in `OrthogonalFourierFeatures`, with frequencies from a
+    multivariate t distribution with 2 nu degrees of freedom.
 
     Parameters
     ----------
-    n_components : int, default 300
-        Number of features: two for each frequency.
+    n_components, gamma_factor, random_state
+        As in `OrthogonalFourierFeatures`.
     nu : float, default 1.5
         Order of the kernel, > 0; 1/2, 3/2 and 5/2 are the usual ones.
     gamma : float or "median", default "median"
@@ -373,19 +276,13 @@ class MaternFourierFeatures(_FourierMap):
         ``(1 + sqrt(3) gamma r) exp(-sqrt(3) gamma r)``, r = ``||x-z||_2``. "median"
         is ``gamma_factor / m`` with m the median distance between training
         rows (of at most 500 of them).
-    gamma_factor : float, default 1.0
-        Multiplies the median heuristic; without effect where `gamma` is a number.
-    random_state : int, RandomState or None, default None
-        Seed of the frequencies.
 
     Attributes
     ----------
     gamma_ : float
         The resolved inverse length scale.
-    frequencies_ : ndarray, shape (n_features, ceil(n_components / 2))
-        One frequency a column.
-    offset_ : float
-        Phase of the last column where `n_components` is odd.
+    frequencies_, offset_
+        As in `OrthogonalFourierFeatures`.
 
     References
     ----------
@@ -403,14 +300,13 @@ class MaternFourierFeatures(_FourierMap):
     def __init__(
         self, n_components=300, *, nu=1.5, gamma="median", gamma_factor=1.0, random_state=None
     ):
-        self.n_components = n_components
+        super().__init__(
+            n_components, gamma=gamma, gamma_factor=gamma_factor, random_state=random_state
+        )
         self.nu = nu
-        self.gamma = gamma
-        self.gamma_factor = gamma_factor
-        self.random_state = random_state
 
-    def _gamma(self, X):
-        check_positive(self, "nu")
+    def _resolve_gamma(self, X):
+        check_number(self.nu, "nu", above=0)
         return resolve_gamma(self, X, "l2")
 
     def _frequencies(self, n_features, n_frequencies, rng):
@@ -426,13 +322,9 @@ def laplace_gram(fitted, X, Y):
     """Gram matrix exp(-gamma ||x-z||) in the norm of a fitted `LaplaceFourierFeatures`."""
     if fitted.norm == "l1":
         return laplacian_kernel(X, Y, gamma=fitted.gamma_)
-    return Matern(length_scale=1 / fitted.gamma_, nu=0.5)(_dense(X), _dense(Y))
+    return Matern(length_scale=1 / fitted.gamma_, nu=0.5)(dense(X), dense(Y))
 
 
 def matern_gram(fitted, X, Y):
     """Gram matrix of the Matern kernel of a fitted `MaternFourierFeatures`."""
-    return Matern(length_scale=1 / fitted.gamma_, nu=fitted.nu)(_dense(X), _dense(Y))
-
-
-def _dense(X):
-    return X.toarray() if hasattr(X, "toarray") else X
+    return Matern(length_scale=1 / fitted.gamma_, nu=fitted.nu)(dense(X), dense(Y))

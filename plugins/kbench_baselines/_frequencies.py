@@ -1,8 +1,8 @@
 """Frequencies of stationary kernels, and the features made of them.
 
 By Bochner's theorem a stationary kernel is ``k(x - z) = E cos(w.(x - z))`` with
-w drawn from its spectral measure. Every function here draws such w, one per
-column, for the kernel at unit scale.
+w drawn from its spectral measure. Every function that draws such w does so for
+the kernel at unit scale and returns an array of shape (n_features, n_frequencies).
 """
 
 from __future__ import annotations
@@ -17,19 +17,8 @@ def gaussian_orthogonal(n_features, n_frequencies, rng):
     """Normal frequencies that are orthogonal within blocks of `n_features`.
 
     Each block is S Q of Yu et al. (2016), eq. (3): Q is a uniformly random
-    orthogonal matrix, S holds chi-distributed lengths, so that each column on
-    its own is N(0, I), as for independent frequencies.
-
-    Returns
-    -------
-    ndarray, shape (n_features, n_frequencies)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> W = gaussian_orthogonal(5, 3, np.random.RandomState(0))
-    >>> bool(np.allclose(W.T @ W, np.diag(np.diag(W.T @ W))))
-    True
+    orthogonal matrix, S holds chi-distributed lengths, so that each column by
+    itself is N(0, I), as for independent frequencies.
     """
     W = np.empty((n_features, n_frequencies))
     for start in range(0, n_frequencies, n_features):
@@ -46,10 +35,6 @@ def gaussian_qmc(n_features, n_frequencies, rng, sequence="sobol"):
     The inverse normal distribution function of a randomly scrambled Sobol' or
     Halton sequence: Yang, Sindhwani, Avron and Mahoney (2014), eq. (9). The
     scrambling makes each point uniform, hence the features unbiased.
-
-    Returns
-    -------
-    ndarray, shape (n_features, n_frequencies)
     """
     seed = np.random.default_rng(rng.randint(2**31 - 1))
     if sequence == "sobol":
@@ -63,26 +48,18 @@ def gaussian_qmc(n_features, n_frequencies, rng, sequence="sobol"):
 
 
 def cauchy(n_features, n_frequencies, rng):
-    """Independent Cauchy frequencies: the kernel exp(-||x - z||_1).
+    """Independent Cauchy frequencies, for the kernel ``exp(-||x - z||_1)``.
 
     Rahimi and Recht (2007), figure 1.
-
-    Returns
-    -------
-    ndarray, shape (n_features, n_frequencies)
     """
     return rng.standard_cauchy(size=(n_features, n_frequencies))
 
 
 def multivariate_t(n_features, n_frequencies, rng, nu):
-    """Multivariate t frequencies, 2 nu degrees of freedom: the Matern kernel.
+    """Multivariate t frequencies, 2 nu degrees of freedom, for the Matern kernel.
 
     Rasmussen and Williams (2006), eq. (4.15): the spectral density of the
-    Matern kernel of order nu and length scale 1. nu = 1/2 is exp(-||x - z||_2).
-
-    Returns
-    -------
-    ndarray, shape (n_features, n_frequencies)
+    Matern kernel of order nu and length scale 1. nu = 1/2 is ``exp(-||x - z||_2)``.
     """
     normal = rng.normal(size=(n_features, n_frequencies))
     return normal * np.sqrt(2 * nu / rng.chisquare(2 * nu, size=n_frequencies))
@@ -94,19 +71,10 @@ def fourier_features(X, W, n_components, offset):
     A cosine and a sine of one frequency give ``cos(w.(x - z))`` without the
     noise of a random offset: half of the variance or less at equal columns for
     the Gaussian kernel (Sutherland and Schneider 2015, section 3). Where
-    `n_components` is odd, the last frequency has one column, with an offset.
+    `n_components` is odd, the last frequency has one column, with `offset`, which
+    is uniform on [0, 2 pi].
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-    W : ndarray, shape (n_features, ceil(n_components / 2))
-    n_components : int
-    offset : float
-        Uniform on [0, 2 pi].
-
-    Returns
-    -------
-    ndarray, shape (n_samples, n_components)
+    `W` has shape (n_features, ceil(n_components / 2)).
     """
     half = n_components // 2
     projection = safe_sparse_dot(X, W)

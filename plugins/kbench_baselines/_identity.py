@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.metrics.pairwise import linear_kernel
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench_baselines._checks import FLOATS
+from kbench_baselines._base import BaselineMap
 
 
-class Identity(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Identity(OneToOneFeatureMixin, BaselineMap):
     """The inputs as they are: every comparison's first line.
 
     Examples
@@ -19,42 +18,13 @@ class Identity(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [3., 4.]])
     """
 
-    def fit(self, X, y=None):
-        """Remember the number of features.
+    _accept_sparse = ("csr", "csc")
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, shape (n_samples, n_features)
-            Training data.
-        y : ignored
+    def _fit(self, X):
+        return X.shape[1]
 
-        Returns
-        -------
-        self
-        """
-        validate_data(self, X, accept_sparse=["csr", "csc"], dtype=FLOATS)
-        return self
-
-    def transform(self, X):
-        """Return `X`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        {ndarray, sparse matrix}, shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        return validate_data(self, X, accept_sparse=["csr", "csc"], dtype=FLOATS, reset=False)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def _transform(self, X):
+        return X
 
 
 def linear_gram(fitted, X, Y):

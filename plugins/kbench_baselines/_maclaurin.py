@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import comb
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench_baselines._checks import (
-    FLOATS,
-    check_choice,
-    check_count,
-    check_nonnegative,
-    check_positive,
-)
+from kbench.parameters import check_choice, check_integer, check_number
+from kbench_baselines._bandwidth import mean_square, resolve_gamma
+from kbench_baselines._base import BaselineMap
 
 
-class RandomMaclaurinFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomMaclaurinFeatures(BaselineMap):
     """Random Maclaurin features: products of random signed sums.
 
     A feature of degree N is ``c prod_j (w_j . x)`` over N random sign vectors.
@@ -87,36 +81,15 @@ class RandomMaclaurinFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self.gamma_factor = gamma_factor
         self.random_state = random_state
 
-    def fit(self, X, y=None):
-        """Resolve the scale on `X`, and draw degrees and signs.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, shape (n_samples, n_features)
-            Training data.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        check_count(self, "n_components", "degree")
-        check_choice(self, "kernel", ("polynomial", "exponential"))
-        check_nonnegative(self, "coef0")
-        check_positive(self, "gamma_factor")
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+    def _fit(self, X):
+        check_integer(self.n_components, "n_components", least=1)
+        check_integer(self.degree, "degree", least=1)
+        check_choice(self.kernel, "kernel", ("polynomial", "exponential"))
+        check_number(self.coef0, "coef0", least=0)
         rng = check_random_state(self.random_state)
-        squares = X.multiply(X).sum() if hasattr(X, "multiply") else np.vdot(X, X)
-        mean_square = float(squares) / X.shape[0] or 1.0
-        if isinstance(self.gamma, str):
-            if self.gamma != "norm":
-                raise ValueError(f"gamma must be a number > 0 or 'norm', got {self.gamma!r}")
-            self.gamma_ = float(self.gamma_factor / mean_square)
-        else:
-            check_positive(self, "gamma")
-            self.gamma_ = float(self.gamma)
-
-        size = self.gamma_ * mean_square
+        self.gamma_ = resolve_gamma(self, X, "inner")
+        square = mean_square(X) or 1.0
+        size = self.gamma_ * square
         if self.kernel == "exponential":
             # the terms of exp(size) are Poisson probabilities up to a factor,
             # so that what is divided out is the same for every degree
@@ -127,45 +100,22 @@ class RandomMaclaurinFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             sum_of_terms = terms.sum()
             degrees = rng.choice(order, size=self.n_components, p=terms / sum_of_terms)
         self.degrees_ = np.sort(degrees)[::-1]
-        # a_N gamma^N / P(N) = sum_of_terms / mean_square^N
-        self.factors_ = np.sqrt(sum_of_terms / self.n_components) * np.power(
-            mean_square, -self.degrees_ / 2.0
-        )
+        # a_N gamma^N / P(N) = sum_of_terms / square^N
+        scale = np.sqrt(sum_of_terms / self.n_components)
+        self.factors_ = scale * np.power(square, -self.degrees_ / 2.0)
+        values = np.array([-1.0, 1.0], dtype=X.dtype)
         self.signs_ = [
-            rng.choice(
-                np.array([-1.0, 1.0], dtype=X.dtype),
-                size=(X.shape[1], int((self.degrees_ > j).sum())),
-            )
+            rng.choice(values, size=(X.shape[1], int((self.degrees_ > j).sum())))
             for j in range(self.degrees_[0])
         ]
-        self._n_features_out = self.n_components
-        return self
+        return self.n_components
 
-    def transform(self, X):
-        """Map `X` to features whose inner products approximate the kernel.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_components)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+    def _transform(self, X):
         features = np.empty((X.shape[0], self.n_components), dtype=X.dtype)
         features[:] = self.factors_
         for signs in self.signs_:
             features[:, : signs.shape[1]] *= safe_sparse_dot(X, signs.astype(X.dtype, copy=False))
         return features
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def maclaurin_gram(fitted, X, Y):

@@ -12,7 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench_baselines._bandwidth import resolve_gamma
-from kbench_baselines._checks import FLOATS, check_count
+from kbench_baselines._base import FLOATS
+from kbench_baselines._checks import check_count
 from kbench_baselines._landmarks import kmeans_centres, leverage_rows, rpcholesky_pivots
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import gammaln
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.kernel_approximation import PolynomialCountSketch
 from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.preprocessing import PolynomialFeatures
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from kbench_baselines._checks import FLOATS, check_count, check_nonnegative, check_positive
+from kbench.parameters import check_integer, check_number
+from kbench_baselines._base import BaselineMap
 
 
 def monomial_weights(powers, degree, gamma, coef0):
@@ -20,17 +20,7 @@ def monomial_weights(powers, degree, gamma, coef0):
     By the multinomial theorem (gamma x.z + coef0)^degree is the sum over
     exponents a of ``w_a^2 x^a z^a`` with
     ``w_a^2 = degree! / (prod_j a_j! r!) gamma^|a| coef0^r``, r = degree - |a|.
-
-    Parameters
-    ----------
-    powers : ndarray of int, shape (n_monomials, n_features)
-        The exponents a.
-    degree : int
-    gamma, coef0 : float
-
-    Returns
-    -------
-    ndarray, shape (n_monomials,)
+    `powers` holds the exponents a, shape (n_monomials, n_features).
 
     Examples
     --------
@@ -47,7 +37,7 @@ def monomial_weights(powers, degree, gamma, coef0):
     )
 
 
-class PolynomialMap(TransformerMixin, BaseEstimator):
+class PolynomialMap(BaselineMap):
     """All monomials up to a degree, weighted as in the polynomial kernel.
 
     scikit-learn's ``PolynomialFeatures``; the weights make inner products equal
@@ -94,47 +84,17 @@ class PolynomialMap(TransformerMixin, BaseEstimator):
         self.gamma = gamma
         self.coef0 = coef0
 
-    def fit(self, X, y=None):
-        """List the monomials.
+    def _fit(self, X):
+        check_integer(self.degree, "degree", least=1)
+        check_number(self.gamma, "gamma", above=0)
+        check_number(self.coef0, "coef0", least=0)
+        degrees = (0 if self.coef0 > 0 else self.degree, self.degree)
+        self.monomials_ = PolynomialFeatures(degrees, include_bias=self.coef0 > 0).fit(X)
+        powers = self.monomials_.powers_
+        self.weights_ = monomial_weights(powers, self.degree, float(self.gamma), float(self.coef0))
+        return len(powers)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, shape (n_samples, n_features)
-            Training data.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        check_count(self, "degree")
-        check_positive(self, "gamma")
-        check_nonnegative(self, "coef0")
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
-        lowest = 0 if self.coef0 > 0 else self.degree
-        self.monomials_ = PolynomialFeatures(
-            (lowest, self.degree), include_bias=self.coef0 > 0
-        ).fit(X)
-        self.weights_ = monomial_weights(
-            self.monomials_.powers_, self.degree, float(self.gamma), float(self.coef0)
-        )
-        return self
-
-    def transform(self, X):
-        """Map `X` to weighted monomials.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        {ndarray, CSR matrix}, shape (n_samples, n_monomials)
-            Sparse where `X` is.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+    def _transform(self, X):
         features = self.monomials_.transform(X)
         weights = self.weights_.astype(X.dtype)
         if sp.issparse(features):
@@ -157,19 +117,12 @@ class PolynomialMap(TransformerMixin, BaseEstimator):
         ndarray of str
         """
         check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
         if input_features is None:
-            input_features = getattr(self, "feature_names_in_", None)
-        elif hasattr(self, "feature_names_in_") and list(input_features) != list(
-            self.feature_names_in_
-        ):
+            input_features = names
+        elif names is not None and list(input_features) != list(names):
             raise ValueError("input_features is not equal to feature_names_in_")
         return self.monomials_.get_feature_names_out(input_features)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 class PolynomialSketch(PolynomialCountSketch):
@@ -212,17 +165,7 @@ class PolynomialSketch(PolynomialCountSketch):
         )
 
     def transform(self, X):
-        """Map `X` to features whose inner products approximate the kernel.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_components)
-        """
+        """Map `X` to features; float32 for float32 inputs, else float64."""
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
         return np.asarray(super().transform(X), dtype=dtype)
 

@@ -1,0 +1,66 @@
+"""The common base of the maps: input validation, tags, and `fit` and `transform`."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+FLOATS = (np.float64, np.float32)
+"""The dtypes that maps work in; anything else is converted to the first."""
+
+
+class BaselineMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A transformer that validates its inputs and keeps float32.
+
+    Subclasses have ``_fit(X)``, which checks the parameters and returns the number
+    of features, and ``_transform(X)``. Both get validated inputs.
+    """
+
+    _accept_sparse: str | tuple[str, ...] | bool = "csr"
+
+    def fit(self, X, y=None):
+        """Fit the map to training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, shape (n_samples, n_features)
+            Training data; dense where the map takes no sparse inputs.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = validate_data(self, X, accept_sparse=self._accept_sparse, dtype=FLOATS)
+        self._n_features_out = self._fit(X)
+        return self
+
+    def transform(self, X):
+        """Map `X` to features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, shape (n_samples, n_features)
+            Data; dense where the map takes no sparse inputs.
+
+        Returns
+        -------
+        {ndarray, CSR matrix}, shape (n_samples, n_features_out)
+            float32 for float32 inputs, else float64.
+        """
+        check_is_fitted(self)
+        formats = self._accept_sparse
+        X = validate_data(self, X, accept_sparse=formats, dtype=FLOATS, reset=False)
+        return self._transform(X)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = bool(self._accept_sparse)
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def dense(X):
+    """Return `X` as an ndarray."""
+    return X.toarray() if hasattr(X, "toarray") else X
