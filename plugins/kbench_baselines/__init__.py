@@ -26,12 +26,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         ],
         "_identity": ["Identity"],
         "_maclaurin": ["RandomMaclaurinFeatures"],
-        "_nystroem": [
-            "KMeansNystroem",
-            "LeverageNystroem",
-            "RPCholeskyNystroem",
-            "UniformNystroem",
-        ],
+        "_nystroem": ["NystroemMap"],
         "_polynomial": ["PolynomialMap", "PolynomialSketch"],
     },
 )
@@ -56,10 +51,12 @@ def span_of_nystroem(params):
     str
         Number of landmarks and kernels, as a map with the same kernel written
         ``gaussian(bandwidth=0.5*median)`` describes them. Empty where it cannot be
-        written like that, and where the landmarks have their own seed.
+        written like that, and where the landmarks are not uniform or have their own seed.
     """
     number, kernel = params.get("n_components", 300), params.get("kernel", "rbf")
     if not isinstance(number, int) or params.get("random_state") is not None:
+        return ""
+    if params.get("landmarks", "uniform") != "uniform":
         return ""
     if kernel != "rbf":
         kernels = getattr(kernel, "values", (kernel,))
@@ -127,10 +124,8 @@ def kbench_feature_maps():
         _map(
             "random-maclaurin", "_maclaurin:RandomMaclaurinFeatures", "maclaurin_gram", grid=plain
         ),
-        _map(
-            "nystroem", "_nystroem:UniformNystroem", nystroem, grid=squared, span=span_of_nystroem
-        ),
-        _map("nystroem-kmeans", "_nystroem:KMeansNystroem", nystroem, grid=squared),
-        _map("nystroem-rpcholesky", "_nystroem:RPCholeskyNystroem", nystroem, grid=squared),
-        _map("nystroem-leverage", "_nystroem:LeverageNystroem", nystroem, grid=squared),
+        _map("nystroem", "_nystroem:NystroemMap", nystroem, grid=squared, span=span_of_nystroem),
+        _map("nystroem-kmeans", "_nystroem:kmeans_nystroem", nystroem, grid=squared),
+        _map("nystroem-rpcholesky", "_nystroem:rpcholesky_nystroem", nystroem, grid=squared),
+        _map("nystroem-leverage", "_nystroem:leverage_nystroem", nystroem, grid=squared),
     ]

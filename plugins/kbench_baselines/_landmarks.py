@@ -1,4 +1,8 @@
-"""Which training rows a Nystroem approximation is built on."""
+"""Landmarks of a Nystroem approximation.
+
+Every `kernel` is a function: ``kernel(X, Y)`` is a Gram matrix. `X` is an ndarray or
+a CSR matrix of shape (n_samples, n_features), `rng` a RandomState.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ def kernel_diagonal(kernel, X, block=128):
 
 
 def distinct_rows(X):
-    """Position of the first of each set of equal rows, ndarray of int."""
+    """Positions of the first of each set of equal rows."""
     if issparse(X):
         X.sort_indices()
         ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
@@ -41,18 +45,7 @@ def kmeans_centres(X, n_landmarks, rng, max_iter=5):
 
     From a k-means++ start, after which few iterations are enough: later ones
     move the centres too little to matter for the approximation.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-    n_landmarks : int
-    rng : RandomState
-    max_iter : int, default 5
-
-    Returns
-    -------
-    ndarray or CSR matrix, shape (at most n_landmarks, n_features)
-        Where `X` has no more different rows than `n_landmarks`: these rows.
+    Where `X` has no more different rows than `n_landmarks`, they are returned.
     """
     distinct = distinct_rows(X)
     if len(distinct) <= n_landmarks:
@@ -71,20 +64,8 @@ def rpcholesky_pivots(kernel, X, n_landmarks, rng, tol=1e-12):
     place of matrix-vector products: Epperly, Tropp and Webber (2024),
     algorithm 2.2.
 
-    Parameters
-    ----------
-    kernel : callable
-        ``kernel(X, Y)`` is a Gram matrix.
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-    n_landmarks : int
-    rng : RandomState
-    tol : float, default 1e-12
-        Stop where less than this share of the trace is left.
-
-    Returns
-    -------
-    ndarray of int, shape (at most n_landmarks,)
-        Different rows, in the order drawn.
+    Returns the positions of at most `n_landmarks` different rows, in the order
+    drawn: it stops where less than `tol` of the trace is left.
     """
     n_samples = X.shape[0]
     residual = kernel_diagonal(kernel, X)
@@ -144,19 +125,7 @@ def leverage_rows(kernel, X, n_landmarks, rng):
     beyond the k-th, (trace - sum of the k largest) / k, with
     ``k = n_landmarks / (4 log n_landmarks)``.
 
-    Parameters
-    ----------
-    kernel : callable
-        ``kernel(X, Y)`` is a Gram matrix.
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-    n_landmarks : int
-        At most n_samples.
-    rng : RandomState
-
-    Returns
-    -------
-    ndarray of int, shape (n_landmarks,)
-        Different rows.
+    Returns the positions of `n_landmarks` different rows; there must be as many.
     """
     n_samples = X.shape[0]
     order = rng.permutation(n_samples)

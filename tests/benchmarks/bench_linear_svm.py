@@ -37,7 +37,7 @@ from threadpoolctl import threadpool_limits
 from kbench import Protocol
 from kbench.evaluation.search import Component, Data, search
 from kbench.kernels import Gaussian
-from kbench_baselines import Identity, UniformNystroem
+from kbench_baselines import Identity, NystroemMap
 from kbench_learners import CoreVectorMachine, KernelSVM, LinearSVM
 from kbench_nbcs import NestedBarycentricMap
 
@@ -217,7 +217,7 @@ def bench_halving(folder, only=None):
         methods = {
             "kernel-svm": (Component(Identity), Component(KernelSVM, {}, space)),
             "nystroem": (
-                Component(UniformNystroem, {}, {"gamma_factor": (0.25, 1.0, 4.0, 16.0)}),
+                Component(NystroemMap, {}, {"gamma_factor": (0.25, 1.0, 4.0, 16.0)}),
                 Component(LinearSVM, {"tol": 1e-4}, {"C": tuple(CS)}, path="C"),
             ),
         }

@@ -4,6 +4,7 @@ import importlib
 import pickle
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,9 +21,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import kbench_baselines
 from kbench_baselines import (
     ArcCosineFeatures,
-    KMeansNystroem,
     LaplaceFourierFeatures,
     MaternFourierFeatures,
+    NystroemMap,
     OrthogonalFourierFeatures,
     PolynomialMap,
     PolynomialSketch,
@@ -31,7 +32,6 @@ from kbench_baselines import (
     RandomFourierFeatures,
     RandomMaclaurinFeatures,
     SkewedChi2Map,
-    UniformNystroem,
 )
 from kbench_baselines._arc_cosine import arc_cosine_gram
 from kbench_baselines._binning import binning_gram
@@ -68,7 +68,11 @@ UNBIASED = {
     "sketch": (PolynomialSketch(20), polynomial_gram),
     "skewed chi2": (SkewedChi2Map(20), skewed_chi2_gram),
 }
-EVERY = [getattr(kbench_baselines, name) for name in kbench_baselines.__all__]
+# every class, and every choice of a parameter that makes another map of it
+EVERY = [
+    *(getattr(kbench_baselines, name) for name in kbench_baselines.__all__),
+    *(partial(NystroemMap, landmarks=name) for name in ("kmeans", "rpcholesky", "leverage")),
+]
 SEEDED = [cls for cls in EVERY if "random_state" in cls().get_params()]
 WITH_MEDIAN = [cls for cls in EVERY if cls().get_params().get("gamma") == "median"]
 
@@ -193,7 +197,7 @@ def test_sparse_input_gives_the_same_features(cls):
         fitted = small(cls).fit(kind(X))
         Z = dense(fitted.transform(kind(X)))
         np.testing.assert_allclose(Z @ Z.T, expected @ expected.T, rtol=1e-6, atol=1e-6)
-        record = next((r for r in MAPS.values() if r.make.endswith(":" + cls.__name__)), None)
+        record = next(r for r in MAPS.values() if type(resolve(r.make)()) is type(fitted))
         K = resolve(record.kernel)(fitted, kind(X), kind(X))
         np.testing.assert_allclose(K, resolve(record.kernel)(fitted, X, X), atol=1e-7)
 
@@ -249,8 +253,9 @@ def test_feature_names_and_pandas_output(cls):
         (ArcCosineFeatures(bias=-0.5), "bias .* -0.5"),
         (RandomMaclaurinFeatures(kernel="rbf"), "kernel .* 'rbf'"),
         (RandomMaclaurinFeatures(gamma="median"), "gamma .* 'norm'.* 'median'"),
-        (UniformNystroem(kernel="poly"), "kernel .* 'poly'"),
-        (KMeansNystroem(n_candidates=0), "n_candidates .* 0"),
+        (NystroemMap(kernel="poly"), "kernel .*'rbf', 'laplacian', or a callable.* 'poly'"),
+        (NystroemMap(landmarks="corners"), "landmarks .*'uniform', 'kmeans'.* 'corners'"),
+        (NystroemMap(n_candidates=0), "n_candidates .* 0"),
         (PolynomialMap(0), "degree .* 0"),
         (PolynomialMap(coef0=-1), "coef0 .* -1"),
         (SkewedChi2Map(skewedness=0), "skewedness .* 0"),

@@ -9,13 +9,14 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import minmax_scale
 
 from kbench.kernels import Matern
-from kbench_baselines import KMeansNystroem, LeverageNystroem, RPCholeskyNystroem, UniformNystroem
+from kbench_baselines import NystroemMap
 from kbench_baselines._landmarks import (
     _ridge_scores,
     distinct_rows,
@@ -26,59 +27,62 @@ from kbench_baselines._landmarks import (
 from kbench_baselines._nystroem import inverse_root, nystroem_gram
 
 WINE = minmax_scale(load_wine().data)[::2]
-NYSTROEM = [UniformNystroem, KMeansNystroem, RPCholeskyNystroem, LeverageNystroem]
+LANDMARKS = ["uniform", "kmeans", "rpcholesky", "leverage"]
 
 
 @pytest.mark.parametrize("n_components", [5, 40])
 def test_uniform_nystroem_is_scikit_learns(n_components):
-    ours = UniformNystroem(n_components, gamma=2.0, random_state=3).fit(WINE)
+    ours = NystroemMap(n_components, gamma=2.0, random_state=3).fit(WINE)
     theirs = Nystroem(gamma=2.0, n_components=n_components, random_state=3).fit(WINE)
     np.testing.assert_array_equal(ours.component_indices_, theirs.component_indices_)
     np.testing.assert_allclose(ours.transform(WINE), theirs.transform(WINE), atol=1e-8)
 
 
-@pytest.mark.parametrize("cls", NYSTROEM)
+@pytest.mark.parametrize("landmarks", LANDMARKS)
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", Matern(nu=2.5)])
-def test_nystroem_on_all_rows_is_exact_and_silent(cls, kernel):
+def test_nystroem_on_all_rows_is_exact_and_silent(landmarks, kernel):
     X = WINE[:30]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fitted = cls(100, kernel=kernel, random_state=0).fit(X)
+        map_ = NystroemMap(100, landmarks=landmarks, kernel=kernel, random_state=0)
+        fitted = map_.fit(X)
         Z = fitted.transform(X)
-        again = cls(100, kernel=kernel, random_state=0).fit_transform(X)
+        again = clone(map_).fit_transform(X)
     assert Z.shape[1] <= 30
     np.testing.assert_array_equal(Z, again)
     np.testing.assert_allclose(Z @ Z.T, nystroem_gram(fitted, X, X), atol=1e-6)
 
 
-@pytest.mark.parametrize("cls", NYSTROEM)
-def test_nystroem_is_the_projection_on_its_landmarks(cls):
+@pytest.mark.parametrize("landmarks", LANDMARKS)
+def test_nystroem_is_the_projection_on_its_landmarks(landmarks):
     """What it leaves of the Gram matrix is positive semidefinite, and 0 at landmarks."""
-    fitted = cls(15, gamma_factor=4, random_state=0).fit(WINE)
+    fitted = NystroemMap(15, landmarks=landmarks, gamma_factor=4, random_state=0).fit(WINE)
     Z, L = fitted.transform(WINE), fitted.transform(fitted.components_)
     residual = fitted.kernel_(WINE, WINE) - Z @ Z.T
     assert np.linalg.eigvalsh(residual).min() > -1e-8
     np.testing.assert_allclose(Z @ L.T, fitted.kernel_(WINE, fitted.components_), atol=1e-8)
-    if hasattr(fitted, "component_indices_"):
+    assert (fitted.component_indices_ is None) == (landmarks == "kmeans")
+    if landmarks != "kmeans":
         np.testing.assert_array_equal(fitted.components_, WINE[fitted.component_indices_])
         assert len(set(fitted.component_indices_)) == 15
 
 
-@pytest.mark.parametrize("cls", [KMeansNystroem, RPCholeskyNystroem])
-def test_chosen_landmarks_beat_uniform_ones_on_uneven_clusters(cls):
+@pytest.mark.parametrize("landmarks", ["kmeans", "rpcholesky"])
+def test_chosen_landmarks_beat_uniform_ones_on_uneven_clusters(landmarks):
     rng = np.random.RandomState(0)
     centres = 10 * rng.normal(size=(12, 3))
     sizes = [600, *[10] * 11]
     X = np.concatenate([c + rng.normal(size=(n, 3)) for c, n in zip(centres, sizes, strict=True)])
 
-    def left(make):
+    def left(landmarks):
         errors = []
         for seed in range(5):
-            Z = make(30, gamma=0.05, random_state=seed).fit_transform(X)
+            map_ = NystroemMap(30, landmarks=landmarks, gamma=0.05, random_state=seed)
+            Z = map_.fit_transform(X)
             errors.append(len(X) - np.sum(Z**2))
         return np.mean(errors)
 
-    assert left(cls) < 0.7 * left(UniformNystroem)
+    assert left(landmarks) < 0.7 * left("uniform")
 
 
 def test_leverage_draws_rare_points_more_often():
@@ -128,8 +132,8 @@ def test_rpcholesky_draws_pairs_from_its_distribution():
 
 def test_repeated_rows_are_landmarks_once():
     X = np.repeat(WINE[:6], 10, axis=0)
-    for cls in (KMeansNystroem, RPCholeskyNystroem):
-        fitted = cls(30, random_state=0).fit(X)
+    for landmarks in ("kmeans", "rpcholesky"):
+        fitted = NystroemMap(30, landmarks=landmarks, random_state=0).fit(X)
         assert len(fitted.components_) == 6
         Z = fitted.transform(X)
         np.testing.assert_allclose(Z @ Z.T, fitted.kernel_(X, X), atol=1e-6)
@@ -141,17 +145,18 @@ def test_distinct_rows_are_the_first_of_each_kind():
         np.testing.assert_array_equal(distinct_rows(rows), [0, 1, 3])
 
 
-@pytest.mark.parametrize("cls", NYSTROEM[1:])
-def test_costly_choices_look_at_a_bounded_number_of_rows(cls):
+@pytest.mark.parametrize("landmarks", LANDMARKS[1:])
+def test_costly_choices_look_at_a_bounded_number_of_rows(landmarks):
     X = np.random.RandomState(0).normal(size=(400, 3))
-    fitted = cls(20, n_candidates=50, random_state=0).fit(X)
-    assert fitted.components_.shape == (20, 3)
+    map_ = NystroemMap(20, landmarks=landmarks, n_candidates=50, random_state=0)
+    assert map_.fit(X).components_.shape == (20, 3)
     # n_candidates below n_components: as many as are needed
-    assert cls(60, n_candidates=10, random_state=0).fit(X).components_.shape == (60, 3)
+    map_.set_params(n_components=60, n_candidates=10)
+    assert map_.fit(X).components_.shape == (60, 3)
 
 
 def test_kernels_are_resolved_on_the_training_data():
-    fitted = UniformNystroem(10, kernel=Matern(), random_state=0).fit(WINE)
+    fitted = NystroemMap(10, kernel=Matern(), random_state=0).fit(WINE)
     assert fitted.kernel_ == Matern().resolve(WINE)
 
 
@@ -198,6 +203,8 @@ def test_only_maps_with_the_same_span_say_so():
         {"kernel": "laplacian", "gamma": 2.0},
         {"kernel": Search(("rbf", "laplacian"))},
         {"random_state": 7},  # other landmarks
+        {"landmarks": "kmeans"},
+        {"landmarks": Search(("uniform", "leverage"))},
         {"gamma": 0.5},  # fitted once for each factor of the default grid
         {"gamma": 0.5, "gamma_factor": 4.0},
         {"gamma": 0.5, "gamma_factor": Search((1.0, 4.0))},
