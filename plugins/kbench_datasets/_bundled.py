@@ -1,6 +1,6 @@
 """The real datasets that scikit-learn ships.
 
-They are datasets of their own, not stand-ins for OpenML's of the same name:
+They are not stand-ins for the datasets of the same name at OpenML:
 iris differs from OpenML 61 in rows 34 and 37, wdbc from 1510 in five rows and
 in the coding of the labels, and digits is only the test part of optdigits (28).
 Only wine equals its counterpart (187) value by value.
@@ -9,6 +9,7 @@ Only wine equals its counterpart (187) value by value.
 from __future__ import annotations
 
 import numpy as np
+from sklearn import datasets
 
 from kbench import Dataset
 
@@ -29,9 +30,7 @@ def load_iris() -> Dataset:
     >>> load_iris().target_names
     ('setosa', 'versicolor', 'virginica')
     """
-    from sklearn.datasets import load_iris as load
-
-    return _from_bunch("iris", load(), role="development")
+    return _from_bunch("iris", datasets.load_iris(), role="development")
 
 
 def load_iris_setosa() -> Dataset:
@@ -77,9 +76,7 @@ def load_wine() -> Dataset:
     Dataset
         Equal to OpenML 187, value by value.
     """
-    from sklearn.datasets import load_wine as load
-
-    return _from_bunch("wine", load())
+    return _from_bunch("wine", datasets.load_wine())
 
 
 def load_wdbc() -> Dataset:
@@ -93,9 +90,7 @@ def load_wdbc() -> Dataset:
     Dataset
         Group "wdbc".
     """
-    from sklearn.datasets import load_breast_cancer as load
-
-    return _from_bunch("wdbc", load())
+    return _from_bunch("wdbc", datasets.load_breast_cancer())
 
 
 def load_digits() -> Dataset:
@@ -109,9 +104,7 @@ def load_digits() -> Dataset:
     Dataset
         Group "digits", which OpenML's optdigits (28) belongs to as well.
     """
-    from sklearn.datasets import load_digits as load
-
-    return _from_bunch("digits", load())
+    return _from_bunch("digits", datasets.load_digits())
 
 
 def _from_bunch(name, bunch, role="evaluation") -> Dataset:

@@ -1,4 +1,4 @@
-"""Synthetic problems of known shape, drawn anew from a seed.
+"""Synthetic problems of known shape, drawn from a seed.
 
 All are development sets: they show what a map can represent, and support no
 claim about real data.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from kbench import Dataset
+from kbench.parameters import check_integer, check_number
 
 
 def two_moons(n_samples: int = 1000, noise: float = 0.2, seed: int = 0) -> Dataset:
@@ -38,7 +39,8 @@ def two_moons(n_samples: int = 1000, noise: float = 0.2, seed: int = 0) -> Datas
     >>> two_moons(n_samples=100, noise=0.0).X.shape
     (100, 2)
     """
-    rng = _start(n_samples, seed, noise=noise)
+    check_number(noise, "noise", least=0)
+    rng = _generator(n_samples, seed)
     y = np.arange(n_samples) % 2
     angle = np.pi * rng.random(n_samples)
     X = np.column_stack([np.cos(angle), np.sin(angle)])
@@ -78,9 +80,9 @@ def circles(
     >>> np.linalg.norm(data.X[data.y == 1], axis=1).round(6)
     array([0.25, 0.25, 0.25, 0.25, 0.25])
     """
-    if not 0 < factor < 1:
-        raise ValueError(f"factor={factor!r} must lie between 0 and 1")
-    rng = _start(n_samples, seed, noise=noise)
+    check_number(factor, "factor", above=0, below=1)
+    check_number(noise, "noise", least=0)
+    rng = _generator(n_samples, seed)
     y = np.arange(n_samples) % 2
     angle = 2 * np.pi * rng.random(n_samples)
     X = np.column_stack([np.cos(angle), np.sin(angle)]) * np.where(y == 1, factor, 1.0)[:, None]
@@ -126,9 +128,9 @@ def checkerboard(
     >>> bool(np.all(data.y == np.floor(4 * data.X).sum(axis=1) % 2))
     True
     """
-    _at_least("n_features", n_features, 1)
-    _at_least("n_cells", n_cells, 2)
-    rng = _start(n_samples, seed)
+    check_integer(n_features, "n_features", least=1)
+    check_integer(n_cells, "n_cells", least=2)
+    rng = _generator(n_samples, seed)
     X = rng.random((n_samples, n_features))
     y = np.floor(n_cells * X).sum(axis=1).astype(np.int64) % 2
     return _dataset("checkerboard", X, _flipped(y, noise, rng), rng)
@@ -188,11 +190,10 @@ def polytope(
     >>> bool(np.linalg.norm(data.X, axis=1).max() <= 1)
     True
     """
-    _at_least("n_features", n_features, 1)
-    _at_least("n_halfspaces", n_halfspaces, 1)
-    if not 0 <= margin < 0.5:
-        raise ValueError(f"margin={margin!r} must lie in [0, 0.5)")
-    rng = _start(n_samples, seed)
+    check_integer(n_features, "n_features", least=1)
+    check_integer(n_halfspaces, "n_halfspaces", least=1)
+    check_number(margin, "margin", least=0, below=0.5)
+    rng = _generator(n_samples, seed)
     for _ in range(100):
         W = rng.standard_normal((n_halfspaces, n_features))
         W /= np.linalg.norm(W, axis=1, keepdims=True)
@@ -225,22 +226,14 @@ def _in_ball(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
     return X * (rng.random(n) ** (1 / d) / np.linalg.norm(X, axis=1))[:, None]
 
 
-def _start(n_samples: int, seed: int, noise: float = 0.0) -> np.random.Generator:
-    _at_least("n_samples", n_samples, 4)
-    _at_least("seed", seed, 0)
-    if not noise >= 0:
-        raise ValueError(f"noise={noise!r} must not be negative")
+def _generator(n_samples: int, seed: int) -> np.random.Generator:
+    check_integer(n_samples, "n_samples", least=4)
+    check_integer(seed, "seed", least=0)
     return np.random.default_rng(seed)
 
 
-def _at_least(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
-
-
 def _flipped(y: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
-    if not 0 <= noise < 0.5:
-        raise ValueError(f"noise={noise!r} must lie in [0, 0.5)")
+    check_number(noise, "noise", least=0, below=0.5)
     return np.where(rng.random(len(y)) < noise, 1 - y, y)
 
 
