@@ -4,25 +4,20 @@ M.-F. Balcan, A. Blum and S. Vempala, "Kernels as features: On kernels,
 margins, and low-dimensional mappings", Machine Learning 65 (2006).
 """
 
-from importlib import import_module
+import lazy_loader
 
 from kbench import DatasetSource, FeatureMap, KernelSpec, Ref, hookimpl
 
-_HOME = {
-    "BalcanF1": "_map",
-    "BalcanF2": "_map",
-    "BalcanF3": "_map",
-    "HiddenSubset": "_hidden",
-    "TensorProductMap": "_closure",
-    "TheorySizes": "_theory",
-    "concatenate": "_closure",
-    "conic": "_conic",
-    "conic_margin": "_conic",
-    "hidden_subset": "_hidden",
-    "tensor": "_closure",
-    "theory_sizes": "_theory",
-}
-__all__ = sorted(_HOME)
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "_closure": ["TensorProductMap", "concatenate", "tensor"],
+        "_conic": ["conic", "conic_margin"],
+        "_hidden": ["HiddenSubset", "hidden_subset"],
+        "_map": ["BalcanF1", "BalcanF2", "BalcanF3"],
+        "_theory": ["TheorySizes", "theory_sizes"],
+    },
+)
 
 # by name in suite files; written out, since importing the kernels takes numpy
 _KERNELS = {
@@ -46,8 +41,8 @@ _KERNELS = {
 # multiples of the median distance, as many as other maps search over
 GRID = {
     "kernel": tuple(
-        Ref("gaussian", {"bandwidth": each})
-        for each in ("0.25*median", "0.5*median", "median", "2*median")
+        Ref("gaussian", {"bandwidth": width})
+        for width in ("0.25*median", "0.5*median", "median", "2*median")
     )
 }
 
@@ -58,7 +53,7 @@ def approximated(fitted, X, Y):
 
 
 def span_of_f2(params):
-    """Say what F2 spans: where landmarks are uniform, what Nystroem features span.
+    """Describe what F2 spans: where landmarks are uniform, what Nystroem features span.
 
     Parameters
     ----------
@@ -68,8 +63,8 @@ def span_of_f2(params):
     Returns
     -------
     str
-        Number of landmarks and kernels; empty where no other map says the same:
-        landmarks of a seed of its own, or directions left out by `rank_tolerance`.
+        Number of landmarks and kernels; empty where no other map spans the same,
+        because the landmarks have their own seed or `rank_tolerance` leaves directions out.
     """
     number, kernel = params.get("n_landmarks", 100), params.get("kernel", "gaussian")
     if params.get("random_state") is not None or params.get("rank_tolerance") is not None:
@@ -77,7 +72,7 @@ def span_of_f2(params):
     if params.get("sampling", "uniform") != "uniform" or not isinstance(number, int):
         return ""
     kernels = getattr(kernel, "values", GRID["kernel"] if "kernel" not in params else (kernel,))
-    labels = sorted(each.label if isinstance(each, Ref) else str(each) for each in kernels)
+    labels = sorted(k.label if isinstance(k, Ref) else str(k) for k in kernels)
     return f"{number} uniform landmarks: {', '.join(labels)}"
 
 
@@ -93,16 +88,11 @@ def kbench_kernels():
 @hookimpl
 def kbench_feature_maps():
     """List F1, F2 and F3."""
+    f1, f2, f3 = (f"kbench_balcan._map:Balcan{name}" for name in ("F1", "F2", "F3"))
     return [
-        FeatureMap("balcan-f1", make="kbench_balcan._map:BalcanF1", grid=GRID),
-        FeatureMap(
-            "balcan-f2",
-            make="kbench_balcan._map:BalcanF2",
-            grid=GRID,
-            kernel=approximated,
-            span=span_of_f2,
-        ),
-        FeatureMap("balcan-f3", make="kbench_balcan._map:BalcanF3", grid=GRID, kernel=approximated),
+        FeatureMap("balcan-f1", make=f1, grid=GRID),
+        FeatureMap("balcan-f2", make=f2, grid=GRID, kernel=approximated, span=span_of_f2),
+        FeatureMap("balcan-f3", make=f3, grid=GRID, kernel=approximated),
     ]
 
 
@@ -113,15 +103,3 @@ def kbench_datasets():
         DatasetSource("conic", load="kbench_balcan._conic:conic"),
         DatasetSource("hidden-subset", load="kbench_balcan._hidden:hidden_subset"),
     ]
-
-
-def __getattr__(name):
-    """Import what is public on first use."""
-    if name in _HOME:
-        return getattr(import_module(f"kbench_balcan.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    """List what is public."""
-    return __all__

@@ -7,46 +7,27 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh, lapack, qr, solve_triangular
 
-# Clipping less than this share of the spectrum is rounding, not news.
+# clipping less than this share of the spectrum is a rounding error
 _ROUNDING = 1e-8
 
 
 @dataclass(frozen=True)
 class Basis:
-    """Coefficients of an orthonormal basis, and what was lost on the way.
+    """Coefficients of an orthonormal basis, and the share of the spectrum that was clipped."""
 
-    Parameters
-    ----------
-    components : ndarray, shape (n_landmarks, rank)
-        ``F2(x) = F1(x) @ components``.
-    clipped : float
-        Share of negative eigenvalues in the sum of absolute ones; 0 where
-        only rounding was clipped.
-    """
-
-    components: np.ndarray
+    components: np.ndarray  # shape (n_landmarks, rank): F2(x) = F1(x) @ components
+    # negative eigenvalues over the sum of absolute ones; 0 for rounding errors
     clipped: float = 0.0
 
 
 def orthonormal_basis(K: np.ndarray, basis: str, tolerance: float) -> Basis:
-    """Orthonormalise the images of landmarks, given their Gram matrix.
+    """Orthonormalise the images of landmarks, given their symmetric Gram matrix.
 
-    Parameters
-    ----------
-    K : ndarray, shape (n_landmarks, n_landmarks)
-        Symmetric.
-    basis : {"triangular", "eigen"}
-        "triangular": with ``K = U^T U`` of the independent landmarks, in the
-        order drawn, the columns of ``U^-1``, the paper's choice (section 3).
-        "eigen": ``V Lambda^(-1/2)`` of the eigendecomposition, the largest
-        eigenvalue first.
-    tolerance : float
-        Pivots (eigenvalues) up to this share of the largest count as zero.
-
-    Returns
-    -------
-    Basis
-        With no column where `K` has no positive eigenvalue.
+    The basis "triangular" has, with ``K = U^T U`` of the independent landmarks in
+    the order drawn, the columns of ``U^-1``, the paper's choice (section 3); "eigen"
+    has ``V Lambda^(-1/2)`` of the eigendecomposition, the largest eigenvalue first.
+    Pivots (eigenvalues) up to `tolerance` times the largest count as zero. Where `K`
+    has no positive eigenvalue, there is no column.
     """
     if basis == "triangular":
         components = _inverse_cholesky(K, tolerance)
@@ -73,9 +54,9 @@ def orthonormal_basis(K: np.ndarray, basis: str, tolerance: float) -> Basis:
 def _inverse_cholesky(K: np.ndarray, tolerance: float) -> np.ndarray | None:
     """Return ``U^-1`` on the independent landmarks, zero rows elsewhere.
 
-    Which landmarks are independent is decided by Cholesky with complete
-    pivoting (LAPACK's pstrf), the stable way; U is then the factor in the
-    order in which they were drawn. None where K is not positive semidefinite.
+    Cholesky with complete pivoting (LAPACK's pstrf), which is stable, decides
+    which landmarks are independent; U is then the factor in the order in which
+    they were drawn. None where K is not positive semidefinite.
     """
     n = len(K)
     largest = K.diagonal().max(initial=0.0)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 def concatenate(maps, weights=None) -> FeatureUnion:
     """Concatenate feature maps, each times the square root of its weight.
 
-    The Gram matrix of the features is the weighted sum of the maps' own: the
+    The Gram matrix of the features is the weighted sum of those of the maps: the
     closure of kernels under ``c_1 k_1 + c_2 k_2``.
 
     Parameters
@@ -42,16 +42,14 @@ def concatenate(maps, weights=None) -> FeatureUnion:
     maps = list(maps)
     weights = [1.0] * len(maps) if weights is None else list(weights)
     if not maps:
-        raise ValueError("maps=[]: it must have at least one feature map")
+        raise ValueError("maps must have at least one feature map, got []")
     if len(weights) != len(maps) or not all(0 <= w < np.inf for w in weights):
         raise ValueError(
-            f"weights={weights!r}: it must have one nonnegative finite number for each of the "
-            f"{len(maps)} maps"
+            f"weights must have one nonnegative finite number for each of the {len(maps)} maps, "
+            f"got {weights!r}"
         )
-    named = [(f"map{i}", each) for i, each in enumerate(maps)]
-    return FeatureUnion(
-        named, transformer_weights={f"map{i}": float(np.sqrt(w)) for i, w in enumerate(weights)}
-    )
+    roots = {f"map{i}": float(np.sqrt(weight)) for i, weight in enumerate(weights)}
+    return FeatureUnion(list(zip(roots, maps, strict=True)), transformer_weights=roots)
 
 
 def tensor(maps) -> TensorProductMap:
@@ -62,9 +60,9 @@ def tensor(maps) -> TensorProductMap:
 class TensorProductMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """All products of one feature from each map.
 
-    The Gram matrix of the features is the elementwise product of the maps'
-    own: the closure of kernels under products. The number of features is the
-    product of theirs.
+    The Gram matrix of the features is the elementwise product of those of the
+    maps: the closure of kernels under products. The number of features is the
+    product of their numbers.
 
     Parameters
     ----------
@@ -107,8 +105,8 @@ class TensorProductMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         X = validate_data(self, X)
         if not len(self.maps):
-            raise ValueError("maps=[]: it must have at least one feature map")
-        self.maps_ = [clone(each).fit(X, y) for each in self.maps]
+            raise ValueError("maps must have at least one feature map, got []")
+        self.maps_ = [clone(map_).fit(X, y) for map_ in self.maps]
         self.n_components_ = self.transform(X[:1]).shape[1]
         return self
 
@@ -128,8 +126,8 @@ class TensorProductMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         check_is_fitted(self)
         X = validate_data(self, X, reset=False)
         product = np.ones((X.shape[0], 1))
-        for each in self.maps_:
-            Z = each.transform(X)
+        for map_ in self.maps_:
+            Z = map_.transform(X)
             product = (product[:, :, None] * Z[:, None, :]).reshape(X.shape[0], -1)
         return product
 

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from kbench import Dataset
+from kbench.parameters import check_choice, check_integer, check_number
 
 _BATCH = 4096
 _MAX_BATCHES = 10_000
@@ -63,42 +64,36 @@ def conic(
     ValueError
         If a parameter is outside its range, or a region is empty.
     """
+    check_choice(surface, "surface", ("ellipse", "hyperbola"))
+    check_choice(negatives, "negatives", ("uniform", "gaussian"))
     for name, value in (("a", a), ("b", b), ("M", M), ("sd", sd)):
-        if not 0 < value < math.inf:
-            raise ValueError(f"{name}={value!r}: it must be a positive finite number")
-    if not 0 <= c < math.inf:
-        raise ValueError(f"c={c!r}: it must be a nonnegative finite number")
-    if n_samples < 1:
-        raise ValueError(f"n_samples={n_samples!r}: it must be at least 1")
-    if surface not in ("ellipse", "hyperbola"):
-        raise ValueError(f"surface={surface!r}: it must be 'ellipse' or 'hyperbola'")
-    if negatives not in ("uniform", "gaussian"):
-        raise ValueError(f"negatives={negatives!r}: it must be 'uniform' or 'gaussian'")
+        check_number(value, name, above=0)
+    check_number(c, "c", least=0)
+    check_integer(n_samples, "n_samples", least=1)
     sign = 1.0 if surface == "ellipse" else -1.0
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n_samples)
     X = np.empty((n_samples, 2))
     for label in (0, 1):
         count = int(np.sum(y == label))
-        gaussian = label == 0 and negatives == "gaussian"
-        found = [np.empty((0, 2))]
+        normal = label == 0 and negatives == "gaussian"
+        batches = [np.empty((0, 2))]
         missing = count
         for _ in range(_MAX_BATCHES):
             if missing <= 0:
                 break
-            points = (
-                rng.normal(0.0, sd, (_BATCH, 2)) if gaussian else rng.uniform(-M, M, (_BATCH, 2))
-            )
+            shape = (_BATCH, 2)
+            points = rng.normal(0.0, sd, shape) if normal else rng.uniform(-M, M, shape)
             level = points[:, 0] ** 2 / a**2 + sign * points[:, 1] ** 2 / b**2 - 1
             legal = (level >= c if label else level <= -c) & (np.abs(points) <= M).all(axis=1)
-            found.append(points[legal])
+            batches.append(points[legal])
             missing -= int(legal.sum())
         if missing > 0:
             raise ValueError(
                 f"surface={surface!r}, a={a}, b={b}, c={c}, M={M}: the region of class {label} "
                 "is empty or too small to draw points from"
             )
-        X[y == label] = np.concatenate(found)[:count]
+        X[y == label] = np.concatenate(batches)[:count]
     return Dataset(
         "conic",
         X=X,

@@ -16,11 +16,12 @@ import numpy as np
 
 from kbench import Dataset
 from kbench.kernels import Kernel
+from kbench.parameters import check_number
 
 
 def _check_bits(n_bits: int) -> None:
     if n_bits not in range(2, 41, 2):
-        raise ValueError(f"n_bits={n_bits!r}: it must be an even number from 2 to 40")
+        raise ValueError(f"n_bits must be an even number from 2 to 40, got {n_bits!r}")
 
 
 @lru_cache(maxsize=8)
@@ -49,7 +50,7 @@ class HiddenSubset(Kernel):
     alpha : float, default 0.0
         In [0, 1).
     seed : int, default 0
-        Determines X' and c; the same as the data's.
+        Determines X' and c; the same as that of the data.
     """
 
     n_bits: int = 16
@@ -58,8 +59,7 @@ class HiddenSubset(Kernel):
 
     def __post_init__(self) -> None:
         _check_bits(self.n_bits)
-        if not 0 <= self.alpha < 1:
-            raise ValueError(f"alpha={self.alpha!r}: it must be in [0, 1)")
+        check_number(self.alpha, "alpha", least=0, below=1)
 
     def _codes(self, X: Any) -> np.ndarray:
         X = np.asarray(X.toarray() if hasattr(X, "toarray") else X)

@@ -1,4 +1,7 @@
-"""Which points become landmarks."""
+"""The choice of landmarks among points.
+
+`X` is an ndarray or CSR matrix of shape (n_samples, n_features).
+"""
 
 from __future__ import annotations
 
@@ -13,36 +16,22 @@ MAX_CANDIDATES = 20_000
 
 
 def choose_landmarks(X, kernel: Kernel, n_landmarks: int, sampling: str, rng):
-    """Choose landmarks for a kernel.
+    """Choose at most `n_landmarks` landmarks for a kernel whose numbers are all set.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-        Unlabelled points.
-    kernel : Kernel
-        With all its numbers set.
-    n_landmarks : int
-        How many, at most `n_samples`.
-    sampling : {"uniform", "kmeans", "rpcholesky", "greedy"}
-        See `BalcanF1`.
-    rng : numpy.random.RandomState
-        Source of randomness.
-
-    Returns
-    -------
-    landmarks : array, CSR matrix, or what `kernel.take` keeps of them
-        At most `n_landmarks` rows: the Cholesky samplings stop where the
-        chosen ones already span all candidates.
-    rows : ndarray of int, or None
-        Where they are in `X`; None for centres of k-means.
+    Returns what `kernel.take` keeps of them, and their rows in `X`; the centres of
+    k-means, and None. The two Cholesky samplings return fewer landmarks where those
+    already span all candidates.
     """
     if sampling == "kmeans":
         if isinstance(kernel, Precomputed):
             raise ValueError(
-                "sampling='kmeans' needs the inputs; "
-                "with kernel='precomputed' it must be 'uniform', 'rpcholesky' or 'greedy'"
+                "sampling must be 'uniform', 'rpcholesky' or 'greedy' with kernel='precomputed', "
+                "got 'kmeans', which needs the inputs"
             )
-        return _centres(X, n_landmarks, rng), None
+        from sklearn.cluster import KMeans
+
+        means = KMeans(n_landmarks, n_init=1, random_state=rng).fit(X)
+        return means.cluster_centers_, None
     if sampling == "uniform":
         rows = rng.choice(X.shape[0], n_landmarks, replace=False)
     else:
@@ -53,37 +42,14 @@ def choose_landmarks(X, kernel: Kernel, n_landmarks: int, sampling: str, rng):
     return kernel.take(X, rows), rows
 
 
-def _centres(X, n_landmarks: int, rng):
-    from sklearn.cluster import KMeans
-
-    means = KMeans(n_landmarks, n_init=1, random_state=rng).fit(X)
-    return means.cluster_centers_
-
-
 def pivots(X, candidates: np.ndarray, kernel: Kernel, n_pivots: int, rng=None) -> np.ndarray:
     """Choose pivots of a partial Cholesky decomposition of the Gram matrix.
 
     Each pivot is drawn with probability proportional to the diagonal of the
     residual (RPCholesky, Chen, Epperly, Tropp and Webber, "Randomly pivoted
-    Cholesky", 2022, Algorithm 1), or is its largest entry.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-        Points.
-    candidates : ndarray of int, shape (n_candidates,)
-        Rows to choose among.
-    kernel : Kernel
-        Positive semidefinite; negative residuals count as zero.
-    n_pivots : int
-        How many, at most.
-    rng : numpy.random.RandomState, optional
-        Draw at random; largest entry without.
-
-    Returns
-    -------
-    ndarray of int, shape (n_chosen,)
-        Rows of `X`; fewer than `n_pivots` where the residual vanishes.
+    Cholesky", 2022, Algorithm 1), or without `rng` is its largest entry.
+    Negative residuals count as zero. Returns rows of `X` among the `candidates`,
+    fewer than `n_pivots` where the residual vanishes.
     """
     whole = len(candidates) == X.shape[0]
     points = X if whole else X[candidates]
@@ -101,7 +67,7 @@ def pivots(X, candidates: np.ndarray, kernel: Kernel, n_pivots: int, rng=None) -
             pivot = int(rng.choice(len(candidates), p=residual / residual.sum()))
         column = kernel(points, kernel.take(X, candidates[[pivot]]))[:, 0]
         column = column - factor[:k, pivot] @ factor[:k]
-        if column[pivot] <= negligible:  # the diagonal was wrong: no kernel, or rounding
+        if column[pivot] <= negligible:  # the diagonal was wrong: not a kernel, or rounding
             residual[pivot] = 0.0
             factor[k] = 0.0
             continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
 
 import numpy as np
 from scipy.linalg import get_blas_funcs
@@ -12,17 +11,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.kernels import Precomputed, Similarity, resolve_kernel
+from kbench.parameters import check_choice, check_integer, check_number
 from kbench_balcan._basis import orthonormal_basis
 from kbench_balcan._landmarks import SAMPLINGS, choose_landmarks
 from kbench_balcan._theory import theory_sizes
 
+FLOATS = [np.float64, np.float32]
 DEFAULT_LANDMARKS = 100
 CHUNK_ENTRIES = 2**20
 """Entries of the Gram matrix that exist at one time during a transform (8 MiB)."""
 
 
+def _is_theory(value) -> bool:
+    return isinstance(value, str) and value == "theory"
+
+
 class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """What the three maps share: landmarks, and a transform in chunks of rows."""
+    """Base of the three maps: landmarks, and a transform in chunks of rows."""
 
     _mapping: str
 
@@ -42,17 +47,14 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self
             The fitted map.
         """
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
         kernel = resolve_kernel(self.kernel)
         if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
             raise ValueError(
-                f"X has shape {X.shape}; with kernel='precomputed' it must be square, "
-                "the Gram matrix of the unlabelled points"
+                "X must be square with kernel='precomputed', the Gram matrix of the unlabelled "
+                f"points, got shape {X.shape}"
             )
-        if self.sampling not in SAMPLINGS:
-            raise ValueError(
-                f"sampling={self.sampling!r}: it must be one of {', '.join(map(repr, SAMPLINGS))}"
-            )
+        check_choice(self.sampling, "sampling", SAMPLINGS)
         rng = check_random_state(self.random_state)
         n_landmarks = self._n_landmarks(X.shape[0])
         self.kernel_ = kernel.resolve(X)
@@ -64,32 +66,26 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self
 
     def _n_landmarks(self, n_samples: int) -> int:
-        asked = self.n_landmarks
-        if asked is None:
+        number, reason = self.n_landmarks, ""
+        if number is None:
             return min(DEFAULT_LANDMARKS, n_samples)
-        why = ""
-        if isinstance(asked, str) and asked == "theory":
-            asked = self._theory().n_landmarks
-            why = (
-                f"'theory': margin={self.margin}, epsilon={self.epsilon} and "
-                f"delta={self.delta} ask for "
+        if _is_theory(number):
+            number = self._theory().n_landmarks
+            reason = (
+                f" ('theory' with margin={self.margin}, epsilon={self.epsilon} "
+                f"and delta={self.delta})"
             )
-        elif not isinstance(asked, Integral) or isinstance(asked, bool) or asked < 1:
+        else:
+            check_integer(number, "n_landmarks", least=1, otherwise="'theory' or None")
+        if number > n_samples:
             raise ValueError(
-                f"n_landmarks={asked!r}: it must be an integer of at least 1, 'theory' or None"
+                f"n_landmarks must be at most n_samples = {n_samples}, got {number}{reason}"
             )
-        if asked > n_samples:
-            raise ValueError(
-                f"n_landmarks={why}{asked} landmarks, but there are only n_samples = {n_samples} "
-                "points to draw them from"
-            )
-        return int(asked)
+        return int(number)
 
     def _theory(self):
-        for name in ("margin", "epsilon", "delta", "alpha", "radius"):
-            value = getattr(self, name)
-            if not isinstance(value, Real):
-                raise ValueError(f"{name}={value!r}: n_landmarks='theory' needs a number")
+        if self.margin is None:
+            raise ValueError("margin must be a number for 'theory', got None")
         return theory_sizes(
             self.margin,
             self.epsilon,
@@ -120,7 +116,7 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             Features, float64 (float32 for float32 inputs).
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
         features = np.empty((X.shape[0], self.n_components_), dtype=X.dtype)
         landmarks, components = self._parts(X.dtype)
         step = max(1, CHUNK_ENTRIES // self.n_landmarks_)
@@ -139,10 +135,10 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         square = components.shape[0] == components.shape[1]
         if not square or np.tril(components, -1).any():
             return K @ components
-        # a function may return an array of its own, not to be written to
-        ours = not isinstance(self.kernel_, Similarity)
+        # what a function returns may be in use elsewhere: do not write to it
+        overwrite = not isinstance(self.kernel_, Similarity)
         multiply = get_blas_funcs("trmm", (components, K))
-        return multiply(1.0, components, K.T, trans_a=True, overwrite_b=ours).T
+        return multiply(1.0, components, K.T, trans_a=True, overwrite_b=overwrite).T
 
     @property
     def _n_features_out(self) -> int:
@@ -328,13 +324,12 @@ class BalcanF2(_BalcanMap):
         self.random_state = random_state
 
     def _fit_components(self, X, rng) -> None:
-        if self.basis not in ("triangular", "eigen"):
-            raise ValueError(f"basis={self.basis!r}: it must be 'triangular' or 'eigen'")
+        check_choice(self.basis, "basis", ("triangular", "eigen"))
         tolerance = self.rank_tolerance
         if tolerance is None:
             tolerance = self.n_landmarks_ * float(np.finfo(X.dtype).eps)
-        elif not isinstance(tolerance, Real) or not 0 <= tolerance < 1:
-            raise ValueError(f"rank_tolerance={tolerance!r}: it must be in [0, 1), or None")
+        else:
+            check_number(tolerance, "rank_tolerance", least=0, below=1, otherwise="None")
         K = self._landmark_gram(X)
         asymmetry = float(np.abs(K - K.T).max())
         if asymmetry > 1e-6 * np.abs(K).max():
@@ -344,23 +339,23 @@ class BalcanF2(_BalcanMap):
                 UserWarning,
                 stacklevel=3,
             )
-        found = orthonormal_basis((K + K.T) / 2, self.basis, float(tolerance))
-        if not found.components.shape[1]:
+        basis = orthonormal_basis((K + K.T) / 2, self.basis, float(tolerance))
+        if not basis.components.shape[1]:
             raise ValueError(
                 f"kernel={self.kernel_!r} has no positive eigenvalue on the landmarks; "
                 "there is nothing to project onto"
             )
-        if found.clipped:
+        if basis.clipped:
             warnings.warn(
                 f"kernel={self.kernel_!r} is not positive semidefinite on the landmarks: "
-                f"negative eigenvalues, {found.clipped:.2%} of the sum of absolute ones, "
+                f"negative eigenvalues, {basis.clipped:.2%} of the sum of absolute ones, "
                 "were clipped to 0",
                 UserWarning,
                 stacklevel=3,
             )
-        self.clipped_ = found.clipped
-        self.components_ = found.components
-        self.n_components_ = found.components.shape[1]
+        self.clipped_ = basis.clipped
+        self.components_ = basis.components
+        self.n_components_ = basis.components.shape[1]
 
     def _landmark_gram(self, X) -> np.ndarray:
         if isinstance(self.kernel_, Precomputed):
@@ -456,38 +451,31 @@ class BalcanF3(BalcanF2):
         self.random_state = random_state
 
     def _fit_components(self, X, rng) -> None:
-        if self.projection not in ("gaussian", "rademacher"):
-            raise ValueError(
-                f"projection={self.projection!r}: it must be 'gaussian' or 'rademacher'"
-            )
-        asked = self._n_components()
+        check_choice(self.projection, "projection", ("gaussian", "rademacher"))
+        number = self._n_components()
         super()._fit_components(X, rng)
-        if asked >= self.n_components_:
-            if self.n_components is not None or self.n_landmarks == "theory":
+        if number >= self.n_components_:
+            if self.n_components is not None or _is_theory(self.n_landmarks):
                 warnings.warn(
-                    f"n_components={asked} is not below the {self.n_components_} features of F2; "
+                    f"n_components={number} is not below the {self.n_components_} features of F2; "
                     "F2 is returned, without a random projection",
                     UserWarning,
                     stacklevel=3,
                 )
             return
-        shape = (self.n_components_, asked)
+        shape = (self.n_components_, number)
         if self.projection == "gaussian":
             A = rng.standard_normal(shape)
         else:
             A = rng.choice([-1.0, 1.0], shape)
-        self.components_ = self.components_ @ (A / np.sqrt(asked))
-        self.n_components_ = asked
+        self.components_ = self.components_ @ (A / np.sqrt(number))
+        self.n_components_ = number
 
     def _n_components(self) -> int:
-        asked = self.n_components
-        by_theory = isinstance(asked, str) and asked == "theory"
-        if by_theory or (asked is None and self.n_landmarks == "theory"):
+        number = self.n_components
+        if _is_theory(number) or (number is None and _is_theory(self.n_landmarks)):
             return self._theory().n_components
-        if asked is None:
+        if number is None:
             return max(1, self.n_landmarks_ // 2)
-        if not isinstance(asked, Integral) or isinstance(asked, bool) or asked < 1:
-            raise ValueError(
-                f"n_components={asked!r}: it must be an integer of at least 1, 'theory' or None"
-            )
-        return int(asked)
+        check_integer(number, "n_components", least=1, otherwise="'theory' or None")
+        return int(number)

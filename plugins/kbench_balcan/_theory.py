@@ -1,14 +1,16 @@
-"""How many landmarks and features the theorems ask for."""
+"""Numbers of landmarks and features that the theorems ask for."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
+from kbench.parameters import check_choice, check_number
+
 
 @dataclass(frozen=True)
 class TheorySizes:
-    """Sizes with which a theorem of the paper holds, and what it then promises.
+    """Sizes with which a theorem of the paper holds, and its promise.
 
     Parameters
     ----------
@@ -89,21 +91,15 @@ def theory_sizes(
     >>> theory_sizes(0.5, epsilon=0.1, delta=0.1).n_components
     32909
     """
-    for name, value in (("epsilon", epsilon), ("delta", delta)):
-        if not 0 < value < 1:
-            raise ValueError(f"{name}={value!r}: it must be in the open interval (0, 1)")
-    if not 0 <= alpha < 1:
-        raise ValueError(f"alpha={alpha!r}: it must be in [0, 1)")
-    if not 0 < radius < math.inf:
-        raise ValueError(f"radius={radius!r}: it must be a positive finite number")
-    if margin is None or not 0 < margin / radius <= 1:
-        raise ValueError(
-            f"margin={margin!r} with radius={radius!r}: margin / radius must be in (0, 1]"
-        )
-    if mapping not in ("f1", "f2", "f3"):
-        raise ValueError(f"mapping={mapping!r}: it must be 'f1', 'f2' or 'f3'")
-    if target not in ("error", "separable"):
-        raise ValueError(f"target={target!r}: it must be 'error' or 'separable'")
+    check_number(epsilon, "epsilon", above=0, below=1)
+    check_number(delta, "delta", above=0, below=1)
+    check_number(alpha, "alpha", least=0, below=1)
+    check_number(radius, "radius", above=0)
+    check_number(margin, "margin", above=0)
+    check_choice(mapping, "mapping", ("f1", "f2", "f3"))
+    check_choice(target, "target", ("error", "separable"))
+    if margin / radius > 1:
+        raise ValueError(f"margin must be at most radius = {radius!r}, got {margin!r}")
     gamma = margin / radius
     if target == "separable":
         epsilon = _separable_epsilon(gamma, epsilon, delta, mapping)
@@ -129,11 +125,11 @@ def _separable_epsilon(gamma: float, expected: float, delta: float, mapping: str
     """
     if mapping != "f3":
         raise ValueError(
-            f"target='separable' with mapping={mapping!r}: only the size of 'f3' grows slowly "
-            "enough with 1/epsilon (Corollary 2)"
+            f"mapping must be 'f3' with target='separable', got {mapping!r}: only the size of "
+            "'f3' grows slowly enough with 1/epsilon (Corollary 2)"
         )
     epsilon = expected
-    # d grows with ln(1/epsilon): each step shrinks epsilon, and soon by nothing
+    # d grows with ln(1/epsilon): steps shrink epsilon, and soon no more
     while True:
         d = _sizes(gamma, epsilon, delta, mapping)[1]
         smaller = expected / (d * math.log(d))

@@ -47,12 +47,12 @@ def test_gaussian_negatives_have_the_standard_deviation():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"a": 0}, "a=0"),
-        ({"c": -1}, "c=-1"),
-        ({"M": np.inf}, "M=inf"),
-        ({"surface": "parabola"}, "surface='parabola'"),
-        ({"negatives": "cauchy"}, "negatives='cauchy'"),
-        ({"n_samples": 0}, "n_samples=0"),
+        ({"a": 0}, "^a must be .*got 0"),
+        ({"c": -1}, "^c must be .*got -1"),
+        ({"M": np.inf}, "^M must be .*got inf"),
+        ({"surface": "parabola"}, "^surface must be .*got 'parabola'"),
+        ({"negatives": "cauchy"}, "^negatives must be .*got 'cauchy'"),
+        ({"n_samples": 0}, "^n_samples must be .*got 0"),
     ],
 )
 def test_conic_refuses(params, message):

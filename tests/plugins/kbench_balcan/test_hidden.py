@@ -51,9 +51,9 @@ def test_lower_bound_margin(alpha):
 
 def test_hidden_subset_refuses():
     for bad in (3, 0, 42, "8"):
-        with pytest.raises(ValueError, match="n_bits="):
+        with pytest.raises(ValueError, match="n_bits must be an even number"):
             HiddenSubset(bad)
-    with pytest.raises(ValueError, match="alpha=1"):
+    with pytest.raises(ValueError, match=r"alpha must be .*got 1"):
         HiddenSubset(8, alpha=1)
     with pytest.raises(ValueError, match="0 or 1"):
         HiddenSubset(8)(np.full((1, 8), 0.5))

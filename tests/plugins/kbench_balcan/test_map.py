@@ -233,15 +233,18 @@ def test_well_behaved_kernels_do_not_warn(points):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_landmarks": 200}, "n_landmarks=200 landmarks.*n_samples = 120"),
-        ({"n_landmarks": 0}, "n_landmarks=0"),
-        ({"n_landmarks": "all"}, "n_landmarks='all'"),
-        ({"n_landmarks": "theory"}, "margin=None"),
-        ({"n_landmarks": "theory", "margin": 0.5, "epsilon": 1.0}, "epsilon=1.0"),
-        ({"n_landmarks": "theory", "margin": 0.5, "delta": 0}, "delta=0"),
-        ({"n_landmarks": "theory", "margin": 0.5}, "ask for .* landmarks"),
-        ({"sampling": "random"}, "sampling='random'.*'uniform'"),
-        ({"kernel": "rbf"}, "kernel='rbf'"),
+        ({"n_landmarks": 200}, "n_landmarks must be at most n_samples = 120, got 200"),
+        ({"n_landmarks": 0}, "n_landmarks must be an integer >= 1, or 'theory' or None, got 0"),
+        ({"n_landmarks": "all"}, "n_landmarks must be .*'theory' or None, got 'all'"),
+        ({"n_landmarks": "theory"}, "margin must be a number.*got None"),
+        ({"n_landmarks": "theory", "margin": 0.5, "epsilon": 1.0}, "epsilon must be .*got 1.0"),
+        ({"n_landmarks": "theory", "margin": 0.5, "delta": 0}, "delta must be .*got 0"),
+        (
+            {"n_landmarks": "theory", "margin": 0.5},
+            "n_samples = 120, got .*'theory' with margin=0.5",
+        ),
+        ({"sampling": "random"}, "sampling must be one of 'uniform'.*got 'random'"),
+        ({"kernel": "rbf"}, "kernel.*'rbf'"),
         ({"kernel": lambda X, Y: X}, "returned shape"),
         ({"kernel": lambda X, Y: np.full((len(X), len(Y)), np.nan)}, "NaN"),
         ({"kernel": "precomputed"}, "square"),
@@ -255,12 +258,12 @@ def test_mistakes_name_the_parameter(make, params, message, points):
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (BalcanF2(basis="svd"), "basis='svd'"),
-        (BalcanF2(rank_tolerance=-1), "rank_tolerance=-1"),
+        (BalcanF2(basis="svd"), "basis must be .*got 'svd'"),
+        (BalcanF2(rank_tolerance=-1), "rank_tolerance must be .*or None, got -1"),
         (BalcanF2(Similarity(lambda X, Y: -X @ Y.T)), "no positive eigenvalue"),
         (BalcanF2("linear", sampling="greedy"), "nothing can be spanned"),
-        (BalcanF3(projection="sparse"), "projection='sparse'"),
-        (BalcanF3(n_components=0), "n_components=0"),
+        (BalcanF3(projection="sparse"), "projection must be .*got 'sparse'"),
+        (BalcanF3(n_components=0), "n_components must be .*'theory' or None, got 0"),
     ],
 )
 def test_mistakes_of_f2_and_f3(estimator, message, points):
@@ -288,9 +291,9 @@ def test_closure_on_maps(points):
     np.testing.assert_allclose(Z @ Z.T, K, atol=1e-8 * np.abs(K).max())
     assert len(tensor([left, right]).fit(points).get_feature_names_out()) == 30
     for bad in ([], [left, right, left]):
-        with pytest.raises(ValueError, match=r"maps=|weights="):
+        with pytest.raises(ValueError, match=r"maps must|weights must"):
             concatenate(bad, [1.0, -1.0])
-    with pytest.raises(ValueError, match=r"maps=\[\]"):
+    with pytest.raises(ValueError, match=r"maps must .*got \[\]"):
         TensorProductMap([]).fit(points)
 
 
