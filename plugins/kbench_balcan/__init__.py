@@ -19,24 +19,13 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     },
 )
 
-# by name in suite files; written out, since importing the kernels takes numpy
-_KERNELS = {
-    "linear": "Linear",
-    "polynomial": "Polynomial",
-    "cosine": "Cosine",
-    "gaussian": "Gaussian",
-    "laplace": "Laplace",
-    "laplace-l1": "LaplaceL1",
-    "matern": "Matern",
-    "additive-chi2": "AdditiveChi2",
-    "chi2": "Chi2",
-    "intersection": "Intersection",
-    "precomputed": "Precomputed",
-    "sum": "Sum",
-    "product": "Product",
-    "scaled": "Scaled",
-    "normalized": "Normalized",
-}
+# names in suite files; the classes of `kbench.kernels` are called so in camel case, and
+# not imported here, since that takes numpy
+_KERNELS = (
+    *("linear", "polynomial", "cosine", "gaussian", "laplace", "laplace-l1", "matern"),
+    *("additive-chi2", "chi2", "intersection", "precomputed"),
+    *("sum", "product", "scaled", "normalized"),
+)
 
 # multiples of the median distance, as many as other maps search over
 GRID = {
@@ -53,18 +42,11 @@ def approximated(fitted, X, Y):
 
 
 def span_of_f2(params):
-    """Describe what F2 spans: where landmarks are uniform, what Nystroem features span.
+    """Describe what F2 spans, by the parameters of a suite line (`Ref` and `Search` in it).
 
-    Parameters
-    ----------
-    params : mapping
-        Of a suite line; a kernel is a `Ref`, or a `Search` over some.
-
-    Returns
-    -------
-    str
-        Number of landmarks and kernels; empty where no other map spans the same,
-        because the landmarks have their own seed or `rank_tolerance` leaves directions out.
+    Where landmarks are uniform, that is what Nystroem features span: number of
+    landmarks, and kernels. Empty where no other map spans the same, because the
+    landmarks have their own seed or `rank_tolerance` leaves directions out.
     """
     number, kernel = params.get("n_landmarks", 100), params.get("kernel", "gaussian")
     if params.get("random_state") is not None or params.get("rank_tolerance") is not None:
@@ -79,8 +61,9 @@ def span_of_f2(params):
 @hookimpl
 def kbench_kernels():
     """List the kernels of `kbench.kernels`, and the lower bound's."""
+    classes = {name: name.title().replace("-", "") for name in _KERNELS}
     return [
-        *(KernelSpec(name, make=f"kbench.kernels:{kernel}") for name, kernel in _KERNELS.items()),
+        *(KernelSpec(name, make=f"kbench.kernels:{cls}") for name, cls in classes.items()),
         KernelSpec("hidden-subset", make="kbench_balcan._hidden:HiddenSubset"),
     ]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg import eigh, lapack, qr, solve_triangular
 
@@ -11,16 +9,7 @@ from scipy.linalg import eigh, lapack, qr, solve_triangular
 _ROUNDING = 1e-8
 
 
-@dataclass(frozen=True)
-class Basis:
-    """Coefficients of an orthonormal basis, and the share of the spectrum that was clipped."""
-
-    components: np.ndarray  # shape (n_landmarks, rank): F2(x) = F1(x) @ components
-    # negative eigenvalues over the sum of absolute ones; 0 for rounding errors
-    clipped: float = 0.0
-
-
-def orthonormal_basis(K: np.ndarray, basis: str, tolerance: float) -> Basis:
+def orthonormal_basis(K: np.ndarray, basis: str, tolerance: float) -> tuple[np.ndarray, float]:
     """Orthonormalise the images of landmarks, given their symmetric Gram matrix.
 
     The basis "triangular" has, with ``K = U^T U`` of the independent landmarks in
@@ -28,11 +17,15 @@ def orthonormal_basis(K: np.ndarray, basis: str, tolerance: float) -> Basis:
     has ``V Lambda^(-1/2)`` of the eigendecomposition, the largest eigenvalue first.
     Pivots (eigenvalues) up to `tolerance` times the largest count as zero. Where `K`
     has no positive eigenvalue, there is no column.
+
+    Returns the coefficients, shape (n_landmarks, rank), with
+    ``F2(x) = F1(x) @ coefficients``, and the share of negative eigenvalues, which are
+    clipped, in the sum of absolute ones; 0 where these are rounding errors.
     """
     if basis == "triangular":
         components = _inverse_cholesky(K, tolerance)
         if components is not None:
-            return Basis(components)
+            return components, 0.0
     eigenvalues, vectors = eigh(K)
     total = np.abs(eigenvalues).sum()
     negative = -eigenvalues[eigenvalues < 0].sum()
@@ -48,7 +41,7 @@ def orthonormal_basis(K: np.ndarray, basis: str, tolerance: float) -> Basis:
         first = np.sort(order[: len(kept)])
         Q, R = qr(images[first].T, mode="economic")
         components = components @ (Q * np.where(np.diag(R) < 0, -1.0, 1.0))
-    return Basis(components, clipped)
+    return components, clipped
 
 
 def _inverse_cholesky(K: np.ndarray, tolerance: float) -> np.ndarray | None:

@@ -86,14 +86,8 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _theory(self):
         if self.margin is None:
             raise ValueError("margin must be a number for 'theory', got None")
-        return theory_sizes(
-            self.margin,
-            self.epsilon,
-            self.delta,
-            mapping=self._mapping,
-            alpha=self.alpha,
-            radius=self.radius,
-        )
+        names = ("margin", "epsilon", "delta", "alpha", "radius")
+        return theory_sizes(mapping=self._mapping, **{name: getattr(self, name) for name in names})
 
     def _fit_components(self, X, rng) -> None:
         self.n_components_ = self.n_landmarks_
@@ -339,23 +333,22 @@ class BalcanF2(_BalcanMap):
                 UserWarning,
                 stacklevel=3,
             )
-        basis = orthonormal_basis((K + K.T) / 2, self.basis, float(tolerance))
-        if not basis.components.shape[1]:
+        components, clipped = orthonormal_basis((K + K.T) / 2, self.basis, float(tolerance))
+        if not components.shape[1]:
             raise ValueError(
                 f"kernel={self.kernel_!r} has no positive eigenvalue on the landmarks; "
                 "there is nothing to project onto"
             )
-        if basis.clipped:
+        if clipped:
             warnings.warn(
                 f"kernel={self.kernel_!r} is not positive semidefinite on the landmarks: "
-                f"negative eigenvalues, {basis.clipped:.2%} of the sum of absolute ones, "
+                f"negative eigenvalues, {clipped:.2%} of the sum of absolute ones, "
                 "were clipped to 0",
                 UserWarning,
                 stacklevel=3,
             )
-        self.clipped_ = basis.clipped
-        self.components_ = basis.components
-        self.n_components_ = basis.components.shape[1]
+        self.clipped_, self.components_ = clipped, components
+        self.n_components_ = components.shape[1]
 
     def _landmark_gram(self, X) -> np.ndarray:
         if isinstance(self.kernel_, Precomputed):

@@ -39,19 +39,12 @@ PLAIN = (0.25, 1.0, 4.0)
 
 
 def span_of_nystroem(params):
-    """Describe what Nystroem features span: landmarks, and Gaussians by their bandwidths.
+    """Describe what Nystroem features span, by the parameters of a suite line.
 
-    Parameters
-    ----------
-    params : mapping
-        Of a suite line; several values are a `Search`.
-
-    Returns
-    -------
-    str
-        Number of landmarks and kernels, as a map with the same kernel written
-        ``gaussian(bandwidth=0.5*median)`` describes them. Empty where it cannot be
-        written like that, and where the landmarks are not uniform or have their own seed.
+    That is the number of landmarks, and the kernels as a map with the same kernel
+    written ``gaussian(bandwidth=0.5*median)`` describes them. Empty where they cannot
+    be written like that, and where the landmarks are not uniform or have their own
+    seed. Several values of a parameter are a `Search`.
     """
     number, kernel = params.get("n_components", 300), params.get("kernel", "rbf")
     if not isinstance(number, int) or params.get("random_state") is not None:

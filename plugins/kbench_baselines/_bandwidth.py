@@ -60,16 +60,8 @@ def resolve_gamma(estimator, X, kind):
     and ``gamma_factor / m`` for "l1" and "l2". "norm" is `gamma_factor` over the
     mean squared length of the rows, for "inner".
 
-    Parameters
-    ----------
-    estimator : object
-        Has `gamma`, a positive number or the name of the heuristic, and
-        `gamma_factor`.
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-        Training data.
-    kind : {"rbf", "l1", "l2", "inner"}
-        ``exp(-gamma ||x-z||_2^2)``, or a function of ``gamma ||x-z||_1``, of
-        ``gamma ||x-z||_2``, or of ``gamma x.z``.
+    The kernel is ``exp(-gamma ||x-z||_2^2)`` for "rbf", and a function of
+    ``gamma ||x-z||_1``, ``gamma ||x-z||_2`` or ``gamma x.z`` for the other kinds.
     """
     heuristic = "norm" if kind == "inner" else "median"
     factor, gamma = estimator.gamma_factor, estimator.gamma

@@ -47,14 +47,6 @@ def gaussian_qmc(n_features, n_frequencies, rng, sequence="sobol"):
     return ndtri(0.5 + (1 - 1e-10) * (points[:n_frequencies] - 0.5)).T
 
 
-def cauchy(n_features, n_frequencies, rng):
-    """Independent Cauchy frequencies, for the kernel ``exp(-||x - z||_1)``.
-
-    Rahimi and Recht (2007), figure 1.
-    """
-    return rng.standard_cauchy(size=(n_features, n_frequencies))
-
-
 def multivariate_t(n_features, n_frequencies, rng, nu):
     """Multivariate t frequencies, 2 nu degrees of freedom, for the Matern kernel.
 

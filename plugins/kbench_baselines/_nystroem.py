@@ -118,8 +118,8 @@ class NystroemMap(BaselineMap):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, _ = load_iris(return_X_y=True)
+    >>> import numpy as np
+    >>> X = np.random.RandomState(0).normal(size=(150, 2))
     >>> NystroemMap(n_components=20, random_state=0).fit_transform(X).shape
     (150, 20)
     >>> NystroemMap(20, landmarks="kmeans", random_state=0).fit_transform(X).shape
