@@ -101,17 +101,16 @@ class TensorProductMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Returns
         -------
         self
-            The fitted map.
         """
         X = validate_data(self, X)
         if not len(self.maps):
             raise ValueError("maps must have at least one feature map, got []")
         self.maps_ = [clone(map_).fit(X, y) for map_ in self.maps]
-        self.n_components_ = self.transform(X[:1]).shape[1]
+        self.n_components_ = self._n_features_out = self.transform(X[:1]).shape[1]
         return self
 
     def transform(self, X):
-        """Multiply the maps' features.
+        """Multiply the features of the maps.
 
         Parameters
         ----------
@@ -130,7 +129,3 @@ class TensorProductMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             Z = map_.transform(X)
             product = (product[:, :, None] * Z[:, None, :]).reshape(X.shape[0], -1)
         return product
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_

@@ -78,17 +78,17 @@ def conic(
         count = int(np.sum(y == label))
         normal = label == 0 and negatives == "gaussian"
         batches = [np.empty((0, 2))]
-        missing = count
+        n_missing = count
         for _ in range(_MAX_BATCHES):
-            if missing <= 0:
+            if n_missing <= 0:
                 break
             shape = (_BATCH, 2)
             points = rng.normal(0.0, sd, shape) if normal else rng.uniform(-M, M, shape)
             level = points[:, 0] ** 2 / a**2 + sign * points[:, 1] ** 2 / b**2 - 1
             legal = (level >= c if label else level <= -c) & (np.abs(points) <= M).all(axis=1)
             batches.append(points[legal])
-            missing -= int(legal.sum())
-        if missing > 0:
+            n_missing -= int(legal.sum())
+        if n_missing > 0:
             raise ValueError(
                 f"surface={surface!r}, a={a}, b={b}, c={c}, M={M}: the region of class {label} "
                 "is empty or too small to draw points from"

@@ -2,7 +2,7 @@
 
 Balcan, Blum and Vempala (2006), section 5: X = {0, 1}^n, the distribution is
 uniform on a hidden random subset X' of 2^(n/2) points, labelled at random by c,
-and the kernel tells labels apart on X' only. Landmarks drawn from the
+and the kernel separates labels on X' only. Landmarks drawn from the
 distribution give a perfect map; no map built without it can.
 """
 
@@ -87,7 +87,7 @@ class HiddenSubset(Kernel):
         return K
 
     def diag(self, X: Any) -> np.ndarray:
-        """Ones."""
+        """Return ones."""
         return np.ones(X.shape[0])
 
 

@@ -12,7 +12,7 @@ from kbench.kernels import Kernel, Precomputed
 SAMPLINGS = ("uniform", "kmeans", "rpcholesky", "greedy")
 
 MAX_CANDIDATES = 20_000
-"""Rows among which the two Cholesky samplings choose, so that memory stays bounded."""
+"""Largest number of rows among which the two Cholesky samplings choose; bounds the memory."""
 
 
 def choose_landmarks(X, kernel: Kernel, n_landmarks: int, sampling: str, rng):
@@ -51,8 +51,7 @@ def pivots(X, candidates: np.ndarray, kernel: Kernel, n_pivots: int, rng=None) -
     Negative residuals count as zero. Returns rows of `X` among the `candidates`,
     fewer than `n_pivots` where the residual vanishes.
     """
-    whole = len(candidates) == X.shape[0]
-    points = X if whole else X[candidates]
+    points = X if len(candidates) == X.shape[0] else X[candidates]
     residual = np.array(kernel.diag(X), dtype=np.float64)[candidates]
     negligible = len(candidates) * np.finfo(np.float64).eps * residual.max(initial=0.0)
     factor = np.empty((n_pivots, len(candidates)))

@@ -32,7 +32,7 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     _mapping: str
 
     def fit(self, X, y=None):
-        """Draw landmarks and compute what the map needs of them.
+        """Choose the landmarks and compute the coefficients of the map.
 
         Parameters
         ----------
@@ -45,7 +45,6 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Returns
         -------
         self
-            The fitted map.
         """
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
         kernel = resolve_kernel(self.kernel)
@@ -63,6 +62,7 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         )
         self.n_landmarks_ = self.landmarks_.shape[0]
         self._fit_components(X, rng)
+        self._n_features_out = self.n_components_
         return self
 
     def _n_landmarks(self, n_samples: int) -> int:
@@ -71,10 +71,8 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             return min(DEFAULT_LANDMARKS, n_samples)
         if _is_theory(number):
             number = self._theory().n_landmarks
-            reason = (
-                f" ('theory' with margin={self.margin}, epsilon={self.epsilon} "
-                f"and delta={self.delta})"
-            )
+            given = f"margin={self.margin}, epsilon={self.epsilon} and delta={self.delta}"
+            reason = f" ('theory' with {given})"
         else:
             check_integer(number, "n_landmarks", least=1, otherwise="'theory' or None")
         if number > n_samples:
@@ -121,7 +119,7 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return features
 
     def _parts(self, dtype):
-        """Landmarks that matter, and their coefficients in the output's type."""
+        """Return the landmarks to compare with, and their coefficients in `dtype`, if any."""
         return self.landmarks_, None
 
     def _embedded(self, K, components):
@@ -133,10 +131,6 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         overwrite = not isinstance(self.kernel_, Similarity)
         multiply = get_blas_funcs("trmm", (components, K))
         return multiply(1.0, components, K.T, trans_a=True, overwrite_b=overwrite).T
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -162,7 +156,7 @@ class BalcanF1(_BalcanMap):
         Name of a kernel, kernel object, or function ``k(X, Y)``;
         "precomputed" for Gram matrices.
     n_landmarks : int, "theory" or None, default None
-        How many landmarks, at most the number of points; None for 100, or all
+        Number of landmarks, at most the number of points; None for 100, or all
         points where there are fewer. "theory" computes it from `margin`,
         `epsilon` and `delta`.
     sampling : {"uniform", "kmeans", "rpcholesky", "greedy"}, default "uniform"
@@ -171,7 +165,7 @@ class BalcanF1(_BalcanMap):
         takes the largest residual. The last two choose among at most 20,000
         random points and may find fewer landmarks that span all.
     margin : float, optional
-        Margin gamma that is believed to exist, for "theory".
+        Assumed margin gamma, for "theory".
     epsilon, delta : float, default 0.1
         Error and failure probability of "theory", in (0, 1).
     alpha : float, default 0.0
@@ -270,7 +264,7 @@ class BalcanF2(_BalcanMap):
     n_components_ : int
         Number of features, the numerical rank.
     clipped_ : float
-        Share of the absolute eigenvalues that was negative.
+        Share of negative eigenvalues in the sum of absolute ones.
 
     References
     ----------

@@ -98,9 +98,9 @@ def theory_sizes(
     check_number(margin, "margin", above=0)
     check_choice(mapping, "mapping", ("f1", "f2", "f3"))
     check_choice(target, "target", ("error", "separable"))
-    if margin / radius > 1:
-        raise ValueError(f"margin must be at most radius = {radius!r}, got {margin!r}")
     gamma = margin / radius
+    if gamma > 1:
+        raise ValueError(f"margin must be at most radius = {radius!r}, got {margin!r}")
     if target == "separable":
         epsilon = _separable_epsilon(gamma, epsilon, delta, mapping)
     n_landmarks, n_components = _sizes(gamma, epsilon, delta, mapping)
@@ -129,7 +129,7 @@ def _separable_epsilon(gamma: float, expected: float, delta: float, mapping: str
             "'f3' grows slowly enough with 1/epsilon (Corollary 2)"
         )
     epsilon = expected
-    # d grows with ln(1/epsilon): steps shrink epsilon, and soon no more
+    # d grows with ln(1/epsilon) only: steps shrink epsilon, by less and less
     while True:
         d = _sizes(gamma, epsilon, delta, mapping)[1]
         smaller = expected / (d * math.log(d))

@@ -1,4 +1,4 @@
-"""Feature maps to compare with: scikit-learn's, and the ones people ask for.
+"""Feature maps to compare with: those of scikit-learn, and other common ones.
 
 Maps with a bandwidth share three parameters: `gamma`, a number or "median";
 `gamma_factor`, which multiplies the median heuristic and is what the default

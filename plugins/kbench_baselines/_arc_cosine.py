@@ -43,7 +43,7 @@ class ArcCosineFeatures(BaselineMap):
     order : {0, 1}, default 1
         0: ``1[w.x > 0]``; 1: ``max(0, w.x)``.
     bias : float, default 0.5
-        A further constant input: relative to the root mean square length of
+        A further constant input, relative to the root mean square length of
         the others where `standardize` is set.
     standardize : bool, default True
         Shift the inputs by the training mean and divide them by the root mean
@@ -58,7 +58,7 @@ class ArcCosineFeatures(BaselineMap):
     weights_ : ndarray, shape (n_features, n_components)
         Weights on the inputs as they are given.
     intercept_ : ndarray, shape (n_components,)
-        What bias and shift add.
+        Contribution of bias and shift.
     mean_ : ndarray, shape (n_features,)
         The shift.
     scale_ : float

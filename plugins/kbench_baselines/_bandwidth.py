@@ -18,9 +18,8 @@ def mean_square(X):
 def median_distance(X, norm="l2", max_rows=500):
     """Median distance between pairs of rows, Euclidean or Manhattan ("l1").
 
-    Of more than `max_rows` rows, so many are drawn without replacement. The draw
-    is the same for every map and seed, so that all maps get one bandwidth from
-    one training set.
+    Of more rows, a sample of `max_rows` is drawn without replacement. It is the same
+    for every map and seed, so that all maps get one bandwidth from one training set.
 
     Returns
     -------

@@ -49,7 +49,7 @@ class RandomBinningFeatures(BaselineMap):
     n_components : int, default 16384
         Number of columns where they are hashed.
     gamma : float or "median", default "median"
-        Of the kernel. "median" is ``gamma_factor / m`` with m the median
+        Parameter of the kernel. "median" is ``gamma_factor / m`` with m the median
         Manhattan distance between training rows (of at most 500 of them).
     gamma_factor : float, default 1.0
         Multiplies the median heuristic; without effect where `gamma` is a number.
@@ -63,7 +63,7 @@ class RandomBinningFeatures(BaselineMap):
     pitches_, shifts_ : ndarray, shape (n_grids, n_features)
         Width of the cells, and where they begin.
     cells_ : list of ndarray of uint64
-        Sorted keys of the cells seen in training, one array a grid ("trained").
+        Sorted keys of the cells seen in training, one array per grid ("trained").
 
     References
     ----------

@@ -59,9 +59,8 @@ def skewed_chi2_gram(fitted, X, Y):
     """Gram matrix of the skewed chi-squared kernel of a fitted map."""
     # in u = log(x + c) the kernel is prod_j 1 / cosh((u_j - v_j) / 2)
     U, V = np.log(X + fitted.skewedness), np.log(Y + fitted.skewedness)
-    return np.exp(
-        -np.stack([np.log(np.cosh((row - V) / 2)).sum(axis=1) for row in U]).astype(np.float64)
-    )
+    logs = [np.log(np.cosh((row - V) / 2)).sum(axis=1) for row in U]
+    return np.exp(-np.stack(logs).astype(np.float64))
 
 
 def additive_chi2_gram(fitted, X, Y):

@@ -52,8 +52,8 @@ class _FourierMap(BaselineMap):
 class RandomFourierFeatures(_FourierMap):
     """Random Fourier features of the Gaussian kernel: scikit-learn's RBFSampler.
 
-    What it adds is a bandwidth relative to the training data. With a number
-    for `gamma` the features are those of
+    Its bandwidth may be relative to the training data. With a number for `gamma`
+    the features are those of
     ``RBFSampler(gamma=gamma, n_components=n_components, random_state=random_state)``.
 
     Parameters
@@ -61,7 +61,7 @@ class RandomFourierFeatures(_FourierMap):
     n_components : int, default 300
         Number of features.
     gamma : float or "median", default "median"
-        Of the kernel ``exp(-gamma ||x-z||^2)``. "median" is
+        Parameter of the kernel ``exp(-gamma ||x-z||^2)``. "median" is
         ``gamma_factor / (2 m^2)`` with m the median distance between training
         rows (of at most 500 of them).
     gamma_factor : float, default 1.0
@@ -111,7 +111,7 @@ class OrthogonalFourierFeatures(_FourierMap):
     n_components : int, default 300
         Number of features: two for each frequency.
     gamma : float or "median", default "median"
-        Of the kernel ``exp(-gamma ||x-z||^2)``. "median" is
+        Parameter of the kernel ``exp(-gamma ||x-z||^2)``. "median" is
         ``gamma_factor / (2 m^2)`` with m the median distance between training
         rows (of at most 500 of them).
     gamma_factor : float, default 1.0
@@ -124,7 +124,7 @@ class OrthogonalFourierFeatures(_FourierMap):
     gamma_ : float
         The resolved parameter of the kernel.
     frequencies_ : ndarray, shape (n_features, ceil(n_components / 2))
-        One frequency a column.
+        One frequency per column.
     offset_ : float
         Phase of the last column where `n_components` is odd.
 
@@ -213,7 +213,7 @@ class LaplaceFourierFeatures(_FourierMap):
         Cauchy frequencies. "l2": ``exp(-gamma ||x-z||_2)``, the Matern kernel
         of order 1/2, with multivariate Cauchy frequencies.
     gamma : float or "median", default "median"
-        Of the kernel. "median" is ``gamma_factor / m`` with m the median
+        Parameter of the kernel. "median" is ``gamma_factor / m`` with m the median
         distance in the same norm between training rows (of at most 500).
 
     Attributes

@@ -9,7 +9,7 @@ from kbench_baselines._base import BaselineMap
 
 
 class Identity(OneToOneFeatureMixin, BaselineMap):
-    """The inputs as they are: every comparison's first line.
+    """The inputs as they are, to compare other maps with.
 
     Examples
     --------

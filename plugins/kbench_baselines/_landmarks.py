@@ -44,8 +44,8 @@ def kmeans_centres(X, n_landmarks, rng, max_iter=5):
     """Centres of k-means: Zhang, Tsang and Kwok (2008), section 3.3.
 
     From a k-means++ start, after which few iterations are enough: later ones
-    move the centres too little to matter for the approximation.
-    Where `X` has no more different rows than `n_landmarks`, they are returned.
+    move the centres too little to matter for the approximation. Where `X` has no
+    more different rows than `n_landmarks`, they are returned.
     """
     distinct = distinct_rows(X)
     if len(distinct) <= n_landmarks:

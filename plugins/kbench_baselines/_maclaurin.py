@@ -27,9 +27,9 @@ class RandomMaclaurinFeatures(BaselineMap):
     kernel : {"polynomial", "exponential"}, default "exponential"
         ``(gamma x.z + coef0)^degree`` or ``exp(gamma x.z)``.
     degree : int, default 2
-        Of the polynomial kernel.
+        Degree of the polynomial kernel.
     coef0 : float, default 1.0
-        Of the polynomial kernel, >= 0.
+        Constant in the polynomial kernel, >= 0.
     gamma : float or "norm", default "norm"
         Factor of the inner product. "norm" is ``gamma_factor`` over the mean
         squared length of the training rows.
@@ -45,9 +45,9 @@ class RandomMaclaurinFeatures(BaselineMap):
     degrees_ : ndarray of int, shape (n_components,)
         Degree of each feature, in descending order.
     factors_ : ndarray, shape (n_components,)
-        c of each feature.
+        Factor c of each feature.
     signs_ : list of ndarray
-        The j-th holds w_j of all features of degree above j, one a column.
+        The j-th holds w_j of all features of degree above j, one per column.
 
     References
     ----------

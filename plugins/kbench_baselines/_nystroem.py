@@ -78,15 +78,15 @@ class NystroemMap(BaselineMap):
         that returns a Gram matrix. A callable with a method ``resolve(X)`` is
         resolved on the training data.
     gamma : float or "median", default "median"
-        Of the named kernels. "median" is ``gamma_factor / (2 m^2)`` for "rbf"
+        Parameter of the named kernels. "median" is ``gamma_factor / (2 m^2)`` for "rbf"
         and ``gamma_factor / m`` for "laplacian", with m the median distance
         between training rows (of at most 500 of them).
     gamma_factor : float, default 1.0
         Multiplies the median heuristic; without effect where `gamma` is a number.
     n_candidates : int, default 20000
-        Of more training rows, so many at random are clustered or looked at: the
-        memory of "rpcholesky" is ``8 n_candidates n_components`` bytes. Without
-        effect on "uniform".
+        Largest number of training rows that are clustered, or among which landmarks
+        are chosen; of more, so many are drawn at random. "rpcholesky" needs
+        ``8 n_candidates n_components`` bytes. Without effect on "uniform".
     random_state : int, RandomState or None, default None
         Seed of the landmarks.
 

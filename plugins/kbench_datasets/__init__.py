@@ -1,7 +1,7 @@
 """Datasets that need no network: those scikit-learn ships, and synthetic ones.
 
 Roles: iris, its one-against-rest tasks and everything synthetic are development
-sets, because defaults, examples and tests lean on them; claims are made on
+sets, because defaults, examples and tests depend on them; claims are made on
 wine, wdbc and digits.
 """
 

@@ -34,7 +34,7 @@ def load_iris() -> Dataset:
 
 
 def load_iris_setosa() -> Dataset:
-    """Tell iris setosa from the other two species: 150 rows, 4 columns.
+    """Iris setosa against the other two species: 150 rows, 4 columns.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def load_iris_setosa() -> Dataset:
 
 
 def load_iris_versicolor() -> Dataset:
-    """Tell iris versicolor from the other two species: 150 rows, 4 columns.
+    """Iris versicolor against the other two species: 150 rows, 4 columns.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def load_iris_versicolor() -> Dataset:
 
 
 def load_iris_virginica() -> Dataset:
-    """Tell iris virginica from the other two species: 150 rows, 4 columns.
+    """Iris virginica against the other two species: 150 rows, 4 columns.
 
     Returns
     -------

@@ -144,7 +144,7 @@ def polytope(
     noise: float = 0.0,
     seed: int = 0,
 ) -> Dataset:
-    """Tell the inside of a random polytope from its outside, with a margin.
+    """Points inside and outside of a random polytope, with a margin.
 
     Points are uniform in the unit ball. The polytope is the intersection of
     halfspaces w.x <= b, w uniform on the sphere and b uniform in [0.05, 0.95].
