@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-from numbers import Integral, Real
-
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.kernels import resolve_kernel
+from kbench.parameters import check_integer, check_number
 from kbench_learners._core_vectors import core_set, decisions
-from kbench_learners._reduction import binary_problems, chosen_classes, class_scores, encoded
+from kbench_learners._reduction import MarginClassifier, binary_problems
 
 
-class CoreVectorMachine(ClassifierMixin, BaseEstimator):
+class CoreVectorMachine(MarginClassifier):
     r"""Kernel classifier on a small core set of the training points.
 
     A support vector machine with squared hinge and penalised intercept,
@@ -90,44 +85,22 @@ class CoreVectorMachine(ClassifierMixin, BaseEstimator):
         self.multiclass = multiclass
         self.random_state = random_state
 
-    def fit(self, X, y):
-        """Fit one core set for each binary problem.
+    def _check_parameters(self) -> None:
+        check_number(self.C, "C", above=0)
+        check_number(self.tol, "tol", above=0)
+        check_integer(self.max_core_size, "max_core_size", least=10)
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, the diagonal of the kernel is not
-            constant, or `y` has one class only.
-        """
-        for name in ("C", "tol"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and 0.0 < value < np.inf):
-                raise ValueError(f"{name}={value!r}: must be a finite number > 0")
-        if not (isinstance(self.max_core_size, Integral) and self.max_core_size >= 10):
-            raise ValueError(f"max_core_size={self.max_core_size!r}: must be an integer >= 10")
-        kernel = resolve_kernel(self.kernel)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        self.classes_, codes = encoded(y, "CoreVectorMachine")
-        n_classes = len(self.classes_)
-        self.kernel_ = kernel.resolve(X)
+    def _fit(self, X, codes) -> None:
+        self.kernel_ = resolve_kernel(self.kernel).resolve(X)
         diagonal = self.kernel_.diag(X)
         if np.ptp(diagonal) > 1e-8 * np.abs(diagonal).max():
             raise ValueError(
-                f"kernel={self.kernel!r}: k(x, x) must be the same for all x; "
-                "kbench.kernels.normalized(kernel) makes it so"
+                "kernel must have the same k(x, x) for all x, as kbench.kernels.normalized(kernel) "
+                f"has, got {self.kernel!r}"
             )
         rng = check_random_state(self.random_state)
         columns, cores = [], []
-        for rows, signs in binary_problems(codes, n_classes, self.multiclass):
+        for rows, signs in binary_problems(codes, len(self.classes_), self.multiclass):
             core = core_set(self.kernel_, X[rows], signs, self.C, self.tol, self.max_core_size, rng)
             column = np.zeros(X.shape[0])
             column[rows[core.index]] = core.coef
@@ -142,47 +115,15 @@ class CoreVectorMachine(ClassifierMixin, BaseEstimator):
         self.gap_ = max(core.gap for core in cores)
         self.n_iter_ = max(core.n_iter for core in cores)
         self.converged_ = all(core.converged for core in cores)
-        if not self.converged_:
-            warnings.warn(
-                f"CoreVectorMachine did not converge: a point lies {self.excess_:.1e} of the "
-                f"radius outside the ball (tol={self.tol:g}) with {self.core_sizes_.max()} core "
-                f"vectors; raise max_core_size={self.max_core_size} or lower C={self.C:g}",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return self
 
-    def decision_function(self, X):
-        """Score the classes.
+    def _complaints(self) -> list[str]:
+        if self.converged_:
+            return []
+        return [
+            f"CoreVectorMachine did not converge: a point lies {self.excess_:.1e} of the "
+            f"radius outside the ball (tol={self.tol:g}) with {self.core_sizes_.max()} core "
+            f"vectors; raise max_core_size={self.max_core_size} or lower C={self.C:g}"
+        ]
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray, shape (n_samples,) or (n_samples, n_classes)
-            Two classes: positive for ``classes_[1]``.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        margins = decisions(self.kernel_, X, self._support_vectors, self.dual_coef_)
-        return class_scores(margins, len(self.classes_), self.multiclass)
-
-    def predict(self, X):
-        """Predict the class with the highest score.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray, shape (n_samples,)
-        """
-        return chosen_classes(self.decision_function(X), self.classes_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    def _margins(self, X) -> np.ndarray:
+        return decisions(self.kernel_, X, self._support_vectors, self.dual_coef_)

@@ -18,9 +18,10 @@ import numpy as np
 
 from kbench_learners._design import Design
 from kbench_learners._directions import ActiveRows
+from kbench_learners._kernel_machine import gram_blocks
 from kbench_learners._newton import ClippedQuadratic, minimise
 
-_CHUNK_ENTRIES = 4_000_000
+_BLOCK_ENTRIES = 4_000_000
 _STEP = 8  # points added at once to a small core set
 
 
@@ -28,20 +29,9 @@ _STEP = 8  # points added at once to a small core set
 class CoreSet:
     """A core set and its classifier ``f(x) = sum_j coef_j (k(x_j, x) + 1)``.
 
-    Parameters
-    ----------
-    index : ndarray of int, shape (n_core,)
-        Rows of the core set.
-    coef : ndarray, shape (n_core,)
-        Signed coefficients; zero where a point lies inside the ball.
-    excess : float
-        By how much the furthest point leaves the ball, relative to its radius.
-    gap : float
-        Duality gap of the classifier on all points, relative to the objective.
-    n_iter : int
-        Rounds.
-    converged : bool
-        Whether `excess` is within the tolerance.
+    `coef` are signed, and zero where a point lies inside the ball. `excess` is by how much
+    the furthest point leaves the ball, relative to its radius; `gap` is the duality gap of
+    the classifier on all points, relative to the objective; `n_iter` counts rounds.
     """
 
     index: np.ndarray
@@ -61,19 +51,7 @@ def core_set(kernel, X, y, C, tol, max_core_size, rng) -> CoreSet:
     A round whose sample has too few points outside looks at all points, so that
     the end does not depend on chance.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        With a constant diagonal.
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-    y : ndarray of {-1, 1}, shape (n_samples,)
-    C, tol : float
-    max_core_size : int
-    rng : numpy.random.RandomState
-
-    Returns
-    -------
-    CoreSet
+    The kernel has a constant diagonal, `y` is -1 or 1, and `rng` is a RandomState.
     """
     n = X.shape[0]
     square = float(kernel.diag(X[:1])[0]) + 1.0 + 1.0 / C
@@ -117,12 +95,10 @@ def decisions(kernel, X, centres, coef):
 
     `coef` may have several columns.
     """
-    step = max(1, _CHUNK_ENTRIES // max(1, len(coef)))
-    blocks = [
-        np.asarray(kernel(X[start : start + step], centres)) @ coef
-        for start in range(0, X.shape[0], step)
-    ]
-    return (np.concatenate(blocks) if blocks else np.empty((0, *coef.shape[1:]))) + coef.sum(axis=0)
+    sums = np.zeros((X.shape[0], *coef.shape[1:]))
+    for rows, K in gram_blocks(kernel, X, centres, entries=_BLOCK_ENTRIES):
+        sums[rows] = K @ coef
+    return sums + coef.sum(axis=0)
 
 
 def _furthest(rows, excess, tol, n_more):

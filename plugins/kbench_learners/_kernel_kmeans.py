@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -12,14 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench.kernels import Precomputed, resolve_kernel
-
-_CHUNK_ENTRIES = 2**20
+from kbench.parameters import check_integer
+from kbench_learners._kernel_machine import KernelMixin, kernel_sums
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """Labels, their inertia, and how they were found."""
+    """Labels, their inertia, and the iterations that led to them."""
 
     labels: np.ndarray
     inertia: float
@@ -27,30 +25,12 @@ class Clustering:
     converged: bool
 
 
-def lloyd(K, diagonal, labels, n_clusters, max_iter) -> Clustering:
-    """Run Lloyd's iterations given a Gram matrix.
+def lloyd(K, diagonal, labels, n_clusters: int, max_iter: int) -> Clustering:
+    """Run Lloyd's iterations from `labels`, given a Gram matrix and its diagonal.
 
     ``||phi(x) - m_c||^2 = k(x, x) - 2 mean_j k(x, x_j) + mean_jl k(x_j, x_l)``
     over the members j, l of cluster c. An empty cluster gets the row that is
-    farthest from its centre.
-
-    Parameters
-    ----------
-    K : ndarray, shape (n, n)
-        Gram matrix.
-    diagonal : ndarray, shape (n,)
-        Its diagonal.
-    labels : ndarray of int, shape (n,)
-        Where to start.
-    n_clusters : int
-        Number of clusters, at most n.
-    max_iter : int
-        Iterations at most.
-
-    Returns
-    -------
-    Clustering
-        Converged where no row moved.
+    farthest from its centre. The result has converged where no row moved.
     """
     rows = np.arange(len(K))
     converged = False
@@ -74,7 +54,7 @@ def lloyd(K, diagonal, labels, n_clusters, max_iter) -> Clustering:
 
 
 def _memberships(labels, n_clusters):
-    """Indicator of each cluster divided by its size, shape (n, n_clusters)."""
+    """Divide the indicator of each cluster by its size, shape (n, n_clusters)."""
     H = np.zeros((len(labels), n_clusters))
     H[np.arange(len(labels)), labels] = 1.0
     return H / np.maximum(H.sum(axis=0), 1)
@@ -115,7 +95,7 @@ def seeded_labels(K, diagonal, n_clusters, rng):
         centres.append(int(rng.choice(n, p=weights / weights.sum())))
 
 
-class KernelKMeans(ClusterMixin, BaseEstimator):
+class KernelKMeans(KernelMixin, ClusterMixin, BaseEstimator):
     """k-means with the distances of a kernel's space.
 
     I. S. Dhillon, Y. Guan and B. Kulis, "Kernel k-means, spectral clustering
@@ -167,7 +147,7 @@ class KernelKMeans(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None):
-        """Find clusters.
+        """Cluster the rows.
 
         Parameters
         ----------
@@ -183,24 +163,19 @@ class KernelKMeans(ClusterMixin, BaseEstimator):
         """
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
         for name in ("n_clusters", "n_init", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name}={value!r}: it must be an integer of at least 1")
+            check_integer(getattr(self, name), name, least=1)
         if self.n_clusters > X.shape[0]:
             raise ValueError(
-                f"n_clusters={self.n_clusters}: it must be at most n_samples = {X.shape[0]}"
+                f"n_clusters must be at most n_samples = {X.shape[0]}, got {self.n_clusters}"
             )
         rng = check_random_state(self.random_state)
-        self.kernel_ = resolve_kernel(self.kernel).resolve(X)
-        self._rows = self.kernel_.take(X, np.arange(X.shape[0]))
-        K = self.kernel_(X, self._rows if isinstance(self.kernel_, Precomputed) else None)
+        self._rows, K = self._training_gram(X)
         diagonal = np.array(self.kernel_.diag(X))
-        best = None
-        for _ in range(self.n_init):
-            start = seeded_labels(K, diagonal, self.n_clusters, rng)
-            found = lloyd(K, diagonal, start, self.n_clusters, self.max_iter)
-            if best is None or found.inertia < best.inertia:
-                best = found
+        starts = (seeded_labels(K, diagonal, self.n_clusters, rng) for _ in range(self.n_init))
+        clusterings = [
+            lloyd(K, diagonal, labels, self.n_clusters, self.max_iter) for labels in starts
+        ]
+        best = min(clusterings, key=lambda clustering: clustering.inertia)
         self.labels_, self.inertia_ = best.labels, best.inertia
         self.n_iter_, self.converged_ = best.n_iter, best.converged
         self._memberships = _memberships(best.labels, self.n_clusters)
@@ -228,18 +203,7 @@ class KernelKMeans(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        labels = np.empty(X.shape[0], dtype=self.labels_.dtype)
-        step = max(1, _CHUNK_ENTRIES // len(self.labels_))
-        for start in range(0, X.shape[0], step):
-            rows = slice(start, start + step)
-            # k(x, x) is the same for all centres
-            means = self.kernel_(X[rows], self._rows) @ self._memberships
-            labels[rows] = (self._norms - 2 * means).argmin(axis=1)
-        return labels
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        precomputed = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
-        tags.input_tags.pairwise = precomputed
-        return tags
+        zeros = np.zeros(self.n_clusters)
+        means = kernel_sums(self.kernel_, X, self._rows, self._memberships.T, zeros)
+        # k(x, x) is the same for all centres
+        return (self._norms - 2 * means).argmin(axis=1)

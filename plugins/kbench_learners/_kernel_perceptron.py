@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench.kernels import Precomputed, resolve_kernel
-from kbench_learners._reduction import binary_problems, chosen_classes, class_scores, encoded
+from kbench.kernels import resolve_kernel
+from kbench.parameters import check_choice, check_integer
+from kbench_learners._kernel_machine import KernelMixin, gram_blocks, kernel_sums
+from kbench_learners._reduction import MarginClassifier, binary_problems
 
 OUTPUTS = ("last", "averaged", "voted", "survivor")
 _BLOCK = 256
-_CHUNK_ENTRIES = 2**20
+_SUPPORT_BLOCK = 4096
 
 
-def perceptron_epochs(X, signs, kernel, n_epochs, order_of):
-    """Run the perceptron in the kernel's space.
+def perceptron_epochs(X, signs: np.ndarray, kernel, n_epochs: int, order_of):
+    """Run the perceptron in the kernel's space, until a pass makes no mistake.
 
-    Predictions of a block of rows are computed together and mended after each
-    mistake in it, with the same result as one row after the other. The Gram
-    matrix is never formed: a block against the mistakes so far, and a block
-    with itself.
+    Predictions of a block of rows are computed together and corrected after each
+    mistake in it, with the same result as one row after the other. The Gram matrix is
+    never formed: a block against the mistakes so far, and a block with itself.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-        Rows.
-    signs : ndarray, shape (n_samples,)
-        1.0 or -1.0. A margin of 0 predicts 1.
-    kernel : Kernel
-        With all its numbers set.
-    n_epochs : int
-        Passes over the rows; fewer where one makes no mistake.
-    order_of : callable
-        ``order_of(epoch)`` is the order of the rows in that pass.
+    `signs` are 1.0 or -1.0; a margin of 0 predicts 1. ``order_of(epoch)`` is the order of
+    the rows in a pass.
 
     Returns
     -------
@@ -58,10 +45,10 @@ def perceptron_epochs(X, signs, kernel, n_epochs, order_of):
             rows = order[begin : begin + _BLOCK]
             support = np.flatnonzero(coefficients)
             margins = np.zeros(len(rows))
-            for start in range(0, len(support), _CHUNK_ENTRIES // _BLOCK):
-                part = support[start : start + _CHUNK_ENTRIES // _BLOCK]
+            for start in range(0, len(support), _SUPPORT_BLOCK):
+                part = support[start : start + _SUPPORT_BLOCK]
                 margins += kernel(X[rows], kernel.take(X, part)) @ coefficients[part]
-            own = None
+            block_gram = None
             position = 0
             while True:
                 values, truth = margins[position:], signs[rows[position:]]
@@ -70,14 +57,14 @@ def perceptron_epochs(X, signs, kernel, n_epochs, order_of):
                     survived[-1] += len(rows) - position
                     break
                 first = position + int(wrong.argmax())
-                if own is None:
-                    own = kernel(X[rows], kernel.take(X, rows))
+                if block_gram is None:
+                    block_gram = kernel(X[rows], kernel.take(X, rows))
                 row = rows[first]
                 survived[-1] += first + 1 - position
                 survived.append(0)
                 mistakes.append(int(row))
                 coefficients[row] += signs[row]
-                margins += signs[row] * own[:, first]
+                margins += signs[row] * block_gram[:, first]
                 position = first + 1
         if len(mistakes) == before:
             break
@@ -85,20 +72,11 @@ def perceptron_epochs(X, signs, kernel, n_epochs, order_of):
 
 
 def weights_of_mistakes(survived: np.ndarray, output: str) -> np.ndarray:
-    """Weigh each mistake's term in the final hypothesis.
+    """Weigh each mistake's term in the final hypothesis, in [0, 1].
 
-    Parameters
-    ----------
-    survived : ndarray of int, shape (n_mistakes + 1,)
-        See `perceptron_epochs`.
-    output : {"last", "averaged", "survivor"}
-        The last hypothesis; the mean of all, each counted for as long as it
-        survived; or the one that survived longest.
-
-    Returns
-    -------
-    ndarray, shape (n_mistakes,)
-        In [0, 1].
+    `survived` is as `perceptron_epochs` returns it. "last" is the last hypothesis,
+    "averaged" the mean of all, each counted for as long as it survived, and "survivor" the
+    one that survived longest.
     """
     n_mistakes = len(survived) - 1
     if output == "last":
@@ -108,7 +86,7 @@ def weights_of_mistakes(survived: np.ndarray, output: str) -> np.ndarray:
     return (np.arange(n_mistakes) < int(survived.argmax())).astype(float)
 
 
-class KernelPerceptron(ClassifierMixin, BaseEstimator):
+class KernelPerceptron(KernelMixin, MarginClassifier):
     """Perceptron in the space of a kernel.
 
     Its hypothesis is a sum of ``s_i k(x_i, x)`` over the mistakes i that it
@@ -127,7 +105,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         Name of a kernel, kernel object, or function ``k(X, Y)``;
         "precomputed" for Gram matrices.
     n_epochs : int, default 10
-        Passes over the rows; it stops after one without mistake.
+        Passes over the rows; training stops after one without mistake.
     output : {"averaged", "voted", "last", "survivor"}, default "averaged"
         How the sequence of hypotheses becomes one classifier: their mean
         (Cesa-Bianchi, Conconi and Gentile 2004) or their vote (Freund and
@@ -187,112 +165,49 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def fit(self, X, y):
-        """Learn from labelled rows.
+    def _check_parameters(self) -> None:
+        check_integer(self.n_epochs, "n_epochs", least=1)
+        check_choice(self.output, "output", OUTPUTS)
 
-        Parameters
-        ----------
-        X : array or CSR matrix, shape (n_samples, n_features)
-            Inputs, or a square Gram matrix with a precomputed kernel.
-        y : array, shape (n_samples,)
-            Labels of at least two classes.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-        """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        if not isinstance(self.n_epochs, Integral) or self.n_epochs < 1:
-            raise ValueError(f"n_epochs={self.n_epochs!r}: it must be an integer of at least 1")
-        if self.output not in OUTPUTS:
-            raise ValueError(
-                f"output={self.output!r}: it must be one of {', '.join(map(repr, OUTPUTS))}"
-            )
-        self.classes_, codes = encoded(y, type(self).__name__)
+    def _fit(self, X, codes) -> None:
         self.kernel_ = resolve_kernel(self.kernel).resolve(X)
         rng = check_random_state(self.random_state)
         problems = []
         for rows, signs in binary_problems(codes, len(self.classes_), self.multiclass):
             # one kernel object for all problems: rows are chosen by the order
-            everywhere = np.zeros(X.shape[0])
-            everywhere[rows] = signs
+            all_signs = np.zeros(X.shape[0])
+            all_signs[rows] = signs
 
             def order_of(_, rows=rows):
                 return rng.permutation(rows) if self.shuffle else rows
 
             mistakes, survived, n_epochs = perceptron_epochs(
-                X, everywhere, self.kernel_, self.n_epochs, order_of
+                X, all_signs, self.kernel_, self.n_epochs, order_of
             )
-            problems.append((mistakes, everywhere[mistakes], survived, n_epochs))
+            problems.append((mistakes, all_signs[mistakes], survived, n_epochs))
         self.support_ = np.unique(np.concatenate([mistakes for mistakes, *_ in problems]))
         self.support_vectors_ = self.kernel_.take(X, self.support_)
         output = "last" if self.output == "voted" else self.output
         self.dual_coef_ = np.zeros((len(problems), len(self.support_)))
         self._votes = []
-        for coefficients, (mistakes, signs, survived, _) in zip(
-            self.dual_coef_, problems, strict=True
-        ):
+        for coef, (mistakes, signs, survived, _) in zip(self.dual_coef_, problems, strict=True):
             places = np.searchsorted(self.support_, mistakes)
-            np.add.at(coefficients, places, signs * weights_of_mistakes(survived, output))
+            np.add.at(coef, places, signs * weights_of_mistakes(survived, output))
             if self.output == "voted":
                 self._votes.append((places, signs, survived / survived.sum()))
         self.n_mistakes_ = np.array([len(mistakes) for mistakes, *_ in problems])
         self.n_epochs_ = max(n_epochs for *_, n_epochs in problems)
-        return self
 
-    def decision_function(self, X):
-        """Score rows; positive for the second of two classes.
-
-        Parameters
-        ----------
-        X : array or CSR matrix, shape (n_samples, n_features)
-            Inputs, or similarities to the training rows.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,), or (n_samples, n_classes) for more than two
-            Scores; for "voted" the weighted share of votes, from -1 to 1.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        margins = np.zeros((X.shape[0], len(self.dual_coef_)))
-        width = max(1, len(self.support_), *(len(votes[0]) for votes in self._votes))
-        step = max(1, _CHUNK_ENTRIES // width)
-        for start in range(0, X.shape[0] if len(self.support_) else 0, step):
-            chunk = slice(start, start + step)
-            K = self.kernel_(X[chunk], self.support_vectors_)
-            if self.output == "voted":
-                for problem, votes in enumerate(self._votes):
-                    margins[chunk, problem] = self._voted(K, *votes)
-            else:
-                margins[chunk] = K @ self.dual_coef_.T
-        return class_scores(margins, len(self.classes_), self.multiclass)
-
-    @staticmethod
-    def _voted(K, places, signs, shares):
-        hypotheses = np.cumsum(K[:, places] * signs, axis=1)
-        # the zero hypothesis in the beginning votes for the positive class
-        return shares[0] + np.where(hypotheses >= 0, 1.0, -1.0) @ shares[1:]
-
-    def predict(self, X):
-        """Predict labels.
-
-        Parameters
-        ----------
-        X : array or CSR matrix, shape (n_samples, n_features)
-            Inputs, or similarities to the training rows.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,)
-            Labels.
-        """
-        return chosen_classes(self.decision_function(X), self.classes_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        precomputed = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
-        tags.input_tags.pairwise = precomputed
-        return tags
+    def _margins(self, X) -> np.ndarray:
+        centres, no_bias = self.support_vectors_, np.zeros(len(self.dual_coef_))
+        if self.output != "voted":
+            return kernel_sums(self.kernel_, X, centres, self.dual_coef_, no_bias)
+        margins = np.tile(no_bias, (X.shape[0], 1))
+        width = max(len(places) for places, *_ in self._votes)
+        for rows, K in gram_blocks(self.kernel_, X, centres, width):
+            for problem, (places, signs, shares) in enumerate(self._votes):
+                hypotheses = np.cumsum(K[:, places] * signs, axis=1)
+                # the zero hypothesis in the beginning votes for the positive class
+                votes = np.where(hypotheses >= 0, 1.0, -1.0) @ shares[1:]
+                margins[rows, problem] = shares[0] + votes
+        return margins

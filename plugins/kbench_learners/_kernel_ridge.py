@@ -3,62 +3,43 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Real
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench.kernels import Precomputed, resolve_kernel
-from kbench_learners._reduction import chosen_classes, encoded
-
-_CHUNK_ENTRIES = 2**20
+from kbench.parameters import check_number
+from kbench_learners._kernel_machine import KernelMixin, kernel_sums
+from kbench_learners._reduction import MarginClassifier, binary_problems
 
 
-def ridge_coefficients(K, targets, alpha, fit_intercept):
+def ridge_coefficients(K, targets, alpha: float, fit_intercept: bool):
     """Solve ``(K + alpha I) a + b = targets`` with, for a bias, ``sum(a) = 0``.
 
-    Parameters
-    ----------
-    K : ndarray, shape (n, n)
-        Gram matrix; its diagonal is overwritten.
-    targets : ndarray, shape (n, n_targets)
-        Values to fit.
-    alpha : float
-        Positive.
-    fit_intercept : bool
-        Whether b is free or 0.
-
-    Returns
-    -------
-    a : ndarray, shape (n, n_targets)
-        Dual coefficients.
-    b : ndarray, shape (n_targets,)
-        Biases, the minimisers without penalty.
+    Returns dual coefficients a of the shape of `targets`, (n, n_targets), and biases b, the
+    minimisers without penalty. The diagonal of the Gram matrix `K` is overwritten.
     """
     n = len(K)
     K.flat[:: n + 1] += alpha
     right = np.column_stack([targets, np.ones(n)]) if fit_intercept else targets
     try:
-        solved = cho_solve(cho_factor(K, check_finite=False), right, check_finite=False)
+        solution = cho_solve(cho_factor(K, check_finite=False), right, check_finite=False)
     except LinAlgError:
         warnings.warn(
             f"the Gram matrix plus alpha={alpha} is not positive definite; "
-            "the solution may be no minimum",
+            "the solution may not be a minimum",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-        solved = solve(K, right, assume_a="sym")
+        solution = solve(K, right, assume_a="sym")
     if not fit_intercept:
-        return solved, np.zeros(targets.shape[1])
-    a, u = solved[:, :-1], solved[:, -1]
+        return solution, np.zeros(targets.shape[1])
+    a, u = solution[:, :-1], solution[:, -1]
     b = a.sum(axis=0) / u.sum()
     return a - u[:, None] * b, b
 
 
-class KernelRidgeClassifier(ClassifierMixin, BaseEstimator):
+class KernelRidgeClassifier(KernelMixin, MarginClassifier):
     """Least squares on labels -1 and 1 in the space of a kernel.
 
     ``a = (K + alpha I)^-1 y`` and ``f(x) = sum_i a_i k(x_i, x)`` (Balcan's
@@ -107,77 +88,15 @@ class KernelRidgeClassifier(ClassifierMixin, BaseEstimator):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
 
-    def fit(self, X, y):
-        """Solve the linear system.
+    def _check_parameters(self) -> None:
+        check_number(self.alpha, "alpha", above=0)
 
-        Parameters
-        ----------
-        X : array or CSR matrix, shape (n_samples, n_features)
-            Inputs, or a square Gram matrix with a precomputed kernel.
-        y : array, shape (n_samples,)
-            Labels of at least two classes.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-        """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        if not isinstance(self.alpha, Real) or not 0 < self.alpha < np.inf:
-            raise ValueError(f"alpha={self.alpha!r}: it must be a positive finite number")
-        self.classes_, codes = encoded(y, type(self).__name__)
-        if len(self.classes_) == 2:
-            targets = np.where(codes == 1, 1.0, -1.0)[:, None]
-        else:
-            targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
-        self.kernel_ = resolve_kernel(self.kernel).resolve(X)
-        self.X_fit_ = self.kernel_.take(X, np.arange(X.shape[0]))
-        precomputed = isinstance(self.kernel_, Precomputed)
-        K = self.kernel_(X, self.X_fit_ if precomputed else None)
+    def _fit(self, X, codes) -> None:
+        problems = binary_problems(codes, len(self.classes_), "ovr")
+        targets = np.column_stack([signs for _, signs in problems])
+        self.X_fit_, K = self._training_gram(X)
         a, b = ridge_coefficients(K, targets, float(self.alpha), self.fit_intercept)
         self.dual_coef_, self.intercept_ = a.T, b
-        return self
 
-    def decision_function(self, X):
-        """Score rows; positive for the second of two classes.
-
-        Parameters
-        ----------
-        X : array or CSR matrix, shape (n_samples, n_features)
-            Inputs, or similarities to the training rows.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,), or (n_samples, n_classes) for more than two
-            Scores.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        scores = np.tile(self.intercept_, (X.shape[0], 1))
-        step = max(1, _CHUNK_ENTRIES // self.dual_coef_.shape[1])
-        for start in range(0, X.shape[0], step):
-            rows = slice(start, start + step)
-            scores[rows] += self.kernel_(X[rows], self.X_fit_) @ self.dual_coef_.T
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X):
-        """Predict labels.
-
-        Parameters
-        ----------
-        X : array or CSR matrix, shape (n_samples, n_features)
-            Inputs, or similarities to the training rows.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,)
-            Labels.
-        """
-        return chosen_classes(self.decision_function(X), self.classes_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        precomputed = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
-        tags.input_tags.pairwise = precomputed
-        return tags
+    def _margins(self, X) -> np.ndarray:
+        return kernel_sums(self.kernel_, X, self.X_fit_, self.dual_coef_, self.intercept_)

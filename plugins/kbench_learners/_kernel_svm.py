@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench.kernels import Precomputed, resolve_kernel
+from kbench.parameters import check_integer, check_number
 from kbench_learners._box_qp import solve_box_qp
-from kbench_learners._reduction import binary_problems, chosen_classes, class_scores, encoded
+from kbench_learners._kernel_machine import KernelMixin, kernel_sums
+from kbench_learners._reduction import MarginClassifier, binary_problems
 
-_CHUNK_ENTRIES = 2**20
 
-
-class KernelSVM(ClassifierMixin, BaseEstimator):
+class KernelSVM(KernelMixin, MarginClassifier):
     """Support vector machine with the hinge loss on any kernel.
 
     Minimises ``1/2 ||w||^2 + C sum_i max(0, 1 - y_i (w . phi(x_i) + b))``.
@@ -97,47 +93,28 @@ class KernelSVM(ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X, y):
-        """Solve the problem of each pair or class.
+    def _check_parameters(self) -> None:
+        check_number(self.C, "C", above=0)
+        check_number(self.tol, "tol", above=0)
+        check_integer(self.max_iter, "max_iter", least=1)
 
-        Parameters
-        ----------
-        X : array or CSR matrix, shape (n_samples, n_features)
-            Inputs, or a square Gram matrix with a precomputed kernel.
-        y : array, shape (n_samples,)
-            Labels of at least two classes.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-        """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        for name in ("C", "tol"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 < value < np.inf:
-                raise ValueError(f"{name}={value!r}: it must be a positive finite number")
-        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
-            raise ValueError(f"max_iter={self.max_iter!r}: it must be an integer of at least 1")
-        self.classes_, codes = encoded(y, type(self).__name__)
-        self.kernel_ = resolve_kernel(self.kernel).resolve(X)
-        everything = self.kernel_.take(X, np.arange(X.shape[0]))
-        K = self.kernel_(X, everything if isinstance(self.kernel_, Precomputed) else None)
+    def _fit(self, X, codes) -> None:
+        _, K = self._training_gram(X)
         solve = self._with_bias if self.fit_intercept else self._without_bias
-        self.converged_, self.n_iter_ = True, 0
+        self.n_iter_, self._unsolved = 0, []
         coefficients, intercepts = [], []
         for rows, signs in binary_problems(codes, len(self.classes_), self.multiclass):
             whole = len(rows) == len(K)
-            solved, intercept = solve(K if whole else K[np.ix_(rows, rows)], signs)
+            solution, intercept = solve(K if whole else K[np.ix_(rows, rows)], signs)
             coefficients.append(np.zeros(len(K)))
-            coefficients[-1][rows] = solved
+            coefficients[-1][rows] = solution
             intercepts.append(intercept)
         coefficients = np.array(coefficients)
+        self.converged_ = not self._unsolved
         self.intercept_ = np.array(intercepts)
         self.support_ = np.flatnonzero(coefficients.any(axis=0))
         self.dual_coef_ = coefficients[:, self.support_]
         self.support_vectors_ = self.kernel_.take(X, self.support_)
-        return self
 
     def _with_bias(self, K, signs):
         svc = SVC(kernel="precomputed", C=self.C, tol=self.tol, max_iter=self.max_iter)
@@ -145,73 +122,29 @@ class KernelSVM(ClassifierMixin, BaseEstimator):
             warnings.simplefilter("ignore", ConvergenceWarning)
             svc.fit(K, signs)
         steps = int(np.max(svc.n_iter_))
-        self._note(svc.fit_status_ == 0, steps, f"libsvm stopped after max_iter={steps} steps")
-        solved = np.zeros(len(K))
-        solved[svc.support_] = svc.dual_coef_[0]
-        return solved, float(svc.intercept_[0])
+        self.n_iter_ = max(self.n_iter_, steps)
+        if svc.fit_status_ != 0:
+            self._unsolved.append(f"libsvm stopped after max_iter={steps} steps")
+        solution = np.zeros(len(K))
+        solution[svc.support_] = svc.dual_coef_[0]
+        return solution, float(svc.intercept_[0])
 
     def _without_bias(self, K, signs):
         Q = K * signs
         Q *= signs[:, None]
         solution = solve_box_qp(Q, float(self.C), self.tol, min(200, self.max_iter))
-        self._note(
-            solution.gap <= self.tol,
-            solution.n_iter,
-            f"the relative duality gap is {solution.gap:.2g} > tol={self.tol} "
-            f"after {solution.n_iter} steps",
-        )
+        self.n_iter_ = max(self.n_iter_, solution.n_iter)
+        if not solution.gap <= self.tol:
+            self._unsolved.append(
+                f"the relative duality gap is {solution.gap:.2g} > tol={self.tol} "
+                f"after {solution.n_iter} steps"
+            )
         return solution.a * signs, 0.0
 
-    def _note(self, converged: bool, steps: int, why: str) -> None:
-        self.n_iter_ = max(self.n_iter_, steps)
-        if not converged:
-            self.converged_ = False
-            warnings.warn(
-                f"{why}; scale the inputs, or choose a smaller C={self.C}",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+    def _complaints(self) -> list[str]:
+        advice = f"scale the inputs, or choose a smaller C={self.C}"
+        return [f"{reason}; {advice}" for reason in self._unsolved]
 
-    def decision_function(self, X):
-        """Score rows; positive for the second of two classes.
-
-        Parameters
-        ----------
-        X : array or CSR matrix, shape (n_samples, n_features)
-            Inputs, or similarities to the training rows.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,), or (n_samples, n_classes) for more than two
-            Scores.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        margins = np.tile(self.intercept_, (X.shape[0], 1))
-        step = max(1, _CHUNK_ENTRIES // max(1, len(self.support_)))
-        for start in range(0, X.shape[0] if len(self.support_) else 0, step):
-            rows = slice(start, start + step)
-            margins[rows] += self.kernel_(X[rows], self.support_vectors_) @ self.dual_coef_.T
-        return class_scores(margins, len(self.classes_), self.multiclass)
-
-    def predict(self, X):
-        """Predict labels.
-
-        Parameters
-        ----------
-        X : array or CSR matrix, shape (n_samples, n_features)
-            Inputs, or similarities to the training rows.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,)
-            Labels.
-        """
-        return chosen_classes(self.decision_function(X), self.classes_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        precomputed = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
-        tags.input_tags.pairwise = precomputed
-        return tags
+    def _margins(self, X) -> np.ndarray:
+        coef, intercept = self.dual_coef_, self.intercept_
+        return kernel_sums(self.kernel_, X, self.support_vectors_, coef, intercept)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from itertools import combinations
-from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.svm import LinearSVC
 
+from kbench.parameters import check_choice, check_integer, check_number
 from kbench_learners._design import Design
+from kbench_learners._linear import PathClassifier
 from kbench_learners._paths import LOSSES, binary_path, expanded, least_squares
 from kbench_learners._products import dense_where_quicker
-from kbench_learners._reduction import binary_problems, chosen_classes, class_scores, encoded
+from kbench_learners._reduction import binary_problems
 
 MULTICLASS = ("ovo", "ovr", "crammer_singer")
 
@@ -23,7 +23,7 @@ MULTICLASS = ("ovo", "ovr", "crammer_singer")
 _CRAMMER_SINGER_PASSES = 100_000
 
 
-class LinearSVM(ClassifierMixin, BaseEstimator):
+class LinearSVM(PathClassifier):
     r"""Linear classifier with L2 penalty, fitted along a path of C.
 
     Each binary problem, with labels :math:`y_i = \pm 1`, is
@@ -122,6 +122,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     [0.1, 1.0]
     """
 
+    _path = "C"
+    _order = "C"  # rows are read as contiguous vectors
+
     def __init__(
         self,
         C=1.0,
@@ -142,95 +145,37 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self.intercept_scaling = intercept_scaling
         self.random_state = random_state
 
-    def fit(self, X, y):
-        """Fit for the value `C`.
+    def _check_parameters(self) -> None:
+        for name in ("C", "tol", "intercept_scaling"):
+            check_number(getattr(self, name), name, above=0)
+        check_choice(self.loss, "loss", LOSSES)
+        check_choice(self.multiclass, "multiclass", MULTICLASS)
+        check_integer(self.max_iter, "max_iter", least=1)
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range or `y` has one class only.
-        """
-        return self._fit_path(X, y, [self.C], [self])[0]
-
-    def fit_path(self, X, y, values):
-        """Fit for every value of `C`, faster than one by one.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
-        values : sequence of float
-            Values of `C`, in any order.
-
-        Returns
-        -------
-        list of LinearSVM
-            Fitted clones, in the order of `values`.
-        """
-        return self._fit_path(X, y, values, [clone(self).set_params(C=C) for C in values])
-
-    def _fit_path(self, X, y, values, estimators):
-        self._check_parameters(values)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
-        classes, codes = encoded(y, "LinearSVM")
-        names = getattr(self, "feature_names_in_", None)
-        for estimator in estimators:
-            estimator.classes_ = classes
-            estimator.n_features_in_ = X.shape[1]
-            if names is not None:
-                estimator.feature_names_in_ = names
-        if self.multiclass == "crammer_singer" and len(classes) > 2:
+    def _fit_together(self, X, codes, estimators) -> None:
+        if self.multiclass == "crammer_singer" and len(self.classes_) > 2:
             for estimator in estimators:
                 estimator._fit_crammer_singer(X, codes)
         else:
-            X = dense_where_quicker(X)
-            self._fit_binary_problems(X, codes, len(classes), values, estimators)
-        for estimator in estimators:
-            if not estimator.converged_:
-                warnings.warn(estimator._complaint(), ConvergenceWarning, stacklevel=3)
-        return estimators
+            self._fit_binary_problems(dense_where_quicker(X), codes, estimators)
 
-    def _check_parameters(self, values) -> None:
-        for C in values:
-            if not (isinstance(C, Real) and 0.0 < C < np.inf):
-                raise ValueError(f"C={C!r}: must be a finite number > 0")
-        for name, allowed in (("loss", LOSSES), ("multiclass", MULTICLASS)):
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r}: must be one of {', '.join(allowed)}"
-                )
-        for name in ("tol", "intercept_scaling"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and 0.0 < value < np.inf):
-                raise ValueError(f"{name}={value!r}: must be a finite number > 0")
-        if not (isinstance(self.max_iter, Integral) and self.max_iter >= 1):
-            raise ValueError(f"max_iter={self.max_iter!r}: must be an integer >= 1")
-
-    def _fit_binary_problems(self, X, codes, n_classes, values, estimators) -> None:
+    def _fit_binary_problems(self, X, codes, estimators) -> None:
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         design = Design(X, bias)
+        n_classes = len(self.classes_)
         problems = binary_problems(codes, n_classes, self.multiclass)
-        options = (values, self.loss, self.tol)
+        values = [estimator.C for estimator in estimators]
         if n_classes == 2 or self.multiclass == "ovr":
             targets = [signs.astype(np.int8) for _, signs in problems]
-            paths = self._fit_shared(design, targets, *options)
+            paths = self._fit_shared(design, targets, values)
         else:
             paths = []
             if design.keeps_row_gram:
                 design.row_gram()  # of which each pair takes its part
             for rows, signs in problems:
                 pair = design.subproblem(rows)
-                (path,) = self._fit_shared(pair, [signs], *options)
-                paths.append([replace(found, w=pair.widened(found.w)) for found in path])
+                (path,) = self._fit_shared(pair, [signs], values)
+                paths.append([replace(solution, w=pair.widened(solution.w)) for solution in path])
         columns = zip(*paths, strict=True)
         for estimator, solutions in zip(estimators, columns, strict=True):
             W = np.array([solution.w for solution in solutions])
@@ -241,29 +186,19 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             estimator.converged_ = all(solution.converged for solution in solutions)
             estimator.n_iter_ = max(1, *(solution.n_iter for solution in solutions))
 
-    def _fit_shared(self, design, targets, values, loss, tol):
+    def _fit_shared(self, design, targets, values):
         """Fit the paths of problems that have all rows in common."""
         working = design.reduced()
         starts = least_squares(working, targets, 2.0 * min(values))
-        paths = [
-            binary_path(
-                working,
-                signs.astype(np.float64),
-                values,
-                loss,
-                tol,
-                self.max_iter,
-                None if starts is None else starts[:, problem],
-            )
-            for problem, signs in enumerate(targets)
-        ]
-        if working is design:
-            return paths
-        return expanded(paths, working, design, targets, values, loss, tol)
+        options = (values, self.loss, self.tol)
+        paths = []
+        for problem, signs in enumerate(targets):
+            start = None if starts is None else starts[:, problem]
+            y = signs.astype(np.float64)
+            paths.append(binary_path(working, y, *options, self.max_iter, start))
+        return paths if working is design else expanded(paths, working, design, targets, *options)
 
     def _fit_crammer_singer(self, X, codes) -> None:
-        from sklearn.svm import LinearSVC
-
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             svc = LinearSVC(
@@ -275,7 +210,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                 random_state=self.random_state,
             ).fit(X, codes)
         self.coef_, self.intercept_ = svc.coef_, np.atleast_1d(svc.intercept_)
-        margins = self._raw(X)
+        margins = self._margins(X)
         own = margins[np.arange(len(codes)), codes]
         rivals = margins + 1.0
         rivals[np.arange(len(codes)), codes] -= 1.0
@@ -285,18 +220,17 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self.n_iter_ = int(svc.n_iter_)
         self.converged_ = self.n_iter_ < _CRAMMER_SINGER_PASSES
 
-    def _complaint(self) -> str:
-        return (
+    def _complaints(self) -> list[str]:
+        if self.converged_:
+            return []
+        return [
             f"LinearSVM did not converge at C={self.C:g}: relative duality gap {self.gap_:.1e} "
             f"(tol={self.tol:g}) after {self.n_iter_} steps; scale the inputs, lower C or "
             f"raise max_iter"
-        )
-
-    def _raw(self, X) -> np.ndarray:
-        return np.asarray(X @ self.coef_.T) + self.intercept_
+        ]
 
     def pair_decisions(self, X):
-        """Signed decisions of all pairs of classes, "ovo" only.
+        """Return signed decisions of all pairs of classes, "ovo" only.
 
         Parameters
         ----------
@@ -307,58 +241,17 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         ndarray, shape (n_samples, n_classes, n_classes)
             Entry (k, l) is positive for class k against class l.
         """
-        raw = self._checked_raw(X)
+        margins = self._checked_margins(X)
         k = len(self.classes_)
-        out = np.zeros((len(raw), k, k))
+        out = np.zeros((len(margins), k, k))
         for number, (first, second) in enumerate(combinations(range(k), 2)):
-            out[:, first, second] = raw[:, number]
-            out[:, second, first] = -raw[:, number]
+            out[:, first, second] = margins[:, number]
+            out[:, second, first] = -margins[:, number]
         return out
-
-    def decision_function(self, X):
-        """Score the classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray, shape (n_samples,) or (n_samples, n_classes)
-            Two classes: positive for ``classes_[1]``. More: one score for each
-            class; with "ovo", votes plus a share below 1/2 that breaks ties by
-            the sum of the pair decisions.
-        """
-        raw = self._checked_raw(X)
-        scheme = "ovo" if self.multiclass == "ovo" else "ovr"
-        return class_scores(raw, len(self.classes_), scheme)
-
-    def _checked_raw(self, X):
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return self._raw(X)
-
-    def predict(self, X):
-        """Predict the class with the highest score.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray, shape (n_samples,)
-        """
-        return chosen_classes(self.decision_function(X), self.classes_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def margin_error(fitted, X, y):
-    """Share of rows within the margin or on its wrong side.
+    """Measure the share of rows within the margin or on its wrong side.
 
     The margin of a row is ``y f(x)`` for two classes, else half of the distance
     between the score of its class and the best other one, or the smallest

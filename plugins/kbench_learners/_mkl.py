@@ -8,18 +8,17 @@ from operator import add
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.kernels import Precomputed, resolve_kernel
+from kbench.parameters import check_choice
 from kbench_learners._kernel_svm import KernelSVM
-from kbench_learners._reduction import encoded
+from kbench_learners._reduction import MarginClassifier
 
 METHODS = ("alignf", "align", "uniform")
 
 
 def centred(K: np.ndarray) -> np.ndarray:
-    """Centre a Gram matrix: that of ``phi(x) - mean phi``."""
+    """Centre a Gram matrix: return that of ``phi(x) - mean phi``."""
     means = K.mean(axis=0)
     return K - means - means[:, None] + means.mean()
 
@@ -27,16 +26,10 @@ def centred(K: np.ndarray) -> np.ndarray:
 def alignment_weights(grams, targets, method: str) -> np.ndarray:
     """Weigh kernels by their centred alignment with the labels.
 
-    Parameters
-    ----------
-    grams : sequence of ndarray, shape (n, n)
-        Gram matrices of similar scale.
-    targets : ndarray, shape (n, n)
-        Gram matrix of the labels.
-    method : {"alignf", "align", "uniform"}
-        The combination with the largest alignment, from a nonnegative
-        quadratic programme (Cortes, Mohri and Rostamizadeh 2012, Proposition
-        9); weights proportional to each kernel's own alignment; or equal ones.
+    `grams` are Gram matrices of similar scale, `targets` is that of the labels. "alignf"
+    is the combination with the largest alignment, from a nonnegative quadratic programme
+    (Cortes, Mohri and Rostamizadeh 2012, Proposition 9); "align" are weights proportional
+    to the alignment of each kernel; "uniform" are equal ones.
 
     Returns
     -------
@@ -61,7 +54,7 @@ def alignment_weights(grams, targets, method: str) -> np.ndarray:
     return weights / total if total > 0 else np.full(m, 1 / m)
 
 
-class MultipleKernelSVM(ClassifierMixin, BaseEstimator):
+class MultipleKernelSVM(MarginClassifier):
     """Support vector machine on a learned convex combination of kernels.
 
     Learning the kernel as a combination of given ones goes back to Lanckriet,
@@ -76,7 +69,7 @@ class MultipleKernelSVM(ClassifierMixin, BaseEstimator):
     ----------
     kernels : sequence of str, Kernel or callable, \
 default ("linear", "polynomial", "gaussian")
-        What to combine; at least one.
+        Kernels to combine; at least one.
     method : {"alignf", "align", "uniform"}, default "alignf"
         The combination with the largest alignment; weights proportional to
         each kernel's own; or equal weights.
@@ -109,6 +102,8 @@ default ("linear", "polynomial", "gaussian")
     array([0., 1.])
     """
 
+    _takes_sparse = False
+
     def __init__(
         self,
         kernels=("linear", "polynomial", "gaussian"),
@@ -123,82 +118,29 @@ default ("linear", "polynomial", "gaussian")
         self.fit_intercept = fit_intercept
         self.multiclass = multiclass
 
-    def fit(self, X, y):
-        """Weigh the kernels and fit the classifier.
+    def _check_parameters(self) -> None:
+        check_choice(self.method, "method", METHODS)
 
-        Parameters
-        ----------
-        X : array, shape (n_samples, n_features)
-            Inputs.
-        y : array, shape (n_samples,)
-            Labels of at least two classes.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-        """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        if self.method not in METHODS:
-            raise ValueError(
-                f"method={self.method!r}: it must be one of {', '.join(map(repr, METHODS))}"
-            )
+    def _fit(self, X, codes) -> None:
         kernels = [resolve_kernel(kernel).resolve(X) for kernel in self.kernels]
         if not kernels or any(isinstance(kernel, Precomputed) for kernel in kernels):
             raise ValueError(
-                f"kernels={self.kernels!r}: it must have at least one kernel, none precomputed"
+                f"kernels must have at least one kernel, none precomputed, got {self.kernels!r}"
             )
-        self.classes_, codes = encoded(y, type(self).__name__)
         scales = [float(np.mean(kernel.diag(X))) for kernel in kernels]
         if min(scales) <= 0:
-            raise ValueError(f"kernels={self.kernels!r}: one of them is 0 on every row")
+            raise ValueError(f"kernels must not be 0 on every row, got {self.kernels!r}")
         grams = [kernel(X) / scale for kernel, scale in zip(kernels, scales, strict=True)]
         targets = (codes[:, None] == codes).astype(float)
         self.weights_ = alignment_weights(grams, targets, self.method)
+        terms = zip(kernels, self.weights_, scales, strict=True)
         self.kernel_ = reduce(
-            add,
-            [
-                kernel * (weight / scale)
-                for kernel, weight, scale in zip(kernels, self.weights_, scales, strict=True)
-                if weight > 0
-            ],
+            add, [kernel * (weight / scale) for kernel, weight, scale in terms if weight > 0]
         )
         self.svm_ = KernelSVM(
             self.kernel_, C=self.C, fit_intercept=self.fit_intercept, multiclass=self.multiclass
-        ).fit(X, y)
+        ).fit(X, self.classes_[codes])
         self.converged_ = self.svm_.converged_
-        return self
 
-    def decision_function(self, X):
-        """Score rows; positive for the second of two classes.
-
-        Parameters
-        ----------
-        X : array, shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,), or (n_samples, n_classes) for more than two
-            Scores.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.svm_.decision_function(X)
-
-    def predict(self, X):
-        """Predict labels.
-
-        Parameters
-        ----------
-        X : array, shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,)
-            Labels.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.svm_.predict(X)
+    def _margins(self, X) -> np.ndarray:
+        return self.svm_._margins(X)

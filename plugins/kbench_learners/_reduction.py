@@ -2,35 +2,138 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kbench.parameters import check_choice
 
 SCHEMES = ("ovr", "ovo")
 
 
-def binary_problems(codes: np.ndarray, n_classes: int, scheme: str):
-    """Split a problem into binary ones.
+class MarginClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier by the margins of binary problems.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_samples,)
-        Labels 0..n_classes-1.
-    n_classes : int
-        At least 2. Two classes are one problem, whatever the scheme.
-    scheme : {"ovr", "ovo"}
-        Each class against the rest, or each pair of classes.
-
-    Yields
-    ------
-    rows : ndarray of int
-        The rows of the problem.
-    signs : ndarray of float64
-        1.0 for the positive class, -1.0 for the other. Of two classes the
-        second is positive; of a pair (i, j) it is i.
+    A subclass checks its parameters in `_check_parameters`, fits in `_fit`, and returns
+    margins in `_margins`, in the order of `binary_problems`. Without a parameter
+    `multiclass`, each class is against the rest.
     """
-    if scheme not in SCHEMES:
-        raise ValueError(f"multiclass={scheme!r}: it must be 'ovr' or 'ovo'")
+
+    _takes_sparse = True
+    _order: str | None = None  # memory layout that `_fit` needs
+
+    def fit(self, X, y):
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+            Inputs, or a square Gram matrix with a precomputed kernel. Only a learner
+            whose tags say so takes sparse matrices.
+        y : array-like, shape (n_samples,)
+            Labels of at least two classes.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range or `y` has one class only.
+        """
+        self._check_parameters()
+        X, codes = self._training_data(X, y)
+        self._fit(X, codes)
+        self._warn_unless_converged()
+        return self
+
+    def decision_function(self, X):
+        """Score the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+            Inputs, or similarities to the training rows with a precomputed kernel.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,), or (n_samples, n_classes) for more than two
+            Two classes: positive for ``classes_[1]``. More: one score for each class;
+            with "ovo", votes plus a share below 1/2 that breaks ties by the sum of the
+            pair decisions.
+        """
+        scheme = getattr(self, "multiclass", "ovr")
+        return class_scores(self._checked_margins(X), len(self.classes_), scheme)
+
+    def predict(self, X):
+        """Predict the class with the highest score.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+            Inputs, or similarities to the training rows with a precomputed kernel.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,)
+            Labels.
+        """
+        scores = self.decision_function(X)
+        codes = (scores >= 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def _training_data(self, X, y):
+        """Validate a training set; set `classes_` and return rows and their class numbers."""
+        X, y = self._validated(X, y, order=self._order)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has 1 class, {self.classes_[0]!r}; {type(self).__name__} needs samples "
+                "of at least 2 classes"
+            )
+        return X, codes.reshape(-1)
+
+    def _checked_margins(self, X) -> np.ndarray:
+        check_is_fitted(self)
+        return self._margins(self._validated(X, reset=False))
+
+    def _validated(self, *data, **options):
+        sparse = "csr" if self._takes_sparse else False
+        return validate_data(self, *data, accept_sparse=sparse, dtype=np.float64, **options)
+
+    def _complaints(self) -> list[str]:
+        """Messages about problems whose solution has not converged."""
+        return []
+
+    def _warn_unless_converged(self) -> None:
+        for message in self._complaints():
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
+
+
+def binary_problems(
+    codes: np.ndarray, n_classes: int, scheme: str
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the rows of each binary problem, and signs 1.0 and -1.0 of its two sides.
+
+    `codes` are labels 0..n_classes-1. Two classes are one problem, whatever the scheme, and
+    the second is positive. "ovr" is each class against the rest, "ovo" each pair of classes
+    (i, j) with i < j, of which i is positive.
+    """
+    check_choice(scheme, "multiclass", SCHEMES)
     everything = np.arange(len(codes))
     if n_classes == 2:
         yield everything, np.where(codes == 1, 1.0, -1.0)
@@ -44,25 +147,14 @@ def binary_problems(codes: np.ndarray, n_classes: int, scheme: str):
 
 
 def class_scores(margins: np.ndarray, n_classes: int, scheme: str) -> np.ndarray:
-    """Combine the margins of the binary problems.
+    """Combine margins of binary problems, shape (n_samples, n_problems), into class scores.
 
-    Parameters
-    ----------
-    margins : ndarray, shape (n_samples, n_problems)
-        In the order of `binary_problems`.
-    n_classes : int
-        Number of classes.
-    scheme : {"ovr", "ovo"}
-        Of pairs, votes are counted, and the sum of margins decides ties.
-
-    Returns
-    -------
-    ndarray, shape (n_samples,) for two classes, else (n_samples, n_classes)
-        What ``decision_function`` returns.
+    Of pairs, votes are counted, and the sum of margins decides ties. The scores of two
+    classes are one column.
     """
     if n_classes == 2:
         return margins[:, 0]
-    if scheme == "ovr":
+    if scheme != "ovo":
         return margins
     votes = np.zeros((len(margins), n_classes))
     sums = np.zeros((len(margins), n_classes))
@@ -74,38 +166,3 @@ def class_scores(margins: np.ndarray, n_classes: int, scheme: str) -> np.ndarray
         sums[:, j] -= margins[:, problem]
     # squeezed into (-1/3, 1/3): the sum never outweighs a vote
     return votes + sums / (3 * (np.abs(sums) + 1))
-
-
-def chosen_classes(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the labels with the highest scores."""
-    if scores.ndim == 1:
-        return classes[(scores >= 0).astype(int)]
-    return classes[scores.argmax(axis=1)]
-
-
-def encoded(y: np.ndarray, estimator: str):
-    """Return the classes and their codes, refusing fewer than two classes.
-
-    Parameters
-    ----------
-    y : array, shape (n_samples,)
-        Labels.
-    estimator : str
-        Who asks.
-
-    Returns
-    -------
-    classes : ndarray, shape (n_classes,)
-        Sorted labels.
-    codes : ndarray of int, shape (n_samples,)
-        Places in `classes`.
-    """
-    from sklearn.utils.multiclass import check_classification_targets
-
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(
-            f"y has 1 class, {classes[0]!r}; {estimator} needs samples of at least 2 classes"
-        )
-    return classes, codes.reshape(-1)

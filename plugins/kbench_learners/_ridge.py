@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
-from numbers import Real
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, cg
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kbench.parameters import check_number
 from kbench_learners._design import MAX_FACTOR_COLUMNS, MAX_FACTOR_ROWS, Design
 from kbench_learners._directions import cholesky_solve
+from kbench_learners._linear import PathClassifier
 from kbench_learners._products import dense_where_quicker, inner_products
-from kbench_learners._reduction import chosen_classes, encoded
+from kbench_learners._reduction import binary_problems
 
 _CHUNK_ENTRIES = 2_000_000
 
 
-class PathRidgeClassifier(ClassifierMixin, BaseEstimator):
+class PathRidgeClassifier(PathClassifier):
     """Classifier by ridge regression on indicators of -1 and 1.
 
     The solution is that of ``sklearn.linear_model.RidgeClassifier``: one
@@ -63,107 +59,32 @@ class PathRidgeClassifier(ClassifierMixin, BaseEstimator):
     [0.1, 10.0]
     """
 
+    _path = "alpha"
+
     def __init__(self, alpha=1.0, tol=1e-6, max_iter=2000):
         self.alpha = alpha
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X, y):
-        """Fit for the value `alpha`.
+    def _check_parameters(self) -> None:
+        check_number(self.alpha, "alpha", above=0)
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If `alpha` is not positive or `y` has one class only.
-        """
-        return self._fit_path(X, y, [self.alpha], [self])[0]
-
-    def fit_path(self, X, y, values):
-        """Fit for every value of `alpha`, faster than one by one.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-        y : array-like, shape (n_samples,)
-        values : sequence of float
-            Values of `alpha`, in any order.
-
-        Returns
-        -------
-        list of PathRidgeClassifier
-            Fitted clones, in the order of `values`.
-        """
-        return self._fit_path(X, y, values, [clone(self).set_params(alpha=a) for a in values])
-
-    def _fit_path(self, X, y, values, estimators):
-        for alpha in values:
-            if not (isinstance(alpha, Real) and 0.0 < alpha < np.inf):
-                raise ValueError(f"alpha={alpha!r}: must be a finite number > 0")
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        classes, codes = encoded(y, "PathRidgeClassifier")
-        Y = np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
-        Y = Y[:, 1:] if len(classes) == 2 else Y
-        names = getattr(self, "feature_names_in_", None)
-        path = ridge_path(dense_where_quicker(X), Y, values, self.tol, self.max_iter)
+    def _fit_together(self, X, codes, estimators) -> None:
+        problems = binary_problems(codes, len(self.classes_), "ovr")
+        Y = np.column_stack([signs for _, signs in problems])
+        alphas = [estimator.alpha for estimator in estimators]
+        path = ridge_path(dense_where_quicker(X), Y, alphas, self.tol, self.max_iter)
         for estimator, (W, b, converged) in zip(estimators, path, strict=True):
-            estimator.classes_ = classes
-            estimator.n_features_in_ = X.shape[1]
-            if names is not None:
-                estimator.feature_names_in_ = names
             estimator.coef_, estimator.intercept_, estimator.converged_ = W.T.copy(), b, converged
             estimator.n_iter_ = 1 if converged else self.max_iter
-            if not converged:
-                warnings.warn(
-                    f"PathRidgeClassifier did not converge at alpha={estimator.alpha:g}: "
-                    f"{self.max_iter} iterations did not reach tol={self.tol:g}",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
-        return estimators
 
-    def decision_function(self, X):
-        """Score the classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray, shape (n_samples,) or (n_samples, n_classes)
-            Two classes: positive for ``classes_[1]``.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        raw = np.asarray(X @ self.coef_.T) + self.intercept_
-        return raw.ravel() if raw.shape[1] == 1 else raw
-
-    def predict(self, X):
-        """Predict the class with the highest score.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray, shape (n_samples,)
-        """
-        return chosen_classes(self.decision_function(X), self.classes_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    def _complaints(self) -> list[str]:
+        if self.converged_:
+            return []
+        return [
+            f"PathRidgeClassifier did not converge at alpha={self.alpha:g}: "
+            f"{self.max_iter} iterations did not reach tol={self.tol:g}"
+        ]
 
 
 def ridge_path(X, Y, alphas, tol=1e-6, max_iter=2000):

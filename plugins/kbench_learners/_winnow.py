@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench_learners._reduction import binary_problems, chosen_classes, class_scores, encoded
+from kbench.parameters import check_choice, check_integer, check_number
+from kbench_learners._linear import LinearClassifier
+from kbench_learners._reduction import binary_problems
 
 NORMS = ("l2", "l1", "max")
 _LARGEST_EXPONENT = 300.0  # caps a weight at 1e130, far from overflow
@@ -39,13 +37,13 @@ def winnow_pass(X, signs, order, learning_rate, largest_exponent, a, w, total, s
 
     Returns
     -------
-    count, survived : int
+    n_mistakes, survived : int
         Mistakes of this pass, and predictions since the last.
     """
     # a margin below this is a mistake: one of 0 only where the sign is negative
     thresholds = np.where(signs > 0, 0.0, np.nextafter(0.0, 1.0))
     weighted = np.empty_like(w)
-    count = 0
+    n_mistakes = 0
     gap = 32.0  # rows between two mistakes, a running mean
     for begin in range(0, len(order), _BLOCK):
         rows = order[begin : begin + _BLOCK]
@@ -67,16 +65,16 @@ def winnow_pass(X, signs, order, learning_rate, largest_exponent, a, w, total, s
             total += weighted
             survived = 0
             start += first + 1
-            count += 1
+            n_mistakes += 1
             a += block[start - 1]
             np.multiply(a, learning_rate, out=w)
             np.clip(w, -largest_exponent, largest_exponent, out=w)
             np.sinh(w, out=w)
-    return count, survived
+    return n_mistakes, survived
 
 
 def _pass_for(n_entries: int):
-    """Choose the compiled pass where numba is there and pays for being loaded."""
+    """Choose the compiled pass where numba is installed and loading it pays."""
     if n_entries >= _WORTH_COMPILING:
         try:
             from kbench_learners._winnow_compiled import winnow_pass as compiled
@@ -86,26 +84,13 @@ def _pass_for(n_entries: int):
     return winnow_pass
 
 
-def winnow_epochs(X, signs, learning_rate, n_epochs, order_of):
-    """Run Balanced Winnow over the rows, several times.
+def winnow_epochs(X, signs, learning_rate: float, n_epochs: int, order_of):
+    """Run Balanced Winnow over the rows until a pass makes no mistake.
 
     The weights are ``u = exp(learning_rate a)`` and
     ``v = exp(-learning_rate a)``, where `a` is the sum of ``signs[i] X[i]``
     over the mistakes, so that ``u - v = 2 sinh(learning_rate a)``: only `a`
-    is kept.
-
-    Parameters
-    ----------
-    X : ndarray, shape (n_samples, n_features)
-        Rows.
-    signs : ndarray, shape (n_samples,)
-        1.0 or -1.0. A margin of 0 predicts 1.
-    learning_rate : float
-        Positive.
-    n_epochs : int
-        Passes over the rows; fewer where one makes no mistake.
-    order_of : callable
-        ``order_of(epoch)`` is the order of the rows in that pass.
+    is kept. ``order_of(epoch)`` is the order of the rows in a pass.
 
     Returns
     -------
@@ -120,17 +105,17 @@ def winnow_epochs(X, signs, learning_rate, n_epochs, order_of):
     mistakes, survived = [], 0
     for epoch in range(n_epochs):
         order = np.asarray(order_of(epoch), dtype=np.int64)
-        count, survived = one_pass(
+        n_mistakes, survived = one_pass(
             X, signs, order, learning_rate, _LARGEST_EXPONENT, a, w, total, survived
         )
-        mistakes.append(count)
-        if not count:
+        mistakes.append(n_mistakes)
+        if not n_mistakes:
             break
     total += survived * w
     return w, total / (len(X) * len(mistakes)), mistakes
 
 
-class BalancedWinnow(ClassifierMixin, BaseEstimator):
+class BalancedWinnow(LinearClassifier):
     """Balanced Winnow: two weight vectors with multiplicative updates.
 
     Predicts the sign of ``(u - v) . x``. On a mistake with sign s,
@@ -144,7 +129,7 @@ class BalancedWinnow(ClassifierMixin, BaseEstimator):
     learning_rate : float, default 0.1
         Positive.
     n_epochs : int, default 20
-        Passes over the training rows; it stops after one without mistake.
+        Passes over the training rows; training stops after one without mistake.
     averaged : bool, default True
         Predict with the average of the weights over all steps, an
         online-to-batch conversion, instead of the last ones.
@@ -190,6 +175,8 @@ class BalancedWinnow(ClassifierMixin, BaseEstimator):
     array(['a'], dtype='<U1')
     """
 
+    _takes_sparse = False
+
     def __init__(
         self,
         learning_rate=0.1,
@@ -210,37 +197,21 @@ class BalancedWinnow(ClassifierMixin, BaseEstimator):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def fit(self, X, y):
-        """Learn from labelled rows.
+    def _check_parameters(self) -> None:
+        check_number(self.learning_rate, "learning_rate", above=0)
+        check_integer(self.n_epochs, "n_epochs", least=1)
+        if self.norm is not None:
+            check_choice(self.norm, "norm", NORMS, otherwise="None")
 
-        Parameters
-        ----------
-        X : array, shape (n_samples, n_features)
-            Inputs.
-        y : array, shape (n_samples,)
-            Labels of at least two classes.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-        """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        if not isinstance(self.learning_rate, Real) or not 0 < self.learning_rate < np.inf:
-            raise ValueError(
-                f"learning_rate={self.learning_rate!r}: it must be a positive finite number"
-            )
-        if not isinstance(self.n_epochs, Integral) or self.n_epochs < 1:
-            raise ValueError(f"n_epochs={self.n_epochs!r}: it must be an integer of at least 1")
-        if self.norm is not None and self.norm not in NORMS:
-            raise ValueError(f"norm={self.norm!r}: it must be 'l2', 'l1', 'max' or None")
-        self.classes_, codes = encoded(y, type(self).__name__)
+    def _fit(self, X, codes) -> None:
         rng = check_random_state(self.random_state)
         X = self._scaled(X)
-        fitted = []
+        if self.fit_intercept:
+            X = np.hstack([X, np.ones((len(X), 1))])
+        fits = []
         for rows, signs in binary_problems(codes, len(self.classes_), self.multiclass):
             n = len(rows)
-            fitted.append(
+            fits.append(
                 winnow_epochs(
                     X if n == len(X) else X[rows],
                     signs,
@@ -249,49 +220,14 @@ class BalancedWinnow(ClassifierMixin, BaseEstimator):
                     lambda _, n=n: rng.permutation(n) if self.shuffle else np.arange(n),
                 )
             )
-        weights = np.array([average if self.averaged else last for last, average, _ in fitted])
+        weights = np.array([average if self.averaged else last for last, average, _ in fits])
         self.coef_ = weights[:, : self.n_features_in_]
         self.intercept_ = weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
-        self.n_mistakes_ = np.array([sum(mistakes) for *_, mistakes in fitted])
-        self.n_epochs_ = max(len(mistakes) for *_, mistakes in fitted)
-        return self
+        self.n_mistakes_ = np.array([sum(mistakes) for *_, mistakes in fits])
+        self.n_epochs_ = max(len(mistakes) for *_, mistakes in fits)
 
     def _scaled(self, X):
-        if self.norm is not None:
-            X = normalize(X, norm=self.norm)
-        return np.hstack([X, np.ones((len(X), 1))]) if self.fit_intercept else X
+        return X if self.norm is None else normalize(X, norm=self.norm)
 
-    def decision_function(self, X):
-        """Score rows; positive for the second of two classes.
-
-        Parameters
-        ----------
-        X : array, shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,), or (n_samples, n_classes) for more than two
-            Scores.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        if self.norm is not None:
-            X = normalize(X, norm=self.norm)
-        margins = X @ self.coef_.T + self.intercept_
-        return class_scores(margins, len(self.classes_), self.multiclass)
-
-    def predict(self, X):
-        """Predict labels.
-
-        Parameters
-        ----------
-        X : array, shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,)
-            Labels.
-        """
-        return chosen_classes(self.decision_function(X), self.classes_)
+    def _margins(self, X) -> np.ndarray:
+        return super()._margins(self._scaled(X))

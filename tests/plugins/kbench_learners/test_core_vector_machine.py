@@ -91,12 +91,12 @@ def test_too_small_a_core_is_reported():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"C": 0.0}, "C=0.0"),
-        ({"tol": -1.0}, "tol=-1.0"),
-        ({"max_core_size": 2}, "max_core_size=2"),
+        ({"C": 0.0}, "C must be a finite number > 0, got 0.0"),
+        ({"tol": -1.0}, "tol must be a finite number > 0, got -1.0"),
+        ({"max_core_size": 2}, "max_core_size must be an integer >= 10, got 2"),
         ({"kernel": Linear()}, "normalized"),
         ({"kernel": "gausian"}, "gausian"),
-        ({"multiclass": "ecoc"}, "ecoc"),
+        ({"multiclass": "ecoc"}, "multiclass must be one of 'ovr', 'ovo', got 'ecoc'"),
     ],
 )
 def test_wrong_parameters_are_named(params, message):

@@ -86,11 +86,11 @@ def test_no_convergence_is_reported():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_clusters": 0}, "n_clusters=0"),
-        ({"n_clusters": 11}, "n_samples = 10"),
-        ({"n_init": 0}, "n_init=0"),
-        ({"max_iter": 0}, "max_iter=0"),
-        ({"kernel": "rbf"}, "kernel='rbf'"),
+        ({"n_clusters": 0}, "n_clusters must be an integer >= 1, got 0"),
+        ({"n_clusters": 11}, "n_clusters must be at most n_samples = 10, got 11"),
+        ({"n_init": 0}, "n_init must be an integer >= 1, got 0"),
+        ({"max_iter": 0}, "max_iter must be an integer >= 1, got 0"),
+        ({"kernel": "rbf"}, "kernel.*'rbf'"),
     ],
 )
 def test_mistakes_name_the_parameter(params, message):

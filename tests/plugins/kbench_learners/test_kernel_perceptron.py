@@ -155,10 +155,10 @@ def test_precomputed(output):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_epochs": 0}, "n_epochs=0"),
-        ({"output": "best"}, "output='best'"),
-        ({"multiclass": "auto"}, "multiclass='auto'"),
-        ({"kernel": "rbf"}, "kernel='rbf'"),
+        ({"n_epochs": 0}, "n_epochs must be an integer >= 1, got 0"),
+        ({"output": "best"}, "output must be one of .*'averaged'.*, got 'best'"),
+        ({"multiclass": "auto"}, "multiclass must be one of 'ovr', 'ovo', got 'auto'"),
+        ({"kernel": "rbf"}, "kernel.*'rbf'"),
     ],
 )
 def test_mistakes_name_the_parameter(params, message):

@@ -65,5 +65,5 @@ def test_similarities_that_are_no_kernels(iris):
 
 @pytest.mark.parametrize("alpha", [0, -1.0, np.inf, "1"])
 def test_bad_alpha(alpha, iris):
-    with pytest.raises(ValueError, match="alpha="):
+    with pytest.raises(ValueError, match="alpha must be a finite number > 0, got"):
         KernelRidgeClassifier(alpha=alpha).fit(*iris)

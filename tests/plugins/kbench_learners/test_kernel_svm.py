@@ -139,12 +139,12 @@ def test_a_kernel_that_is_zero():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"C": 0}, "C=0"),
-        ({"C": "big"}, "C='big'"),
-        ({"tol": -1}, "tol=-1"),
-        ({"max_iter": 0}, "max_iter=0"),
-        ({"kernel": "rbf"}, "kernel='rbf'"),
-        ({"multiclass": "auto"}, "multiclass='auto'"),
+        ({"C": 0}, "C must be a finite number > 0, got 0"),
+        ({"C": "big"}, "C must be a finite number > 0, got 'big'"),
+        ({"tol": -1}, "tol must be a finite number > 0, got -1"),
+        ({"max_iter": 0}, "max_iter must be an integer >= 1, got 0"),
+        ({"kernel": "rbf"}, "kernel.*'rbf'"),
+        ({"multiclass": "auto"}, "multiclass must be one of 'ovr', 'ovo', got 'auto'"),
     ],
 )
 def test_mistakes_name_the_parameter(params, message):
@@ -205,8 +205,8 @@ def test_the_kernel_that_matters_gets_the_weight():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"method": "simple"}, "method='simple'"),
-        ({"kernels": []}, r"kernels=\[\]"),
+        ({"method": "simple"}, "method must be one of 'alignf', 'align', .*, got 'simple'"),
+        ({"kernels": []}, r"kernels must have at least one kernel, .*, got \[\]"),
         ({"kernels": ["precomputed"]}, "none precomputed"),
     ],
 )

@@ -135,7 +135,7 @@ def test_ridge_of_dependent_columns_is_finite():
 
 
 def test_ridge_names_what_is_wrong():
-    with pytest.raises(ValueError, match="alpha=0"):
+    with pytest.raises(ValueError, match="alpha must be a finite number > 0, got 0"):
         PathRidgeClassifier(alpha=0).fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="1 class"):
         PathRidgeClassifier().fit([[0.0], [1.0]], [1, 1])

@@ -132,11 +132,11 @@ def test_row_norms_make_scale_irrelevant():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"learning_rate": 0}, "learning_rate=0"),
-        ({"learning_rate": np.inf}, "learning_rate=inf"),
-        ({"n_epochs": 0}, "n_epochs=0"),
-        ({"norm": "l3"}, "norm='l3'"),
-        ({"multiclass": "auto"}, "multiclass='auto'"),
+        ({"learning_rate": 0}, "learning_rate must be a finite number > 0, got 0"),
+        ({"learning_rate": np.inf}, "learning_rate must be a finite number > 0, got inf"),
+        ({"n_epochs": 0}, "n_epochs must be an integer >= 1, got 0"),
+        ({"norm": "l3"}, "norm must be one of 'l2', 'l1', 'max', or None, got 'l3'"),
+        ({"multiclass": "auto"}, "multiclass must be one of 'ovr', 'ovo', got 'auto'"),
     ],
 )
 def test_mistakes_name_the_parameter(params, message):
