@@ -7,21 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-_PATIENCE = 30  # steps without a smaller gap: rounding has won
+_PATIENCE = 30  # steps without a smaller gap, after which rounding errors dominate
 
 
 @dataclass(frozen=True)
 class BoxSolution:
     """Solution of ``min 1/2 a' Q a - sum(a)``, ``0 <= a <= C``.
 
-    Parameters
-    ----------
-    a : ndarray, shape (n,)
-        The dual variables; those at a bound are there exactly.
-    gap : float
-        Duality gap relative to the primal objective.
-    n_iter : int
-        Newton steps.
+    Dual variables `a` at a bound are there exactly. `gap` is the duality gap relative to
+    the primal objective, `n_iter` the number of Newton steps.
     """
 
     a: np.ndarray
@@ -30,28 +24,14 @@ class BoxSolution:
 
 
 def solve_box_qp(Q: np.ndarray, C: float, tol: float, max_iter: int) -> BoxSolution:
-    """Solve the dual by a primal-dual interior point method.
+    """Solve the dual by a primal-dual interior point method, to a relative gap of `tol`.
 
     Mehrotra's predictor-corrector steps (Nocedal and Wright, "Numerical
-    Optimization", 2006, section 16.6), one Cholesky decomposition each. The
-    scale of `Q` does not matter, nor does its rank: the barrier's diagonal
-    makes every system definite.
+    Optimization", 2006, section 16.6), one Cholesky decomposition each. Neither the
+    scale nor the rank of `Q` matters: the barrier's diagonal makes every system definite.
 
-    Parameters
-    ----------
-    Q : ndarray, shape (n, n)
-        ``y_i y_j k(x_i, x_j)``, positive semidefinite.
-    C : float
-        Upper bound.
-    tol : float
-        Relative duality gap at which to stop.
-    max_iter : int
-        Steps at most.
-
-    Returns
-    -------
-    BoxSolution
-        The best point that was seen.
+    `Q` is ``y_i y_j k(x_i, x_j)``, shape (n, n), positive semidefinite. The result is the
+    best point of all steps.
     """
     n = len(Q)
     scale = float(np.mean(Q.diagonal()))

@@ -31,22 +31,17 @@ MAX_FACTOR_ROWS = 4000
 _MIN_BLOCK_ENTRIES = 30_000
 _MAX_BLOCK_ENTRIES = 500_000
 
-# Rows of a problem of their own are copied up to this size; beyond, they are
-# taken anew for every product, which then takes 1.4 times as long.
+# The rows of a subproblem are copied up to this size; beyond, they are taken
+# anew for every product, which then takes 1.4 times as long.
 _COPY_ENTRIES = 4_000_000
 
 
 class Design:
     """Rows of a linear problem with an implicit constant last column.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-        Inputs, float64.
-    bias : float
-        Value of the constant column; 0 for none.
-    index : ndarray of int, optional
-        The rows of `X` that belong to the problem; all of them by default.
+    `X` is a float64 array or CSR matrix, shape (n_samples, n_features), `bias` the value of
+    the constant column (0 for none), and `index` the rows of `X` that belong to the problem,
+    by default all.
 
     Attributes
     ----------
@@ -55,12 +50,12 @@ class Design:
     entries : int
         Stored entries of the rows.
     direct : bool
-        The Gram matrix of the columns is small enough to be factorised.
+        Whether the Gram matrix of the columns is small enough to be factorised.
     gram_cost : float
         Multiplications, in those of arrays, that a row of the Gram matrix of the
         columns costs.
     gram_ : ndarray or None
-        ``X' X``, once it was asked for.
+        ``X' X``, once it has been computed.
     """
 
     def __init__(self, X, bias: float = 0.0, index: np.ndarray | None = None) -> None:
@@ -86,7 +81,7 @@ class Design:
         self._row_gram: np.ndarray | None = None
 
     def _taken(self, rows) -> np.ndarray:
-        """Return the inputs of some rows, by slice or number."""
+        """Return the inputs of some rows, by slice or row numbers."""
         return self.X[rows if self._index is None else self._index[rows]]
 
     def _blocks(self, n_rows: int, arrays: bool = False):
@@ -126,24 +121,15 @@ class Design:
 
     @property
     def has_gram(self) -> bool:
-        """Whether ``X' X`` is at hand."""
+        """Whether ``X' X`` has been computed."""
         return self.gram_ is not None
 
     def gram(self, index: np.ndarray | None = None, weights: np.ndarray | None = None):
-        """Return ``X_I' D X_I``.
+        """Return ``X_I' D X_I``, of which only the upper triangle is valid.
 
-        Parameters
-        ----------
-        index : ndarray of int, optional
-            The rows I; all of them by default.
-        weights : ndarray, optional
-            Diagonal of D, positive; ones by default.
-
-        Returns
-        -------
-        ndarray, shape (n_columns, n_columns)
-            Only the upper triangle is meant. The matrix of all rows without
-            weights is computed once and must not be written to.
+        `index` are the rows I, by default all; positive `weights` are the diagonal of D, by
+        default ones. The matrix of all rows without weights is computed once and must not
+        be written to.
         """
         whole = index is None and weights is None
         if whole and self.gram_ is not None:
@@ -191,7 +177,7 @@ class Design:
             block = sp.diags_array(scale) @ block
         q = self.X.shape[1]
         columns = block.T.tocsr()
-        for start in range(0, q, 256):  # never all of it at once
+        for start in range(0, q, 256):  # a few columns at a time, to save memory
             some = slice(start, min(start + 256, q))
             total[some, :q] += factor * (columns[some] @ block).toarray()
         if self.bias:
@@ -243,7 +229,7 @@ class Design:
         return Design(self.X[rows], self.bias)
 
     def subproblem(self, index: np.ndarray) -> Design:
-        """Return the design of some rows for a problem of their own.
+        """Return the design of a problem on some of the rows.
 
         It takes over their inner products where these are kept. Where sparse rows
         are copied, it has only the columns that they use; see `widened`.
@@ -274,8 +260,8 @@ class Design:
         ``X X' = L L'`` by pivoted Cholesky, so the rows of ``L`` have the inner
         products of the rows of ``X`` and L2-regularised problems in either have
         the same dual solution. Duplicate rows and linear dependencies only
-        lower the rank. A subproblem with more rows than columns is tried for a
-        low rank too: coordinates in trees of cells have one.
+        lower the rank. A subproblem with more rows than columns may have a low
+        rank too, as coordinates in trees of cells do.
         """
         n, p = self.shape
         if n >= p:

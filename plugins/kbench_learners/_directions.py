@@ -1,6 +1,6 @@
 """Newton directions: solving ``(I + X' D X) d = -g`` in the cheapest way.
 
-Three ways compete: a factorisation in the columns, one in the rows that have
+Three methods compete: a factorisation in the columns, one in the rows that have
 curvature (Woodbury's identity), and conjugate gradients.
 """
 
@@ -24,7 +24,7 @@ _CG_MAX = 250
 
 
 class ActiveRows:
-    """Solves with ``I + sigma X_J' X_J`` while the set J of rows moves.
+    """Solve with ``I + sigma X_J' X_J`` while the set J of rows changes.
 
     Where a system in the columns is the cheapest, ``X_J' X_J`` is updated by the
     rows that entered or left J since it was last used.
@@ -37,13 +37,13 @@ class ActiveRows:
         self._cg_expected = _CG_EXPECTED
 
     def refresh(self) -> None:
-        """Forget the updated matrix, whose rounding errors have grown."""
+        """Discard the updated matrix, whose rounding errors have grown."""
         self._S = None
 
     def direction(self, g, J, sigma, accuracy):
         """Return d with ``(I + sigma X_J' X_J) d = -g``, to `accuracy` if iterated.
 
-        Where no way leads there, what iterations had reached.
+        If every method fails, return the last iterate.
         """
         if len(J) == 0:
             return -g
@@ -52,15 +52,15 @@ class ActiveRows:
         costs = self._costs(J, members)
         step = max(costs["cg"], 1.0)  # there may be no entries at all
         costs["cg"] = step * self._cg_expected
-        ways = sorted(costs, key=costs.get)
+        methods = sorted(costs, key=costs.get)
         rough = -g
-        for way, other in zip(ways, [*ways[1:], None], strict=True):
-            if way == "rows":
+        for method, following in zip(methods, [*methods[1:], None], strict=True):
+            if method == "rows":
                 d = self._by_rows(g, J, sigma)
-            elif way == "columns":
+            elif method == "columns":
                 d = self._by_columns(g, J, members, sigma)
-            else:  # no longer than the next best way would take
-                limit = _CG_MAX if other is None else int(costs[other] / step) + 1
+            else:  # no longer than the next best method would take
+                limit = _CG_MAX if following is None else int(costs[following] / step) + 1
                 d, n_iter, solved = self._iterated(g, J, members, sigma, accuracy, limit)
                 self._cg_expected = n_iter if solved else 2 * n_iter
                 if not solved:
@@ -83,23 +83,23 @@ class ActiveRows:
         return costs
 
     def _update(self, J, members):
-        """Return the cheapest way to ``X_J' X_J`` and its number of rows."""
+        """Return the cheapest method for ``X_J' X_J`` and its number of rows."""
         n, m = len(members), len(J)
-        ways = {"rows": m}
+        n_rows = {"rows": m}
         if self._S is not None:
-            ways["update"] = int(np.count_nonzero(members != self._members))
+            n_rows["update"] = int(np.count_nonzero(members != self._members))
         if self.design.has_gram:
-            ways["complement"] = n - m
-        best = min(ways, key=ways.get)
-        return best, ways[best]
+            n_rows["complement"] = n - m
+        best = min(n_rows, key=n_rows.get)
+        return best, n_rows[best]
 
     def _by_columns(self, g, J, members, sigma):
         design = self.design
-        way, _ = self._update(J, members)
-        if way == "rows":
-            self._S = None  # not two at a time
+        method, _ = self._update(J, members)
+        if method == "rows":
+            self._S = None  # never two of them in memory
             self._S = design.gram() if len(J) == len(members) else design.gram(J)
-        elif way == "complement":
+        elif method == "complement":
             self._S = None
             self._S = design.add_gram(design.gram().copy(), -1.0, np.flatnonzero(~members))
         else:
@@ -114,7 +114,7 @@ class ActiveRows:
 
     def _iterated(self, g, J, members, sigma, accuracy, limit):
         design, weights = self.design, sigma * members
-        if len(J) <= len(members) // 2:  # else rather some needless rows than a copy of most
+        if len(J) <= len(members) // 2:  # else zero weights cost less than a copy of most rows
             design, weights = design.part(J), np.full(len(J), sigma)
         return conjugate_gradients(design, g, weights, accuracy, max_iter=limit)
 
@@ -128,7 +128,7 @@ class ActiveRows:
 
 
 class AllRows:
-    """Solves with ``I + X' D X`` where all weights change in every step.
+    """Solve with ``I + X' D X`` where all weights change in every step.
 
     One factorisation serves as preconditioner of conjugate gradients until
     these take long.
@@ -139,7 +139,7 @@ class AllRows:
         self._factor: np.ndarray | None = None
 
     def refresh(self) -> None:
-        """Forget the factorisation."""
+        """Discard the factorisation."""
         self._factor = None
 
     def direction(self, g, J, weights, accuracy):
@@ -162,9 +162,9 @@ class AllRows:
 
 
 def cholesky_solve(H, b):
-    """Solve ``H x = b`` for a positive definite C-ordered `H`, which is lost.
+    """Solve ``H x = b`` for a positive definite C-ordered `H`, which is overwritten.
 
-    Returns None where `H` is not numerically positive definite.
+    Return None where `H` is not numerically positive definite.
     """
     factor, info = lapack.dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
     if info:
@@ -174,26 +174,11 @@ def cholesky_solve(H, b):
 
 
 def conjugate_gradients(design, g, weights, accuracy, solve=None, max_iter=_CG_MAX):
-    """Solve ``(I + X' D X) d = -g`` to a relative residual.
+    """Solve ``(I + X' D X) d = -g`` until the residual is `accuracy` times `g` in norm.
 
-    Parameters
-    ----------
-    design : Design
-    g : ndarray, shape (n_columns,)
-    weights : ndarray, shape (n_samples,)
-        Diagonal of D.
-    accuracy : float
-        Norm of the residual relative to that of `g`.
-    solve : callable, optional
-        Preconditioner; the diagonal by default.
-    max_iter : int, default 250
-
-    Returns
-    -------
-    d : ndarray, shape (n_columns,)
-    n_iter : int
-    solved : bool
-        Whether the residual is as small as asked for.
+    `weights` is the diagonal of D, shape (n_samples,), and `solve` a preconditioner, by
+    default the diagonal. Returns d, the number of iterations, and whether the residual
+    is as small as requested.
     """
     if solve is None:
         diagonal = 1.0 + design.squared_columns(weights)

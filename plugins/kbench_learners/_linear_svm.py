@@ -52,7 +52,7 @@ class LinearSVM(PathClassifier):
         solved.
     max_iter : int, default 300
         Newton steps for each problem and C; without effect on "crammer_singer",
-        which liblinear bounds by 100,000 passes over the data.
+        which stops after 100,000 passes over the data.
     fit_intercept : bool, default True
         Whether there is a constant column.
     intercept_scaling : float, default 1.0
@@ -94,9 +94,8 @@ class LinearSVM(PathClassifier):
 
     Memory beyond the input stays below three Gram matrices of the columns and
     about ten vectors of the rows' length: rows are added to Gram matrices block
-    by block, and the rows of a problem of their own, as "ovo" has them, are
-    copied up to four million entries only; beyond that every product takes them
-    anew.
+    by block, and the rows of a pair of classes are copied up to four million
+    entries only; beyond that every product takes them anew.
 
     The defaults were chosen by measurement (accuracy, C searched, 690 to 3,000
     training rows), "ovr" against "ovo" with the squared hinge: on the inputs
@@ -257,16 +256,8 @@ def margin_error(fitted, X, y):
     between the score of its class and the best other one, or the smallest
     decision of its class against another with "ovo".
 
-    Parameters
-    ----------
-    fitted : classifier with ``decision_function`` and ``classes_``
-    X : array-like, shape (n_samples, n_features)
-    y : array-like, shape (n_samples,)
-
-    Returns
-    -------
-    dict
-        ``{"margin_error": share of margins below 1}``.
+    Returns ``{"margin_error": share of margins below 1}``; a row of a class that was not in
+    the training data counts as an error.
     """
     codes = np.searchsorted(fitted.classes_, y)
     known = np.isin(y, fitted.classes_)

@@ -28,19 +28,9 @@ from scipy.special import expit
 class Solution:
     """A fitted binary classifier.
 
-    Parameters
-    ----------
-    w : ndarray, shape (n_columns,)
-        Coefficients, those of the constant column last.
-    dual : ndarray, shape (n_samples,), or None
-        ``y_i a_i``; at the optimum ``w = X' dual``. None where nobody needs it
-        any more.
-    objective, gap : float
-        P(w), and the duality gap at (w, dual).
-    n_iter : int
-        Newton steps.
-    converged : bool
-        Whether the gap is within the tolerance.
+    The coefficient of the constant column is the last of `w`. `dual` is ``y_i a_i``, shape
+    (n_samples,): at the optimum ``w = X' dual``; None once it is no longer needed.
+    `objective` is P(w), `gap` the duality gap at (w, dual), `n_iter` counts Newton steps.
     """
 
     w: np.ndarray
@@ -51,8 +41,7 @@ class Solution:
     converged: bool
 
 
-_BLOCK = 16_384
-"""Rows whose losses are computed at once: no temporary is as long as the data."""
+_BLOCK = 16_384  # rows whose losses are computed at once: temporaries stay small
 
 
 def _blocks(n: int):
@@ -172,26 +161,11 @@ def line_search(loss, m, md, wd, dd, accuracy=0.1, max_iter=30):
     return low if low > 0.0 else high
 
 
-def minimise(design, y, loss, w, hessian, tol, max_iter):
-    """Minimise ``|w|^2 / 2 + sum psi(y X w)`` from `w`.
+def minimise(design, y, loss, w, hessian, tol: float, max_iter: int) -> Solution:
+    """Minimise ``|w|^2 / 2 + sum psi(y X w)``, starting at `w`.
 
-    Parameters
-    ----------
-    design : Design
-    y : ndarray of {-1, 1}, shape (n_samples,)
-    loss : ClippedQuadratic or Logistic
-    w : ndarray, shape (n_columns,)
-        Where to start.
-    hessian : ActiveRows or AllRows
-        Solver for directions; keeps what it learns between calls.
-    tol : float
-        Duality gap, relative to the objective.
-    max_iter : int
-        Bound of Newton steps.
-
-    Returns
-    -------
-    Solution
+    `tol` bounds the duality gap relative to the objective. `hessian`, an `ActiveRows` or
+    `AllRows`, solves for directions and keeps its factorisations between calls.
     """
     m = design.margins(w)
     m *= y
@@ -205,7 +179,7 @@ def minimise(design, y, loss, w, hessian, tol, max_iter):
         gap = 0.5 * float(g @ g)
         if gap <= tol * objective:
             return Solution(w, dual, objective, gap, n_iter, True)
-        # Rounding has the last word where the objective no longer falls.
+        # Rounding errors may keep the objective from falling further.
         stalled = stalled + 1 if objective >= previous * (1.0 - 1e-14) else 0
         if n_iter == max_iter or stalled > 3:
             break

@@ -13,28 +13,13 @@ from kbench_learners._newton import ClippedQuadratic, Logistic, Solution, minimi
 LOSSES = ("squared_hinge", "hinge", "logistic")
 
 
-def binary_path(design, y, values, loss, tol, max_iter, start=None):
-    """Fit one binary classifier for every C.
+def binary_path(design, y, values, loss, tol, max_iter, start=None) -> list[Solution]:
+    """Fit one binary classifier for every value of C, in the order of `values`.
 
-    Parameters
-    ----------
-    design : Design
-        Rows; with fewer rows than columns best a reduced one.
-    y : ndarray of float64 in {-1, 1}, shape (n_samples,)
-    values : sequence of float
-        Values of C; solved in ascending order, each from the one before.
-    loss : {"squared_hinge", "hinge", "logistic"}
-    tol : float
-        Duality gap relative to the objective.
-    max_iter : int
-        Newton steps for each C.
-    start : ndarray, shape (n_columns,), optional
-        Coefficients near those of the smallest C.
-
-    Returns
-    -------
-    list of Solution
-        In the order of `values`.
+    They are solved in ascending order, each from the one before, with up to `max_iter`
+    Newton steps, until the duality gap is `tol` relative to the objective. `start` are
+    coefficients near those of the smallest C. With fewer rows than columns, a reduced
+    design is best.
     """
     if design.is_reduced:  # going back to the columns loses a few digits
         tol = 0.1 * tol
@@ -46,17 +31,17 @@ def binary_path(design, y, values, loss, tol, max_iter, start=None):
     for C in sorted(set(values)):
         if loss == "hinge":
             multipliers = None if dual is None else np.clip(y * dual * (C / previous), 0.0, C)
-            found = _hinge(design, y, C, w, multipliers, hessian, tol, max_iter)
+            solution = _hinge(design, y, C, w, multipliers, hessian, tol, max_iter)
         else:
             psi = ClippedQuadratic(2.0 * C) if loss == "squared_hinge" else Logistic(C)
-            found = minimise(design, y, psi, w, hessian, tol, max_iter)
-        w, dual, previous = found.w, found.dual, C
-        solutions[C] = replace(found, dual=None)  # as long as the data, for every C
+            solution = minimise(design, y, psi, w, hessian, tol, max_iter)
+        w, dual, previous = solution.w, solution.dual, C
+        solutions[C] = replace(solution, dual=None)  # would be as long as the data, for every C
     return [solutions[C] for C in values]
 
 
 def _hinge(design, y, C, w, multipliers, hessian, tol, max_iter):
-    """Augmented Lagrangian: clipped quadratics around improving multipliers.
+    """Minimise by an augmented Lagrangian: clipped quadratics around improving multipliers.
 
     The multipliers are feasible for the dual problem, so that the duality gap
     of the hinge itself decides when to stop. A large sigma needs few rounds but
@@ -91,24 +76,10 @@ def _hinge(design, y, C, w, multipliers, hessian, tol, max_iter):
 
 
 def expanded(paths, reduced, design, targets, values, loss, tol):
-    """Return solutions of a reduced design in the columns of the full one.
+    """Return solutions of a `reduced` design in the columns of the full one.
 
-    Objectives and gaps are evaluated anew there.
-
-    Parameters
-    ----------
-    paths : list of list of Solution
-        One path for each problem on the same rows.
-    reduced, design : Design
-        The reduced one and the full one.
-    targets : list of ndarray
-        The labels of each problem.
-    values, loss, tol
-        As `binary_path` had them.
-
-    Returns
-    -------
-    list of list of Solution
+    Objectives and gaps are evaluated anew there. There is one path for each problem on the
+    same rows, whose labels are in `targets`.
     """
     W = np.column_stack([solution.w for path in paths for solution in path])
     W = reduced.expand(W, design)
@@ -135,21 +106,10 @@ def _total_loss(loss, C, m):
 
 
 def least_squares(design: Design, targets, sigma: float) -> np.ndarray | None:
-    """Return the ridge solutions that all classifiers can start from.
+    """Return the ridge solutions that all classifiers can start from, one per column.
 
     They are the first Newton step from zero of the squared hinge with
-    ``sigma = 2 C``, and share one factorisation.
-
-    Parameters
-    ----------
-    design : Design
-    targets : list of ndarray of {-1, 1}, shape (n_samples,)
-    sigma : float
-
-    Returns
-    -------
-    ndarray, shape (n_columns, n_targets), or None
-        None where no Gram matrix is small enough.
+    ``sigma = 2 C``, and share one factorisation. None where no Gram matrix is small enough.
     """
     n, p = design.shape
     if design.keeps_row_gram and n < 2 * p:

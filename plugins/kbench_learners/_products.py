@@ -17,14 +17,7 @@ SPARSE_GRAM = 400.0
 
 
 def dense_where_quicker(X, max_size: int = _DENSE_ENTRIES):
-    """Return `X`, as an array where it is sparse in name only.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-    max_size : int, default 32,000,000
-        Values that the array may have.
-    """
+    """Return `X`, or an array of up to `max_size` values where it has few zeros."""
     size = X.shape[0] * X.shape[1]
     if sp.issparse(X) and _DENSE_FROM * size < X.nnz and size <= max_size:
         return X.toarray()
@@ -32,20 +25,13 @@ def dense_where_quicker(X, max_size: int = _DENSE_ENTRIES):
 
 
 def used_columns(X) -> np.ndarray:
-    """Return the columns of a CSR matrix that have entries; the first where none has."""
+    """Return the columns of a CSR matrix that have entries; the first if there are none."""
     used = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
     return used if len(used) else np.zeros(1, dtype=np.intp)
 
 
 def only_columns(X, columns: np.ndarray):
-    """Return a CSR matrix without the columns that have no entries.
-
-    Parameters
-    ----------
-    X : CSR matrix, shape (n_samples, n_features)
-    columns : ndarray of int, shape (n_columns,)
-        All columns with entries, as of `used_columns`.
-    """
+    """Return a CSR matrix with only the given columns: all `used_columns`, in order."""
     place = np.zeros(X.shape[1], dtype=X.indices.dtype)
     place[columns] = np.arange(len(columns))
     shape = (X.shape[0], len(columns))
@@ -53,12 +39,7 @@ def only_columns(X, columns: np.ndarray):
 
 
 def inner_products(X) -> np.ndarray:
-    """Return ``X X'`` as an array.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-    """
+    """Return ``X X'`` as an array; `X` is an array or a CSR matrix."""
     if sp.issparse(X):
         X = only_columns(X, used_columns(X))
         size = X.shape[0] * X.shape[1]
@@ -69,24 +50,13 @@ def inner_products(X) -> np.ndarray:
 
 
 def pivoted_cholesky(K: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Factorise a Gram matrix as far as its rank goes.
+    """Factorise a Gram matrix, whose lower triangle is read, up to its numerical rank.
 
-    LAPACK's own tolerance is about the rounding errors of the matrix itself, so
+    Returns the factor (the lower triangle of its first `rank` columns, rows in the order
+    of the pivots), the pivots, counted from 1, and the rank.
+
+    LAPACK's default tolerance is about the rounding errors of the matrix itself, so
     that copies of a row may count as further dimensions, of noise.
-
-    Parameters
-    ----------
-    K : ndarray, shape (n, n)
-        Of which the lower triangle is read.
-
-    Returns
-    -------
-    factor : ndarray, shape (n, n)
-        In the lower triangle of its first `rank` columns, for the rows in the
-        order of the pivots.
-    pivots : ndarray of int, shape (n,)
-        From 1.
-    rank : int
     """
     rounding = 10 * len(K) * np.finfo(np.float64).eps * K.diagonal().max()
     return lapack.dpstrf(K, tol=rounding, lower=1)[:3]

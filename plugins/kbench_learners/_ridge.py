@@ -90,21 +90,8 @@ class PathRidgeClassifier(PathClassifier):
 def ridge_path(X, Y, alphas, tol=1e-6, max_iter=2000):
     """Solve ``min |Y - X W - b|^2 + alpha |W|^2`` for every alpha.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-    Y : ndarray, shape (n_samples, n_targets)
-    alphas : sequence of float
-    tol : float, default 1e-6
-        Relative residual, where iterated.
-    max_iter : int, default 2000
-        Bound of the iterations.
-
-    Yields
-    ------
-    W : ndarray, shape (n_features, n_targets)
-    b : ndarray, shape (n_targets,)
-    converged : bool
+    Yields W, shape (n_features, n_targets), b, and whether the solution has converged.
+    `tol` is the relative residual of iterated solutions, `max_iter` bounds their iterations.
     """
     n, p = X.shape
     mean = np.asarray(X.mean(axis=0)).ravel()
@@ -119,7 +106,7 @@ def ridge_path(X, Y, alphas, tol=1e-6, max_iter=2000):
     elif n <= MAX_FACTOR_ROWS:
         K = _row_gram(X, mean)
         for alpha in alphas:
-            # The rows of the solution sum to zero with those of the targets.
+            # The rows of the solution sum to zero, as those of the targets do.
             beta = _shifted_solve(K, centred, alpha)
             W = X.T @ beta - np.outer(mean, beta.sum(axis=0))
             yield W, target - mean @ W, True
