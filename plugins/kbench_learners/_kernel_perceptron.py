@@ -107,10 +107,11 @@ class KernelPerceptron(KernelMixin, MarginClassifier):
     n_epochs : int, default 10
         Passes over the rows; training stops after one without mistake.
     output : {"averaged", "voted", "last", "survivor"}, default "averaged"
-        How the sequence of hypotheses becomes one classifier: their mean
+        Classifier made of the sequence of hypotheses: their mean
         (Cesa-Bianchi, Conconi and Gentile 2004) or their vote (Freund and
         Schapire 1999), each counted for the predictions that it survived; the
-        last; or the one that survived longest.
+        last; or the one that survived longest. With "voted", a score is the
+        weighted share of votes, from -1 to 1.
     multiclass : {"ovr", "ovo"}, default "ovr"
         One classifier for each class against the rest, or for each pair of
         classes, which vote.

@@ -4,40 +4,32 @@ After Shalev-Shwartz, Shamir and Sridharan, "Learning linear and kernel predicto
 with the 0-1 loss function" (IJCAI 2011). The classes are loaded on first use.
 """
 
+import lazy_loader
+
 from kbench import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, hookimpl
 
-# Powers of 4 while B decides, then far apart: from about 4^8 on the ball holds
-# nearly every labelling, and only noise-free data want it.
-_B = [4.0**k for k in range(7)] + [4.0**8, 4.0**10]
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "_classifier": ["ZeroOneHingeClassifier", "ZeroOneKernelClassifier"],
+        "_data": ["halfspace"],
+        "_features": ["ZeroOneFeatures"],
+        "_kernel": ["ZeroOneKernel"],
+        "_sigmoid": ["SigmoidHalfspace"],
+        "_theory": [
+            "learn_sigmoid",
+            "sample_size_ball",
+            "sample_size_erm",
+            "sigmoid",
+            "sigmoid_polynomial",
+            "worst_case_B",
+        ],
+    },
+)
 
-_EXPORTS = {
-    "SigmoidHalfspace": "_sigmoid",
-    "ZeroOneFeatures": "_features",
-    "ZeroOneHingeClassifier": "_classifier",
-    "ZeroOneKernel": "_kernel",
-    "ZeroOneKernelClassifier": "_classifier",
-    "halfspace": "_data",
-    "learn_sigmoid": "_theory",
-    "sample_size_ball": "_theory",
-    "sample_size_erm": "_theory",
-    "sigmoid": "_theory",
-    "sigmoid_polynomial": "_theory",
-    "worst_case_B": "_theory",
-}
-__all__ = [
-    "SigmoidHalfspace",
-    "ZeroOneFeatures",
-    "ZeroOneHingeClassifier",
-    "ZeroOneKernel",
-    "ZeroOneKernelClassifier",
-    "halfspace",
-    "learn_sigmoid",
-    "sample_size_ball",
-    "sample_size_erm",
-    "sigmoid",
-    "sigmoid_polynomial",
-    "worst_case_B",
-]
+# Powers of 4 while B matters, then far apart: from about 4^8 on the ball holds
+# nearly every labelling, and only noise-free data need it.
+_B = [4.0**k for k in range(7)] + [4.0**8, 4.0**10]
 
 
 @hookimpl
@@ -118,15 +110,3 @@ def kbench_figures():
             suites=suites,
         ),
     ]
-
-
-def __getattr__(name):
-    if name in _EXPORTS:
-        from importlib import import_module
-
-        return getattr(import_module(f"{__name__}.{_EXPORTS[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted([*globals(), *__all__])

@@ -7,15 +7,17 @@ from copy import copy
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.kernels import resolve_kernel
+from kbench.parameters import check_choice, check_integer, check_number
 from kbench_zero_one._ball import UnitBall
 from kbench_zero_one._kernel import ZeroOneKernel
+from kbench_zero_one._rule import RandomisedClassifier
 from kbench_zero_one._solver import (
     dual_values_at_full_rank,
     minimise_over_ball,
@@ -25,11 +27,11 @@ from kbench_zero_one._solver import (
 RULES = ("randomised", "threshold")
 
 
-class _BallClassifier(ClassifierMixin, BaseEstimator):
+class _BallClassifier(RandomisedClassifier):
     """A loss, minimised over the ball ||v||^2 <= B of a kernel's feature space.
 
-    A subclass says what the loss is (`_problem`) and how a value <v, psi(x)> becomes
-    the probability of the positive class, before clipping (`_transfer`).
+    A subclass defines the loss in `_problem`, and in `_transfer` the probability of the
+    positive class, before clipping, as a function of <v, psi(x)>.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class _BallClassifier(ClassifierMixin, BaseEstimator):
         X : array-like, shape (n_samples, n_features)
             Inputs.
         y : array-like, shape (n_samples,)
-            Labels, of two classes at least.
+            Labels of at least two classes.
 
         Returns
         -------
@@ -109,16 +111,21 @@ class _BallClassifier(ClassifierMixin, BaseEstimator):
         return fitted
 
     def _solve(self, X, y, values):
-        """Set all that does not depend on B; return, per B, one solution per problem."""
+        """Set the attributes that do not depend on B; return the problems' solutions per B."""
         for B in values:
-            _check_positive("B", B)
-        self._check_parameters()
+            check_number(B, "B", above=0)
+        check_number(self.tol, "tol", above=0)
+        check_integer(self.rank, "rank", least=1)
+        check_integer(self.max_iter, "max_iter", least=1)
+        check_choice(self.rule, "rule", RULES)
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y has one class only, {self.classes_[0]!r}; it must have at least 2")
-        kernel = self._full_kernel()
+            raise ValueError(f"y must have at least 2 classes, got one class, {self.classes_[0]!r}")
+        kernel = ZeroOneKernel(self.nu, self.base_kernel)  # checks both, even if they are ignored
+        if not isinstance(self.kernel, str) or self.kernel != "zero-one":
+            kernel = resolve_kernel(self.kernel)
         self.ball_ = UnitBall.fit(X, kernel, self.scale)
         X = self.ball_.inside(X)
         self.kernel_ = kernel.resolve(X)
@@ -173,23 +180,8 @@ class _BallClassifier(ClassifierMixin, BaseEstimator):
             )
         return self
 
-    def _check_parameters(self):
-        if self.rule not in RULES:
-            raise ValueError(f"rule={self.rule!r}: it must be one of {', '.join(map(repr, RULES))}")
-        _check_positive("tol", self.tol)
-        for name in ("rank", "max_iter"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name}={value!r}: it must be an integer of at least 1")
-
-    def _full_kernel(self):
-        zero_one = ZeroOneKernel(self.nu, self.base_kernel)
-        if isinstance(self.kernel, str) and self.kernel == "zero-one":
-            return zero_one
-        return resolve_kernel(self.kernel)
-
     def _values(self, X):
-        """h(x) before clipping, shape (n_samples, n_problems)."""
+        """Return h(x) before clipping, shape (n_samples, n_problems)."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         X = self.ball_.inside(X, clip=True)
@@ -202,7 +194,7 @@ class _BallClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def decision_function(self, X):
-        """How far the predictor is from the threshold.
+        """Return the distance of the predictor from the threshold.
 
         Parameters
         ----------
@@ -218,7 +210,7 @@ class _BallClassifier(ClassifierMixin, BaseEstimator):
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict_proba(self, X):
-        """Probabilities of the randomised rule.
+        """Return the probabilities of the randomised rule.
 
         Parameters
         ----------
@@ -264,28 +256,8 @@ class _BallClassifier(ClassifierMixin, BaseEstimator):
         codes = np.sum(np.cumsum(probability[:, :-1], axis=1) <= drawn, axis=1)
         return self.classes_[codes]
 
-    def expected_error(self, X, y):
-        """Expected 0-1 error of the randomised rule, exactly.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Inputs.
-        y : array-like, shape (n_samples,)
-            Labels.
-
-        Returns
-        -------
-        float
-            The mean of |h(x) - y| (equation 1) with h clipped to [0, 1]: no draw
-            is made. A label that was not in the training part is always missed.
-        """
-        probability = self.predict_proba(X)
-        hit = np.asarray(y)[:, None] == self.classes_
-        return float(np.mean(1.0 - np.sum(probability * hit, axis=1)))
-
     def score(self, X, y, sample_weight=None):
-        """Accuracy of the rule in use; expected accuracy of the randomised rule.
+        """Return the accuracy of the rule in use; for the randomised one, the expected accuracy.
 
         Parameters
         ----------
@@ -299,13 +271,11 @@ class _BallClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         float
-            So that cross-validation chooses B for each rule by that rule's own error.
+            Cross-validation thus chooses B for each rule by the error of that rule.
         """
         if self.rule == "threshold":
             return super().score(X, y, sample_weight)
-        probability = self.predict_proba(X)
-        hit = np.asarray(y)[:, None] == self.classes_
-        return float(np.average(np.sum(probability * hit, axis=1), weights=sample_weight))
+        return float(np.average(self._probability_of(y, X), weights=sample_weight))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -415,7 +385,7 @@ class ZeroOneKernelClassifier(_BallClassifier):
 
 
 class ZeroOneHingeClassifier(_BallClassifier):
-    """The hinge loss over the same ball of the same kernel, to compare with.
+    """Learner with the hinge loss over the same ball of the same kernel, for comparison.
 
     Section 6 of Shalev-Shwartz, Shamir and Sridharan (IJCAI 2011) says that a support
     vector machine with their kernel can give similar guarantees. The reason is short.
@@ -460,23 +430,11 @@ class ZeroOneHingeClassifier(_BallClassifier):
 
 
 def certificates(fitted, X, y):
-    """Measures of a learner over the ball: errors, gaps, rank and norm.
+    """Measure errors, gaps, rank and norm of a learner over the ball.
 
-    Parameters
-    ----------
-    fitted : ZeroOneKernelClassifier or ZeroOneHingeClassifier
-        Fitted learner.
-    X : array, shape (n_samples, n_features)
-        Test inputs.
-    y : ndarray, shape (n_samples,)
-        Test labels.
-
-    Returns
-    -------
-    dict of str to float
-        ``expected_zero_one_error``: of the randomised rule, exactly, the mean of
-        ``|h(x) - y|``, whichever rule is in use; the largest ``duality_gap``,
-        ``kernel_gap`` and ``squared_norm`` of the fit, and its ``rank``.
+    ``expected_zero_one_error`` is that of the randomised rule, exactly, the mean of
+    ``|h(x) - y|`` on test data, whichever rule is in use. ``duality_gap``, ``kernel_gap``
+    and ``squared_norm`` are the largest of the fit, ``rank`` is its rank.
     """
     return {
         "expected_zero_one_error": fitted.expected_error(X, y),
@@ -485,9 +443,3 @@ def certificates(fitted, X, y):
         "squared_norm": float(np.max(fitted.norm_) ** 2),
         "rank": float(fitted.rank_),
     }
-
-
-def _check_positive(name, value):
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not 0.0 < float(value) < np.inf:
-        raise ValueError(f"{name}={value!r}: it must be a positive finite number")

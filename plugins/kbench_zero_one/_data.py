@@ -6,25 +6,15 @@ import numpy as np
 from scipy.special import betaincc, betainccinv
 
 from kbench import Dataset, Split
+from kbench.parameters import check_integer, check_number
 
 
-def uniform_ball(random, n, n_features, radius, margin):
-    """Draw points uniformly in a ball, none of them nearer than `margin` to x_0 = 0.
+def uniform_ball(
+    random: np.random.Generator, n: int, n_features: int, radius: float, margin: float
+) -> np.ndarray:
+    """Draw `n` points uniformly in a ball, none of them nearer than `margin` to x_0 = 0.
 
-    Parameters
-    ----------
-    random : numpy.random.Generator
-        Source of randomness.
-    n : int
-        Number of points.
-    n_features : int
-        Dimension, at least 2.
-    radius, margin : float
-        Radius of the ball, distance kept from the hyperplane.
-
-    Returns
-    -------
-    ndarray, shape (n, n_features)
+    The dimension is at least 2.
     """
     # (x_0 / radius)^2 has a beta distribution; its upper tail is inverted, because
     # rejection would hardly ever accept a margin in high dimension
@@ -56,7 +46,7 @@ def halfspace(
     x_0 = 0. Labels are flipped with probability `noise` in both parts: this is the
     distribution. A share `outliers` of each training part is then replaced by mistakes far
     from the hyperplane, inputs near (+-1, 0, ..., 0) with the wrong label; the test parts
-    have none. Each split has rows of its own: use ``splits = "official"``.
+    have none. The splits share no rows: use ``splits = "official"``.
 
     Parameters
     ----------
@@ -102,16 +92,14 @@ def halfspace(
         ("noise", noise, 0.0, 0.5),
         ("outliers", outliers, 0.0, 1.0),
     ):
-        if not low <= value <= high:
-            raise ValueError(f"{name}={value!r}: it must be a number from {low:g} to {high:g}")
+        check_number(value, name, least=low, most=high)
     for name, value, low in (
         ("n_features", n_features, 2),
         ("n_train", n_train, 2),
         ("n_test", n_test, 1),
         ("n_splits", n_splits, 1),
     ):
-        if value < low:
-            raise ValueError(f"{name}={value!r}: it must be an integer of at least {low}")
+        check_integer(value, name, least=low)
 
     inputs, labels, splits = [], [], []
     size = n_train + n_test

@@ -7,8 +7,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kbench.parameters import check_integer, check_number
 from kbench_zero_one._ball import UnitBall
-from kbench_zero_one._kernel import ZeroOneKernel, check_nu
+from kbench_zero_one._kernel import ZeroOneKernel
 from kbench_zero_one._monomials import (
     MonomialTable,
     n_monomials,
@@ -98,12 +99,10 @@ class ZeroOneFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         -------
         self
         """
-        nu = check_nu(self.nu)
-        if not 0.0 < self.tol < 1.0:
-            raise ValueError(f"tol={self.tol!r}: it must be a number with 0 < tol < 1")
-        n = self.n_components
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ValueError(f"n_components={n!r}: it must be an integer of at least 1")
+        check_number(self.nu, "nu", above=0, below=1)
+        check_number(self.tol, "tol", above=0, below=1)
+        check_integer(self.n_components, "n_components", least=1)
+        nu, n = float(self.nu), self.n_components
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         self.ball_ = UnitBall.fit(X, ZeroOneKernel(nu), self.scale)
         self.degree_ = truncation_degree(nu, self.tol)
@@ -124,7 +123,7 @@ class ZeroOneFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self
 
     def _exact_degree(self, n_features, n_components):
-        """Largest degree up to which all monomials fit, and how many these are.
+        """Return the largest degree up to which all monomials fit, and their number.
 
         Where not everything fits, half of the components are left to the sketches.
         """
@@ -169,21 +168,9 @@ def _smooth(width):
 
 
 def approximated_kernel(fitted, X, Y):
-    """Gram matrix that a fitted map approximates, for the kernel error.
+    """Return the Gram matrix that a fitted map approximates, for the kernel error.
 
-    Parameters
-    ----------
-    fitted : ZeroOneFeatures
-        Fitted map.
-    X : ndarray, shape (n_samples_X, n_features)
-        Rows, as the map gets them.
-    Y : ndarray, shape (n_samples_Y, n_features)
-        Columns.
-
-    Returns
-    -------
-    ndarray, shape (n_samples_X, n_samples_Y)
-        ``1 / (1 - nu <x, z>)`` of the scaled inputs.
+    ``1 / (1 - nu <x, z>)`` of the scaled inputs; `X` and `Y` are as the map gets them.
     """
-    X, Y = (fitted.ball_.inside(np.asarray(each), clip=True) for each in (X, Y))
+    X, Y = (fitted.ball_.inside(np.asarray(rows), clip=True) for rows in (X, Y))
     return ZeroOneKernel(fitted.nu)(X, Y)

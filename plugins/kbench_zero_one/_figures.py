@@ -14,14 +14,8 @@ from kbench_zero_one._theory import sigmoid, sigmoid_polynomial, worst_case_B
 def draw_transfer(results=None):
     """Draw the 0-1 and the sigmoid transfer function, Figure 1 of the paper.
 
-    Parameters
-    ----------
-    results : ignored
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        L = 10 above, L = 3 below; the polynomial within 0.1 of the sigmoid as well.
+    L = 10 above, L = 3 below; the polynomial within 0.1 of the sigmoid as well. `results`
+    are not needed.
     """
     a = np.linspace(-1, 1, 401)
     figure = Figure(figsize=(6, 5), layout="constrained")
@@ -39,14 +33,7 @@ def draw_transfer(results=None):
 def draw_norm(results=None):
     """Draw the B of Lemma 2 and the P_B norm of Chebyshev polynomials against L.
 
-    Parameters
-    ----------
-    results : ignored
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        log10 B, epsilon = 0.1 and 0.01.
+    The vertical axis is log10 B, for epsilon = 0.1 and 0.01. `results` are not needed.
     """
     widths = np.array([3.0, 4, 5, 6, 8, 10, 13, 16, 20])
     figure = Figure(figsize=(6, 4), layout="constrained")
@@ -66,17 +53,11 @@ def draw_norm(results=None):
 def draw_noise(results):
     """Draw test errors on halfspaces against label noise and against outliers.
 
-    Parameters
-    ----------
-    results : DataFrame or sequence of mappings
-        One row per cell, with ``dataset``, ``feature_map``, ``learner`` (labels) and
-        ``expected_error``: exact where the accuracy counts draws, and for a sigmoid
-        the error of equation 1. Where an older store lacks it, the accuracy serves.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel per series of datasets that differ in ``noise`` or ``outliers`` only.
+    `results` is a DataFrame or a sequence of mappings, one row per cell, with ``dataset``,
+    ``feature_map``, ``learner`` (labels) and ``expected_error``: exact where the accuracy
+    counts draws, and for a sigmoid the error of equation 1. Where an older store lacks it,
+    the accuracy is used. There is one panel per series of datasets that differ in
+    ``noise`` or ``outliers`` only.
     """
     rows = results.to_dict("records") if hasattr(results, "to_dict") else list(results)
     panels: dict[str, dict[str, list[tuple[float, float]]]] = {"noise": {}, "outliers": {}}
@@ -96,7 +77,7 @@ def draw_noise(results):
         for name in sorted(lines):
             xs, ys = zip(*sorted(lines[name]), strict=True)
             i = names.index(name)
-            # what cannot be learned is dotted, what draws is dashed
+            # dotted: classes that cannot be learned; dashed: rules that draw labels
             style = ":" if name.startswith("h_sig") else "--" if "randomised" in name else "-"
             axes.plot(xs, ys, style, marker="osv^"[i // 10 % 4], ms=4, color=f"C{i}", label=name)
         axes.set(xlabel=f"share of {_WORDS[panel]}", ylabel="test error")
@@ -119,9 +100,9 @@ _PARAMETER = re.compile(r"(\w+)=([0-9.e+-]+)")
 
 
 def _place(dataset):
-    """Tell in which panels, and where, a dataset belongs; None if it is no halfspace.
+    """Return the panels of a dataset and its place there; None if it is not a halfspace.
 
-    Datasets that differ in anything else than noise or outliers stay out.
+    Datasets that differ in anything other than noise or outliers have no place.
     """
     if not re.fullmatch(r"halfspace(\(.*\))?", dataset):
         return None

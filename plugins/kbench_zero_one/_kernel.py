@@ -7,14 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kbench.kernels import Kernel, Linear, Precomputed, resolve_kernel
-
-
-def check_nu(nu):
-    """Return `nu` as a float; ValueError unless 0 < nu < 1."""
-    number = isinstance(nu, int | float | np.number) and not isinstance(nu, bool)
-    if not number or not 0.0 < float(nu) < 1.0:
-        raise ValueError(f"nu={nu!r}: it must be a number with 0 < nu < 1")
-    return float(nu)
+from kbench.parameters import check_number
 
 
 @dataclass(frozen=True)
@@ -52,18 +45,19 @@ class ZeroOneKernel(Kernel):
     base: Kernel | None = None
 
     def __post_init__(self):
-        object.__setattr__(self, "nu", check_nu(self.nu))
+        check_number(self.nu, "nu", above=0, below=1)
+        object.__setattr__(self, "nu", float(self.nu))
         base = Linear() if self.base is None else resolve_kernel(self.base)
         if isinstance(base, Precomputed):
             raise ValueError(
-                f"base={base!r}: it must be a kernel on inputs; apply 1 / (1 - nu K) to the "
+                f"base must be a kernel on inputs, got {base!r}; apply 1 / (1 - nu K) to the "
                 "Gram matrix and use it as a precomputed kernel"
             )
         object.__setattr__(self, "base", base)
 
     @property
     def psd(self):
-        """The base kernel is: a power series with nonnegative coefficients keeps it."""
+        """Whether the base kernel is: a power series with nonnegative coefficients keeps it."""
         return self.base.psd
 
     def resolve(self, X):
@@ -85,7 +79,7 @@ class ZeroOneKernel(Kernel):
         return self._of(self.base(X, Y))
 
     def diag(self, X):
-        """``1 / (1 - nu base(x, x))``."""
+        """Return ``1 / (1 - nu base(x, x))``."""
         return self._of(self.base.diag(X))
 
     def _of(self, K):
@@ -94,8 +88,8 @@ class ZeroOneKernel(Kernel):
         largest = max(K.max(initial=0.0), -K.min(initial=0.0))
         if largest > 1.0 + 64 * np.finfo(K.dtype).eps:
             raise ValueError(
-                f"base={self.base!r} reaches |base(x, z)| = {largest:.6g}; it must be at most 1: "
-                "scale the inputs into the unit ball, or use a bounded base kernel"
+                f"base must be at most 1 in absolute value, got |base(x, z)| = {largest:.6g} for "
+                f"{self.base!r}; scale the inputs into the unit ball, or use a bounded base kernel"
             )
         K *= K.dtype.type(-self.nu)
         K += K.dtype.type(1.0)

@@ -15,23 +15,11 @@ import numpy as np
 from scipy.fft import irfft, rfft
 
 
-def truncation_degree(nu, tol):
-    """Least degree after which nu^(D+1) + nu^(D+2) + ... is at most `tol`.
+def truncation_degree(nu: float, tol: float) -> int:
+    """Return the least D with nu^(D+1) + nu^(D+2) + ... = nu^(D+1) / (1 - nu) <= `tol`.
 
-    Parameters
-    ----------
-    nu : float
-        In (0, 1).
-    tol : float
-        Positive: the largest error of the kernel on the unit ball.
+    `tol` is the largest error of the kernel on the unit ball.
 
-    Returns
-    -------
-    int
-        D with nu^(D+1) / (1 - nu) <= tol.
-
-    Examples
-    --------
     >>> truncation_degree(0.5, 1e-3)
     10
     """
@@ -44,37 +32,17 @@ def truncation_degree(nu, tol):
     return degree
 
 
-def n_monomials(n_features, degree):
+def n_monomials(n_features: int, degree: int) -> int:
     """Count the monomials of exactly this degree.
 
-    Examples
-    --------
     >>> n_monomials(3, 2)
     6
     """
     return math.comb(n_features + degree - 1, degree)
 
 
-def exponents(n_features, degree):
-    """Tuples of feature indices, nondecreasing, one per monomial of this degree.
-
-    Examples
-    --------
-    >>> list(exponents(2, 2))
-    [(0, 0), (0, 1), (1, 1)]
-    """
-    return combinations_with_replacement(range(n_features), degree)
-
-
 class MonomialTable:
     """All monomials up to a degree, each as a product of a shorter one and a feature.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of features.
-    degree : int
-        Largest degree.
 
     Attributes
     ----------
@@ -87,7 +55,8 @@ class MonomialTable:
         self.steps = []
         previous = {(): 0}
         for j in range(1, degree + 1):
-            tuples = list(exponents(n_features, j))
+            # nondecreasing feature indices, a tuple per monomial
+            tuples = list(combinations_with_replacement(range(n_features), j))
             parent = np.array([previous[t[:-1]] for t in tuples], dtype=np.intp)
             feature = np.array([t[-1] for t in tuples], dtype=np.intp)
             orders = [
@@ -98,19 +67,10 @@ class MonomialTable:
             previous = {t: i for i, t in enumerate(tuples)}
 
     def blocks(self, X, nu):
-        """Weighted monomials, one array per degree.
+        """Yield weighted monomials of inputs in the unit ball, one array per degree.
 
-        Parameters
-        ----------
-        X : ndarray, shape (n_samples, n_features)
-            Inputs in the unit ball.
-        nu : float
-            In (0, 1).
-
-        Yields
-        ------
-        ndarray, shape (n_samples, n_monomials of degree 0, 1, 2, ...)
-            Inner products within block j are nu^j <x, z>^j.
+        The shapes are (n_samples, monomials of degree 0, 1, 2, ...). Inner products within
+        block j are nu^j <x, z>^j.
         """
         plain = np.ones((len(X), 1), dtype=X.dtype)
         yield plain
@@ -120,7 +80,7 @@ class MonomialTable:
 
 
 def sketch_blocks(X, nu, degrees, indices, signs, width):
-    """Tensor sketches of the powers of <x, z>, one array per degree.
+    """Yield tensor sketches of the powers of <x, z>, one array per degree.
 
     Pham and Pagh, "Fast and scalable polynomial kernels via explicit feature maps"
     (KDD 2013): the count sketch of a tensor power is the convolution of independent
@@ -134,7 +94,7 @@ def sketch_blocks(X, nu, degrees, indices, signs, width):
     nu : float
         In (0, 1).
     degrees : sequence of int
-        Degrees to yield, increasing.
+        Increasing.
     indices : ndarray of int, shape (largest degree, n_features)
         Hash of each feature, in 0..width-1, for each factor.
     signs : ndarray of {-1, 1}, shape (largest degree, n_features)

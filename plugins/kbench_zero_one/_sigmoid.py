@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kbench.parameters import check_integer, check_number
+from kbench_zero_one._rule import RandomisedClassifier
 from kbench_zero_one._theory import sigmoid
 
 
@@ -20,23 +21,9 @@ def project(W):
 
 
 def risk(W, X, signs, L):
-    """Mean error of sigmoid(<w, x>) and its gradient, for each row w of `W`.
+    """Return the mean error of sigmoid(<w, x>) and its gradient, for each row w of `W`.
 
-    Parameters
-    ----------
-    W : ndarray, shape (n_starts, n_features)
-        Directions.
-    X : ndarray, shape (n_samples, n_features)
-        Inputs.
-    signs : ndarray of {-1, 1}, shape (n_samples,)
-        Labels; |phi(a) - y| = phi(-s a).
-    L : float
-        Lipschitz constant.
-
-    Returns
-    -------
-    risks : ndarray, shape (n_starts,)
-    gradients : ndarray, shape (n_starts, n_features)
+    Labels are `signs` -1 and 1, so that |phi(a) - y| = phi(-s a); L is the Lipschitz constant.
     """
     wrong = sigmoid(-(W @ X.T) * signs, L)
     slope = -4 * L * wrong * (1 - wrong) * signs
@@ -44,33 +31,18 @@ def risk(W, X, signs, L):
 
 
 def minimise_risk(X, signs, L, starts, tol=1e-6, max_iter=500):
-    """Projected gradient descent from several starts at once.
+    """Minimise the risk by projected gradient descent from several starts at once.
 
-    Steps of Barzilai and Borwein, halved until the risk falls as Armijo's rule asks.
-
-    Parameters
-    ----------
-    X : ndarray, shape (n_samples, n_features)
-        Inputs.
-    signs : ndarray of {-1, 1}, shape (n_samples,)
-        Labels.
-    L : float
-        Lipschitz constant.
-    starts : ndarray, shape (n_starts, n_features)
-        First directions, in the unit ball.
-    tol : float, default 1e-6
-        A start is done when a unit step, projected, moves by less than this.
-    max_iter : int, default 500
-        Largest number of steps.
+    Steps of Barzilai and Borwein, halved until the risk falls as Armijo's rule requires.
+    `starts` are directions in the unit ball, shape (n_starts, n_features). A start is done
+    when a unit step, projected, moves by less than `tol`.
 
     Returns
     -------
     W : ndarray, shape (n_starts, n_features)
-        Where each start ended.
-    risks : ndarray, shape (n_starts,)
-        Their risks.
-    residual : ndarray, shape (n_starts,)
-        Length of a projected unit step from there.
+        Last directions.
+    risks, residual : ndarray, shape (n_starts,)
+        Their risks, and the lengths of projected unit steps from them.
     n_iter : int
         Steps made.
     """
@@ -110,11 +82,11 @@ def minimise_risk(X, signs, L, starts, tol=1e-6, max_iter=500):
     return W, value, residual, n_iter
 
 
-class SigmoidHalfspace(ClassifierMixin, BaseEstimator):
+class SigmoidHalfspace(RandomisedClassifier):
     """A sigmoid of a halfspace, x -> 1 / (1 + exp(-4 L <w, x>)) with ||w|| <= 1.
 
-    The class H_sig of Shalev-Shwartz, Shamir and Sridharan (IJCAI 2011), equation 4: what
-    their algorithm competes with. ``fit`` minimises the mean error ``|h(x_i) - y_i|`` over the
+    The class H_sig of Shalev-Shwartz, Shamir and Sridharan (IJCAI 2011), equation 4, with
+    which their algorithm competes. ``fit`` minimises the mean error ``|h(x_i) - y_i|`` over the
     unit ball (equation 5), a non-convex problem, by descent from several starts: the best
     of them, not a certified minimum. With `weights` nothing is learned: for data of which
     the best halfspace w* is known, it gives the reference line h_sig(w*).
@@ -180,16 +152,14 @@ class SigmoidHalfspace(ClassifierMixin, BaseEstimator):
         X : array-like, shape (n_samples, n_features)
             Inputs.
         y : array-like, shape (n_samples,)
-            Labels, of two classes.
+            Labels of exactly two classes.
 
         Returns
         -------
         self
         """
-        if not 0.0 < self.L < np.inf:
-            raise ValueError(f"L={self.L!r}: it must be a positive finite number")
-        if self.n_starts < 1:
-            raise ValueError(f"n_starts={self.n_starts!r}: it must be at least 1")
+        check_number(self.L, "L", above=0)
+        check_integer(self.n_starts, "n_starts", least=1)
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
@@ -228,13 +198,13 @@ class SigmoidHalfspace(ClassifierMixin, BaseEstimator):
         fits = weights.ndim == 1 and 1 <= len(weights) <= n_features
         if not fits or not np.linalg.norm(weights) <= 1.0 + 1e-9:
             raise ValueError(
-                f"weights={self.weights!r}: it must have 1 to {n_features} numbers and lie in "
-                "the unit ball"
+                f"weights must have 1 to {n_features} numbers and lie in the unit ball, "
+                f"got {self.weights!r}"
             )
         return np.pad(weights, (0, n_features - len(weights)))
 
     def decision_function(self, X):
-        """Inner products <w, x>.
+        """Return the inner products <w, x>.
 
         Parameters
         ----------
@@ -250,7 +220,7 @@ class SigmoidHalfspace(ClassifierMixin, BaseEstimator):
         return X @ self.coef_
 
     def predict_proba(self, X):
-        """Probabilities of the randomised rule, the sigmoid and one minus it.
+        """Return the probabilities of the randomised rule, the sigmoid and one minus it.
 
         Parameters
         ----------
@@ -279,23 +249,6 @@ class SigmoidHalfspace(ClassifierMixin, BaseEstimator):
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
 
-    def expected_error(self, X, y):
-        """Expected 0-1 error of drawing labels from the sigmoid, equation 1.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Inputs.
-        y : array-like, shape (n_samples,)
-            Labels.
-
-        Returns
-        -------
-        float
-        """
-        hit = np.asarray(y)[:, None] == self.classes_
-        return float(np.mean(1.0 - np.sum(self.predict_proba(X) * hit, axis=1)))
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -303,23 +256,10 @@ class SigmoidHalfspace(ClassifierMixin, BaseEstimator):
 
 
 def expected_error(fitted, X, y):
-    """Measure of a sigmoid: the exact expected error of drawing labels from it.
+    """Measure the exact expected error of drawing labels from a sigmoid.
 
-    In place of the error of its thresholded predictions: a sigmoid of a halfspace is
-    what the paper's algorithm competes with, by equation 1.
-
-    Parameters
-    ----------
-    fitted : SigmoidHalfspace
-        Fitted learner.
-    X : array, shape (n_samples, n_features)
-        Test inputs.
-    y : ndarray, shape (n_samples,)
-        Test labels.
-
-    Returns
-    -------
-    dict of str to float
-        ``expected_error``: the mean of ``|h(x) - y|``.
+    ``expected_error`` is the mean of ``|h(x) - y|`` on test data. It replaces the error of
+    the thresholded predictions: the paper's algorithm competes with a sigmoid of a
+    halfspace by equation 1.
     """
     return {"expected_error": fitted.expected_error(X, y)}

@@ -11,7 +11,7 @@ it covers the absolute error (b_i in [-1, 1], t_i the label 0 or 1) and the hing
     max over b in the box of  (1/m) (b't - sqrt(B) ||sum_i b_i psi_i||),
 
 so any v in the ball and any b in the box bound the optimum from both sides: the
-difference is the certificate, whatever the solver did to find them.
+difference is the certificate, independent of the solver that found them.
 
 A search for the penalty that makes ||v||^2 = B would solve ten or so penalised
 problems. Here the multiplier of the ball is one more unknown of a single
@@ -25,20 +25,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
+from kbench.kernels import Kernel
+
 ROWS = 4096  # rows per block: bounds memory, and a block stays in cache
 
 
 class Factor(NamedTuple):
-    """A pivoted Cholesky factor of a Gram matrix.
+    """A pivoted Cholesky factor of a Gram matrix K of m rows, of rank r.
 
-    Parameters
-    ----------
-    G : ndarray, shape (m, r)
-        K is nearly G G'; row i is psi(x_i) projected on the span of the pivots.
-    pivots : ndarray of int, shape (r,)
-        Rows that span the projection; ``G[pivots]`` is lower triangular.
-    residual : ndarray, shape (m,)
-        Diagonal of K - G G': squared distance of psi(x_i) to that span.
+    K is nearly G G'; row i of G is psi(x_i) projected on the span of the rows `pivots`, and
+    ``G[pivots]`` is lower triangular. `residual` is the diagonal of K - G G', the squared
+    distances of the psi(x_i) to that span.
     """
 
     G: np.ndarray
@@ -46,24 +43,11 @@ class Factor(NamedTuple):
     residual: np.ndarray
 
 
-def pivoted_cholesky(kernel, X, rank, tol=1e-12):
-    """Factor the Gram matrix of `X`, pivot by pivot, without ever forming it.
+def pivoted_cholesky(kernel: Kernel, X: np.ndarray, rank: int, tol: float = 1e-12) -> Factor:
+    """Factor the Gram matrix of `X`, pivot by pivot, and form it only if it is small.
 
-    Parameters
-    ----------
-    kernel : callable
-        ``kernel(X, Y)`` is the Gram matrix, ``kernel.diag(X)`` its diagonal.
-    X : ndarray, shape (m, d)
-        Inputs.
-    rank : int
-        Largest number of pivots.
-    tol : float, default 1e-12
-        Stop when no residual exceeds this share of the largest diagonal entry.
-
-    Returns
-    -------
-    Factor
-        O(m r) numbers, in O(m r^2) operations.
+    There are up to `rank` pivots: O(m r) numbers, in O(m r^2) operations. The last one is
+    reached when no residual exceeds the share `tol` of the largest diagonal entry.
     """
     residual = np.array(kernel.diag(X), dtype=float)
     m = len(residual)
@@ -90,22 +74,11 @@ def pivoted_cholesky(kernel, X, rank, tol=1e-12):
 
 
 class Solution(NamedTuple):
-    """A point of the ball, a point of the box, and what they prove.
+    """A point v of the ball, a point b of the box, and the bounds that they prove.
 
-    Parameters
-    ----------
-    v : ndarray, shape (r,)
-        The minimiser, in the coordinates of the factor.
-    b : ndarray, shape (m,)
-        The dual point.
-    objective : float
-        Mean loss at v.
-    dual : float
-        Lower bound of the smallest mean loss.
-    n_iter : int
-        Newton steps.
-    converged : bool
-        ``objective - dual <= tol``.
+    v, shape (r,), is in the coordinates of the factor. `objective` is the mean loss at v,
+    `dual` a lower bound of the smallest mean loss, and ``objective - dual <= tol`` where
+    the solver `converged`, after `n_iter` Newton steps.
     """
 
     v: np.ndarray
@@ -117,36 +90,25 @@ class Solution(NamedTuple):
 
 
 def mean_loss(residual, low, high):
-    """Mean of max over b in [low, high] of b * residual."""
+    """Return the mean of max over b in [low, high] of b * residual."""
     return float(np.mean(np.maximum(low * residual, high * residual)))
 
 
-def minimise_over_ball(factor, target, low, high, B, tol=1e-6, max_iter=100):
-    """Minimise a piecewise linear loss over ||v||^2 <= B.
+def minimise_over_ball(
+    factor: Factor,
+    target: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    B: float,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+) -> Solution:
+    """Minimise a piecewise linear loss over ||v||^2 <= B; `target` is t, shape (m,).
 
     A primal-dual interior point method in the unknowns v, b, the two parts of the
     residual t - G v = p - q, and the multiplier of the ball, with Mehrotra's
-    predictor and corrector.
-
-    Parameters
-    ----------
-    factor : Factor
-        Factor of the Gram matrix, r columns.
-    target : ndarray, shape (m,)
-        t.
-    low, high : ndarray, shape (m,)
-        The box of b; ``low < high``.
-    B : float
-        Squared radius of the ball.
-    tol : float, default 1e-6
-        Largest accepted duality gap of the mean loss.
-    max_iter : int, default 100
-        Largest number of Newton steps.
-
-    Returns
-    -------
-    Solution
-        Always a feasible pair; `converged` says whether its gap is at most `tol`.
+    predictor and corrector. The box of b has ``low < high``. The result is always a
+    feasible pair; its duality gap is at most `tol` if it `converged`.
     """
     interpolant = _interpolant(factor, target, B, tol)
     if interpolant is not None:
@@ -162,7 +124,7 @@ def minimise_over_ball(factor, target, low, high, B, tol=1e-6, max_iter=100):
             break
         try:
             point.advance()
-        except LinAlgError:  # too close to the boundary for floats: best says how good it is
+        except LinAlgError:  # too close to the boundary for floats: keep the best point
             break
     return best._replace(v=np.sqrt(B) * best.v)
 
@@ -178,7 +140,7 @@ class _Step(NamedTuple):
 
 
 class _Interior:
-    """A strictly interior point of primal and dual, and how to move it.
+    """A strictly interior point of primal and dual, and its Newton steps.
 
     With u = v / sqrt(B) in the unit ball and G scaled by sqrt(B) the conditions are
 
@@ -257,7 +219,7 @@ class _NewtonSystem:
         self.r_ball = (1.0 - point.u @ point.u) / 2 - point.slack
 
     def step(self, c_above, c_below, c_ball):
-        """Solve, given what the three kinds of products are to change by."""
+        """Solve, given the changes of the three kinds of products."""
         at = self.at
         rest = self.r_primal - c_above / self.above + c_below / self.below
         Hg = cho_solve(self.H, self.r_dual + at.radius * (at.G.T @ (rest / self.D)))
@@ -307,31 +269,15 @@ def _better(best, point, n_iter, tol):
 
 
 def dual_values_at_full_rank(kernel, X, factor, duals, b, B):
-    """Lower bounds of the smallest mean losses with the kernel itself.
+    """Return lower bounds of the smallest mean losses with the kernel itself, shape (n,).
 
     A dual point of the low-rank problem is one of the full problem too, only the norm
     of sum_i b_i psi_i is larger there: (1/m)(b't - sqrt(B) sqrt(b'Kb)). K is never
-    stored: its rows pass by in blocks.
+    stored, but computed in blocks of rows.
 
-    Parameters
-    ----------
-    kernel : callable
-        The kernel that was factored.
-    X : ndarray, shape (m, d)
-        The inputs it was factored on.
-    factor : Factor
-        The factor.
-    duals : ndarray, shape (n,)
-        Dual values of the low-rank problems.
-    b : ndarray, shape (m, n)
-        Dual points that attain them.
-    B : ndarray, shape (n,)
-        Squared radii.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        At most `duals`; equal to them where the factor is exact.
+    `duals`, shape (n,), are the dual values of the low-rank problems with the squared radii
+    `B`, and `b`, shape (m, n), the dual points that attain them. The bounds are at most
+    `duals`, and equal to them where the factor is exact.
     """
     if not factor.residual.any():
         return duals

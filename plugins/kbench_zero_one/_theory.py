@@ -13,18 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.fft import dct
 
-from kbench_zero_one._kernel import check_nu
+from kbench.parameters import check_number
 
 
 class Bound(NamedTuple):
-    """A positive number that may be too large for a float.
+    """A positive number that may be too large for a float, and its natural logarithm.
 
-    Parameters
-    ----------
-    value : float
-        The number; infinite where it overflows.
-    log : float
-        Its natural logarithm.
+    The value is infinite where it overflows.
     """
 
     value: float
@@ -36,7 +31,7 @@ def _bound(log):
 
 
 def sigmoid(a, L):
-    """Sigmoid transfer function, 1 / (1 + exp(-4 L a)), equation 4.
+    """Evaluate the sigmoid transfer function, 1 / (1 + exp(-4 L a)), equation 4.
 
     Parameters
     ----------
@@ -60,7 +55,7 @@ def sigmoid(a, L):
 
 
 def sample_size_erm(L, epsilon, delta):
-    """Sample size with which ERM learns an L-Lipschitz transfer function, Theorem 1.
+    """Return the sample size with which ERM learns an L-Lipschitz transfer function, Theorem 1.
 
     Parameters
     ----------
@@ -79,14 +74,14 @@ def sample_size_erm(L, epsilon, delta):
     >>> sample_size_erm(L=3.0, epsilon=0.1, delta=0.05)
     24205
     """
-    _check_L(L, above=0.0)
-    _check_share("epsilon", epsilon)
-    _check_share("delta", delta)
+    check_number(L, "L", above=0)
+    check_number(epsilon, "epsilon", above=0, below=1)
+    check_number(delta, "delta", above=0, below=1)
     return math.ceil(((2 * L + 3 * math.sqrt(2 * math.log(8 / delta))) / epsilon) ** 2)
 
 
 def sample_size_ball(epsilon, delta, nu=0.5, *, B=None, log_B=None):
-    """Sample size with which ERM learns the ball H_B, Theorem 3.
+    """Return the sample size with which ERM learns the ball H_B, Theorem 3.
 
     Parameters
     ----------
@@ -110,23 +105,20 @@ def sample_size_ball(epsilon, delta, nu=0.5, *, B=None, log_B=None):
     >>> sample_size_ball(epsilon=0.1, delta=0.05, B=100.0).value.__round__()
     9923808
     """
-    _check_share("epsilon", epsilon)
-    _check_share("delta", delta)
-    nu = check_nu(nu)
+    for name, value in (("epsilon", epsilon), ("delta", delta), ("nu", nu)):
+        check_number(value, name, above=0, below=1)
     if (B is None) == (log_B is None):
-        raise ValueError(f"B={B!r} and log_B={log_B!r}: exactly one of them must be given")
+        raise ValueError(f"exactly one of B and log_B must be given, got {B!r} and {log_B!r}")
     if log_B is None:
-        if not 1.0 <= B < math.inf:
-            raise ValueError(f"B={B!r}: it must be a finite number of at least 1")
+        check_number(B, "B", least=1)
         log_B = math.log(B)
-    elif not 0.0 <= log_B < math.inf:
-        raise ValueError(f"log_B={log_B!r}: it must be a finite number of at least 0")
+    check_number(log_B, "log_B", least=0)
     factor = 2 + 9 * math.sqrt(math.log(8 / delta))
     return _bound(log_B - math.log1p(-nu) + 2 * math.log(factor / epsilon))
 
 
 def worst_case_B(L, epsilon):
-    """Squared radius that always holds the sigmoid up to epsilon, Lemma 2.
+    """Return a squared radius that always holds the sigmoid up to epsilon, Lemma 2.
 
     Parameters
     ----------
@@ -145,22 +137,17 @@ def worst_case_B(L, epsilon):
     >>> worst_case_B(L=3.0, epsilon=0.1).log.__round__(2)
     88.98
     """
-    _check_L(L, above=None)
-    _check_share("epsilon", epsilon)
+    check_number(L, "L", least=3)
+    check_number(epsilon, "epsilon", above=0, below=1)
     return _bound(float(np.logaddexp(math.log(2 * L**4), 7 * L * math.log(2 * L / epsilon) + 3)))
 
 
 class Theorem2(NamedTuple):
-    """What Theorem 2 asks for.
+    """B and the sample size m that Theorem 2 requires.
 
-    Parameters
-    ----------
-    B : Bound
-        As the theorem states it, Lemma 2 at epsilon.
-    B_proof : Bound
-        As its proof uses it: Lemma 2 at epsilon / 2.
-    m, m_proof : Bound
-        Sample sizes for either: Theorem 3 at epsilon / 2.
+    `B` is as the theorem states it, Lemma 2 at epsilon; `B_proof` as its proof uses it,
+    Lemma 2 at epsilon / 2. `m` and `m_proof` are the sample sizes for either: Theorem 3 at
+    epsilon / 2.
     """
 
     B: Bound
@@ -170,7 +157,7 @@ class Theorem2(NamedTuple):
 
 
 def learn_sigmoid(L, epsilon, delta):
-    """B and sample size with which the algorithm learns H_sig, Theorem 2.
+    """Return B and the sample size with which the algorithm learns H_sig, Theorem 2.
 
     Parameters
     ----------
@@ -188,8 +175,8 @@ def learn_sigmoid(L, epsilon, delta):
 
     Examples
     --------
-    >>> found = learn_sigmoid(L=3.0, epsilon=0.1, delta=0.05)
-    >>> found.B.log < found.B_proof.log, found.m.log > found.B.log
+    >>> bounds = learn_sigmoid(L=3.0, epsilon=0.1, delta=0.05)
+    >>> bounds.B.log < bounds.B_proof.log, bounds.m.log > bounds.B.log
     (True, True)
     """
     stated, proof = worst_case_B(L, epsilon), worst_case_B(L, epsilon / 2)
@@ -223,18 +210,7 @@ class SigmoidPolynomial(NamedTuple):
         return len(self.chebyshev) - 1
 
     def __call__(self, a):
-        """Evaluate at values in [-1, 1].
-
-        Parameters
-        ----------
-        a : array-like
-            Values <w, x>.
-
-        Returns
-        -------
-        ndarray
-            Of the shape of `a`.
-        """
+        """Evaluate at values <w, x> in [-1, 1]; the result has the shape of `a`."""
         return np.polynomial.chebyshev.chebval(np.asarray(a, dtype=float), self.chebyshev)
 
 
@@ -242,7 +218,7 @@ def sigmoid_polynomial(L, epsilon, nu=0.5):
     """Approximate the sigmoid by its Chebyshev series, and take its P_B norm.
 
     Lemma 2 bounds the B that holds some polynomial within epsilon of the sigmoid; this
-    one shows how far below that bound such a B really lies.
+    polynomial shows how far below that bound such a B really lies.
 
     Parameters
     ----------
@@ -268,9 +244,9 @@ def sigmoid_polynomial(L, epsilon, nu=0.5):
     >>> p.log_norm < worst_case_B(L=3.0, epsilon=0.1).log
     True
     """
-    _check_L(L, above=0.0)
-    _check_share("epsilon", epsilon)
-    nu = check_nu(nu)
+    check_number(L, "L", above=0)
+    for name, value in (("epsilon", epsilon), ("nu", nu)):
+        check_number(value, name, above=0, below=1)
     coefficients = _chebyshev_series(L)
     # tails[n]: what the terms after degree n can add up to
     tails = np.append(np.cumsum(np.abs(coefficients[::-1]))[::-1][1:], 0.0)
@@ -287,7 +263,7 @@ def sigmoid_polynomial(L, epsilon, nu=0.5):
 
 
 def _chebyshev_series(L):
-    """Chebyshev coefficients of the sigmoid down to rounding errors."""
+    """Return the Chebyshev coefficients of the sigmoid down to rounding errors."""
     # the nearest poles, +- i pi / (4 L), set the rate: |c_n| falls as rho^-n
     pole = math.pi / (4 * L)
     rho = pole + math.sqrt(1 + pole**2)
@@ -301,7 +277,7 @@ def _chebyshev_series(L):
 
 
 def _monomials(chebyshev):
-    """Monomial coefficients, exactly: in floats, they cancel beyond degree 40."""
+    """Return monomial coefficients, exactly: in floats, they cancel beyond degree 40."""
     before, now = [1], [0, 1]
     total = [Fraction(0)] * len(chebyshev)
     total[0] = Fraction(float(chebyshev[0]))
@@ -318,18 +294,5 @@ def _monomials(chebyshev):
 
 
 def _log_abs(fraction):
-    """Logarithm of |p/q| for integers of any size."""
+    """Return the logarithm of |p/q| for integers of any size."""
     return math.log(abs(fraction.numerator)) - math.log(fraction.denominator)
-
-
-def _check_L(L, above):
-    if above is None:
-        if not 3.0 <= L < math.inf:
-            raise ValueError(f"L={L!r}: it must be a finite number of at least 3 (Lemma 2)")
-    elif not above < L < math.inf:
-        raise ValueError(f"L={L!r}: it must be a positive finite number")
-
-
-def _check_share(name, value):
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"{name}={value!r}: it must be a number with 0 < {name} < 1")

@@ -97,7 +97,7 @@ def test_chebyshev_coefficients_are_those_of_numpy():
         (lambda: sample_size_erm(3.0, 0.1, 0.0), "delta"),
         (lambda: worst_case_B(2.9, 0.1), "L"),
         (lambda: sample_size_ball(0.1, 0.1, B=0.5), "B"),
-        (lambda: sample_size_ball(0.1, 0.1), "B"),
+        (lambda: sample_size_ball(0.1, 0.1), "exactly one of B and log_B"),
         (lambda: sample_size_ball(0.1, 0.1, log_B=-1.0), "log_B"),
         (lambda: sample_size_ball(0.1, 0.1, nu=1.0, B=2.0), "nu"),
         (lambda: sigmoid_polynomial(3.0, 0.0), "epsilon"),
@@ -105,7 +105,7 @@ def test_chebyshev_coefficients_are_those_of_numpy():
     ],
 )
 def test_bad_input(call, name):
-    with pytest.raises(ValueError, match=f"^{name}="):
+    with pytest.raises(ValueError, match=f"^{name} must be "):
         call()
 
 
