@@ -35,7 +35,7 @@ def solve_box_qp(Q: np.ndarray, C: float, tol: float, max_iter: int) -> BoxSolut
     """
     n = len(Q)
     scale = float(np.mean(Q.diagonal()))
-    if scale <= 0:  # Q = 0: every row is lost
+    if scale <= 0:  # Q = 0: every variable is at its upper bound
         return BoxSolution(np.full(n, C), 0.0, 0)
     Q = Q / scale
     upper = C * scale
@@ -89,7 +89,7 @@ def _direction(newton, residual, x, s, z, w, xz, sw):
 
 
 def _longest(value, direction) -> float:
-    """Longest step, up to 1, that keeps a vector nonnegative."""
+    """Return the longest step, up to 1, that keeps a vector nonnegative."""
     shrinking = direction < 0
     if not shrinking.any():
         return 1.0

@@ -117,8 +117,6 @@ class CoreVectorMachine(MarginClassifier):
         self.converged_ = all(core.converged for core in cores)
 
     def _complaints(self) -> list[str]:
-        if self.converged_:
-            return []
         return [
             f"CoreVectorMachine did not converge: a point lies {self.excess_:.1e} of the "
             f"radius outside the ball (tol={self.tol:g}) with {self.core_sizes_.max()} core "

@@ -1,4 +1,4 @@
-"""Core vectors: the points that a smallest enclosing ball rests on.
+"""Core sets: the points on which a smallest enclosing ball rests.
 
 The support vector machine with squared hinge and penalised intercept,
 
@@ -6,8 +6,8 @@ The support vector machine with squared hinge and penalised intercept,
 
 is the smallest ball that encloses the points ``(y_i phi(x_i), y_i, e_i /
 sqrt(C))``, where ``k(x, x)`` is constant (Tsang, Kwok and Cheung, JMLR 6, 2005,
-equations 8 to 13). A core set is a subset whose own ball, blown up by 1 + tol,
-encloses all points.
+equations 8 to 13). A core set is a subset whose smallest ball, enlarged by
+1 + tol, encloses all points.
 """
 
 from __future__ import annotations
@@ -119,9 +119,9 @@ def _bordered(kernel, X, index, K):
 
 
 def _solve(K, y, C, coef):
-    """Return the signed coefficients of the core set's own problem.
+    """Return the signed coefficients of the problem on the core set.
 
-    `coef` are those of its first points in the round before.
+    `coef` are those of its first points in the previous round.
     """
     design = Design.of_row_gram(K)
     loss = ClippedQuadratic(sigma=C)

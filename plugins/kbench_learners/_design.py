@@ -1,6 +1,6 @@
-"""The rows of a linear problem, and the ways to solve with ``I + X' D X``.
+"""The rows of a linear problem, and products for solving with ``I + X' D X``.
 
-A design is what the Newton solver needs of the inputs: margins ``X w``, the
+A design computes what the Newton solver needs of the inputs: margins ``X w``, the
 adjoint ``X' a``, Gram matrices of columns over any set of rows, and, where they
 are small enough, inner products of rows. The constant column of the intercept
 is implicit, so that no input is copied.
@@ -121,7 +121,7 @@ class Design:
 
     @property
     def has_gram(self) -> bool:
-        """Whether ``X' X`` has been computed."""
+        """True once ``X' X`` has been computed."""
         return self.gram_ is not None
 
     def gram(self, index: np.ndarray | None = None, weights: np.ndarray | None = None):
@@ -187,7 +187,7 @@ class Design:
 
     @property
     def keeps_row_gram(self) -> bool:
-        """Whether inner products of all rows are kept."""
+        """True if inner products of all rows are kept."""
         n, p = self.shape
         if self._row_gram is not None:
             return True
@@ -271,7 +271,7 @@ class Design:
         return Design.of_row_gram(self.row_gram())
 
     def _of_low_rank(self) -> Design:
-        """Return the rows in an orthonormal basis of what they span, where that is small.
+        """Return the rows in an orthonormal basis of their span, where that is small.
 
         A basis of the range of ``X' X`` by pivoted Cholesky, which takes as long as
         one Newton step. The Gram matrix is needed anyway. The coordinates may have
@@ -305,7 +305,7 @@ class Design:
 
     @property
     def is_reduced(self) -> bool:
-        """Whether `X` is a factor of the inner products of another design."""
+        """True if `X` is a factor of the inner products of another design."""
         return self._pivots is not None or self._basis is not None
 
     def expand(self, W: np.ndarray, full: Design) -> np.ndarray:

@@ -220,8 +220,6 @@ class LinearSVM(PathClassifier):
         self.converged_ = self.n_iter_ < _CRAMMER_SINGER_PASSES
 
     def _complaints(self) -> list[str]:
-        if self.converged_:
-            return []
         return [
             f"LinearSVM did not converge at C={self.C:g}: relative duality gap {self.gap_:.1e} "
             f"(tol={self.tol:g}) after {self.n_iter_} steps; scale the inputs, lower C or "

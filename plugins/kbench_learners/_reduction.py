@@ -1,4 +1,4 @@
-"""From binary classifiers to several classes, by a scheme that is always named."""
+"""Binary problems of several classes, and classifiers by their margins."""
 
 from __future__ import annotations
 
@@ -111,12 +111,13 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return validate_data(self, *data, accept_sparse=sparse, dtype=np.float64, **options)
 
     def _complaints(self) -> list[str]:
-        """Messages about problems whose solution has not converged."""
+        """Return messages about solutions that have not converged."""
         return []
 
     def _warn_unless_converged(self) -> None:
-        for message in self._complaints():
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        if not getattr(self, "converged_", True):
+            for message in self._complaints():
+                warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

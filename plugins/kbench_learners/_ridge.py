@@ -79,8 +79,6 @@ class PathRidgeClassifier(PathClassifier):
             estimator.n_iter_ = 1 if converged else self.max_iter
 
     def _complaints(self) -> list[str]:
-        if self.converged_:
-            return []
         return [
             f"PathRidgeClassifier did not converge at alpha={self.alpha:g}: "
             f"{self.max_iter} iterations did not reach tol={self.tol:g}"

@@ -7,7 +7,7 @@ from numba import njit, types
 
 
 def _array(scalar, n_dim, *, written=False):
-    """C-contiguous; what is only read may be a memory map without write access."""
+    """Return the type of a C-contiguous array; one not written may be a read-only memory map."""
     return types.Array(scalar, n_dim, "C", readonly=not written)
 
 

@@ -83,7 +83,7 @@ class _BallClassifier(RandomisedClassifier):
             something is not finite.
         """
         (solution,) = self._solve(X, y, [self.B])
-        return self._keep(solution)
+        return self._set_fitted(solution)
 
     def fit_path(self, X, y, values):
         """Fit once per value of B, factoring the Gram matrix once.
@@ -107,7 +107,7 @@ class _BallClassifier(RandomisedClassifier):
         for B, solution in zip(values, shared._solve(X, y, values), strict=True):
             model = copy(shared)
             model.B = B
-            fitted.append(model._keep(solution))
+            fitted.append(model._set_fitted(solution))
         return fitted
 
     def _solve(self, X, y, values):
@@ -155,7 +155,7 @@ class _BallClassifier(RandomisedClassifier):
         rows = list(zip(solved, coef, full_rank_duals, strict=True))
         return [rows[i : i + len(problems)] for i in range(0, len(rows), len(problems))]
 
-    def _keep(self, solution):
+    def _set_fitted(self, solution):
         """Set the fitted attributes from the solutions of all problems with one B."""
         solved, coef, full_rank_duals = zip(*solution, strict=True)
 
@@ -319,7 +319,7 @@ class ZeroOneKernelClassifier(_BallClassifier):
         exceed 1 without (for the inner product: only if that norm exceeds 1). Later
         inputs outside the unit ball are projected on it.
     certify : bool, default True
-        Measure what the low rank costs: O(n_samples^2) values of the kernel, in blocks.
+        Measure the cost of the low rank: O(n_samples^2) values of the kernel, in blocks.
     max_iter : int, default 100
         Largest number of interior point iterations.
     random_state : int, RandomState instance or None, default None
@@ -375,7 +375,7 @@ class ZeroOneKernelClassifier(_BallClassifier):
 
     @staticmethod
     def _problem(positive):
-        """|y - h| = max of b (y - h) over b in [-1, 1]."""
+        """Write |y - h| as the maximum of b (y - h) over b in [-1, 1]."""
         target = positive.astype(float)
         return target, -np.ones_like(target), np.ones_like(target)
 
@@ -420,7 +420,7 @@ class ZeroOneHingeClassifier(_BallClassifier):
 
     @staticmethod
     def _problem(positive):
-        """max(0, 1 - s f) = max of b (s - f) over b between 0 and s."""
+        """Write max(0, 1 - s f) as the maximum of b (s - f) over b between 0 and s."""
         target = np.where(positive, 1.0, -1.0)
         return target, np.minimum(target, 0.0), np.maximum(target, 0.0)
 

@@ -57,7 +57,7 @@ class ZeroOneKernel(Kernel):
 
     @property
     def psd(self):
-        """Whether the base kernel is: a power series with nonnegative coefficients keeps it."""
+        """True if the base kernel is: a power series with nonnegative coefficients keeps it."""
         return self.base.psd
 
     def resolve(self, X):

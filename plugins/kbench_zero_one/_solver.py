@@ -187,7 +187,7 @@ class _Interior:
         self._move(step, min(1.0, 0.995 * self._longest(step, above, below)))
 
     def _longest(self, step, above, below):
-        """Length of the step at which the first positive quantity reaches 0."""
+        """Return the step length at which the first positive quantity reaches 0."""
         fastest = max(
             np.max(-step.p / self.p),
             np.max(-step.q / self.q),
