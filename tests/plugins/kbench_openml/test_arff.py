@@ -25,6 +25,7 @@ def _arff(tmp_path, text):
         ("1,'a\n", "line 4"),
         ("{0 1}\n{5 1}\n", "line 5 gives a value for column 5 of 2"),
         ("{0 1}\n{0 1, 0 2}\n", "line 5 gives a value for column 0 twice"),
+        ("{0 1 1 a}\n{, 0 1}\n", "line 4: '0 1 1 a' is not 'index value'"),
         ("{0 1}\n1,a\n", "line 5 is not of the form"),
         ("{0 x}\n", "line 4: 'x' in the numeric column"),
         ("", "no rows"),
@@ -116,7 +117,7 @@ def test_the_quick_and_the_careful_reader_agree(tmp_path_factory, rows, block):
             patch.setattr(module, "BLOCK", block)
         quick = _arff(folder, text)
         careful = _arff(folder, text.replace("@data\n", "@data\n% care\n"))
-        patch.setattr(module.DenseBody, "_quick", lambda *_: False)
+        patch.setattr(module.DenseRows, "_parse_plain", lambda *_: False)
         slow = _arff(folder, text)
     for other in (careful, slow):
         for one, two in zip(quick.columns, other.columns, strict=True):
