@@ -3,8 +3,8 @@
 A kernel is a small frozen object: ``k(X, Y)`` is the Gram matrix between the
 rows of `X` and of `Y`, ``k.diag(X)`` its diagonal without the rest,
 ``k.resolve(X)`` the same kernel with every number set (a bandwidth of
-``"median"`` becomes a number), ``k.take(X, rows)`` what has to be kept of some
-rows to compare others with them later. Kernels compare equal by value, hash,
+``"median"`` becomes a number), ``k.take(X, rows)`` the data of some rows that a
+later comparison with them needs. Kernels compare equal by value, hash,
 pickle, and their ``repr`` reads back. Sums, products and multiples of kernels
 are kernels::
 
@@ -14,12 +14,7 @@ are kernels::
     >>> k([[0.0, 1.0]], [[0.0, 1.0], [2.0, 1.0]]).round(3)
     array([[1.5  , 1.303]])
 
-The modules: `arrays` shared checks and sums; `base` the base class with sums,
-products, multiples, functions as kernels and kernels by name; `inner_products`,
-`distances`, `histograms` the kernels by what they compare; `precomputed` Gram
-matrices; `normalization` images of unit length; `bandwidths` the median
-distance; `mercer` the test for positive semidefiniteness. Imports run one way:
-`arrays`, `base`, the kernels, this package.
+Imports run one way: `arrays`, `base`, the kernels, this package.
 
 Importing the package imports numpy only; scikit-learn's pairwise functions,
 which do the work, are imported by the first kernel that is computed.

@@ -1,4 +1,4 @@
-"""Checks and row-wise sums that kernels share."""
+"""Checks of inputs, and row-wise sums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def as_rows(X: Any, name: str) -> Any:
         if X.dtype not in (np.float64, np.float32):
             X = X.astype(np.float64)
     if X.ndim != 2:
-        raise ValueError(f"{name} has {X.ndim} dimensions; it must have 2, (n_samples, n_features)")
+        raise ValueError(f"{name} must have 2 dimensions, (n_samples, n_features), got {X.ndim}")
     return X
 
 
@@ -38,14 +38,6 @@ def inverse_roots(squared: NDArray[Any]) -> NDArray[Any]:
     return inverse
 
 
-def ones(X: Any) -> NDArray[Any]:
-    """One 1 per row."""
-    return np.ones(X.shape[0], dtype=X.dtype)
-
-
-def positive(value: Any, name: str) -> float:
-    """Check a parameter: a positive finite number."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not (0 < float(value) < np.inf):
-        raise ValueError(f"{name}={value!r}: it must be a positive finite number")
-    return float(value)
+def is_positive(values: NDArray[Any]) -> NDArray[Any]:
+    """1 for a positive value, 0 for others."""
+    return (values > 0).astype(values.dtype)

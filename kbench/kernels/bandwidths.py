@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbench.kernels.arrays import as_rows, positive, squared_norms
+from kbench.kernels.arrays import as_rows, squared_norms
+from kbench.parameters import check_number
 
 _MEDIAN = re.compile(r"(?:(?P<multiple>[0-9.eE+-]+)\s*\*\s*)?median")
 
@@ -39,7 +41,7 @@ def median_distance(X: Any, *, n_rows: int = 1000) -> float:
         rows = np.random.default_rng(0).choice(X.shape[0], n_rows, replace=False)
         X = X[np.sort(rows)]
     if not np.isfinite(np.sum(X.data if hasattr(X, "tocsr") else X)):
-        raise ValueError("X contains NaN, infinite or too large values; they must be finite")
+        raise ValueError("X must be finite, got NaN, infinite or too large values")
     distances = _distances_of_pairs(X)
     median = float(np.median(distances)) if distances.size else 0.0
     if median == 0.0 and distances.any():
@@ -70,19 +72,14 @@ def _distances_of_pairs(X: Any) -> NDArray[Any]:
 
 def valid_bandwidth(value: float | str) -> float | str:
     """Check a bandwidth: a positive number, ``"median"`` or ``"2*median"``."""
-    if isinstance(value, str):
-        found = _MEDIAN.fullmatch(value.strip())
-        try:
-            if found:
-                multiple = positive(float(found["multiple"] or 1.0), "multiple")
-                return "median" if multiple == 1.0 else f"{multiple:g}*median"
-        except ValueError:
-            pass
-        raise ValueError(
-            f"bandwidth={value!r}: it must be a positive number, 'median', "
-            "or a positive multiple such as '2*median'"
-        )
-    return positive(value, "bandwidth")
+    match = _MEDIAN.fullmatch(value.strip()) if isinstance(value, str) else None
+    with contextlib.suppress(ValueError):
+        multiple = float(match["multiple"] or 1.0) if match else 0.0
+        if 0 < multiple < np.inf:
+            return "median" if multiple == 1.0 else f"{multiple:g}*median"
+    others = "'median', or a positive multiple such as '2*median'"
+    check_number(value, "bandwidth", above=0, otherwise=others)
+    return float(value)
 
 
 def resolved_bandwidth(bandwidth: float | str, X: Any) -> float:
@@ -97,6 +94,6 @@ def bandwidth_number(bandwidth: float | str) -> float:
     """Return the number a bandwidth has; it must have been resolved."""
     if isinstance(bandwidth, str):
         raise ValueError(
-            f"bandwidth={bandwidth!r} has no value yet: call kernel.resolve(X) with training inputs"
+            f"bandwidth={bandwidth!r} is not resolved: call kernel.resolve(X) with training inputs"
         )
     return bandwidth

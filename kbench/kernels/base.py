@@ -1,4 +1,4 @@
-"""Base class of kernels, and what its operators need: sums, products, kernels by name."""
+"""Base classes of kernels, their sums, products and multiples, and kernels by name."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbench.kernels.arrays import as_rows
+from kbench.parameters import check_number
 
 
 class Kernel:
@@ -53,14 +54,14 @@ class Kernel:
             Y = as_rows(Y, "Y")
             if X.shape[1] != Y.shape[1]:
                 raise ValueError(
-                    f"Y has {Y.shape[1]} features; it must have as many as X, {X.shape[1]}"
+                    f"Y must have as many features as X, {X.shape[1]}, got {Y.shape[1]}"
                 )
         K = self._gram(X, Y)
         n_columns = (X if Y is None else Y).shape[0]
         if np.shape(K) != (X.shape[0], n_columns):
             raise ValueError(
-                f"kernel={self!r} returned shape {np.shape(K)} for {X.shape[0]} rows "
-                f"against {n_columns}; it must return ({X.shape[0]}, {n_columns})"
+                f"kernel={self!r} must return shape ({X.shape[0]}, {n_columns}) for "
+                f"{X.shape[0]} rows against {n_columns}, got shape {np.shape(K)}"
             )
         # a sum shows a NaN or an infinity without a temporary of the size of K
         if not np.isfinite(np.sum(K)) and not np.isfinite(K).all():
@@ -125,6 +126,11 @@ class Kernel:
         """
         return X[rows]
 
+    def _set(self, **values: Any) -> None:
+        """Set fields of a frozen kernel, in ``__post_init__``."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
     def _as_part(self) -> Kernel:
         """Return the kernel as a part of another one; raise where it cannot be combined."""
         return self
@@ -145,6 +151,34 @@ class Kernel:
         return self.__mul__(other)
 
 
+class UnitDiagonal(Kernel):
+    """Base of kernels with ``k(x, x) = 1``."""
+
+    def diag(self, X: Any) -> NDArray[Any]:
+        """Ones."""
+        X = as_rows(X, "X")
+        return np.ones(X.shape[0], dtype=X.dtype)
+
+
+@dataclass(frozen=True)
+class Wrapper(Kernel):
+    """Base of kernels that are made from another one."""
+
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        self._set(kernel=resolve_kernel(self.kernel)._as_part())
+
+    @property
+    def psd(self) -> bool:
+        """True if the wrapped kernel is positive semidefinite."""
+        return self.kernel.psd
+
+    def resolve(self, X: Any) -> Self:
+        """Resolve the wrapped kernel."""
+        return replace(self, kernel=self.kernel.resolve(X))
+
+
 @dataclass(frozen=True)
 class _Pair(Kernel):
     """Two kernels whose values are combined by an operator."""
@@ -157,12 +191,12 @@ class _Pair(Kernel):
         raise NotImplementedError
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "left", resolve_kernel(self.left)._as_part())
-        object.__setattr__(self, "right", resolve_kernel(self.right)._as_part())
+        left, right = (resolve_kernel(part)._as_part() for part in (self.left, self.right))
+        self._set(left=left, right=right)
 
     @property
     def psd(self) -> bool:
-        """Both parts are; of a product by Schur's theorem."""
+        """True if both parts are positive semidefinite; for products by Schur's theorem."""
         return self.left.psd and self.right.psd
 
     def resolve(self, X: Any) -> Self:
@@ -204,7 +238,7 @@ class Product(_Pair):
 
 
 @dataclass(frozen=True)
-class Scaled(Kernel):
+class Scaled(Wrapper):
     """``weight * kernel(x, z)``, written ``weight * kernel``.
 
     Parameters
@@ -212,26 +246,15 @@ class Scaled(Kernel):
     kernel : Kernel, str or callable
         The kernel.
     weight : float
-        Nonnegative: a negative multiple of a kernel is none.
+        Nonnegative: a negative multiple of a kernel is not a kernel.
     """
 
-    kernel: Kernel
     weight: float
 
     def __post_init__(self) -> None:
-        if not 0 <= self.weight < np.inf:
-            raise ValueError(f"weight={self.weight!r}: it must be nonnegative and finite")
-        object.__setattr__(self, "kernel", resolve_kernel(self.kernel)._as_part())
-        object.__setattr__(self, "weight", float(self.weight))
-
-    @property
-    def psd(self) -> bool:
-        """The kernel is."""
-        return self.kernel.psd
-
-    def resolve(self, X: Any) -> Scaled:
-        """Resolve the kernel."""
-        return Scaled(self.kernel.resolve(X), self.weight)
+        super().__post_init__()
+        check_number(self.weight, "weight", least=0)
+        self._set(weight=float(self.weight))
 
     def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
         K = self.kernel(X, Y)
@@ -267,7 +290,7 @@ class Similarity(Kernel):
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise ValueError(f"function={self.function!r}: it must be callable")
+            raise ValueError(f"function must be callable, got {self.function!r}")
 
     @property
     def psd(self) -> bool:
@@ -300,7 +323,7 @@ SIMPLE: dict[str, type[Kernel]] = {}
 
 
 def resolve_kernel(kernel: Kernel | str | Callable[..., Any]) -> Kernel:
-    """Turn whatever an estimator accepts as ``kernel`` into a kernel object.
+    """Turn a value of the parameter ``kernel`` into a kernel object.
 
     Parameters
     ----------
@@ -316,7 +339,7 @@ def resolve_kernel(kernel: Kernel | str | Callable[..., Any]) -> Kernel:
     Raises
     ------
     ValueError
-        If it is none of these.
+        The value is not one of these.
 
     Examples
     --------
@@ -330,6 +353,6 @@ def resolve_kernel(kernel: Kernel | str | Callable[..., Any]) -> Kernel:
     if callable(kernel) and not isinstance(kernel, type):
         return Similarity(kernel)
     raise ValueError(
-        f"kernel={kernel!r}: it must be one of {', '.join(map(repr, SIMPLE))}, "
-        "a kernel object such as Gaussian(bandwidth=1.0), or a function k(X, Y)"
+        f"kernel must be one of {', '.join(map(repr, SIMPLE))}, a kernel object such as "
+        f"Gaussian(bandwidth=1.0), or a function k(X, Y), got {kernel!r}"
     )

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbench.kernels.arrays import as_rows, ones, positive
+from kbench.kernels.arrays import as_rows
 from kbench.kernels.bandwidths import bandwidth_number, resolved_bandwidth, valid_bandwidth
-from kbench.kernels.base import Kernel
+from kbench.kernels.base import UnitDiagonal
+from kbench.parameters import check_choice, check_number
 
 
 @dataclass(frozen=True)
-class Gaussian(Kernel):
+class _WithBandwidth(UnitDiagonal):
+    """Base of kernels with a bandwidth that may depend on the data."""
+
+    bandwidth: float | str = "median"
+
+    def __post_init__(self) -> None:
+        self._set(bandwidth=valid_bandwidth(self.bandwidth))
+
+    def resolve(self, X: Any) -> Self:
+        """Set the bandwidth."""
+        return replace(self, bandwidth=resolved_bandwidth(self.bandwidth, X))
+
+
+@dataclass(frozen=True)
+class Gaussian(_WithBandwidth):
     """``k(x, z) = exp(-||x - z||_2^2 / (2 bandwidth^2))``.
 
     Parameters
@@ -31,27 +46,14 @@ class Gaussian(Kernel):
     Gaussian(bandwidth=8.0)
     """
 
-    bandwidth: float | str = "median"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "bandwidth", valid_bandwidth(self.bandwidth))
-
-    def resolve(self, X: Any) -> Gaussian:
-        """Set the bandwidth."""
-        return Gaussian(resolved_bandwidth(self.bandwidth, X))
-
     def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
         from sklearn.metrics.pairwise import rbf_kernel
 
         return np.asarray(rbf_kernel(X, Y, gamma=0.5 / bandwidth_number(self.bandwidth) ** 2))
 
-    def diag(self, X: Any) -> NDArray[Any]:
-        """Ones."""
-        return ones(as_rows(X, "X"))
-
 
 @dataclass(frozen=True)
-class Laplace(Kernel):
+class Laplace(_WithBandwidth):
     """``k(x, z) = exp(-||x - z||_2 / (2 bandwidth^2))``, with the Euclidean norm.
 
     The form of Balcan's lecture on kernel methods, "Kernels: more examples".
@@ -70,11 +72,6 @@ class Laplace(Kernel):
     array([[1.    , 0.3679]])
     """
 
-    bandwidth: float | str = "median"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "bandwidth", valid_bandwidth(self.bandwidth))
-
     def resolve(self, X: Any) -> Laplace:
         """Set the bandwidth."""
         if not isinstance(self.bandwidth, str):
@@ -89,13 +86,9 @@ class Laplace(Kernel):
         np.exp(D, out=D)
         return D
 
-    def diag(self, X: Any) -> NDArray[Any]:
-        """Ones."""
-        return ones(as_rows(X, "X"))
-
 
 @dataclass(frozen=True)
-class LaplaceL1(Kernel):
+class LaplaceL1(UnitDiagonal):
     """``k(x, z) = exp(-gamma ||x - z||_1)``, scikit-learn's ``laplacian_kernel``.
 
     Parameters
@@ -113,7 +106,8 @@ class LaplaceL1(Kernel):
 
     def __post_init__(self) -> None:
         if self.gamma is not None:
-            object.__setattr__(self, "gamma", positive(self.gamma, "gamma"))
+            check_number(self.gamma, "gamma", above=0)
+            self._set(gamma=float(self.gamma))
 
     def resolve(self, X: Any) -> LaplaceL1:
         """Set gamma to 1 / n_features."""
@@ -126,13 +120,9 @@ class LaplaceL1(Kernel):
 
         return np.asarray(laplacian_kernel(X, Y, gamma=self.gamma), dtype=X.dtype)
 
-    def diag(self, X: Any) -> NDArray[Any]:
-        """Ones."""
-        return ones(as_rows(X, "X"))
-
 
 @dataclass(frozen=True)
-class Matern(Kernel):
+class Matern(_WithBandwidth):
     """The Matern kernel of half-integer smoothness.
 
     With ``r = ||x - z||_2 / bandwidth``: ``exp(-r)`` for nu = 1/2,
@@ -152,17 +142,11 @@ class Matern(Kernel):
     array([[1.    , 0.1397]])
     """
 
-    bandwidth: float | str = "median"
     nu: float = 1.5
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bandwidth", valid_bandwidth(self.bandwidth))
-        if self.nu not in (0.5, 1.5, 2.5):
-            raise ValueError(f"nu={self.nu!r}: it must be 0.5, 1.5 or 2.5")
-
-    def resolve(self, X: Any) -> Matern:
-        """Set the bandwidth."""
-        return replace(self, bandwidth=resolved_bandwidth(self.bandwidth, X))
+        super().__post_init__()
+        check_choice(self.nu, "nu", (0.5, 1.5, 2.5))
 
     def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
         from sklearn.metrics.pairwise import euclidean_distances
@@ -176,7 +160,3 @@ class Matern(Kernel):
         elif self.nu == 2.5:
             K *= 1 + R + R * R / 3
         return K
-
-    def diag(self, X: Any) -> NDArray[Any]:
-        """Ones."""
-        return ones(as_rows(X, "X"))

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbench.kernels.arrays import as_rows, ones, positive, row_sums
-from kbench.kernels.base import Kernel
+from kbench.kernels.arrays import as_rows, row_sums
+from kbench.kernels.base import Kernel, UnitDiagonal
+from kbench.parameters import check_number
 
 
 def _check_nonnegative(kernel: Kernel, *inputs: Any) -> None:
     for X in inputs:
         if X is not None and X.shape[0] and X.min() < 0:
             raise ValueError(
-                f"X contains the negative value {X.min():g}; "
-                f"{type(kernel).__name__} is defined for nonnegative inputs"
+                f"X must be nonnegative for {type(kernel).__name__}, got the value {X.min():g}"
             )
 
 
@@ -26,8 +26,28 @@ def _writeable(X: Any) -> Any:
     return X.copy() if isinstance(X, np.ndarray) and not X.flags.writeable else X
 
 
+class _HalfOfSums(Kernel):
+    """Base of kernels ``(sum_j x_j + sum_j z_j - distance(x, z)) / 2``."""
+
+    def _minus_distances(self, X: Any, Y: Any) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+        _check_nonnegative(self, X, Y)
+        Y = X if Y is None else Y
+        K = self._minus_distances(X, Y)
+        K += row_sums(X)[:, None]
+        K += row_sums(Y)
+        K *= K.dtype.type(0.5)
+        return K
+
+    def diag(self, X: Any) -> NDArray[Any]:
+        """``sum_j x_j``."""
+        return row_sums(as_rows(X, "X"))
+
+
 @dataclass(frozen=True)
-class AdditiveChi2(Kernel):
+class AdditiveChi2(_HalfOfSums):
     """``k(x, z) = sum_j 2 x_j z_j / (x_j + z_j)`` for nonnegative inputs.
 
     The positive semidefinite form of Vedaldi and Zisserman, "Efficient
@@ -42,25 +62,15 @@ class AdditiveChi2(Kernel):
     array([[2.5]])
     """
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _minus_distances(self, X: Any, Y: Any) -> NDArray[Any]:
         from sklearn.metrics.pairwise import additive_chi2_kernel
 
-        _check_nonnegative(self, X, Y)
-        Y = X if Y is None else Y
         # 2 x z / (x + z) = (x + z)/2 - (x - z)^2 / (2 (x + z))
-        K = np.asarray(additive_chi2_kernel(_writeable(X), _writeable(Y)))
-        K += row_sums(X)[:, None]
-        K += row_sums(Y)
-        K *= K.dtype.type(0.5)
-        return K
-
-    def diag(self, X: Any) -> NDArray[Any]:
-        """``sum_j x_j``."""
-        return row_sums(as_rows(X, "X"))
+        return np.asarray(additive_chi2_kernel(_writeable(X), _writeable(Y)))
 
 
 @dataclass(frozen=True)
-class Chi2(Kernel):
+class Chi2(UnitDiagonal):
     """``k(x, z) = exp(-gamma sum_j (x_j - z_j)^2 / (x_j + z_j))``, nonnegative inputs.
 
     Parameters
@@ -77,7 +87,8 @@ class Chi2(Kernel):
     gamma: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gamma", positive(self.gamma, "gamma"))
+        check_number(self.gamma, "gamma", above=0)
+        self._set(gamma=float(self.gamma))
 
     def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
         from sklearn.metrics.pairwise import chi2_kernel
@@ -85,13 +96,9 @@ class Chi2(Kernel):
         _check_nonnegative(self, X, Y)
         return np.asarray(chi2_kernel(_writeable(X), _writeable(Y), gamma=self.gamma))
 
-    def diag(self, X: Any) -> NDArray[Any]:
-        """Ones."""
-        return ones(as_rows(X, "X"))
-
 
 @dataclass(frozen=True)
-class Intersection(Kernel):
+class Intersection(_HalfOfSums):
     """Histogram intersection, ``k(x, z) = sum_j min(x_j, z_j)``, nonnegative inputs.
 
     Examples
@@ -100,19 +107,10 @@ class Intersection(Kernel):
     array([[2.]])
     """
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _minus_distances(self, X: Any, Y: Any) -> NDArray[Any]:
         from sklearn.metrics.pairwise import manhattan_distances
 
-        _check_nonnegative(self, X, Y)
-        Y = X if Y is None else Y
         # min(x, z) = (x + z - |x - z|) / 2
         K = np.asarray(manhattan_distances(X, Y), dtype=X.dtype)
         np.negative(K, out=K)
-        K += row_sums(X)[:, None]
-        K += row_sums(Y)
-        K *= K.dtype.type(0.5)
         return K
-
-    def diag(self, X: Any) -> NDArray[Any]:
-        """``sum_j x_j``."""
-        return row_sums(as_rows(X, "X"))

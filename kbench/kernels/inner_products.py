@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbench.kernels.arrays import as_rows, inverse_roots, squared_norms
+from kbench.kernels.arrays import as_rows, inverse_roots, is_positive, squared_norms
 from kbench.kernels.base import Kernel
+from kbench.parameters import check_integer, check_number
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,9 @@ class Polynomial(Kernel):
     offset: float = 1.0
 
     def __post_init__(self) -> None:
-        degree = self.degree
-        if isinstance(degree, bool) or not isinstance(degree, int | np.integer) or degree < 1:
-            raise ValueError(f"degree={degree!r}: it must be an integer of at least 1")
-        if not isinstance(self.offset, int | float | np.number) or not 0 <= self.offset < np.inf:
-            raise ValueError(f"offset={self.offset!r}: it must be a nonnegative finite number")
-        object.__setattr__(self, "degree", int(degree))
-        object.__setattr__(self, "offset", float(self.offset))
+        check_integer(self.degree, "degree", least=1)
+        check_number(self.offset, "offset", least=0)
+        self._set(degree=int(self.degree), offset=float(self.offset))
 
     def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
         from sklearn.metrics.pairwise import linear_kernel
@@ -101,5 +98,4 @@ class Cosine(Kernel):
 
     def diag(self, X: Any) -> NDArray[Any]:
         """1, or 0 for a zero row."""
-        norms = squared_norms(as_rows(X, "X"))
-        return (norms > 0).astype(norms.dtype)
+        return is_positive(squared_norms(as_rows(X, "X")))

@@ -1,4 +1,4 @@
-"""Mercer's condition: whether a matrix can be a Gram matrix."""
+"""Mercer's condition: the test of Gram matrices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 @dataclass(frozen=True)
 class Mercer:
-    """What `is_psd` found; true where the matrix is positive semidefinite.
+    """Result of `is_psd`; true where the matrix is positive semidefinite.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class Mercer:
     asymmetry : float
         The largest ``|K[i, j] - K[j, i]|``.
     tolerance : float
-        What counts as zero.
+        Values up to this size count as zero.
     """
 
     holds: bool
@@ -34,15 +34,15 @@ class Mercer:
 
 
 def is_psd(K: ArrayLike, tolerance: float | None = None) -> Mercer:
-    """Tell whether a matrix can be a Gram matrix (Mercer's condition).
+    """Check Mercer's condition: a Gram matrix is symmetric and has no negative eigenvalue.
 
     Parameters
     ----------
     K : array, shape (n, n)
         The matrix.
     tolerance : float, optional
-        What counts as zero; by default n * eps * the largest absolute
-        eigenvalue, the size of rounding errors.
+        Values up to this size count as zero; by default n * eps * the largest
+        absolute eigenvalue, the size of rounding errors.
 
     Returns
     -------
@@ -63,9 +63,9 @@ def is_psd(K: ArrayLike, tolerance: float | None = None) -> Mercer:
     """
     K = np.asarray(K)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"K has shape {K.shape}; it must be square")
+        raise ValueError(f"K must be square, got shape {K.shape}")
     if not np.isfinite(K).all():
-        raise ValueError("K contains NaN or infinite values; they must be finite")
+        raise ValueError("K must be finite, got NaN or infinite values")
     if not K.size:
         return Mercer(True, 0.0, 0.0, 0.0)
     eps = np.finfo(K.dtype).eps if K.dtype.kind == "f" else np.finfo(np.float64).eps
@@ -75,5 +75,5 @@ def is_psd(K: ArrayLike, tolerance: float | None = None) -> Mercer:
         tolerance = float(len(K) * eps * np.abs(eigenvalues).max())
     asymmetry = float(np.abs(K - K.T).max())
     smallest = float(eigenvalues[0])
-    holds = smallest >= -tolerance and asymmetry <= tolerance
-    return Mercer(bool(holds), smallest, asymmetry, float(tolerance))
+    holds = bool(smallest >= -tolerance and asymmetry <= tolerance)
+    return Mercer(holds, smallest, asymmetry, float(tolerance))

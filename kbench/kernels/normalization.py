@@ -1,4 +1,4 @@
-"""Kernels normalized to images of unit length."""
+"""Normalized kernels: images of unit length."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbench.kernels.arrays import inverse_roots
-from kbench.kernels.base import Kernel, resolve_kernel
+from kbench.kernels.arrays import inverse_roots, is_positive
+from kbench.kernels.base import Kernel, Wrapper, resolve_kernel
 
 
 @dataclass(frozen=True)
-class Normalized(Kernel):
+class Normalized(Wrapper):
     """``k(x, z) / sqrt(k(x, x) k(z, z))``: images of unit length.
 
     0 where the image of a row is the zero vector.
@@ -30,20 +30,6 @@ class Normalized(Kernel):
     >>> Normalized(Polynomial(degree=2))([[1.0, 2.0]], [[3.0, 4.0]]).round(4)
     array([[0.9231]])
     """
-
-    kernel: Kernel
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kernel", resolve_kernel(self.kernel)._as_part())
-
-    @property
-    def psd(self) -> bool:
-        """The kernel is."""
-        return self.kernel.psd
-
-    def resolve(self, X: Any) -> Normalized:
-        """Resolve the kernel."""
-        return Normalized(self.kernel.resolve(X))
 
     def _inverse_norms(self, X: Any) -> NDArray[Any]:
         squared = np.asarray(self.kernel.diag(X))
@@ -61,8 +47,7 @@ class Normalized(Kernel):
 
     def diag(self, X: Any) -> NDArray[Any]:
         """1, or 0 where k(x, x) = 0."""
-        squared = self.kernel.diag(X)
-        return (squared > 0).astype(squared.dtype)
+        return is_positive(self.kernel.diag(X))
 
 
 def normalized(kernel: Kernel | str | Callable[..., Any]) -> Normalized:

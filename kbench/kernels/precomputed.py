@@ -1,4 +1,4 @@
-"""Gram matrices that are given."""
+"""Precomputed Gram matrices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kbench.kernels.base import Kernel
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """The input is a Gram matrix already.
+    """The kernel of inputs that are Gram matrices.
 
     ``k(K)`` is `K`, ``k(K, columns)`` the given columns, and
     ``k.take(K, rows)`` the indices `rows`, so that an estimator written as
@@ -50,8 +50,8 @@ class Precomputed(Kernel):
         columns = np.asarray(Y)
         if columns.ndim != 1 or columns.dtype.kind not in "iu":
             raise ValueError(
-                "kernel=Precomputed() compares with training rows given by their indices, "
-                f"not with an array of shape {columns.shape} and dtype {columns.dtype}"
+                "Y must be the indices of training rows for kernel=Precomputed(), got an array of "
+                f"shape {columns.shape} and dtype {columns.dtype}"
             )
         return np.asarray(X[:, columns])
 

@@ -277,26 +277,29 @@ def test_similarity_uses_diag_and_resolve_of_the_function(rows):
 )
 @pytest.mark.parametrize("kernel", [Gaussian, Laplace, Matern])
 def test_bad_bandwidth(kernel, bandwidth):
-    with pytest.raises(ValueError, match="bandwidth="):
+    with pytest.raises(
+        ValueError,
+        match="bandwidth must be a finite number > 0, or 'median', or a positive multiple",
+    ):
         kernel(bandwidth)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Polynomial(degree=0), "degree=0"),
-        (lambda: Polynomial(degree=1.5), "degree=1.5"),
-        (lambda: Polynomial(offset=-1), "offset=-1"),
-        (lambda: LaplaceL1(gamma=0), "gamma=0"),
-        (lambda: Chi2(gamma=-1), "gamma=-1"),
-        (lambda: Matern(nu=2), "nu=2"),
-        (lambda: -1 * Linear(), "weight=-1"),
-        (lambda: Similarity(3), "function=3"),
-        (lambda: resolve_kernel("rbf"), "kernel='rbf'.*'gaussian'"),
-        (lambda: resolve_kernel(Gaussian), "kernel="),
+        (lambda: Polynomial(degree=0), "degree must be an integer >= 1, got 0"),
+        (lambda: Polynomial(degree=1.5), "degree must be an integer >= 1, got 1.5"),
+        (lambda: Polynomial(offset=-1), "offset must be a finite number >= 0, got -1"),
+        (lambda: LaplaceL1(gamma=0), "gamma must be a finite number > 0, got 0"),
+        (lambda: Chi2(gamma=-1), "gamma must be a finite number > 0, got -1"),
+        (lambda: Matern(nu=2), "nu must be one of 0.5, 1.5, 2.5, got 2"),
+        (lambda: -1 * Linear(), "weight must be a finite number >= 0, got -1"),
+        (lambda: Similarity(3), "function must be callable, got 3"),
+        (lambda: resolve_kernel("rbf"), "kernel must be one of .*'gaussian'.*, got 'rbf'"),
+        (lambda: resolve_kernel(Gaussian), "kernel must be .*, got <class"),
         (lambda: Gaussian()([[1.0]]), "call kernel.resolve"),
-        (lambda: Linear()([1.0]), "X has 1 dimensions"),
-        (lambda: Linear()([[1.0]], [[1.0, 2.0]]), "Y has 2 features"),
+        (lambda: Linear()([1.0]), "X must have 2 dimensions, .*, got 1"),
+        (lambda: Linear()([[1.0]], [[1.0, 2.0]]), "Y must have as many features as X, 1, got 2"),
         (lambda: Polynomial(4)([[1e100]]), "NaN or infinite"),
         (lambda: Similarity(lambda X, Y: X @ Y.T * np.nan)([[1.0]]), "NaN or infinite"),
         (lambda: Similarity(lambda X, Y: X)([[1.0, 2.0]]), r"shape \(1, 2\)"),
