@@ -1,4 +1,4 @@
-"""Accuracy against cost: on which sets a family of maps is on the Pareto front."""
+"""Accuracy against cost: the datasets where a family of maps is on the Pareto front."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def cost(row: Mapping[str, Any]) -> float:
 
 
 def family(row: Mapping[str, Any]) -> str:
-    """What a line of the picture joins: a map's sizes, or a reference."""
+    """Name the line of the picture that a row belongs to: a map's sizes, or a reference."""
     if any(row["learner"].startswith(name) for name in REFERENCES):
         return str(row["learner"]).split(" (")[0]
-    return next((each for each in FAMILIES if row["feature_map"].startswith(each)), "others")
+    return next((name for name in FAMILIES if row["feature_map"].startswith(name)), "others")
 
 
 def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -44,7 +44,7 @@ def standard_error(row: Mapping[str, Any]) -> float:
 
 
 def leads(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
-    """Whether a row of a family beats every other family at no more cost by a standard error."""
+    """Report if a row of a family beats all other families of its cost by a standard error."""
     return any(
         all(
             row["accuracy"] > other["accuracy"] + standard_error(other)
@@ -56,8 +56,17 @@ def leads(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
     )
 
 
+def _by_dataset(results: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Group the finished rows with CPU times by dataset."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for row in results:
+        if row["status"] == "ok" and row.get("fit_time_cpu_s") is not None:
+            groups.setdefault(row["dataset"], []).append(row)
+    return groups
+
+
 def pareto_table(results: Iterable[Mapping[str, Any]], name: str = "mesh") -> list[dict[str, Any]]:
-    """Tell for each dataset whether a family is on its front.
+    """Report for each dataset whether a family is on its front.
 
     Parameters
     ----------
@@ -75,12 +84,8 @@ def pareto_table(results: Iterable[Mapping[str, Any]], name: str = "mesh") -> li
         more than one standard error of the latter; ``best`` accuracy of the
         family and ``best_other`` with its ``other``.
     """
-    by_dataset: dict[str, list[Mapping[str, Any]]] = {}
-    for row in results:
-        if row["status"] == "ok" and row.get("fit_time_cpu_s") is not None:
-            by_dataset.setdefault(row["dataset"], []).append(row)
     table = []
-    for dataset, rows in by_dataset.items():
+    for dataset, rows in _by_dataset(results).items():
         ours = [row for row in rows if family(row) == name]
         others = [row for row in rows if family(row) != name]
         if not ours or not others:
@@ -116,39 +121,27 @@ def figure_curves(results: Iterable[Mapping[str, Any]]) -> Any:
     """Draw accuracy against search and fit time, a panel a dataset and a line a family."""
     from matplotlib.figure import Figure
 
-    by_dataset: dict[str, list[Mapping[str, Any]]] = {}
-    for row in results:
-        if row["status"] == "ok" and row.get("fit_time_cpu_s") is not None:
-            by_dataset.setdefault(row["dataset"], []).append(row)
+    by_dataset = _by_dataset(results)
     if not by_dataset:
         raise ValueError("no finished cell has CPU times")
     colours = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "0.45")
+    styles: dict[str, dict[str, Any]] = {
+        name: {"color": colour, "marker": "o", "ms": 3.5, "lw": 2 if name == "mesh" else 1}
+        for name, colour in zip(FAMILIES, colours, strict=True)
+    }
+    for name, marker in zip(REFERENCES, "x*+", strict=True):
+        styles[name] = {"color": "k", "marker": marker, "ls": "none"}
     n_columns = min(3, len(by_dataset))
     n_rows = -(-len(by_dataset) // n_columns)
     figure = Figure(figsize=(3.4 * n_columns, 2.6 * n_rows + 0.5), layout="constrained")
     panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for panel, (dataset, rows) in zip(panels, by_dataset.items(), strict=False):
-        for name, colour in zip(FAMILIES, colours, strict=True):
-            part = front([row for row in rows if family(row) == name])
-            part = sorted(part, key=cost)
-            panel.plot(
-                [cost(row) for row in part],
-                [row["accuracy"] for row in part],
-                "o-",
-                color=colour,
-                ms=3.5,
-                lw=2 if name == "mesh" else 1,
-                label=name,
-            )
-        for name, marker in zip(REFERENCES, "x*+", strict=True):
+        for name, style in styles.items():
             part = [row for row in rows if family(row) == name]
-            panel.plot(
-                [cost(row) for row in part],
-                [row["accuracy"] for row in part],
-                marker,
-                color="k",
-                label=name,
-            )
+            if name in FAMILIES:
+                part = sorted(front(part), key=cost)
+            accuracies = [row["accuracy"] for row in part]
+            panel.plot([cost(row) for row in part], accuracies, label=name, **style)
         panel.set_xscale("log")
         _few_ticks(panel)
         panel.set_title(dataset, fontsize=9, parse_math=False)

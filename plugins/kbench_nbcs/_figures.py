@@ -1,4 +1,7 @@
-"""The paper's Figures 2, 3 and 4, and decision boundaries of any map and learner."""
+"""The paper's Figures 2, 3 and 4, and decision boundaries of any map and learner.
+
+A figure of the paper does not depend on results.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import warnings
 import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from sklearn.svm import LinearSVC
 
 from kbench_nbcs._map import NestedBarycentricMap
 from kbench_nbcs._theory import approximate_convex_body
@@ -65,7 +69,7 @@ def five_gon(n_samples=400, n_halfspaces=5, margin=0.05, random_state=None):
 
 
 def draw_decision_boundary(ax, feature_map, learner, X, y, *, simplices=True, resolution=300):
-    """Draw what a fitted map and learner decide in the plane.
+    """Draw the decisions of a fitted map and learner in the plane.
 
     Two classes: the boundary (value 0) as a bold line and the margins (values
     -1 and 1) dotted, where the learner has a ``decision_function``. More
@@ -91,7 +95,7 @@ def draw_decision_boundary(ax, feature_map, learner, X, y, *, simplices=True, re
     Raises
     ------
     ValueError
-        X has not two columns.
+        X does not have two columns.
 
     Examples
     --------
@@ -106,17 +110,14 @@ def draw_decision_boundary(ax, feature_map, learner, X, y, *, simplices=True, re
     """
     X, y = np.asarray(X), np.asarray(y)
     if X.ndim != 2 or X.shape[1] != 2:
-        raise ValueError(f"X has shape {X.shape}; two columns can be drawn.")
+        raise ValueError(f"X must have two columns, got shape {X.shape}")
     classes = np.unique(y)
-    low, high = X.min(axis=0), X.max(axis=0)
-    edge = 0.05 * (high - low)
-    axes = [np.linspace(a, b, resolution) for a, b in zip(low - edge, high + edge, strict=True)]
-    grid = np.stack(np.meshgrid(*axes), axis=-1)
-    Z = feature_map.transform(grid.reshape(-1, 2))
+    axes, points = _plane(X, 0.05, resolution)
+    Z = feature_map.transform(points)
     if len(classes) == 2 and hasattr(learner, "decision_function"):
-        values = learner.decision_function(Z).reshape(grid.shape[:2])
+        values = learner.decision_function(Z).reshape(resolution, resolution)
         with warnings.catch_warnings():
-            # a level that the values do not reach is no news
+            # the values may stay on one side of a level
             warnings.filterwarnings("ignore", message="No contour levels")
             ax.contour(
                 *axes,
@@ -127,7 +128,7 @@ def draw_decision_boundary(ax, feature_map, learner, X, y, *, simplices=True, re
                 linestyles=["dotted", "solid", "dotted"],
             )
     else:
-        regions = np.searchsorted(classes, learner.predict(Z)).reshape(grid.shape[:2])
+        regions = np.searchsorted(classes, learner.predict(Z)).reshape(resolution, resolution)
         levels = np.arange(len(classes) + 1) - 0.5
         colours = [_COLOURS[k % len(_COLOURS)] for k in range(len(classes))]
         ax.contourf(*axes, regions, levels=levels, colors=colours, alpha=0.3)
@@ -161,34 +162,29 @@ def draw_simplices(ax, vertices, simplices):
     ax.autoscale_view()
 
 
+def _plane(points, edge, resolution):
+    """Return the axes of a grid around points, and the grid's points."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    edge = edge * (high - low)
+    axes = [np.linspace(a, b, resolution) for a, b in zip(low - edge, high + edge, strict=True)]
+    return axes, np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+
+
 def _bare(ax, title):
     ax.set_title(title, fontsize=10)
-    ax.set_aspect("equal")
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(aspect="equal", xticks=[], yticks=[])
 
 
 def _shade(ax, decision, vertices, resolution=400):
     """Fill where ``decision(points) >= 0`` in the root triangle and draw its border."""
-    low, high = vertices.min(axis=0), vertices.max(axis=0)
-    axes = [np.linspace(a, b, resolution) for a, b in zip(low, high, strict=True)]
-    grid = np.stack(np.meshgrid(*axes), axis=-1)
-    values = np.maximum(decision(grid.reshape(-1, 2)), -1.0).reshape(grid.shape[:2])
+    axes, points = _plane(vertices, 0.0, resolution)
+    values = np.maximum(decision(points), -1.0).reshape(resolution, resolution)
     top = max(values.max(), 0.0) + 1.0
     ax.contourf(*axes, values, levels=[0.0, top], colors=[_COLOURS[5]], alpha=0.6)
 
 
 def figure_two_polytopes(results=None):
-    """Figure 2: one weight vector, and its region is an open polytope or two polytopes.
-
-    Parameters
-    ----------
-    results : ignored
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Figure 2: one weight vector, and its region is an open polytope or two polytopes."""
     corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.9]])
     inside = np.random.default_rng(0).dirichlet([1, 1, 1], 500) @ corners
     figure = Figure(figsize=(8, 3.6), layout="constrained")
@@ -215,23 +211,14 @@ def figure_two_polytopes(results=None):
 
 
 def figure_convex_body(results=None):
-    """Figure 3: stages of the approximation of a convex polygon (Theorem 2).
-
-    Parameters
-    ----------
-    results : ignored
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Figure 3: stages of the approximation of a convex polygon (Theorem 2)."""
     angles = np.deg2rad([10.0, 70.0, 140.0, 200.0, 275.0, 330.0])
     body = 0.2 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     figure = Figure(figsize=(12, 3.2), layout="constrained")
     for stage, ax in enumerate(figure.subplots(1, 4), start=1):
-        found = approximate_convex_body(body, stage)
-        _shade(ax, found.decision_function, found.vertices[:3])
-        draw_simplices(ax, found.vertices, found.simplices)
+        approximation = approximate_convex_body(body, stage)
+        _shade(ax, approximation.decision_function, approximation.vertices[:3])
+        draw_simplices(ax, approximation.vertices, approximation.simplices)
         ax.add_collection(
             PolyCollection([body], facecolors="none", edgecolors="black", linewidths=2)
         )
@@ -240,18 +227,7 @@ def figure_convex_body(results=None):
 
 
 def figure_learnt_polygon(results=None):
-    """Figure 4: a random 5-gon learnt stage by stage, with margins.
-
-    Parameters
-    ----------
-    results : ignored
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    from sklearn.svm import LinearSVC
-
+    """Figure 4: a random 5-gon learnt stage by stage, with margins."""
     X, y, _, _ = five_gon(600, random_state=53)
     figure = Figure(figsize=(12, 6.4), layout="constrained")
     panels = figure.subplots(2, 4)
