@@ -29,7 +29,7 @@ def corner_coordinates(X, low, scale, out):
 
 
 def none_negative(alpha):
-    """Whether every number is at least 0; not a number is not."""
+    """Check that every number is at least 0; NaN is not."""
     return alpha.size == 0 or bool(alpha.min() >= 0.0)
 
 

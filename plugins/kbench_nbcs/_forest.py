@@ -1,4 +1,4 @@
-"""Nested simplices: how they are grown and how points descend through them.
+"""Nested simplices: their growth, and the descent of points through them.
 
 Paper: Gottlieb, Kaufman, Kontorovich, Nivasch and Pele, "Nested barycentric
 coordinate system as an explicit feature map", sections 2 and 4.
@@ -157,30 +157,18 @@ class Forest:
     ) -> None:
         """Descend from one root: coordinates `alpha` in, embedding out.
 
-        Parameters
-        ----------
-        root : int
-            Which root.
-        alpha : ndarray of shape (n, width)
-            Non-negative coordinates in the root; overwritten.
-        data, indices : ndarray of shape (n, n_roots * width)
-            Coordinates in the smallest simplex and its vertices, written into
-            the root's block of columns.
-        leaf : ndarray of int64, shape (n,), optional
-            Key of the smallest simplex (see ``embed_split``), written; only of
-            forests with `beta`.
+        `alpha` are non-negative coordinates in the root, (n, width), and are
+        overwritten. Coordinates in the smallest simplex and its vertices are
+        written into the root's block of columns of `data` and `indices`, both
+        (n, n_roots * width), and the key of that simplex (see ``embed_split``)
+        into `leaf`, int64 of shape (n,); the latter only for forests with `beta`.
         """
-        node, first_root = int(self.roots[root]), root * self.width
+        place = int(self.roots[root]), root * self.width, self.first_split, data, indices
         if self.beta is None:
-            kernels.embed_barycentric(
-                alpha, self.child, node, first_root, self.first_split, data, indices
-            )
+            kernels.embed_barycentric(alpha, self.child, *place)
             return
-        if leaf is None:
-            leaf = np.empty(len(alpha), dtype=np.int64)
-        kernels.embed_split(
-            alpha, self.child, self.beta, node, first_root, self.first_split, data, indices, leaf
-        )
+        leaf = np.empty(len(alpha), dtype=np.int64) if leaf is None else leaf
+        kernels.embed_split(alpha, self.child, self.beta, *place, leaf)
 
 
 def chunks(X):
@@ -240,33 +228,17 @@ def split_points(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Choose where to split the simplices of one root (section 4 of the paper).
 
-    Points at a vertex cannot be helped by a split and are left out: many
-    copies of one point do not split for ever.
+    A simplex is split if it contains `min_samples_split` misclassified (`wrong`)
+    points: at the point in it, misclassified or not, that is `nearest` to the
+    barycentre of the misclassified ones, or at this barycentre. Points at a vertex
+    are left out, because no split separates them: many copies of one point do not
+    split for ever.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-        Inputs, scaled: distances are measured in them.
-    alpha : ndarray of shape (n, n_features + 1)
-        Coordinates of the rows in their smallest simplices.
-    leaf : ndarray of int64, shape (n,)
-        Keys of these simplices.
-    wrong : ndarray of bool, shape (n,)
-        Misclassified rows.
-    nearest : bool
-        Split at the point of the simplex, misclassified or not, that is nearest
-        to the barycentre of the misclassified ones; else at the barycentre.
-    min_samples_split : int
-        Misclassified points that a simplex must contain.
-
-    Returns
-    -------
-    keys : ndarray of int64, shape (n_splits,)
-        The simplices to split.
-    beta : ndarray of shape (n_splits, n_features + 1)
-        Coordinates of the split points in them.
-    rows : ndarray of int, shape (n_splits,)
-        The rows that are split points; -1 for barycentres.
+    `X` are the inputs, scaled, in which distances are measured; `alpha` (n, d + 1)
+    the coordinates of the rows in their smallest simplices, and `leaf` the keys of
+    these. Returns the keys of the simplices to split, (n_splits,); the coordinates
+    of the split points in them, (n_splits, d + 1); and the rows that are split
+    points, -1 for barycentres.
     """
     free = alpha.max(axis=1) < 1.0 - AT_VERTEX
     rows = np.flatnonzero(wrong & free)
@@ -292,7 +264,7 @@ def split_points(
 def _grouped(
     keys: np.ndarray, leaf: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Those of `rows` in the simplices `keys`, sorted by them: rows, groups, group starts."""
+    """Select the `rows` in the simplices `keys`, sorted by them: rows, groups, group starts."""
     group = np.minimum(np.searchsorted(keys, leaf[rows]), len(keys) - 1)
     inside = keys[group] == leaf[rows]
     rows, group = rows[inside], group[inside]

@@ -7,30 +7,25 @@ from functools import partial
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.sparsefuncs import min_max_axis
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from kbench.parameters import check_number
+from kbench_nbcs._base import CoordinateMap, index_type, random_frame
 from kbench_nbcs._forest import Forest, chunks, grow_uniform, split_points
 from kbench_nbcs._margins import margin_measures, scheme_of
-from kbench_nbcs._roots import (
-    Root,
-    clip_to_root,
-    corner_root,
-    fitted_root,
-    random_rotation,
-)
+from kbench_nbcs._roots import Root, clip_to_root, corner_root, fitted_root
 
 # With this share of the rows on faces of the root, a uniform subdivision is a
 # linear model for most of the data.
 ON_FACES = 0.5
 
 
-class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class NestedBarycentricMap(CoordinateMap):
     """Barycentric coordinates in a nested system of simplices.
 
     A simplex around the data is split by a point inside it into d + 1 smaller
@@ -69,7 +64,7 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Training points (misclassified ones where adaptive) that a simplex must
         contain to be split.
     outside : {"clip", "error"}, default "clip"
-        What to do with rows outside a root: set negative coordinates to zero
+        Treatment of rows outside a root: set negative coordinates to zero
         and divide by the sum, or raise an error.
     C : float, default 1000.0
         Inverse regularisation of the linear SVM (squared hinge, one against
@@ -88,7 +83,7 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         of the roots, then the split points stage by stage, so that the map of
         a smaller `depth` has the first of these columns.
     split_rows_ : ndarray of int, shape (n_splits_,)
-        Training row that each split point is, -1 where it is none.
+        Training row that each split point is, -1 where it is not a row.
     converged_ : bool
         False if a classifier of an adaptive split did not converge.
 
@@ -182,10 +177,10 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
                     f"This {type(self).__name__} estimator requires y to be passed, but the "
                     "target y is None: split='adaptive' splits where a classifier errs."
                 )
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+            X, y = self._validated(X, y)
             check_classification_targets(y)
         else:
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+            X = self._validated(X)
         self._roots = self._place_roots(X)
         self.converged_ = True
         if self.split == "adaptive":
@@ -213,15 +208,8 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             2**31 stored values.
         """
         check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,  # `clip_to_root` sees to it
-        )
-        return self._embed(X)[0]
+        # `clip_to_root` refuses numbers that are not finite
+        return self._embed(self._validated(X, reset=False, ensure_all_finite=False))[0]
 
     def inverse_transform(self, Z):
         """Return the inputs that have these coordinates (equation 2 of the paper).
@@ -240,7 +228,7 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         if not sparse.issparse(Z):
             Z = np.asarray(Z)
         if Z.ndim != 2 or Z.shape[1] != self.n_vertices_:
-            raise ValueError(f"Z has shape {Z.shape}; {self.n_vertices_} columns are expected.")
+            raise ValueError(f"Z must have {self.n_vertices_} columns, got shape {Z.shape}")
         return np.asarray(Z @ self.vertices_) / len(self._roots)
 
     @property
@@ -278,24 +266,16 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return 2 * d + faces + int(np.count_nonzero(self.split_rows_ >= 0))
 
     def _check_parameters(self):
-        allowed = {
-            "split": ("barycentre", "adaptive"),
-            "split_point": ("nearest", "mean"),
-            "root": ("regular", "corner"),
-            "outside": ("clip", "error"),
-        }
-        for name, values in allowed.items():
-            value = getattr(self, name)
-            if value not in values:
-                raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, values))}.")
-        for name, least in (("depth", 0), ("n_roots", 1), ("min_samples_split", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
-                raise ValueError(f"{name}={value!r} is not an integer of at least {least}.")
-        if not self.C > 0:
-            raise ValueError(f"C={self.C!r} is not positive.")
-        if np.dtype(self.dtype) not in (np.float64, np.float32):
-            raise ValueError(f"dtype={self.dtype!r} is not 'float64' or 'float32'.")
+        self._check(
+            choices={
+                "split": ("barycentre", "adaptive"),
+                "split_point": ("nearest", "mean"),
+                "root": ("regular", "corner"),
+                "outside": ("clip", "error"),
+            },
+            least={"depth": 0, "n_roots": 1, "min_samples_split": 1},
+        )
+        check_number(self.C, "C", above=0)
         if self.n_roots > 1 and not self.rotate:
             raise ValueError(
                 f"n_roots={self.n_roots} with rotate=False would be copies of one root; "
@@ -313,24 +293,20 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         extent[extent == 0.0] = 1.0  # a constant column
         if self.root == "corner" and not self.rotate:
             return [corner_root(low, extent)]
-        return [
-            fitted_root(
-                self.root,
-                low,
-                extent,
-                (part for _, part in chunks(X)),
-                random_rotation(d, random_state) if self.rotate else None,
-            )
-            for _ in range(self.n_roots)
-        ]
+        roots = []
+        for _ in range(self.n_roots):
+            rotation = random_frame(d, d, random_state) if self.rotate else None
+            parts = (part for _, part in chunks(X))
+            roots.append(fitted_root(self.root, low, extent, parts, rotation))
+        return roots
 
     def _warn_of_faces(self, X):
-        on_faces = 0
-        for _, part in chunks(X):
-            alpha = self._roots[0].coordinates(part)
-            on_faces += np.count_nonzero(alpha.min(axis=1) < 1e-12)
+        if self.depth == 0 or self.root != "corner" or self.rotate:
+            return
+        alphas = (self._roots[0].coordinates(part) for _, part in chunks(X))
+        on_faces = sum(np.count_nonzero(alpha.min(axis=1) < 1e-12) for alpha in alphas)
         share = on_faces / X.shape[0]
-        if share >= ON_FACES and self.depth > 0 and self.root == "corner" and not self.rotate:
+        if share >= ON_FACES:
             warnings.warn(
                 f"{share:.0%} of the rows lie on faces of the corner simplex (a value at the "
                 "smallest of its column), where a uniform subdivision is a linear map at any "
@@ -343,8 +319,7 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         """Return the embedding of validated rows and the number of rows outside."""
         n, width, n_roots = X.shape[0], self._forest.width, len(self._roots)
         per_row = n_roots * width
-        # one integer type for both index arrays, or scipy would copy them
-        integer = np.int32 if n * per_row <= np.iinfo(np.int32).max else np.int64
+        integer = index_type(n * per_row)
         data = np.empty((n, per_row), dtype=self.dtype)
         indices = np.empty((n, per_row), dtype=np.int32)
         n_outside, buffer = 0, None
@@ -361,19 +336,14 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
                         "inputs, or set outside='clip'."
                     )
                 n_outside += outside
-                self._forest.embed(
-                    root,
-                    alpha,
-                    data[rows],
-                    indices[rows],
-                    None if leaf is None else leaf[root, rows],
-                )
+                leaf_rows = None if leaf is None else leaf[root, rows]
+                self._forest.embed(root, alpha, data[rows], indices[rows], leaf_rows)
         indptr = np.arange(0, n * per_row + 1, per_row, dtype=integer)
         arrays = data.ravel(), indices.ravel().astype(integer, copy=False), indptr
         return sparse.csr_matrix(arrays, shape=(n, self._forest.n_vertices), copy=False), n_outside
 
     def _grow_adaptive(self, X, y):
-        """Section 4 of the paper: split where a linear classifier errs, stage by stage."""
+        """Split where a linear classifier errs, stage by stage (section 4 of the paper)."""
         n, width, n_roots = X.shape[0], X.shape[1] + 1, len(self._roots)
         self._forest = Forest.unsplit(width, n_roots, barycentric=False)
         dense = X.toarray() if sparse.issparse(X) else X
@@ -410,7 +380,7 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             classifier.fit(Z, y)
-        if any(issubclass(each.category, ConvergenceWarning) for each in caught):
+        if any(issubclass(warning.category, ConvergenceWarning) for warning in caught):
             self.converged_ = False
             warnings.warn(
                 "A linear SVM of an adaptive split did not converge; a smaller C helps.",
@@ -421,9 +391,7 @@ class NestedBarycentricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.target_tags.required = self.split == "adaptive"
-        tags.transformer_tags.preserves_dtype = []
         return tags
 
 
@@ -431,37 +399,22 @@ adaptive_map = partial(NestedBarycentricMap, split="adaptive")
 
 
 def measures(fitted, X, y, *, learner=None, X_train=None, y_train=None):
-    """Measure a fitted map, and the margins of a linear classifier on it.
+    """Measure a fitted map on a test part, and the margins of a linear classifier on it.
 
-    Parameters
-    ----------
-    fitted : NestedBarycentricMap
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        A test part.
-    y : ignored
-    learner : classifier, optional
-        Fitted on the embedded training part.
-    X_train, y_train : optional
-        The training part.
-
-    Returns
-    -------
-    dict
-        ``n_splits``, and ``outside``, the share of (row, root) pairs that were
-        clipped. Where the learner is a linear classifier of two classes, or
-        one against rest or against one, also what `margin_measures` finds on
-        the training part: ``train_margin``, ``train_margin_error``,
-        ``train_hinge_loss``, ``compression_size`` and the bounds, each with
-        whether it says nothing.
+    ``n_splits``, and ``outside``, the share of (row, root) pairs that were
+    clipped. Where the learner (fitted on the embedded training part) is a linear
+    classifier of two classes, or one against rest or against one, also the
+    `margin_measures` of the training part: ``train_margin``,
+    ``train_margin_error``, ``train_hinge_loss``, ``compression_size`` and the
+    bounds, each with whether it is vacuous.
     """
-    n_outside = 0
-    for _, part in chunks(X):
-        for root in fitted._roots:
-            n_outside += clip_to_root(root.coordinates(part))
+    n_outside = sum(
+        clip_to_root(root.coordinates(part)) for _, part in chunks(X) for root in fitted._roots
+    )
     pairs = max(1, X.shape[0] * len(fitted._roots))
-    found = {"n_splits": float(fitted.n_splits_), "outside": n_outside / pairs}
+    values = {"n_splits": float(fitted.n_splits_), "outside": n_outside / pairs}
     if learner is not None and scheme_of(learner) is not None:
         for name, value in margin_measures(fitted, learner, X_train, y_train).items():
             of_margins = name in ("margin", "margin_error", "hinge_loss")
-            found[f"train_{name}" if of_margins else name] = value
-    return found
+            values[f"train_{name}" if of_margins else name] = value
+    return values

@@ -15,7 +15,7 @@ CHUNK_VALUES = 2**20
 
 
 def scheme_of(learner):
-    """Tell of which binary problems the rows of ``coef_`` are: "ovr", "ovo" or None.
+    """Name the binary problems of the rows of ``coef_``: "ovr", "ovo" or None.
 
     None where the learner is not linear, or its scores of several classes are of
     one joint problem (Crammer and Singer, multinomial logistic regression), which
@@ -102,15 +102,15 @@ def margin_measures(nbcs, learner, X, y, delta=0.05):
     >>> y = np.abs(X[:, 0]) > 0.5
     >>> nbcs = NestedBarycentricMap(2, n_roots=1, random_state=0).fit(X)
     >>> svm = LinearSVC(dual=False).fit(nbcs.transform(X), y)
-    >>> found = margin_measures(nbcs, svm, X, y)
-    >>> found["compression_size"], found["bound_vc_vacuous"]
+    >>> measured = margin_measures(nbcs, svm, X, y)
+    >>> measured["compression_size"], measured["bound_vc_vacuous"]
     (7.0, 1.0)
     """
     scheme = scheme_of(learner)
     if scheme is None:
         raise ValueError(
-            f"learner={learner!r} is no linear classifier of two classes, one against rest or one "
-            "against one; margins are defined for these."
+            "learner must be a linear classifier of two classes, one against rest or one against "
+            f"one, for which margins are defined, got {learner!r}"
         )
     y, classes = np.asarray(y), learner.classes_
     n_roots, k = nbcs.n_roots, nbcs.compression_size_
@@ -123,26 +123,25 @@ def margin_measures(nbcs, learner, X, y, delta=0.05):
     has_norm_bounds = nbcs.split == "adaptive" or nbcs.min_samples_split <= 1
     share = delta / len(coef)
     worst: dict[str, float] = {}
-    for w, value, (rows, positive) in zip(
-        weights, values.T, _problems(y, classes, scheme), strict=True
-    ):
-        margins = np.where(y[rows] == positive, 1.0, -1.0) * value[rows]
+    problems = _problems(y, classes, scheme)
+    for w, scores, (rows, positive) in zip(weights, values.T, problems, strict=True):
+        margins = np.where(y[rows] == positive, 1.0, -1.0) * scores[rows]
         n = len(margins)
         norm = float(np.linalg.norm(w))
-        found = {
+        measured = {
             "margin": -1.0 / norm if norm else -inf,
             "margin_error": float(np.mean(margins < 1.0)),
             "hinge_loss": float(np.mean(np.maximum(0.0, 1.0 - margins))),
         }
         if scheme == "ovr" and k is not None and k < n:
             error = float(np.mean(margins <= 0.0))
-            found["bound_vc"] = vc_bound(error, n, dimension, k, share)
+            measured["bound_vc"] = vc_bound(error, n, dimension, k, share)
             if has_norm_bounds:
-                found["bound_hinge"] = hinge_bound(found["hinge_loss"], norm, n, k, share)
-                found["bound_margin_constant_1"] = margin_error_bound(
-                    found["margin_error"], 1.0 / max(1.0, norm), n, nbcs.depth, k, share
+                measured["bound_hinge"] = hinge_bound(measured["hinge_loss"], norm, n, k, share)
+                measured["bound_margin_constant_1"] = margin_error_bound(
+                    measured["margin_error"], 1.0 / max(1.0, norm), n, nbcs.depth, k, share
                 )
-        worst = {name: max(worst.get(name, -inf), each) for name, each in found.items()}
+        worst = {name: max(worst.get(name, -inf), value) for name, value in measured.items()}
     worst["margin"] = -worst["margin"]
     if k is not None:
         worst["compression_size"] = float(k)
@@ -159,7 +158,7 @@ def _values(nbcs, X, weights):
 
 
 def _vc_dimension(nbcs):
-    """Count the columns that the map has whatever rows there are, once k are given."""
+    """Count the columns that the map can have for any rows, given the k that determine it."""
     if nbcs.split == "adaptive":
         return nbcs.n_vertices_
     width = nbcs.n_features_in_ + 1

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from kbench.parameters import check_integer, check_number
 from kbench_nbcs import _mesh_cells
+from kbench_nbcs._base import CoordinateMap, index_type, random_frame
 from kbench_nbcs._mesh_cells import MAX_DIMENSION, NO_KEY, UNIT
 from kbench_nbcs._mesh_kernel import mesh_kernel, rotated_mesh_kernel
 
@@ -82,28 +83,13 @@ class Vertices:
         return cls(tables, n_vertices)
 
 
-def random_frame(d, p, random_state):
-    """Draw an orthonormal p-frame in d dimensions, uniformly: a matrix of shape (d, p)."""
-    q, r = np.linalg.qr(random_state.standard_normal((d, p)))
-    return q * np.where(np.diag(r) < 0, -1.0, 1.0)
-
-
 def locate(u, multipliers):
-    """Barycentric coordinates and vertices of points in the triangulated integer grid.
+    """Barycentric coordinates and vertices of points `u` (n, p) in the triangulated grid.
 
-    Parameters
-    ----------
-    u : ndarray of float64, shape (n, p)
-    multipliers : ndarray of uint64, shape (p,)
-        Odd random numbers.
-
-    Returns
-    -------
-    weights : ndarray of int64, shape (n, p + 1)
-        In units of 2**-47; they sum to 2**47.
-    keys : ndarray of uint64, shape (n, p + 1)
-        Hashes of the vertices; two vertices share one with a chance of about
-        2**-63.
+    `multipliers` are odd random numbers, uint64 of shape (p,). Returns weights,
+    int64 of shape (n, p + 1) in units of 2**-47, which sum to 2**47, and keys,
+    uint64 of that shape: hashes of the vertices, of which two are equal with a
+    chance of about 2**-63.
     """
     n, p = u.shape
     weights = np.empty((n, p + 1), dtype=np.int64)
@@ -113,7 +99,7 @@ def locate(u, multipliers):
 
 
 def counted(batches):
-    """Distinct keys in ascending order, and how often each occurs in all batches."""
+    """Distinct keys in ascending order, and their counts over all batches."""
     total = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
     parts, size = [], 0
     for batch in batches:
@@ -133,7 +119,7 @@ def _merged(parts):
     return keys[new], np.add.reduceat(counts, new) if len(new) else counts
 
 
-class SimplicialMeshMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SimplicialMeshMap(CoordinateMap):
     """Barycentric coordinates on randomly rotated and shifted regular meshes.
 
     The cells of a grid are cut into simplices along their diagonals
@@ -146,7 +132,7 @@ class SimplicialMeshMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     Parameters
     ----------
     n_roots : int, default 16
-        Number of meshes, each with a rotation and a shift of its own, whose
+        Number of meshes, each with its own rotation and shift, whose
         coordinates are put side by side. The meshes of a smaller number are the
         first of a larger one.
     pitch : float, default 1.5
@@ -299,7 +285,7 @@ class SimplicialMeshMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self
         """
         self._check_parameters()
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = self._validated(X)
         self._place_meshes(X, check_random_state(self.random_state))
         if self.columns == "hashed":
             self._vertices = None
@@ -322,10 +308,9 @@ class SimplicialMeshMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             order of columns; indices are int32 below 2**31 stored values.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = self._validated(X, reset=False)
         n, per_row = X.shape[0], self.n_roots * self.n_levels * (self.dimension_ + 1)
-        # one integer type for both index arrays, or scipy would copy them
-        integer = np.int32 if n * per_row <= np.iinfo(np.int32).max else np.int64
+        integer = index_type(n * per_row)
         data = np.empty(n * per_row, dtype=self.dtype)
         indices = np.empty(n * per_row, dtype=integer)
         indptr = np.zeros(n + 1, dtype=integer)
@@ -351,19 +336,14 @@ class SimplicialMeshMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return Z
 
     def _check_parameters(self):
-        allowed = {"scaling": ("standard", "common", "none"), "columns": ("seen", "hashed")}
-        for name, values in allowed.items():
-            value = getattr(self, name)
-            if value not in values:
-                raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, values))}.")
-        for name in ("n_roots", "n_levels", "min_count", "n_components"):
-            _check_count(name, getattr(self, name), "")
-        if self.projection_dim is not None and self.projection_dim != "auto":
-            _check_count("projection_dim", self.projection_dim, ", 'auto' or None")
-        if not 0 < self.pitch < np.inf:
-            raise ValueError(f"pitch={self.pitch!r} is not a finite number > 0.")
-        if np.dtype(self.dtype) not in (np.float64, np.float32):
-            raise ValueError(f"dtype={self.dtype!r} is not 'float64' or 'float32'.")
+        self._check(
+            choices={"scaling": ("standard", "common", "none"), "columns": ("seen", "hashed")},
+            least=dict.fromkeys(("n_roots", "n_levels", "min_count", "n_components"), 1),
+        )
+        p = self.projection_dim
+        if p is not None and p != "auto":
+            check_integer(p, "projection_dim", least=1, otherwise="'auto' or None")
+        check_number(self.pitch, "pitch", above=0)
 
     def _place_meshes(self, X, random_state):
         self.center_, deviation = _moments(X)
@@ -382,8 +362,8 @@ class SimplicialMeshMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         p = d if p is None else min(p, d)
         if p > MAX_DIMENSION:
             raise ValueError(
-                f"projection_dim={self.projection_dim!r} makes meshes of {p} dimensions; "
-                f"at most {MAX_DIMENSION} are possible."
+                f"projection_dim must give meshes of at most {MAX_DIMENSION} dimensions, got "
+                f"{self.projection_dim!r} for {p}"
             )
         self.dimension_ = p
         self.pitch_ = self.pitch * np.sqrt(p)
@@ -413,19 +393,19 @@ class SimplicialMeshMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         for mesh in range(self.n_roots * self.n_levels):
             keys, counts = counted(self._keys(X, mesh))
             meshes.append(keys[counts >= self.min_count])
-        start = sum(map(len, meshes))
-        if not start:
+        n_vertices = sum(map(len, meshes))
+        if not n_vertices:
             raise ValueError(
                 f"min_count={self.min_count} leaves no vertex: none is met by that many of the "
                 f"{X.shape[0]} rows."
             )
-        if start > np.iinfo(np.int32).max:
+        if n_vertices > np.iinfo(np.int32).max:
             raise ValueError(
-                f"n_roots={self.n_roots} meshes have {start} vertices, more than 2**31 - 1; "
+                f"n_roots={self.n_roots} meshes have {n_vertices} vertices, more than 2**31 - 1; "
                 "use fewer roots, a larger pitch or min_count, or columns='hashed'."
             )
         self._vertices = Vertices.of(meshes)
-        self.n_vertices_ = self._n_features_out = start
+        self.n_vertices_ = self._n_features_out = n_vertices
 
     def _keys(self, X, mesh):
         root, level = divmod(mesh, self.n_levels)
@@ -468,17 +448,6 @@ class SimplicialMeshMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         np.multiply(weights, unit, out=values[:, block], casting="same_kind")
         places[:, block] = keys % np.uint64(self.n_components)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
-
-def _check_count(name, value, otherwise):
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name}={value!r} is not an integer of at least 1{otherwise}.")
-
 
 def _moments(X):
     """Means and standard deviations of the columns; the latter 0 where they are constant."""
@@ -498,17 +467,7 @@ def _moments(X):
 
 
 def mesh_gram(fitted, X, Y):
-    """Gram matrix that a fitted map approximates: the mean over its shifts and rotations.
-
-    Parameters
-    ----------
-    fitted : SimplicialMeshMap
-    X, Y : ndarray or CSR matrix of shape (n, n_features) and (m, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-    """
+    """Gram matrix (n, m) that a fitted map approximates: the mean over shifts and rotations."""
     X, Y = (np.asarray(A.toarray() if sparse.issparse(A) else A) / fitted.unit_ for A in (X, Y))
     X, Y = (A[:, np.isfinite(fitted.unit_)] / fitted.pitch_ for A in (X, Y))
     d, p, levels = max(1, X.shape[1]), fitted.dimension_, range(fitted.n_levels)
@@ -527,18 +486,9 @@ def mesh_gram(fitted, X, Y):
 
 
 def measures(fitted, X, y):
-    """Measure how much of a test part lies on vertices that were seen in training.
+    """Measure the ``coverage`` of a test part by vertices that were seen in training.
 
-    Parameters
-    ----------
-    fitted : SimplicialMeshMap
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-    y : ignored
-
-    Returns
-    -------
-    dict
-        ``coverage``, the mean kept share of the coordinates, in [0, 1].
+    It is the mean kept share of the coordinates, in [0, 1].
     """
     total = fitted.transform(X).sum() / fitted.scale_
     return {"coverage": float(total) / max(1, X.shape[0] * fitted.n_roots * fitted.n_levels)}

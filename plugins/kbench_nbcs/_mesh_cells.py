@@ -32,19 +32,12 @@ NO_KEY = np.uint64(2**64 - 1)
 
 
 def locate(u, multipliers, weights, keys):
-    """Barycentric coordinates and vertices of points.
+    """Write barycentric coordinates and vertices of points `u`, float64 of shape (p, n).
 
-    Parameters
-    ----------
-    u : ndarray of float64, shape (p, n)
-    multipliers : ndarray of uint64, shape (p,)
-        Odd random numbers. The key of a vertex is its inner product with them,
-        modulo 2**64, mixed so that its upper bits depend on all of them, and
-        below 2**63.
-    weights : ndarray of int64, shape (n, p + 1)
-        Output: coordinates, in units of 2**-47.
-    keys : ndarray of uint64, shape (n, p + 1)
-        Output.
+    `weights`, int64 of shape (n, p + 1), get the coordinates in units of 2**-47;
+    `keys`, uint64 of that shape, the vertices. The key of a vertex is its inner
+    product with `multipliers` (p odd random numbers, uint64) modulo 2**64, mixed so
+    that its upper bits depend on all of them, and below 2**63.
     """
     p = len(u)
     u = np.minimum(np.maximum(u.T, -FAR, order="C"), FAR)
@@ -71,17 +64,10 @@ def locate(u, multipliers, weights, keys):
 
 
 def find(keys, slots, slot_columns, begin, shift, columns):
-    """Columns of vertices, -1 where a vertex is not known.
+    """Write the columns of vertices, -1 where a vertex is not known.
 
-    Parameters
-    ----------
-    keys : ndarray of uint64, shape (n, p + 1)
-    slots : ndarray of uint64
-    slot_columns : ndarray of int32
-    begin, shift : int
-        Of a mesh (``Vertices.tables``).
-    columns : ndarray of int32, shape (n, p + 1)
-        Output.
+    `keys` and `columns` have shape (n, p + 1); the other arguments are those of one
+    mesh in ``Vertices.tables``.
     """
     keys = keys.ravel()
     place = (keys >> np.uint64(shift)).view(np.int64) + begin
@@ -95,25 +81,13 @@ def find(keys, slots, slot_columns, begin, shift, columns):
 
 
 def embed(u, factor, multipliers, tables, mesh, unit, data, indices):
-    """Coordinates of points in one mesh and their columns, -1 for unknown vertices.
+    """Write coordinates of points in one mesh and their columns, -1 for unknown vertices.
 
-    Parameters
-    ----------
-    u : ndarray of float64, shape (p, n)
-        Points in the coordinates of the root.
-    factor : float
-        Power of two that makes them coordinates of the mesh.
-    multipliers : ndarray of uint64, shape (p,)
-    tables : tuple of ndarray
-        The known vertices (``Vertices.tables``).
-    mesh : int
-        Which one: it has the columns from ``mesh * (p + 1)`` of the outputs.
-    unit : float
-        Value of one unit of the weights.
-    data : ndarray of float64 or float32, shape (n, n_meshes * (p + 1))
-        Output.
-    indices : ndarray of int32 or int64, of the same shape
-        Output.
+    `u` (p, n) are points in the coordinates of the root; `factor`, a power of two,
+    makes them coordinates of the mesh. `tables` are the known vertices
+    (``Vertices.tables``), `unit` is the value of one unit of the weights. The
+    outputs `data` (float64 or float32) and `indices` (int32 or int64) have shape
+    (n, n_meshes * (p + 1)); number `mesh` has the columns from ``mesh * (p + 1)``.
     """
     slots, slot_columns, begin, shift = tables
     width = len(u) + 1
@@ -128,18 +102,8 @@ def embed(u, factor, multipliers, tables, mesh, unit, data, indices):
 def compact(data, indices, start, indptr):
     """Take out the entries whose index is negative, row by row, in place.
 
-    Parameters
-    ----------
-    data, indices : ndarray
-        Entries from position `start` to the end, the same number for each row.
-    start : int
-    indptr : ndarray, shape (n,)
-        Output: where each row ends.
-
-    Returns
-    -------
-    int
-        Where the last row ends.
+    The entries from position `start` to the end of `data` and `indices` belong to
+    rows of equal length. `indptr` (n,) gets the end of each row; returns the last.
     """
     data, indices = data[start:], indices[start:]
     kept = indices >= 0

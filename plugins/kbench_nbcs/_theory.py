@@ -21,6 +21,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.special import gammaln
 
+from kbench.parameters import check_integer, check_number
 from kbench_nbcs._forest import Forest, chunks
 from kbench_nbcs._roots import clip_to_root, given_root, regular_simplex
 
@@ -107,7 +108,7 @@ class ConvexApproximation:
         return values
 
     def contains(self, X, tol=1e-9):
-        """Tell which points lie in the approximation, within `tol` of the function.
+        """Test which points lie in the approximation, within `tol` of the function.
 
         Parameters
         ----------
@@ -173,7 +174,8 @@ def approximate_convex_body(points, stages, *, root=None, initial_weight=-1.0):
     inside = simplex.coordinates(points)
     if initial_weight == 0:
         raise ValueError(
-            "initial_weight=0 would make the whole boundary of the root a zero; use -1.0 or 1.0."
+            "initial_weight must not be 0, which would make the whole boundary of the root a zero; "
+            "use -1.0 or 1.0"
         )
     if inside.min() < (-1e-9 if initial_weight > 0 else 1e-9):
         where = "in the root" if initial_weight > 0 else "in the interior of the root"
@@ -184,7 +186,7 @@ def approximate_convex_body(points, stages, *, root=None, initial_weight=-1.0):
         )
     forest = Forest.unsplit(d + 1, 1, barycentric=True)
     weights = np.full(forest.n_vertices, float(initial_weight))
-    # of each simplex: who split it off, and where the points are in it
+    # of each simplex: the split and slot it comes from, its vertices, the points in it
     frontier = [(-1, 0, np.arange(d + 1), np.maximum(inside, 0.0))]
     for _ in range(stages):
         first = forest.n_splits
@@ -218,7 +220,7 @@ def _smallest_weight(alpha, weights, new):
     if alpha[:, new].max() <= 1e-12:
         return -inf
     others = np.arange(len(weights)) != new
-    found = linprog(
+    optimum = linprog(
         alpha[:, others] @ weights[others],
         A_ub=-alpha[:, others].T,
         b_ub=np.zeros(len(weights) - 1),
@@ -226,7 +228,7 @@ def _smallest_weight(alpha, weights, new):
         b_eq=[1.0],
         method="highs",
     )
-    return -found.fun if found.status == 0 else -inf
+    return -optimum.fun if optimum.status == 0 else -inf
 
 
 def theory_stages(n_features, epsilon):
@@ -254,24 +256,18 @@ def theory_stages(n_features, epsilon):
     >>> theory_stages(2, 0.1)
     912
     """
-    if not 0 < epsilon < 1:
-        raise ValueError(f"epsilon={epsilon} is not between 0 and 1.")
+    check_number(epsilon, "epsilon", above=0, below=1)
     d = n_features
     z = ceil(log(epsilon / (2 * sqrt(2) * d**2)) / log(d / (d + 1)))
     k = ceil(log(epsilon / (2 * z)) / log(1 - exp(-d)))
     return z * k * d
 
 
-def _log_choices(n, k):
-    """Logarithm of the number of ways to choose k of n."""
+def _log_choices(n, k, delta):
+    """Logarithm of the number of ways to choose k of n, after a check of a bound's arguments."""
+    check_integer(k, "k", least=0, most=n - 1)
+    check_number(delta, "delta", above=0, below=1)
     return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
-
-
-def _check_counts(n, k, delta):
-    if not 0 <= k < n:
-        raise ValueError(f"k={k} is not between 0 and n_samples - 1 = {n - 1}.")
-    if not 0 < delta < 1:
-        raise ValueError(f"delta={delta} is not between 0 and 1.")
 
 
 def vc_bound(error, n_samples, dimension, k=0, delta=0.05, constant=144.0):
@@ -294,16 +290,15 @@ def vc_bound(error, n_samples, dimension, k=0, delta=0.05, constant=144.0):
     Returns
     -------
     float
-        1 or more says nothing.
+        Vacuous at 1 or more.
 
     Examples
     --------
     >>> round(vc_bound(0.1, 10**6, 20, k=10), 3)
     0.752
     """
-    _check_counts(n_samples, k, delta)
     m = n_samples - k
-    confidence = (_log_choices(n_samples, k) - log(delta)) / (2 * m)
+    confidence = (_log_choices(n_samples, k, delta) - log(delta)) / (2 * m)
     return error + constant * sqrt(dimension / m) + sqrt(confidence)
 
 
@@ -331,16 +326,15 @@ def hinge_bound(hinge_loss, weight_norm, n_samples, k=0, delta=0.05):
     Returns
     -------
     float
-        1 or more says nothing.
+        Vacuous at 1 or more.
 
     Examples
     --------
     >>> round(hinge_bound(0.05, 5.0, 100_000, k=20), 3)
     0.148
     """
-    _check_counts(n_samples, k, delta)
     m, norm = n_samples - k, max(1.0, weight_norm)
-    confidence = (_log_choices(n_samples, k) + log(2 / delta)) / (2 * m)
+    confidence = (_log_choices(n_samples, k, delta) + log(2 / delta)) / (2 * m)
     return hinge_loss + 4 * norm / sqrt(m) + sqrt(log(log2(2 * norm)) / m) + sqrt(confidence)
 
 
@@ -369,14 +363,14 @@ def margin_error_bound(margin_error, margin, n_samples, depth, k=0, delta=0.05):
     Returns
     -------
     float
-        1 or more says nothing.
+        Vacuous at 1 or more.
 
     Examples
     --------
     >>> round(margin_error_bound(0.05, 0.2, 100_000, depth=3, k=20), 3)
     0.11
     """
-    _check_counts(n_samples, k, delta)
     m = n_samples - k
-    confidence = (log(max(1, depth) / delta) + _log_choices(n_samples, k)) / m
+    choices = _log_choices(n_samples, k, delta)
+    confidence = (log(max(1, depth) / delta) + choices) / m
     return margin_error + 1 / (margin * sqrt(m)) + sqrt(confidence)

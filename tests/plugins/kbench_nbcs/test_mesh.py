@@ -494,16 +494,19 @@ def test_hashed_columns_need_no_training():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_roots": 0}, "n_roots=0 is not an integer"),
-        ({"n_levels": 1.5}, r"n_levels=1\.5"),
-        ({"pitch": 0.0}, r"pitch=0\.0 is not"),
-        ({"pitch": np.inf}, "pitch=inf"),
-        ({"projection_dim": -1}, "projection_dim=-1 .* 'auto' or None"),
-        ({"scaling": "minmax"}, "scaling='minmax' is not one of 'standard'"),
-        ({"columns": "all"}, "columns='all'"),
-        ({"min_count": 0}, "min_count=0"),
-        ({"n_components": True}, "n_components=True"),
-        ({"dtype": "int32"}, "dtype='int32'"),
+        ({"n_roots": 0}, "n_roots must be an integer >= 1, got 0"),
+        ({"n_levels": 1.5}, r"n_levels must be an integer >= 1, got 1\.5"),
+        ({"pitch": 0.0}, r"pitch must be a finite number > 0, got 0\.0"),
+        ({"pitch": np.inf}, "pitch must be a finite number > 0, got inf"),
+        (
+            {"projection_dim": -1},
+            "projection_dim must be an integer >= 1, or 'auto' or None, got -1",
+        ),
+        ({"scaling": "minmax"}, "scaling must be one of 'standard', .*, got 'minmax'"),
+        ({"columns": "all"}, "columns must be one of 'seen', 'hashed', got 'all'"),
+        ({"min_count": 0}, "min_count must be an integer >= 1, got 0"),
+        ({"n_components": True}, "n_components must be an integer >= 1, got True"),
+        ({"dtype": "int32"}, "dtype must be one of 'float64', 'float32', got 'int32'"),
     ],
 )
 def test_wrong_parameters_are_named(params, message):

@@ -1,0 +1,43 @@
+"""Parts that the nested map and the mesh share."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from kbench.parameters import check_choice, check_integer
+
+
+class CoordinateMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of transformers from dense or sparse rows to sparse coordinates."""
+
+    def _check(self, choices, least):
+        """Check parameters by their choices and smallest integers, and `dtype`."""
+        for name, values in choices.items():
+            check_choice(getattr(self, name), name, values)
+        for name, smallest in least.items():
+            check_integer(getattr(self, name), name, least=smallest)
+        if np.dtype(self.dtype) not in (np.float64, np.float32):
+            check_choice(self.dtype, "dtype", ("float64", "float32"))
+
+    def _validated(self, X, y="no_validation", **options):
+        floats = [np.float64, np.float32]
+        return validate_data(self, X, y, accept_sparse="csr", dtype=floats, **options)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def index_type(n_values):
+    """One integer type for both index arrays of a CSR matrix, or scipy would copy them."""
+    return np.int32 if n_values <= np.iinfo(np.int32).max else np.int64
+
+
+def random_frame(d, p, random_state):
+    """Draw an orthonormal p-frame in d dimensions, uniformly (Haar): a matrix of shape (d, p)."""
+    q, r = np.linalg.qr(random_state.standard_normal((d, p)))
+    return q * np.where(np.diag(r) < 0, -1.0, 1.0)
