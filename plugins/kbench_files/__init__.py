@@ -1,22 +1,13 @@
 """Datasets from a user's own files, in one canonical form."""
 
-import importlib
+import lazy_loader
 
 from kbench import DatasetSource, hookimpl
 
-__all__ = ["load_arff", "load_csv", "load_parquet", "load_svmlight"]
-
-
-def __getattr__(name):
-    """Import a public function when it is first asked for."""
-    if name in __all__:
-        return getattr(importlib.import_module("kbench_files._files"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    """List the public functions."""
-    return __all__
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={"_files": ["load_arff", "load_csv", "load_parquet", "load_svmlight"]},
+)
 
 
 @hookimpl

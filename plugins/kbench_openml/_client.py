@@ -1,7 +1,7 @@
-"""The openml client, under kbench's rules: polite, quiet, and its cache never trusted.
+"""The openml client under kbench's rules: polite requests, no logging, an untrusted cache.
 
-Its pickles are not read and none are written, and its exceptions, which have no
-common base, all become `DatasetError`.
+Pickles are neither read nor written, and the client's exceptions, which have no
+common base class, become `DatasetError`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def client(what: str, offline: bool) -> Iterator[Any]:
             import openml
 
             retries = openml.config.connection_n_retries
-            openml.config.connection_n_retries = 1  # `polite` knows better when to try again
+            openml.config.connection_n_retries = 1  # `polite` repeats requests
             try:
                 yield openml
             finally:
@@ -62,12 +62,12 @@ def client(what: str, offline: bool) -> Iterator[Any]:
 
 
 class DamagedError(Exception):
-    """A file is not what OpenML says it is; fetching it anew may help."""
+    """A file differs from OpenML's description of it; fetching it again may help."""
 
 
 @contextlib.contextmanager
 def translated(what: str) -> Iterator[None]:
-    """Turn what the client raises, which has no common base, into `DatasetError`."""
+    """Turn the client's exceptions, which have no common base class, into `DatasetError`."""
     try:
         yield
     except (DatasetError, DamagedError):
@@ -102,27 +102,21 @@ def ask(address: str, allow: Sequence[int] = ()) -> bytes | None:
         response = session.get(address, params=key)
     if response.status_code == 200:
         return response.content
-    found = re.search(rb"<oml:code>\s*(\d+)\s*</oml:code>", response.content)
-    code = int(found[1]) if found else None
+    match = re.search(rb"<oml:code>\s*(\d+)\s*</oml:code>", response.content)
+    code = int(match[1]) if match else None
     if code in allow:
         return None
-    message = re.search(rb"<oml:message>([^<]{0,200})", response.content)
-    said = (
-        printable(message[1].decode("utf-8", "replace"))
-        if message
-        else f"status {response.status_code}"
-    )
-    raise DatasetError(f"OpenML answered: {said} (code {code}, {address})")
+    match = re.search(rb"<oml:message>([^<]{0,200})", response.content)
+    text = match[1].decode("utf-8", "replace") if match else f"status {response.status_code}"
+    raise DatasetError(f"OpenML answered: {printable(text)} (code {code}, {address})")
 
 
 def kept(file: Path, address: str, what: str, offline: bool) -> bytes:
     """Read a file of the client's cache, or ask for it and keep it there."""
-    try:
+    with contextlib.suppress(OSError, ET.ParseError):
         content = file.read_bytes()
         read_xml(content)
         return content
-    except (OSError, ET.ParseError):
-        pass
     if offline:
         raise DatasetError(f"{what}: it is not in the cache. Run again with a network.")
     try:
@@ -145,7 +139,7 @@ def read_xml(content: bytes) -> ET.Element:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Write as a whole or not at all."""
+    """Write a file atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:

@@ -1,8 +1,7 @@
-"""Datasets of OpenML: found, fetched, and compared with what OpenML says of them.
+"""Datasets of OpenML: looked up, fetched, and compared with OpenML's description.
 
-What the client keeps on disk is never trusted: each use compares the MD5 that
-OpenML states and the number of rows that OpenML counted, and the data are
-parsed by `_arff` from the checked file.
+The client's cache is not trusted: each use compares the MD5 that OpenML states and
+the number of rows that OpenML counted, and parses the data from the checked file.
 """
 
 from __future__ import annotations
@@ -37,18 +36,18 @@ def find(openml, name, version, what) -> int:
     """Return the number of the oldest active dataset of a name, or of one version."""
     chosen = {} if version is None else {"data_version": int(version), "status": "all"}
     with translated(what):
-        found = openml.datasets.list_datasets(data_name=name, output_format="dataframe", **chosen)
-    found = found[found["name"] == name] if len(found) else found
-    if not len(found):
+        rows = openml.datasets.list_datasets(data_name=name, output_format="dataframe", **chosen)
+    rows = rows[rows["name"] == name] if len(rows) else rows
+    if not len(rows):
         raise DatasetError(f"{what}: OpenML has no such dataset")
-    return int(found["did"].min())
+    return int(rows["did"].min())
 
 
 def load_data(openml, data_id, target, ignore, what, offline) -> Dataset:
     """Return the checked dataset of a number, in canonical form."""
-    found, table = _checked_data(openml, data_id, what, offline)
-    what = f"{what} ({printable(str(found.name), 60)})"
-    target = target or found.default_target_attribute
+    described, table = _checked_data(openml, data_id, what, offline)
+    what = f"{what} ({printable(str(described.name), 60)})"
+    target = target or described.default_target_attribute
     if not target or ("," in target and target not in [c.name for c in table.columns]):
         names = ", ".join(printable(column.name, 60) for column in table.columns[:20])
         raise DatasetError(
@@ -58,20 +57,20 @@ def load_data(openml, data_id, target, ignore, what, offline) -> Dataset:
         table,
         what,
         target,
-        tuple(dict.fromkeys([*_left_out(found, table, target), *ignore])),
-        name=str(found.name),
-        version=str(found.version),
+        tuple(dict.fromkeys([*_left_out(described, table, target), *ignore])),
+        name=str(described.name),
+        version=str(described.version),
         source=f"OpenML data {data_id} from {openml.config.get_server_base_url()}",
-        group=GROUPS.get(data_id, str(found.name)),
+        group=GROUPS.get(data_id, str(described.name)),
         role="development" if data_id in DEVELOPMENT else "evaluation",
     )
 
 
-def _left_out(found, table, target) -> list[str]:
+def _left_out(described, table, target) -> list[str]:
     """Row numbers and ignored attributes, which OpenML gives as lists or with commas."""
     names = {column.name for column in table.columns}
     left_out: list[str] = []
-    for given in (found.row_id_attribute, found.ignore_attribute):
+    for given in (described.row_id_attribute, described.ignore_attribute):
         for text in [given] if isinstance(given, str) else given or ():
             left_out += [text] if text in names else [part.strip() for part in text.split(",")]
     return [name for name in left_out if name in names and name != target]
@@ -81,15 +80,14 @@ def _checked_data(openml, data_id, what, offline) -> tuple[Any, Any]:
     """Return the description and the parsed file, fetched anew once if it is damaged."""
     folder = Path(openml.config.get_cache_directory()) / "datasets" / str(data_id)
     was_cached = (folder / "dataset.arff").exists()
-    for trial in (1, 2):
-        # a second try may help: against a damaged cache, or an answer damaged on its way
-        refresh = trial == 2
+    # a second attempt may help: the cache, or an answer on its way, was damaged
+    for refresh in (False, True):
         try:
             with translated(what):
-                found = openml.datasets.get_dataset(
+                described = openml.datasets.get_dataset(
                     data_id, download_data=True, force_refresh_cache=refresh
                 )
-            return found, _parsed(openml, found, data_id, folder, what, offline)
+            return described, _parsed(openml, described, data_id, folder, what, offline)
         except DamagedError as error:
             damage = str(error)
         if offline:
@@ -104,16 +102,16 @@ def _checked_data(openml, data_id, what, offline) -> tuple[Any, Any]:
     raise DatasetError(f"{what}: {damage} ({where}). Run again later, or tell OpenML.")
 
 
-def _parsed(openml, found, data_id, folder, what, offline) -> Any:
-    if found.dataset_id != data_id:
-        raise DamagedError(f"the description is that of dataset {found.dataset_id} instead")
-    if str(found.format).lower() not in ("arff", "sparse_arff"):
+def _parsed(openml, described, data_id, folder, what, offline) -> Any:
+    if described.dataset_id != data_id:
+        raise DamagedError(f"the description is that of dataset {described.dataset_id} instead")
+    if str(described.format).lower() not in ("arff", "sparse_arff"):
         raise DatasetError(
-            f"{what}: it comes in the format {str(found.format)[:40]!r}; kbench reads ARFF, which "
-            "has a checksum"
+            f"{what}: it comes in the format {str(described.format)[:40]!r}; kbench reads ARFF, "
+            "which has a checksum"
         )
-    file = Path(found.data_file)
-    checksum = found.md5_checksum
+    file = Path(described.data_file)
+    checksum = described.md5_checksum
     if checksum:
         with file.open("rb") as opened:
             if hashlib.file_digest(opened, "md5").hexdigest() != str(checksum).lower():
@@ -128,7 +126,7 @@ def _parsed(openml, found, data_id, folder, what, offline) -> Any:
     if n_rows is None and not checksum:
         raise DatasetError(
             f"{what}: OpenML states neither a checksum nor a number of rows, so that a damaged "
-            "file could not be told from a right one"
+            "file could not be recognized"
         )
     if n_rows is not None and table.n_rows != n_rows:
         raise DamagedError(f"the file has {table.n_rows:,} rows; OpenML counted {n_rows:,}")
@@ -136,16 +134,13 @@ def _parsed(openml, found, data_id, folder, what, offline) -> Any:
 
 
 def _counted(folder: Path, data_id: int, what: str, offline: bool, checked: bool) -> int | None:
-    """Return how many rows OpenML counted, None where it does not say.
+    """Return the number of rows that OpenML counted; None where it does not state one.
 
-    The client's own function for this unpickles a file next to the one it is
-    asked for.
+    The client's function for this unpickles a file next to the requested one.
     """
     file = folder / "qualities.xml"
-    try:
+    with contextlib.suppress(OSError, ET.ParseError):
         return _n_instances(file.read_bytes())
-    except (OSError, ET.ParseError):
-        pass
     if offline:
         return None
     try:
@@ -167,8 +162,7 @@ def _n_instances(content: bytes) -> int | None:
         if quality.tag.endswith("}quality"):
             parts = {part.tag.partition("}")[2]: part.text for part in quality}
             if parts.get("name") == "NumberOfInstances":
-                try:
+                with contextlib.suppress(ValueError):
                     return int(float(parts.get("value") or ""))
-                except ValueError:
-                    return None
+                break
     return None

@@ -1,7 +1,7 @@
-"""The source `openml`: what a suite may name, and what there is without a network.
+"""The source `openml`: names in a suite, and data without a network.
 
-The openml client finds and downloads (its configuration, its cache), under the
-rules of `_transport` and `_client`; `_datasets` and `_tasks` check what it got.
+The openml client finds and downloads (with its configuration and cache), under the
+rules of `_transport` and `_client`; `_datasets` and `_tasks` check the results.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import numpy as np
 
 from kbench import Dataset, DatasetError, Ref
 from kbench.errors import SourceUnreachable
+from kbench.parameters import check_integer
 from kbench_openml._client import client, one_process, translated, write_whole
 from kbench_openml._datasets import find, load_data
 from kbench_openml._server import Server, configured, is_offline, is_reachable
 from kbench_openml._tasks import load_task
+from kbench_openml._transport import not_cached
 
 WINE = 187
 """The only dataset of which an equal copy, value by value, ships with scikit-learn."""
@@ -52,7 +54,7 @@ def load(
         data, target and splits (``splits = "official"`` in the protocol).
     openml_suite : int or str, optional
         OpenML's number or alias of a suite, which stands for all its tasks and
-        is no dataset: see `expand`.
+        is not a dataset: see `expand`.
     ignore : sequence of str, optional
         Columns to leave out, beside row numbers and those OpenML ignores.
 
@@ -64,8 +66,8 @@ def load(
     Raises
     ------
     DatasetError
-        The data cannot be had, or are not what OpenML says they are: which
-        dataset, what happened, what to do.
+        The data are not available, or differ from OpenML's description: the
+        message names the dataset, the problem and a remedy.
     ValueError
         The parameters do not name one dataset.
     """
@@ -83,15 +85,12 @@ def load(
         if not offline and not is_reachable(server):
             if not _may_be_cached(server, data_id, task_id):
                 raise SourceUnreachable(
-                    f"{what}: {server.url.split('/')[2]} cannot be reached. Run again with a "
-                    "network; what is in the cache needs none."
+                    f"{what}: {server.host} cannot be reached. Run again with a network; "
+                    "datasets in the cache need none."
                 )
             offline = True
         elif offline and not _may_be_cached(server, data_id, task_id):
-            raise SourceUnreachable(
-                f"{what}: it is not in the cache, and no server may be asked (--offline, "
-                "KBENCH_OFFLINE, or none answered). Run again with a network."
-            )
+            raise not_cached(what)
         with one_process(notes), client(what, offline) as openml:
             if task_id is not None:
                 return load_task(openml, int(task_id), tuple(ignore), what, offline)
@@ -112,21 +111,21 @@ def expand(openml_suite: int | str | None = None, **params: Any) -> list[Ref]:
     openml_suite : int or str, optional
         OpenML's number or alias of a suite (a study of tasks), such as 99.
     **params
-        What else the line gives: nothing is allowed beside `openml_suite`.
+        Other parameters of the line; none is allowed beside `openml_suite`.
 
     Returns
     -------
     list of Ref
-        One line ``openml(task_id=...)`` per task; empty where the line is no
-        suite. What the server said is kept: the tasks of a published suite do
+        One line ``openml(task_id=...)`` per task; empty where the line is not a
+        suite. The server's answer is kept: the tasks of a published suite do
         not change.
 
     Raises
     ------
     DatasetError
-        The suite cannot be had.
+        The suite is not available.
     ValueError
-        There are other parameters, or the alias has signs that none has.
+        There are other parameters, or the alias has signs that are not allowed.
     """
     if openml_suite is None:
         return []
@@ -135,7 +134,7 @@ def expand(openml_suite: int | str | None = None, **params: Any) -> list[Ref]:
             f"openml_suite={openml_suite!r} takes nothing beside it, but {sorted(params)} is given"
         )
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", str(openml_suite)):
-        raise ValueError(f"openml_suite={openml_suite!r} must be a number or an alias")
+        raise ValueError(f"openml_suite must be a number or an alias, got {openml_suite!r}")
     what = f"OpenML suite {openml_suite}"
     server = configured()
     notes = server.cache / "kbench"
@@ -146,8 +145,8 @@ def expand(openml_suite: int | str | None = None, **params: Any) -> list[Ref]:
     except (OSError, ValueError, KeyError, TypeError):
         if is_offline() or not is_reachable(server):
             raise SourceUnreachable(
-                f"{what}: {server.url.split('/')[2]} cannot be reached, and its list of tasks is "
-                "not in the cache. Run again with a network."
+                f"{what}: {server.host} cannot be reached, and its list of tasks is not in the "
+                "cache. Run again with a network."
             ) from None
         with one_process(notes), client(what, False) as openml:
             with translated(what):
@@ -170,16 +169,16 @@ def _check_params(data_id, dataset, version, target, task_id) -> None:
             + (f"{', '.join(named)} are given" if named else "none is given")
         )
     for name, value in (("data_id", data_id), ("task_id", task_id), ("version", version)):
-        if value is not None and (
-            isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1
-        ):
-            raise ValueError(f"{name}={value!r} must be a whole number, at least 1")
+        if value is not None:
+            check_integer(value, name, least=1)
     if version is not None and dataset is None:
         raise ValueError(f"version={version!r} goes with dataset; {named[0]} names one version")
     if task_id is not None and target is not None:
         raise ValueError(f"target={target!r}: a task has its own target")
     if dataset is not None and not re.fullmatch(r"[A-Za-z0-9_.(),+-]{1,128}", dataset):
-        raise ValueError(f"dataset={dataset!r} has signs that no name on OpenML has")
+        raise ValueError(
+            f"dataset must be 1 to 128 letters, digits and signs of '_.(),+-', got {dataset!r}"
+        )
 
 
 def _what(data_id, dataset, version, task_id) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,17 +34,8 @@ def load_task(openml, task_id, ignore, what, offline) -> Dataset:
             file.unlink(missing_ok=True)
             if offline or trial == 2:
                 raise
-    return Dataset(
-        **{
-            name: getattr(dataset, name)
-            for name in (
-                *("name", "version", "X", "y", "feature_names", "feature_kinds", "target_names"),
-                *("row_ids", "group", "role"),
-            )
-        },
-        source=f"OpenML task {task_id}, {dataset.source}",
-        splits=splits,
-    )
+    source = f"OpenML task {task_id}, {dataset.source}"
+    return replace(dataset, source=source, splits=splits, checksum="")
 
 
 def _task_facts(description: bytes, task_id: int, what: str) -> tuple[int, str, str]:

@@ -1,11 +1,11 @@
-"""How kbench asks a server: with time-outs, retries and limits, one request at a time.
+"""Requests to a server: with time-outs, retries and limits, one at a time.
 
-The openml client has no time-outs, retries what is not transient, and reads
-whatever it is sent. Inside `polite`, each request of the `requests` library goes
-through `_ask` instead: it connects within 5 seconds, gives up after 15 seconds
-without a byte and 10 minutes in all, unpacks at most so many bytes, repeats what
-may pass (a reset connection, a busy server), and turns everything else into one
-`DatasetError`.
+The openml client has no time-outs, retries lasting failures, and reads answers of
+any size. Inside `polite`, each request of the `requests` library goes through
+`_ask` instead: it connects within 5 seconds, gives up after 15 seconds
+without a byte and 10 minutes in all, unpacks a limited number of bytes, repeats
+after transient failures (a reset connection, a busy server), and turns everything
+else into one `DatasetError`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TOTAL_S = 600.0
 """Seconds for everything that one dataset needs."""
 
 N_TRIES = 4
-"""How often a request is made that fails in a way that may pass."""
+"""Attempts for a request with transient failures."""
 
 BACKOFF_S = 0.5
 """Seconds before the second try; doubled before each further one."""
@@ -80,17 +80,8 @@ def watched(progress: Progress) -> Iterator[None]:
 def polite(what: str, offline: bool = False) -> Iterator[None]:
     """Make every request of the `requests` library within the block a polite one.
 
-    Parameters
-    ----------
-    what : str
-        The dataset, for messages.
-    offline : bool, default False
-        Refuse every request.
-
-    Raises
-    ------
-    DatasetError
-        From within the block: a request failed.
+    `what` is the dataset, for messages; `offline` refuses every request. A request
+    that fails raises `DatasetError` from within the block.
     """
     import requests
 
@@ -101,10 +92,7 @@ def polite(what: str, offline: bool = False) -> Iterator[None]:
 
         def request(session: Any, method: str, url: str, **options: Any) -> Any:
             if offline:
-                raise SourceUnreachable(
-                    f"{what}: it is not in the cache, and no server may be asked "
-                    "(--offline, KBENCH_OFFLINE, or none answered). Run again with a network."
-                )
+                raise not_cached(what)
             return _ask(original, what, deadline, session, method, url, options)
 
         requests.Session.request = request
@@ -114,8 +102,16 @@ def polite(what: str, offline: bool = False) -> Iterator[None]:
             requests.Session.request = original
 
 
+def not_cached(what: str) -> SourceUnreachable:
+    """Return the error for data that only a server has, where none may be asked."""
+    return SourceUnreachable(
+        f"{what}: it is not in the cache, and no server may be asked "
+        "(--offline, KBENCH_OFFLINE, or none answered). Run again with a network."
+    )
+
+
 def _ask(original, what, deadline, session, method, url, options) -> Any:
-    """Make one request, repeated while there is hope."""
+    """Make one request, and repeat it after transient failures."""
     wait = BACKOFF_S
     for trial in range(1, N_TRIES + 1):
         asked = None
@@ -200,13 +196,13 @@ def _once(original, what, deadline, session, method, url, options) -> Any:
 
 
 def _unreachable(what: str, url: str, error: BaseException) -> DatasetError:
-    # a file may lie elsewhere: that its server is gone says nothing of OpenML
+    # files may be on another server, whose failure does not make OpenML unreachable
     kind = SourceUnreachable if "/api/" in url else DatasetError
-    return kind(f"{what}: {_host(url)} cannot be reached: {shortened(error)}")
+    return kind(f"{what}: {host(url)} cannot be reached: {shortened(error)}")
 
 
 def _read(raw, headers, what, url, deadline) -> bytes:
-    """Read a body as it comes, within the limits of size and time."""
+    """Read a body piece by piece, within the limits of size and time."""
     limit = ANSWER_BYTES if "/api/" in url else max_bytes()
     coding = headers.get("Content-Encoding", "identity").strip().lower()
     if coding not in ("gzip", "identity", ""):
@@ -220,7 +216,7 @@ def _read(raw, headers, what, url, deadline) -> bytes:
                 f"{what}: {url} was not complete after the time allowed for a dataset "
                 f"({received:,} bytes so far). Run again with a faster connection."
             )
-        # read1 returns what is there: one slow byte must not hold up the clock
+        # read1 returns the bytes that have arrived: the time limit holds for slow ones too
         packed = raw.read1(1 << 16, decode_content=False)
         if not packed:
             break
@@ -245,8 +241,8 @@ def _read(raw, headers, what, url, deadline) -> bytes:
 
 
 def _checked(response: Any, what: str, url: str) -> Any:
-    """Refuse what no client of OpenML could make sense of."""
-    # what OpenML has to complain about comes as 412 with a code
+    """Refuse answers that do not come from OpenML's API or file server."""
+    # OpenML reports errors as 412 with a code
     if response.status_code not in (200, 412):
         raise DatasetError(
             f"{what}: the server answered {response.status_code} ({url}). Look whether it is "
@@ -257,14 +253,14 @@ def _checked(response: Any, what: str, url: str) -> Any:
         raise DatasetError(f"{what}: the server sent an empty answer ({url}). Run again later.")
     if start.startswith((b"<!doctype html", b"<html")):
         raise DatasetError(
-            f"{what}: {_host(url)} answered with a web page instead of data ({url}). Log in to "
+            f"{what}: {host(url)} answered with a web page instead of data ({url}). Log in to "
             "your network if it asks for it, or run again later."
         )
     return response
 
 
 def _is_refused(error: BaseException) -> bool:
-    """Tell a server that is not there from one that hung up."""
+    """Distinguish a server that is not there from one that hung up."""
     import urllib3
 
     reason = error.args[0] if error.args else error
@@ -272,25 +268,14 @@ def _is_refused(error: BaseException) -> bool:
     return isinstance(reason, urllib3.exceptions.NewConnectionError)
 
 
-def _host(url: str) -> str:
+def host(url: str) -> str:
+    """Return the host and port of an address, for messages."""
     return url.split("/")[2] if url.count("/") >= 2 else url
 
 
 def shortened(error: BaseException) -> str:
-    r"""Return what an error says: one line, not too long, without a secret.
+    r"""Return an error's message: one line of at most 160 characters, without API keys.
 
-    Parameters
-    ----------
-    error : exception
-        Any.
-
-    Returns
-    -------
-    str
-        At most 160 characters.
-
-    Examples
-    --------
     >>> shortened(ValueError("url: /api/v1/data/61?api_key=5ec2e7\n (gone)"))
     'url: /api/v1/data/61?api_key=*** (gone)'
     """

@@ -29,11 +29,14 @@ def test_by_name_and_version(connect_openml):
     [
         ({}, "none is given"),
         ({"data_id": 61, "task_id": 3}, "data_id, task_id are given"),
-        ({"data_id": 0}, "data_id=0 must be"),
-        ({"data_id": True}, "data_id=True must be"),
-        ({"data_id": "61"}, "data_id='61' must be"),
+        ({"data_id": 0}, "data_id must be an integer >= 1, got 0"),
+        ({"data_id": True}, "data_id must be an integer >= 1, got True"),
+        ({"data_id": "61"}, "data_id must be an integer >= 1, got '61'"),
         ({"data_id": 61, "version": 1}, "version=1"),
-        ({"dataset": "../x"}, "dataset='../x'"),
+        (
+            {"dataset": "../x"},
+            "dataset must be 1 to 128 letters, digits and signs of '_.(),+-', got '../x'",
+        ),
         ({"task_id": 3, "target": "class"}, "target='class'"),
     ],
 )
