@@ -9,33 +9,19 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
-# Rows that go through a uniform subdivision together, transposed: the search
-# for the smallest coordinate then runs along rows of independent numbers.
-TOGETHER = 64
-
-_options = {"cache": True, "error_model": "numpy"}
-
-# Arrays are walked flat, by numbers without sign: a signed index may count from
-# the end, and to look after that keeps loops from being vectorised.
-U = np.uint64
-
-
-def _array(scalar, n_dim, *, written=False):
-    """C-contiguous; what is only read may be a memory map without write access."""
-    return types.Array(scalar, n_dim, "C", readonly=not written)
-
+from kbench_nbcs._numba import OPTIONS, TOGETHER, U, array
 
 _floats = types.float64, types.float32
-_vector, _matrix = _array(types.float64, 1), _array(types.float64, 2)
-_scratch = _array(types.float64, 2, written=True)
-_children, _columns = _array(types.int32, 2), _array(types.int32, 2, written=True)
-_keys = _array(types.int64, 1, written=True)
+_vector, _matrix = array(types.float64, 1), array(types.float64, 2)
+_scratch = array(types.float64, 2, written=True)
+_children, _columns = array(types.int32, 2), array(types.int32, 2, written=True)
+_keys = array(types.int64, 1, written=True)
 _numbers = (types.int64, types.int64, types.int64)
 
 
 @njit(
-    [types.void(_array(x, 2), _vector, _vector, _scratch) for x in _floats],
-    **_options,
+    [types.void(array(x, 2), _vector, _vector, _scratch) for x in _floats],
+    **OPTIONS,
 )
 def corner_coordinates(X, low, scale, out):
     x, a = X.reshape(-1), out.reshape(-1)
@@ -65,7 +51,7 @@ def corner_coordinates(X, low, scale, out):
         target += d + U(1)
 
 
-@njit(types.boolean(_matrix), **_options)
+@njit(types.boolean(_matrix), **OPTIONS)
 def none_negative(alpha):
     values = alpha.reshape(-1)
     n_others = 0
@@ -74,7 +60,7 @@ def none_negative(alpha):
     return n_others == 0
 
 
-@njit(types.void(_matrix, _columns), **_options)
+@njit(types.void(_matrix, _columns), **OPTIONS)
 def barycentric_paths(alpha, paths):
     n, width = alpha.shape
     row = np.empty(width)
@@ -95,10 +81,10 @@ def barycentric_paths(alpha, paths):
 
 @njit(
     [
-        types.void(_scratch, _children, *_numbers, _array(x, 2, written=True), _columns)
+        types.void(_scratch, _children, *_numbers, array(x, 2, written=True), _columns)
         for x in _floats
     ],
-    **_options,
+    **OPTIONS,
 )
 def embed_barycentric(alpha, child, root, first_root, first_split, data, indices):
     n, width = alpha.shape[0], U(alpha.shape[1])
@@ -164,11 +150,11 @@ def embed_barycentric(alpha, child, root, first_root, first_split, data, indices
 @njit(
     [
         types.void(
-            _matrix, _children, _matrix, *_numbers, _array(x, 2, written=True), _columns, _keys
+            _matrix, _children, _matrix, *_numbers, array(x, 2, written=True), _columns, _keys
         )
         for x in _floats
     ],
-    **_options,
+    **OPTIONS,
 )
 def embed_split(alpha, child, beta, root, first_root, first_split, data, indices, leaf):
     n, width = alpha.shape

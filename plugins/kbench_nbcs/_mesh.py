@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
@@ -39,48 +37,34 @@ N_NODES = 16
 CONSTANT = 1e-12
 
 
-@dataclass(frozen=True)
-class Vertices:
-    """The known vertices of all meshes: a hash table for each.
+def vertex_tables(meshes: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Build a hash table of the known vertices of each mesh from its sorted keys.
 
-    A key's upper bits say where it belongs. Keys are in ascending order, each
-    in the first free slot from there, and free slots count as above all keys:
-    a search goes on while it sees smaller ones.
+    A key's upper bits give its slot. Keys are in ascending order, each in the first
+    free slot from there, and free slots count as above all keys: a search goes on
+    while it sees smaller ones. Columns are numbered mesh by mesh.
 
-    Parameters
-    ----------
-    tables : tuple of ndarray
-        Keys in their slots, of all meshes; the columns of the vertices there;
-        where the slots of each mesh begin; the shift that makes a slot of a key
-        (``key >> shift``).
-    n_vertices : int
-        All of them.
+    Returns the keys in their slots, of all meshes; the columns of the vertices
+    there; the first slot of each mesh; and the shift that makes a slot of a key
+    (``key >> shift``).
     """
-
-    tables: tuple[np.ndarray, ...]
-    n_vertices: int
-
-    @classmethod
-    def of(cls, meshes: list[np.ndarray]) -> Vertices:
-        """Take the sorted keys of each mesh; columns are numbered mesh by mesh."""
-        all_slots, all_columns, shifts, n_vertices = [], [], [], 0
-        for keys in meshes:
-            # two to four slots a key: most searches end with the first look
-            bits = len(keys).bit_length() + 1
-            number = np.arange(len(keys))
-            place = (keys >> np.uint64(63 - bits)).view(np.int64) - number
-            place = np.maximum.accumulate(place) + number
-            slots = np.full(2**bits + len(keys) + 1, NO_KEY)
-            columns = np.zeros(len(slots), dtype=np.int32)
-            slots[place], columns[place] = keys, n_vertices + number
-            end = max(2**bits, int(place[-1]) + 1 if len(keys) else 0) + 1
-            all_slots.append(slots[:end])
-            all_columns.append(columns[:end])
-            shifts.append(63 - bits)
-            n_vertices += len(keys)
-        begin = np.cumsum([0, *(len(slots) for slots in all_slots)])[:-1]
-        tables = np.concatenate(all_slots), np.concatenate(all_columns), begin, np.array(shifts)
-        return cls(tables, n_vertices)
+    all_slots, all_columns, shifts, n_vertices = [], [], [], 0
+    for keys in meshes:
+        # two to four slots a key: most searches end with the first look
+        bits = len(keys).bit_length() + 1
+        number = np.arange(len(keys))
+        place = (keys >> np.uint64(63 - bits)).view(np.int64) - number
+        place = np.maximum.accumulate(place) + number
+        slots = np.full(2**bits + len(keys) + 1, NO_KEY)
+        columns = np.zeros(len(slots), dtype=np.int32)
+        slots[place], columns[place] = keys, n_vertices + number
+        end = max(2**bits, int(place[-1]) + 1 if len(keys) else 0) + 1
+        all_slots.append(slots[:end])
+        all_columns.append(columns[:end])
+        shifts.append(63 - bits)
+        n_vertices += len(keys)
+    begin = np.cumsum([0, *(len(slots) for slots in all_slots)])[:-1]
+    return np.concatenate(all_slots), np.concatenate(all_columns), begin, np.array(shifts)
 
 
 def locate(u, multipliers):
@@ -288,7 +272,7 @@ class SimplicialMeshMap(CoordinateMap):
         X = self._validated(X)
         self._place_meshes(X, check_random_state(self.random_state))
         if self.columns == "hashed":
-            self._vertices = None
+            self._tables = None
             self.n_vertices_ = self._n_features_out = self.n_components
         else:
             self._list_vertices(X)
@@ -331,7 +315,7 @@ class SimplicialMeshMap(CoordinateMap):
         data.resize(stop, refcheck=False)
         indices.resize(stop, refcheck=False)
         Z = sparse.csr_matrix((data, indices, indptr), shape=(n, self.n_vertices_), copy=False)
-        if self._vertices is None:
+        if self._tables is None:
             Z.sum_duplicates()  # two vertices of a row may have hashed to one column
         return Z
 
@@ -404,7 +388,7 @@ class SimplicialMeshMap(CoordinateMap):
                 f"n_roots={self.n_roots} meshes have {n_vertices} vertices, more than 2**31 - 1; "
                 "use fewer roots, a larger pitch or min_count, or columns='hashed'."
             )
-        self._vertices = Vertices.of(meshes)
+        self._tables = vertex_tables(meshes)
         self.n_vertices_ = self._n_features_out = n_vertices
 
     def _keys(self, X, mesh):
@@ -439,9 +423,8 @@ class SimplicialMeshMap(CoordinateMap):
     def _embed(self, u, mesh, unit, values, places):
         """Write one mesh's coordinates and columns."""
         multipliers, factor = self._multipliers[mesh], 2.0 ** (mesh % self.n_levels)
-        if self._vertices is not None:
-            tables = self._vertices.tables
-            kernels.embed(u, factor, multipliers, tables, mesh, unit, values, places)
+        if self._tables is not None:
+            kernels.embed(u, factor, multipliers, self._tables, mesh, unit, values, places)
             return
         weights, keys = locate(u.T * factor, multipliers)
         block = slice(mesh * keys.shape[1], (mesh + 1) * keys.shape[1])

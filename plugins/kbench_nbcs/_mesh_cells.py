@@ -67,7 +67,7 @@ def find(keys, slots, slot_columns, begin, shift, columns):
     """Write the columns of vertices, -1 where a vertex is not known.
 
     `keys` and `columns` have shape (n, p + 1); the other arguments are those of one
-    mesh in ``Vertices.tables``.
+    mesh in ``vertex_tables``.
     """
     keys = keys.ravel()
     place = (keys >> np.uint64(shift)).view(np.int64) + begin
@@ -85,7 +85,7 @@ def embed(u, factor, multipliers, tables, mesh, unit, data, indices):
 
     `u` (p, n) are points in the coordinates of the root; `factor`, a power of two,
     makes them coordinates of the mesh. `tables` are the known vertices
-    (``Vertices.tables``), `unit` is the value of one unit of the weights. The
+    (``vertex_tables``), `unit` is the value of one unit of the weights. The
     outputs `data` (float64 or float32) and `indices` (int32 or int64) have shape
     (n, n_meshes * (p + 1)); number `mesh` has the columns from ``mesh * (p + 1)``.
     """

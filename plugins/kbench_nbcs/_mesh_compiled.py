@@ -13,31 +13,18 @@ import numpy as np
 from numba import njit, types
 
 from kbench_nbcs._mesh_cells import FAR, FRACTION_BITS, INDEX_BITS, MAX_DIMENSION
-
-TOGETHER = 64
+from kbench_nbcs._numba import OPTIONS, TOGETHER, U, array
 
 # Beyond this many dimensions a network has more exchanges than a sort decisions.
 MAX_NETWORK = 64
-
-_options = {"cache": True, "error_model": "numpy"}
-
-# Arrays are walked flat, by numbers without sign: a signed index may count from
-# the end, and to look after that keeps loops from being vectorised.
-U = np.uint64
-
-
-def _array(scalar, n_dim, *, written=False):
-    """C-contiguous; what is only read may be a memory map without write access."""
-    return types.Array(scalar, n_dim, "C", readonly=not written)
-
 
 _WHOLE = 2.0**FRACTION_BITS
 _LOW = np.int64(MAX_DIMENSION - 1)
 _MIXER = np.uint64(0xFF51AFD7ED558CCD)
 _HALF, _ONE = np.uint64(32), np.uint64(1)
 _i64, _u64 = types.int64, types.uint64
-_floats = _array(types.float64, 2)
-_scratch = _array(_i64, 1, written=True), _array(_u64, 1, written=True)
+_floats = array(types.float64, 2)
+_scratch = array(_i64, 1, written=True), array(_u64, 1, written=True)
 
 
 @lru_cache(maxsize=64)
@@ -59,10 +46,8 @@ def network(p: int) -> np.ndarray:
 
 
 @njit(
-    types.void(
-        _floats, _u64, _u64, _u64, types.float64, _array(_u64, 1), _array(_u64, 2), *_scratch
-    ),
-    **_options,
+    types.void(_floats, _u64, _u64, _u64, types.float64, array(_u64, 1), array(_u64, 2), *_scratch),
+    **OPTIONS,
 )
 def _locate_block(u, row, at, size, factor, multipliers, exchanges, packed, keys):
     """Fractions in order, with their numbers, in `packed`; the keys of vertices in `keys`."""
@@ -107,12 +92,12 @@ def _locate_block(u, row, at, size, factor, multipliers, exchanges, packed, keys
 @njit(
     types.void(
         _floats,
-        _array(_u64, 1),
-        _array(_u64, 2),
-        _array(_i64, 2, written=True),
-        _array(_u64, 2, written=True),
+        array(_u64, 1),
+        array(_u64, 2),
+        array(_i64, 2, written=True),
+        array(_u64, 2, written=True),
     ),
-    **_options,
+    **OPTIONS,
 )
 def _locate(u, multipliers, exchanges, weights, keys):
     p, n = u.shape
@@ -137,21 +122,21 @@ def _locate(u, multipliers, exchanges, weights, keys):
         types.void(
             _floats,
             types.float64,
-            _array(_u64, 1),
-            _array(_u64, 2),
-            _array(_u64, 1),
-            _array(types.int32, 1),
+            array(_u64, 1),
+            array(_u64, 2),
+            array(_u64, 1),
+            array(types.int32, 1),
             _u64,
             _u64,
             _u64,
             types.float64,
-            _array(x, 2, written=True),
-            _array(integer, 2, written=True),
+            array(x, 2, written=True),
+            array(integer, 2, written=True),
         )
         for x in (types.float64, types.float32)
         for integer in (types.int32, types.int64)
     ],
-    **_options,
+    **OPTIONS,
 )
 def _embed(
     u, factor, multipliers, exchanges, slots, columns, begin, shift, column, unit, data, indices
@@ -184,15 +169,15 @@ def _embed(
 @njit(
     [
         _i64(
-            _array(x, 1, written=True),
-            _array(integer, 1, written=True),
+            array(x, 1, written=True),
+            array(integer, 1, written=True),
             _i64,
-            _array(integer, 1, written=True),
+            array(integer, 1, written=True),
         )
         for x in (types.float64, types.float32)
         for integer in (types.int32, types.int64)
     ],
-    **_options,
+    **OPTIONS,
 )
 def compact(data, indices, start, indptr):
     n = len(indptr)

@@ -182,7 +182,7 @@ def test_both_sets_of_kernels_give_the_same_bits(point, n_known, dtype, integer)
         keys = np.empty((n, p + 1), dtype=np.uint64)
         kernels.locate(u, multipliers, weights, keys)
         known = [np.unique(keys[: n_known // 2]), np.unique(keys[:3]), np.unique(keys)]
-        tables = _mesh.Vertices.of(known).tables
+        tables = _mesh.vertex_tables(known)
         data = np.full(n * n_meshes * (p + 1) + 3, 9.0, dtype=dtype)
         indices = np.full(len(data), -9, dtype=integer)
         values, places = (each[3:].reshape(n, -1) for each in (data, indices))
@@ -240,7 +240,7 @@ def test_vertices_are_found_where_they_are_known(n_known, seed, clustered):
     keys = np.unique(rng.integers(top, size=n_known, dtype=np.uint64))
     asked = np.concatenate([keys, rng.integers(top, size=50, dtype=np.uint64)])[:, None]
     others = np.arange(5, dtype=np.uint64)
-    slots, slot_columns, begin, shift = _mesh.Vertices.of([others, keys]).tables
+    slots, slot_columns, begin, shift = _mesh.vertex_tables([others, keys])
     columns = np.empty(asked.shape, dtype=np.int32)
     _mesh_cells.find(asked, slots, slot_columns, begin[1], shift[1], columns)
     lookup = {int(key): 5 + k for k, key in enumerate(keys)}

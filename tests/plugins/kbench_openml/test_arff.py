@@ -19,6 +19,7 @@ def _arff(tmp_path, text):
     ("body", "line"),
     [
         ("1,a\n2\n", "line 5 has 1 values; 2 are declared"),
+        ("1,a\r2,b\n", "line 4 has 3 values; 2 are declared"),
         ("1,a\n2,b,3\n", "line 5 has 3 values; 2 are declared"),
         ("1,a\n\n% no\nx,b\n", "line 7: 'x' in the numeric column 'n'"),
         ("1,c\n", "line 4: 'c' is not among the declared values of 'k'"),
