@@ -1,4 +1,4 @@
-"""A user's tables: how files are read, and what their columns are.
+"""A user's tables: readers of files, and kinds of columns.
 
 Sources of datasets use this package too.
 """

@@ -34,7 +34,7 @@ from kbench.tables.arff_rows import (
     split_values,
     unquoted,
 )
-from kbench.tables.limits import max_bytes
+from kbench.tables.limits import check_file_size
 from kbench.tables.table import Column, Table
 
 BLOCK = 8 * 2**20
@@ -70,12 +70,7 @@ def read_arff(path: Path, what: str) -> Table:
         The file is not ARFF, with the number of the line and the reason, or
         is larger than ``KBENCH_MAX_DATASET_MB``.
     """
-    size = path.stat().st_size
-    if size > max_bytes():
-        raise DatasetError(
-            f"{what}: the file has {size / 2**20:,.0f} MB, more than the "
-            f"{max_bytes() / 2**20:,.0f} MB allowed. Raise KBENCH_MAX_DATASET_MB."
-        )
+    check_file_size(path.stat().st_size, what)
     with path.open("rb") as file:
         try:
             columns, first = _parse_header(file)

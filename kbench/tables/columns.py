@@ -1,4 +1,4 @@
-"""Which columns of a user's table are free text."""
+"""Free text among the columns of a user's table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ rows, is taken for text."""
 
 
 def is_free_text(different: Sequence[Any], n_rows: int) -> bool:
-    """Tell free text and dates, which are no features, from names of categories.
+    """Distinguish free text and dates, which are not features, from names of categories.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How large a user's table may be."""
+"""The size limit of a user's table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def max_bytes() -> int:
     Raises
     ------
     DatasetError
-        The variable is no positive number.
+        The variable is not a positive number.
     """
     text = os.environ.get("KBENCH_MAX_DATASET_MB", "4096")
     try:
@@ -26,5 +26,14 @@ def max_bytes() -> int:
     except ValueError:
         megabytes = 0.0
     if not 0 < megabytes < 2**33:
-        raise DatasetError(f"KBENCH_MAX_DATASET_MB={text!r} must be a positive number")
+        raise DatasetError(f"KBENCH_MAX_DATASET_MB must be a positive number, got {text!r}")
     return int(megabytes * 2**20)
+
+
+def check_file_size(size: int, what: str) -> None:
+    """Refuse a file of more bytes than `max_bytes`; `what` is the dataset, for messages."""
+    if size > max_bytes():
+        raise DatasetError(
+            f"{what}: the file has {size / 2**20:,.0f} MB, more than the "
+            f"{max_bytes() / 2**20:,.0f} MB allowed. Raise KBENCH_MAX_DATASET_MB."
+        )

@@ -1,4 +1,4 @@
-"""Typed columns, and the one canonical form that all sources of this plugin give."""
+"""Typed columns, and the canonical form of datasets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Column:
     name : str
         Its name.
     kind : {"numeric", "nominal", "string"}
-        "string" is free text (or a date), which is no feature.
+        "string" is free text (or a date), which is not a feature.
     categories : sequence of str
         Values of a nominal column, in the order in which they are declared.
     values : ndarray, optional
@@ -61,8 +61,8 @@ class Table:
     n_rows : int
         Number of rows.
     sparse : scipy CSC matrix, optional
-        The values of a sparse table, shape (n_rows, n_columns). What is not
-        stored is 0, or the first category.
+        The values of a sparse table, shape (n_rows, n_columns). Values that
+        are not stored are 0, or the first category.
     """
 
     columns: list[Column]
@@ -83,7 +83,7 @@ def to_dataset(
     per declared value, in that order, all of them NaN where the value is
     missing. The target becomes 0..k-1 in the order of its declared values, of
     which those that no row has are left out. Rows without a target are left
-    out; `row_ids` then tells which were kept.
+    out; `row_ids` then has the remaining ones.
 
     Parameters
     ----------
@@ -106,13 +106,13 @@ def to_dataset(
     Raises
     ------
     DatasetError
-        A column is not there, is text, or is no classification target; or the
+        A column is missing, is text, or is not a classification target; or the
         result would be larger than ``KBENCH_MAX_DATASET_MB``.
     """
     names = [column.name for column in table.columns]
     if len(set(names)) != len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise DatasetError(f"{what}: several columns are named {twice[0]!r}")
+        twice = min(name for name in names if names.count(name) > 1)
+        raise DatasetError(f"{what}: several columns are named {twice!r}")
     for name in (target, *ignore):
         if name not in names:
             raise DatasetError(f"{what}: {no_column(name, names)}")
@@ -152,9 +152,9 @@ def to_dataset(
     return Dataset(
         X=X,
         y=y,
-        feature_names=[printable(name) for name in feature_names],
+        feature_names=list(map(printable, feature_names)),
         feature_kinds=feature_kinds,
-        target_names=[printable(name) for name in target_names],
+        target_names=list(map(printable, target_names)),
         row_ids=kept,
         **shown,
     )
@@ -198,20 +198,12 @@ def _sparse(table: Table, features: list[int], width: int, kept: Any, what: str)
             continue
         codes = _column_values(table, j).values
         k = len(column.categories)
-        rows = np.flatnonzero(codes >= 0)
-        lost = np.repeat(np.flatnonzero(codes < 0), k)
-        parts.append(
-            scipy.sparse.csc_matrix(
-                (
-                    np.concatenate([np.ones(len(rows)), np.full(len(lost), np.nan)]),
-                    (
-                        np.concatenate([rows, lost]),
-                        np.concatenate([codes[rows], np.tile(np.arange(k), len(lost) // k)]),
-                    ),
-                ),
-                shape=(table.n_rows, k),
-            )
-        )
+        present, missing = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
+        rows = np.concatenate([present, np.repeat(missing, k)])
+        places = np.concatenate([codes[present], np.tile(np.arange(k), len(missing))])
+        values = np.repeat([1.0, np.nan], [len(present), k * len(missing)])
+        indicators = scipy.sparse.csc_matrix((values, (rows, places)), shape=(table.n_rows, k))
+        parts.append(indicators)
     # most sparse tables have numeric columns only: do not cut them up
     if all(table.columns[j].kind == "numeric" for j in features):
         X = table.sparse[:, features].tocsr()
@@ -249,7 +241,7 @@ def _labels(column: Column, what: str) -> tuple[np.ndarray, list[str]]:
         if np.any(different != np.round(different)) or len(different) > MAX_NUMERIC_LABELS:
             raise DatasetError(
                 f"{what}: the target {column.name!r} has {len(different)} different numbers and "
-                "is no class label; kbench compares classifiers. Name another target."
+                "is not a class label; kbench compares classifiers. Name another target."
             )
         names = [f"{value:.0f}" for value in different]
         codes = np.where(present, np.searchsorted(different, values), -1)
@@ -265,8 +257,8 @@ def _labels(column: Column, what: str) -> tuple[np.ndarray, list[str]]:
     if len(occurring) > max(MANY_CLASSES, n_labelled // 2):
         raise DatasetError(
             f"{what}: the target {column.name!r} has {len(occurring):,} different labels in "
-            f"{n_labelled:,} rows and is no class label; kbench compares classifiers. Name "
-            "another target."
+            f"{n_labelled:,} rows and is not a class label; kbench compares classifiers. "
+            "Name another target."
         )
     return renumbered[codes], [names[k] for k in occurring]
 
@@ -284,8 +276,8 @@ def _check_size(n_bytes: int, what: str, n: int, width: int, table: Table) -> No
 
 
 def no_column(name: str, names: Sequence[str]) -> str:
-    """Say that there is no such column, which one may be meant, and which there are."""
-    by_case = {each.casefold(): each for each in names}
+    """Describe a missing column: a close name, and all names."""
+    by_case = {known.casefold(): known for known in names}
     close = difflib.get_close_matches(str(name).casefold(), by_case, n=1)
     hint = f"; did you mean {by_case[close[0]]!r}?" if close else "."
     return f"there is no column {name!r}{hint} Columns: {listed(names)}."

@@ -17,7 +17,7 @@ from kbench import Dataset, DatasetError
 from kbench.messages import listed
 from kbench.tables.arff import read_arff
 from kbench.tables.columns import is_free_text
-from kbench.tables.limits import max_bytes
+from kbench.tables.limits import check_file_size
 from kbench.tables.table import Column, Table, no_column, to_dataset
 
 
@@ -43,7 +43,7 @@ def load_csv(
         Columns of numbers that stand for categories. Columns of text always do,
         in alphabetical order.
     delimiter : str, default ","
-        What stands between two values.
+        Sign between two values.
     group : str, optional
         Group of the dataset; its name (the file's stem) by default.
 
@@ -61,15 +61,8 @@ def load_csv(
 
     file, what = _existing(path)
     try:
-        header = pandas.read_csv(
-            file,
-            sep=delimiter,
-            header=None,
-            nrows=1,
-            dtype=str,
-            keep_default_na=False,
-            skipinitialspace=True,
-        )
+        as_written = {"header": None, "dtype": str, "keep_default_na": False}
+        header = pandas.read_csv(file, sep=delimiter, nrows=1, skipinitialspace=True, **as_written)
         with warnings.catch_warnings():
             warnings.simplefilter("error", pandas.errors.ParserWarning)
             frame = csv_table(file, delimiter)
@@ -141,7 +134,7 @@ def load_parquet(
     file, what = _existing(path)
     try:
         frame = parquet_table(file)
-    except Exception as error:  # pyarrow raises what it likes on a damaged file
+    except Exception as error:  # pyarrow's errors on a damaged file have no common base
         raise DatasetError(f"{what}: it cannot be read as parquet: {_first_line(error)}") from None
     return _from_frame(frame, file, what, target, ignore, nominal, group)
 
@@ -205,28 +198,20 @@ def load_svmlight(path: str, n_features: int | None = None, group: str = "") -> 
     Raises
     ------
     DatasetError
-        The file cannot be read, or its labels are no whole numbers.
+        The file cannot be read, or its labels are not whole numbers.
     """
+    import scipy.sparse
     from sklearn.datasets import load_svmlight_file
 
     file, what = _existing(path)
     try:
         X, labels = load_svmlight_file(str(file), n_features=n_features)
-    except Exception as error:  # whatever the reader stumbles over
+    except Exception as error:  # the reader's errors have no common base
         raise DatasetError(f"{what}: it cannot be read as svmlight: {_first_line(error)}") from None
-    columns = [Column(f"x{j}", "numeric") for j in range(X.shape[1])]
-    columns.append(Column("label", "numeric"))
-    import scipy.sparse
-
+    names = [f"x{j}" for j in range(X.shape[1])] + ["label"]
     both = scipy.sparse.hstack([X, scipy.sparse.csr_matrix(labels[:, None])], format="csc")
-    return to_dataset(
-        Table(columns, len(labels), both),
-        what,
-        "label",
-        name=file.stem,
-        source=f"file {file.name}",
-        group=group,
-    )
+    table = Table([Column(name, "numeric") for name in names], len(labels), both)
+    return to_dataset(table, what, "label", name=file.stem, source=f"file {file.name}", group=group)
 
 
 def _existing(path: Any) -> tuple[Path, str]:
@@ -241,18 +226,14 @@ def _existing(path: Any) -> tuple[Path, str]:
         raise DatasetError(f"{what} is not a file")
     if size == 0:
         raise DatasetError(f"{what} is empty")
-    if size > max_bytes():
-        raise DatasetError(
-            f"{what}: {size / 2**20:,.0f} MB are more than the {max_bytes() / 2**20:,.0f} MB "
-            "allowed. Raise KBENCH_MAX_DATASET_MB."
-        )
+    check_file_size(size, what)
     return file, what
 
 
 def _check_header(
     names: list[str], frame: Any, what: str, ignore: Sequence[str], delimiter: str
 ) -> None:
-    """Refuse headers of which pandas makes something that their writer did not mean."""
+    """Refuse headers that pandas would change silently."""
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:
         raise DatasetError(f"{what}: several columns are named {twice[0]!r}; rename all but one")
@@ -262,7 +243,7 @@ def _check_header(
         raise DatasetError(f"{what}: it has one column only, {names[0][:60]!r}{hint}")
     for place, name in enumerate(names):
         if not name and frame.columns[place] not in ignore:
-            # most often the row numbers that pandas writes, which may tell the labels
+            # most often the row numbers that pandas writes, which may reveal the labels
             raise DatasetError(
                 f"{what}: column {place + 1} has no name; name it, or leave it out: ignore "
                 f"{frame.columns[place]!r}"
@@ -270,7 +251,7 @@ def _check_header(
 
 
 def _other_delimiter(line: str, delimiter: str) -> str | None:
-    """Return what seems to stand between the values of a line, if it is not the delimiter."""
+    """Guess the delimiter of a line, None if it is the given one."""
     signs = [sign for sign in ";\t|," if sign in line and sign != delimiter]
     most = max(signs, key=line.count, default=None)
     return most if most is not None and line.count(most) > line.count(delimiter) else None
@@ -297,11 +278,8 @@ def _from_frame(frame, file, what, target, ignore, nominal, group) -> Dataset:
     if not len(frame):
         raise DatasetError(f"{what}: it has no rows")
     left_out = {target, *ignore}
-    empty = [
-        name
-        for j, name in enumerate(frame.columns)
-        if name not in left_out and frame.iloc[:, j].isna().all()
-    ]
+    no_value = frame.isna().all()
+    empty = [name for name in frame.columns[no_value.to_numpy()] if name not in left_out]
     if empty:
         raise DatasetError(
             f"{what}: no row has a value in {listed(empty)}. Leave out what is empty: "
@@ -331,20 +309,20 @@ def _column(series: Any, name: str, nominal: bool, any_text: bool) -> Column:
     is_bool = pandas.api.types.is_bool_dtype(series.dtype)
     if pandas.api.types.is_numeric_dtype(series.dtype) and not nominal and not is_bool:
         return Column(name, "numeric", (), series.to_numpy(dtype=np.float64, na_value=np.nan))
-    codes, found = pandas.factorize(series, sort=True)
+    codes, values = pandas.factorize(series, sort=True)
     is_plain = nominal or is_bool or pandas.api.types.is_numeric_dtype(series.dtype)
-    if not (is_plain or any_text) and is_free_text(found, len(series)):
+    if not (is_plain or any_text) and is_free_text(values, len(series)):
         return Column(name, "string", (), None)
-    return Column(name, "nominal", [str(value) for value in found], codes.astype(np.int32))
+    return Column(name, "nominal", [str(value) for value in values], codes.astype(np.int32))
 
 
 def _first_text(file: Path) -> str:
-    """Return the first line of a file that pandas opens, as it stands there."""
+    """Return the first line of a file that pandas opens, without parsing it."""
     import pandas
 
     try:
-        with pandas.io.common.get_handle(file, "r", compression="infer", errors="replace") as found:
-            return str(found.handle.readline())
+        with pandas.io.common.get_handle(file, "r", compression="infer", errors="replace") as text:
+            return str(text.handle.readline())
     except (OSError, ValueError, EOFError):
         return ""
 

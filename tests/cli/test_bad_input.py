@@ -59,7 +59,7 @@ TABLES = {
     ),
     "numbers as a target": (
         csv("a,y", NUMBERS, [f"{i / 7:.3f}" for i in NUMBERS]),
-        "different numbers and is no class label",
+        "different numbers and is not a class label",
     ),
     "a label for each row": (
         "a,y\n" + "".join(f"{i},person {i}\n" for i in range(200)),

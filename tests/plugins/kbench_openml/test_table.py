@@ -127,5 +127,5 @@ def test_a_target_of_numbers(tmp_path):
     text = "@attribute a real\n@attribute n real\n@data\n1,3\n2,-1\n3,?\n4,3\n"
     data = to_dataset(_table(tmp_path, text), "data", "n", name="data")
     assert (data.target_names, data.y.tolist()) == (("-1", "3"), [1, 0, 1])
-    with pytest.raises(DatasetError, match="no class label"):
+    with pytest.raises(DatasetError, match="not a class label"):
         to_dataset(_table(tmp_path, text.replace("-1", "0.5")), "data", "n", name="data")
