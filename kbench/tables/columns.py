@@ -13,22 +13,11 @@ rows, is taken for text."""
 def is_free_text(different: Sequence[Any], n_rows: int) -> bool:
     """Distinguish free text and dates, which are not features, from names of categories.
 
-    Parameters
-    ----------
-    different : sequence, shape (n_different,)
-        The different values of a column that is neither numeric nor declared
-        to be nominal, without missing ones.
-    n_rows : int
-        Rows of the table.
+    `different` are the different values of a column that is neither numeric nor
+    declared to be nominal, without missing ones. Values other than strings and
+    truth values are not categories; nor are more than `TEXT_ABOVE` different ones
+    that are more than half as many as rows.
 
-    Returns
-    -------
-    bool
-        True where there are values other than strings and truth values, or more
-        than `TEXT_ABOVE` different ones, and more than half as many as rows.
-
-    Examples
-    --------
     >>> is_free_text(["red", "blue"], n_rows=3)
     False
     >>> is_free_text([f"comment {i}" for i in range(60)], n_rows=100)

@@ -10,15 +10,8 @@ from kbench.errors import DatasetError
 def max_bytes() -> int:
     """Return the largest size of a dataset, as a file and in memory.
 
-    Returns
-    -------
-    int
-        ``$KBENCH_MAX_DATASET_MB`` (4096 by default) in bytes.
-
-    Raises
-    ------
-    DatasetError
-        The variable is not a positive number.
+    It is ``$KBENCH_MAX_DATASET_MB``, 4096 by default, in bytes; `DatasetError` if
+    that is not a positive number.
     """
     text = os.environ.get("KBENCH_MAX_DATASET_MB", "4096")
     try:

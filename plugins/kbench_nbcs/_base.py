@@ -4,13 +4,49 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.parameters import check_choice, check_integer
 
 
 class CoordinateMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of transformers from dense or sparse rows to sparse coordinates."""
+
+    def fit(self, X, y=None):
+        """Place the simplices around the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Sparse input is made dense a few rows at a time where it has to be.
+        y : array-like of shape (n_samples,), optional
+            Labels; used by adaptive splits only.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._fit(X, y)
+        self._n_features_out = self.n_vertices_
+        return self
+
+    def transform(self, X):
+        """Compute barycentric coordinates.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        CSR matrix of shape (n_samples, n_vertices_)
+            One stored value per vertex of each simplex that contains the row (it
+            may be zero; a mesh leaves unknown vertices out), in no order of
+            columns; indices are int32 below 2**31 stored values.
+        """
+        check_is_fitted(self)
+        return self._transform(X)
 
     def _check(self, choices, least):
         """Check parameters by their choices and smallest integers, and `dtype`."""

@@ -66,23 +66,13 @@ def _by_dataset(results: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[
 
 
 def pareto_table(results: Iterable[Mapping[str, Any]], name: str = "mesh") -> list[dict[str, Any]]:
-    """Report for each dataset whether a family is on its front.
+    """Report for each dataset of a report's rows whether a family is on its front.
 
-    Parameters
-    ----------
-    results : iterable of mapping
-        Rows of a report: one a cell, with `search_time_cpu_s` and `fit_time_cpu_s`.
-    name : str, default "mesh"
-        The family.
-
-    Returns
-    -------
-    list of dict
-        ``dataset``; ``on_front`` among all methods; ``among_maps``,
-        without 1-NN, gradient boosting and the kernel machine; ``leads``: some row of the
-        family is better than every method of other families of at most its cost, by
-        more than one standard error of the latter; ``best`` accuracy of the
-        family and ``best_other`` with its ``other``.
+    Each dict has ``dataset``; ``on_front`` among all methods; ``among_maps``,
+    without 1-NN, gradient boosting and the kernel machine; ``leads``: some row of the
+    family is better than every method of other families of at most its cost, by more
+    than one standard error of the latter; ``best`` accuracy of the family and
+    ``best_other`` with its ``other``.
     """
     table = []
     for dataset, rows in _by_dataset(results).items():

@@ -26,47 +26,28 @@ class Forest:
     """Nested simplices in one or several roots.
 
     Vertices are numbered root by root, then in the order of the splits, so
-    that a coarser system is a prefix of every refinement of it.
-
-    Parameters
-    ----------
-    width : int
-        Vertices of a simplex, n_features + 1.
-    roots : ndarray of int, shape (n_roots,)
-        Split of each root, or -1.
-    child : ndarray of int32, shape (n_splits, width)
-        ``child[k, i]`` splits the child of split k that replaces vertex i; -1
-        where nothing does.
-    parent, slot : ndarray of int32, shape (n_splits,)
-        The simplex of split k is child ``slot[k]`` of split ``parent[k]``, or
-        root ``slot[k]`` where ``parent[k]`` is -1.
-    stages : list of int
-        ``stages[s]`` is the number of splits after stage s.
-    beta : ndarray of shape (n_splits, width) or None
-        Coordinates of the split points in their simplices; None where all are
-        barycentres.
+    that a coarser system is a prefix of every refinement of it. The simplex of
+    split k is child ``slot[k]`` of split ``parent[k]``, or root ``slot[k]`` where
+    ``parent[k]`` is -1; ``child[k, i]`` splits its child that replaces vertex i, or
+    is -1. There are ``stages[s]`` splits after stage s.
     """
 
-    width: int
-    roots: np.ndarray
-    child: np.ndarray
-    parent: np.ndarray
-    slot: np.ndarray
+    width: int  # vertices of a simplex, n_features + 1
+    roots: np.ndarray  # split of each root or -1, int of shape (n_roots,)
+    child: np.ndarray  # int32 of shape (n_splits, width)
+    parent: np.ndarray  # int32 of shape (n_splits,)
+    slot: np.ndarray  # int32 of shape (n_splits,)
     stages: list[int]
+    # coordinates of the split points, (n_splits, width); None: all are barycentres
     beta: np.ndarray | None = None
 
     @classmethod
     def unsplit(cls, width: int, n_roots: int, *, barycentric: bool) -> Forest:
         """Make a forest of bare roots."""
-        return cls(
-            width,
-            np.full(n_roots, -1),
-            np.empty((0, width), dtype=np.int32),
-            np.empty(0, dtype=np.int32),
-            np.empty(0, dtype=np.int32),
-            [0],
-            None if barycentric else np.empty((0, width)),
-        )
+        child = np.empty((0, width), dtype=np.int32)
+        none = np.empty(0, dtype=np.int32)
+        beta = None if barycentric else np.empty((0, width))
+        return cls(width, np.full(n_roots, -1), child, none, none, [0], beta)
 
     @property
     def n_splits(self) -> int:

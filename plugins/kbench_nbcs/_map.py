@@ -156,21 +156,7 @@ class NestedBarycentricMap(CoordinateMap):
         self.dtype = dtype
         self.random_state = random_state
 
-    def fit(self, X, y=None):
-        """Place the roots around X and split them.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Sparse input is made dense a few rows at a time.
-        y : array-like of shape (n_samples,), optional
-            Labels; used by adaptive splits only.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
+    def _fit(self, X, y):
         if self.split == "adaptive":
             if y is None:
                 raise ValueError(
@@ -190,24 +176,9 @@ class NestedBarycentricMap(CoordinateMap):
             self._forest = grow_uniform(X, self._roots, self.depth, self.min_samples_split)
             self.split_rows_ = np.full(self._forest.n_splits, -1)
         self.n_splits_ = self._forest.n_splits
-        self.n_vertices_ = self._n_features_out = self._forest.n_vertices
-        return self
+        self.n_vertices_ = self._forest.n_vertices
 
-    def transform(self, X):
-        """Compute nested barycentric coordinates.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        CSR matrix of shape (n_samples, n_vertices_)
-            ``n_roots * (n_features + 1)`` stored values a row (some may be
-            zero), columns in no order within a row; indices are int32 below
-            2**31 stored values.
-        """
-        check_is_fitted(self)
+    def _transform(self, X):
         # `clip_to_root` refuses numbers that are not finite
         return self._embed(self._validated(X, reset=False, ensure_all_finite=False))[0]
 
@@ -312,7 +283,7 @@ class NestedBarycentricMap(CoordinateMap):
                 "smallest of its column), where a uniform subdivision is a linear map at any "
                 "depth; use root='regular' or rotate=True.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _embed(self, X, leaf=None):
@@ -385,7 +356,7 @@ class NestedBarycentricMap(CoordinateMap):
             warnings.warn(
                 "A linear SVM of an adaptive split did not converge; a smaller C helps.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return classifier.predict(Z) != y
 

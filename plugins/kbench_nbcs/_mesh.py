@@ -7,7 +7,6 @@ from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
-from sklearn.utils.validation import check_is_fitted
 
 from kbench.parameters import check_integer, check_number
 from kbench_nbcs import _mesh_cells
@@ -256,42 +255,16 @@ class SimplicialMeshMap(CoordinateMap):
         self.dtype = dtype
         self.random_state = random_state
 
-    def fit(self, X, y=None):
-        """Draw the meshes and list the vertices that the rows of X meet.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
+    def _fit(self, X, y):
         X = self._validated(X)
         self._place_meshes(X, check_random_state(self.random_state))
         if self.columns == "hashed":
             self._tables = None
-            self.n_vertices_ = self._n_features_out = self.n_components
+            self.n_vertices_ = self.n_components
         else:
             self._list_vertices(X)
-        return self
 
-    def transform(self, X):
-        """Compute barycentric coordinates.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        CSR matrix of shape (n_samples, n_vertices_)
-            At most ``n_roots * n_levels * (p + 1)`` stored values a row, in no
-            order of columns; indices are int32 below 2**31 stored values.
-        """
-        check_is_fitted(self)
+    def _transform(self, X):
         X = self._validated(X, reset=False)
         n, per_row = X.shape[0], self.n_roots * self.n_levels * (self.dimension_ + 1)
         integer = index_type(n * per_row)
@@ -389,7 +362,7 @@ class SimplicialMeshMap(CoordinateMap):
                 "use fewer roots, a larger pitch or min_count, or columns='hashed'."
             )
         self._tables = vertex_tables(meshes)
-        self.n_vertices_ = self._n_features_out = n_vertices
+        self.n_vertices_ = n_vertices
 
     def _keys(self, X, mesh):
         root, level = divmod(mesh, self.n_levels)

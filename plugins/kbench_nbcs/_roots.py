@@ -28,27 +28,18 @@ PADDING = 1.0
 
 @dataclass(frozen=True)
 class Root:
-    """A simplex and the way into its barycentric coordinates.
+    """A simplex and the affine map into its barycentric coordinates.
 
-    Parameters
-    ----------
-    low : ndarray of shape (n_features,)
-        Taken from the inputs first, lest large values cancel.
-    vertices : ndarray of shape (n_features + 1, n_features)
-        In the units of the inputs.
-    matrix : ndarray of shape (n_features, n_features + 1), optional
-    offset : ndarray of shape (n_features + 1,), optional
-        Barycentric coordinates are ``(X - low) @ matrix + offset``.
-    scale : ndarray of shape (n_features,), optional
-        Instead of both for the corner simplex, where they are
-        ``u = (X - low) * scale`` after ``1 - sum(u)``.
+    They are ``(X - low) @ matrix + offset``; for the corner simplex, which has
+    `scale` instead of both, ``u = (X - low) * scale`` after ``1 - sum(u)``. `low` is
+    subtracted first, lest large values cancel.
     """
 
-    low: np.ndarray
-    vertices: np.ndarray
-    matrix: np.ndarray | None = None
-    offset: np.ndarray | None = None
-    scale: np.ndarray | None = None
+    low: np.ndarray  # (n_features,)
+    vertices: np.ndarray  # (n_features + 1, n_features), in the units of the inputs
+    matrix: np.ndarray | None = None  # (n_features, n_features + 1)
+    offset: np.ndarray | None = None  # (n_features + 1,)
+    scale: np.ndarray | None = None  # (n_features,)
 
     def coordinates(self, X: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Barycentric coordinates, negative outside, shape (n_samples, n_features + 1)."""
