@@ -21,12 +21,21 @@ which do the work, are imported by the first kernel that is computed.
 """
 
 from kbench.kernels.bandwidths import median_distance
-from kbench.kernels.base import SIMPLE, Kernel, Product, Scaled, Similarity, Sum, resolve_kernel
+from kbench.kernels.base import (
+    SIMPLE,
+    Kernel,
+    Normalized,
+    Product,
+    Scaled,
+    Similarity,
+    Sum,
+    normalized,
+    resolve_kernel,
+)
 from kbench.kernels.distances import Gaussian, Laplace, LaplaceL1, Matern
 from kbench.kernels.histograms import AdditiveChi2, Chi2, Intersection
 from kbench.kernels.inner_products import Cosine, Linear, Polynomial
 from kbench.kernels.mercer import Mercer, is_psd
-from kbench.kernels.normalization import Normalized, normalized
 from kbench.kernels.precomputed import Precomputed
 
 __all__ = [

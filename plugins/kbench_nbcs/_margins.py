@@ -91,7 +91,7 @@ def margin_measures(nbcs, learner, X, y, delta=0.05):
     Raises
     ------
     ValueError
-        The learner is not linear, or has one problem per pair of classes.
+        The learner is not one of these linear classifiers.
 
     Examples
     --------

@@ -25,29 +25,14 @@ from kbench.errors import SourceUnreachable
 from kbench.messages import printable
 from kbench.tables.limits import max_bytes
 
-CONNECT_S = 5.0
-"""Seconds to connect."""
-
-SILENCE_S = 15.0
-"""Seconds without a byte."""
-
-TOTAL_S = 600.0
-"""Seconds for everything that one dataset needs."""
-
-N_TRIES = 4
-"""Attempts for a request with transient failures."""
-
-BACKOFF_S = 0.5
-"""Seconds before the second try; doubled before each further one."""
-
-PATIENCE_S = 30.0
-"""Longest wait that a server may ask for (``Retry-After``)."""
-
-ANSWER_BYTES = 64 * 2**20
-"""Largest answer of the API, unpacked."""
-
+CONNECT_S = 5.0  # seconds to connect
+SILENCE_S = 15.0  # seconds without a byte
+TOTAL_S = 600.0  # seconds for all requests of one dataset
+N_TRIES = 4  # attempts for a request with transient failures
+BACKOFF_S = 0.5  # seconds before the second attempt; doubled before each further one
+PATIENCE_S = 30.0  # longest wait that a server may ask for (``Retry-After``)
+ANSWER_BYTES = 64 * 2**20  # largest answer of the API, unpacked
 MAX_REDIRECTIONS = 5
-"""Redirections that are followed."""
 
 _REDIRECTIONS = {301, 302, 303, 307, 308}
 _TRANSIENT = {429, 500, 502, 503, 504}
@@ -117,7 +102,7 @@ def _ask(original, what, deadline, session, method, url, options) -> Any:
         asked = None
         try:
             response = _once(original, what, deadline, session, method, url, options)
-        except _TransientError as error:
+        except _RequestFailedError as error:
             trouble, lasting = str(error), error.lasting
         else:
             if response.status_code in _TRANSIENT:
@@ -139,8 +124,8 @@ def _ask(original, what, deadline, session, method, url, options) -> Any:
     raise DatasetError(f"{what}: {trouble} ({url}, tried {tries}). Run again later.")
 
 
-class _TransientError(Exception):
-    """A failure that may pass."""
+class _RequestFailedError(Exception):
+    """A failure of a request, which is repeated unless it is `lasting`."""
 
     def __init__(self, message: str, lasting: bool = False):
         super().__init__(message)
@@ -180,13 +165,13 @@ def _once(original, what, deadline, session, method, url, options) -> Any:
     ) as error:
         raise _unreachable(what, url, error) from None
     except (requests.exceptions.ReadTimeout, urllib3.exceptions.ReadTimeoutError):
-        raise _TransientError(silence, lasting=True) from None
+        raise _RequestFailedError(silence, lasting=True) from None
     except requests.exceptions.ConnectionError as error:
         if _is_refused(error):
             raise _unreachable(what, url, error) from None
-        raise _TransientError("the connection broke off") from None
+        raise _RequestFailedError("the connection broke off") from None
     except (urllib3.exceptions.HTTPError, requests.exceptions.ChunkedEncodingError):
-        raise _TransientError("the connection broke off in the middle of the answer") from None
+        raise _RequestFailedError("the connection broke off in the middle of the answer") from None
     except requests.exceptions.RequestException as error:
         raise DatasetError(f"{what}: {url} cannot be asked for: {shortened(error)}") from None
     response._content, response._content_consumed = body, True
@@ -227,7 +212,7 @@ def _read(raw, headers, what, url, deadline) -> bytes:
             try:
                 body += unpack.decompress(packed, limit + 1 - len(body))
             except zlib.error:
-                raise _TransientError("the compressed answer is damaged") from None
+                raise _RequestFailedError("the compressed answer is damaged") from None
         if len(body) > limit:
             raise DatasetError(
                 f"{what}: {url} is larger than {limit / 2**20:.0f} MB when unpacked, which "
@@ -236,7 +221,7 @@ def _read(raw, headers, what, url, deadline) -> bytes:
         if (progress := _progress.get()) is not None:
             progress(url, received, int(length) if length.isdigit() else None)
     if unpack is not None and received and not unpack.eof:
-        raise _TransientError("the compressed answer is incomplete")
+        raise _RequestFailedError("the compressed answer is incomplete")
     return bytes(body)
 
 
