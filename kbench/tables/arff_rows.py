@@ -233,7 +233,7 @@ class SparseRows(Rows):
                 np.nan if token == b"?" else self.converters[j](token)
                 for j, token in zip(indices.tolist(), tokens[1::3], strict=True)
             ]
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, OverflowError):
             return False
         # the indices of a row rise where none is there twice
         places = np.repeat(np.arange(len(rows)) * len(self.columns), lengths) + indices

@@ -9,7 +9,7 @@ is vertex ``first_split + k``; ``child[k, i]`` is the split of its child that
 replaces vertex ``i``, or -1 where that child is not split; ``beta[k]`` are the
 barycentric coordinates of the point in the simplex. The vertices of a root are
 ``first_root, ..., first_root + d``; the same columns of `data` and `indices`
-(n, n_roots (d + 1)) take what becomes of them.
+(n, n_roots (d + 1)) get the coordinates and vertices of the smallest simplex.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ def _arff(tmp_path, text):
         ("{0 1}\n{0 1, 0 2}\n", "line 5 gives a value for column 0 twice"),
         ("{0 1 1 a}\n{, 0 1}\n", "line 4: '0 1 1 a' is not 'index value'"),
         ("{0 1}\n1,a\n", "line 5 is not of the form"),
+        ("{99999999999999999999 1}\n", "line 4 gives a value for column 9+ of 2"),
         ("{0 x}\n", "line 4: 'x' in the numeric column"),
         ("", "no rows"),
     ],
