@@ -90,7 +90,7 @@ def test_no_convergence_is_reported():
         ({"n_clusters": 11}, "n_clusters must be at most n_samples = 10, got 11"),
         ({"n_init": 0}, "n_init must be an integer >= 1, got 0"),
         ({"max_iter": 0}, "max_iter must be an integer >= 1, got 0"),
-        ({"kernel": "rbf"}, "kernel.*'rbf'"),
+        ({"kernel": "rbf"}, "kernel must be one of .*, got 'rbf'"),
     ],
 )
 def test_mistakes_name_the_parameter(params, message):

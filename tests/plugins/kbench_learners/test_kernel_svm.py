@@ -143,7 +143,7 @@ def test_a_kernel_that_is_zero():
         ({"C": "big"}, "C must be a finite number > 0, got 'big'"),
         ({"tol": -1}, "tol must be a finite number > 0, got -1"),
         ({"max_iter": 0}, "max_iter must be an integer >= 1, got 0"),
-        ({"kernel": "rbf"}, "kernel.*'rbf'"),
+        ({"kernel": "rbf"}, "kernel must be one of .*, got 'rbf'"),
         ({"multiclass": "auto"}, "multiclass must be one of 'ovr', 'ovo', got 'auto'"),
     ],
 )
