@@ -19,7 +19,7 @@ class Kernel:
 
     A subclass is a frozen dataclass that computes ``_gram(X, Y)`` (with `Y`
     None for the Gram matrix of `X` with itself) and, where that is cheaper,
-    ``diag``. Calls check the shapes that go in and that what comes out is
+    ``diag``. Calls check the shapes of inputs and that the result is
     finite.
     """
 
@@ -110,7 +110,7 @@ class Kernel:
         return self
 
     def take(self, X: Any, rows: NDArray[Any]) -> Any:
-        """Keep what comparing with some rows later needs.
+        """Keep the data that a later comparison with some rows needs.
 
         Parameters
         ----------

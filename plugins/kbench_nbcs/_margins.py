@@ -78,11 +78,12 @@ def margin_measures(nbcs, learner, X, y, delta=0.05):
     per face of a fitted root.
 
     Which simplices ``split="barycentre"`` divides depends on all rows, so that
-    the columns of the map are no fixed class. The VC dimension is therefore that
+    the columns of the map are not a fixed class. The VC dimension is therefore that
     of the full system, in which every function of a part of it is contained
     (Theorem 1). The other two bounds depend on the norm, and are of the classifier
     with weight 0 at the vertices that are left out; it differs only in simplices
-    without training rows, and with ``min_samples_split`` above 1 there is none.
+    without training rows. With ``min_samples_split`` above 1 there is no such
+    classifier, and these bounds are left out.
 
     The bounds are of parameters that were fixed beforehand: where C, `depth` or
     the number of roots were searched on these rows, `delta` has to be shared out

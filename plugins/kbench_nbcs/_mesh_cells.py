@@ -44,7 +44,7 @@ def locate(u, multipliers, weights, keys):
     below = np.floor(u)
     u -= below
     u *= 2.0**FRACTION_BITS
-    # what rounds to a whole is just below it
+    # a fraction that rounds to 1 is just below it
     np.minimum(u, 2.0**FRACTION_BITS - 1.0, out=u)
     packed = u.astype(np.int64)
     packed <<= INDEX_BITS

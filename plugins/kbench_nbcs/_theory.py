@@ -131,7 +131,7 @@ def approximate_convex_body(points, stages, *, root=None, initial_weight=-1.0):
     :math:`\{x : w \cdot \phi(x) \ge 0\}`: the largest value of
     :math:`-\sum_j \alpha_j w_j / \alpha^*` over the body within the children of
     the simplex. That is a linear-fractional function, whose maximum is at a
-    vertex; it is found by a linear programme per child. Where the body misses
+    vertex, which a linear programme per child finds. Where the body misses
     the interior of a simplex, the weight is minus infinity.
 
     Parameters

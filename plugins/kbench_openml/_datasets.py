@@ -121,7 +121,7 @@ def _parsed(openml, described, data_id, folder, what, offline) -> Any:
         table = read_arff(file, what)
     except DatasetError as error:
         if checksum:
-            raise  # it is what OpenML has
+            raise  # OpenML's own file is wrong
         raise DamagedError(str(error).removeprefix(f"{what}: ")) from None
     if n_rows is None and not checksum:
         raise DatasetError(
@@ -149,9 +149,11 @@ def _counted(folder: Path, data_id: int, what: str, offline: bool, checked: bool
             return None
         n_rows = _n_instances(content)
     except (DatasetError, ET.ParseError) as error:
-        if checked:  # the checksum says enough
+        if checked:  # the checksum is enough
             return None
-        raise DatasetError(f"{what}: OpenML's count of its rows cannot be had: {error}") from None
+        raise DatasetError(
+            f"{what}: OpenML's count of its rows is not available: {error}"
+        ) from None
     with contextlib.suppress(OSError):
         write_whole(file, content)
     return n_rows

@@ -72,7 +72,7 @@ def load(
         The parameters do not name one dataset.
     """
     if openml_suite is not None:
-        tasks = expand(openml_suite)  # raises where the suite cannot be had
+        tasks = expand(openml_suite)  # raises where the suite is not available
         raise DatasetError(f"OpenML suite {openml_suite} stands for {len(tasks)} datasets")
     _check_params(data_id, dataset, version, target, task_id)
     if isinstance(ignore, str):
