@@ -1,8 +1,8 @@
-"""Who computed it, and was it busy: CPU, cores, memory, versions, contention.
+"""The machine that takes the times: CPU, cores, memory, versions, calibration.
 
 Times mean something only together with the machine that took them. Nothing
-heavy is imported here; where the operating system does not tell (outside
-Linux, say), a value is 0, empty or None.
+heavy is imported here. A value that the operating system does not report
+(outside Linux, for example) is 0, empty or None.
 """
 
 from __future__ import annotations
@@ -27,20 +27,10 @@ _DISTRIBUTIONS = ("kbench-core", "numpy", "scipy", "scikit-learn")
 
 @dataclass(frozen=True)
 class Machine:
-    """What decides how long a computation takes.
+    """Everything that decides how long a computation takes.
 
-    Parameters
-    ----------
-    id : str
-        See `machine_id`.
-    host, cpu, system : str
-        Name of the host, model of its CPU, operating system.
-    physical_cores, logical_cores : int
-        Cores that this process may use: see `physical_cores`, `logical_cores`.
-    memory_mb : float
-        Memory that this process may use, in units of 2**20 bytes; 0 if unknown.
-    versions : dict of str to str
-        See `versions`.
+    Each field but host and system is described by the function of its name; `id`
+    by `machine_id`, `cpu` by `cpu_model`.
     """
 
     id: str
@@ -54,14 +44,8 @@ class Machine:
 
 
 def describe() -> Machine:
-    """Describe the machine on which this runs.
+    """Describe this machine.
 
-    Returns
-    -------
-    Machine
-
-    Examples
-    --------
     >>> describe().id == machine_id()
     True
     """
@@ -81,31 +65,25 @@ def describe() -> Machine:
 def machine_id() -> str:
     """Identify the machine, the same in every process and after a restart.
 
-    Returns
-    -------
-    str
-        12 hexadecimal digits: a hash of host name, CPU model and number of
-        cores (all of them, whatever this process may use).
+    The 12 hexadecimal digits are a hash of host name, CPU model and number of cores
+    (all cores, not only those that this process may use).
     """
     known = f"{platform.node()}\n{cpu_model()}\n{os.cpu_count()}"
     return hashlib.sha256(known.encode()).hexdigest()[:12]
 
 
 def cluster_id() -> str:
-    """Identify what this machine has clusters compute, whichever workers they have.
+    """Identify computations of clusters that this machine started, on whatever workers.
 
-    Returns
-    -------
-    str
-        ``cluster-`` and the `machine_id`: workers come and go, and what they
-        measured must not be taken for times of this machine.
+    It is ``cluster-`` and the `machine_id`: workers come and go, and their times must
+    not be taken for times of this machine.
     """
     return f"cluster-{machine_id()}"
 
 
 @cache
 def cpu_model() -> str:
-    """Name of the CPU as it gives it itself, such as ``"AMD EPYC 9354"``."""
+    """Name of the CPU as the CPU reports it, such as ``"AMD EPYC 9354"``."""
     for line in lines(PROC / "cpuinfo"):
         if line.startswith(("model name", "Model")):
             return line.partition(":")[2].strip()
@@ -113,7 +91,7 @@ def cpu_model() -> str:
 
 
 def logical_cores() -> int:
-    """Hardware threads that this process may use: affinity and cgroup quota heeded."""
+    """Hardware threads that this process may use, by its affinity and cgroup quota."""
     return _within_quota(len(_usable()))
 
 
@@ -121,8 +99,8 @@ def physical_cores() -> int:
     """Cores that this process may use, threads of one core counted once.
 
     The number of tasks to run beside each other: two threads of a core share
-    its arithmetic units. Affinity and cgroup quota are heeded; where the
-    topology is not known, the number of logical cores.
+    its arithmetic units. Affinity and cgroup quota count; where the topology is not
+    known, this is the number of logical cores.
     """
     cores = set()
     for cpu in _usable():
@@ -133,44 +111,33 @@ def physical_cores() -> int:
 
 def memory_mb() -> float:
     """Memory that this process may use, in units of 2**20 bytes; 0 if unknown."""
-    sizes = [size for size in (_total_memory(), _cgroup_memory()) if size]
+    import psutil
+
+    sizes = [size for size in (psutil.virtual_memory().total, _cgroup_memory()) if size]
     return min(sizes, default=0) / 2**20
 
 
 def versions() -> dict[str, str]:
-    """Versions of what computes: Python, kbench, numpy, scipy, scikit-learn, BLAS.
+    """Versions of Python, kbench, numpy, scipy, scikit-learn and BLAS, where installed.
 
-    Returns
-    -------
-    dict of str to str
-        By name of the distribution; without those that are not installed.
-        "blas" is the library that numpy was built with.
+    They are listed by the name of the distribution; "blas" is the library that numpy
+    was built with.
     """
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for name in _DISTRIBUTIONS:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
     if blas := _blas():
-        found["blas"] = blas
-    return found
+        installed["blas"] = blas
+    return installed
 
 
 def calibrate(repeats: int = 7) -> float:
     """Time a small fixed computation, to compare machines and moments.
 
-    Products of matrices, elementwise functions, and a sort, each as long as
-    the others, on arrays that stay in the cache, small enough for BLAS to use
-    one thread.
-
-    Parameters
-    ----------
-    repeats : int, default 7
-        Number of measurements.
-
-    Returns
-    -------
-    float
-        Median wall-clock seconds of one measurement (near 0.01).
+    It consists of products of matrices, elementwise functions and a sort, which take
+    equally long, on arrays that stay in the cache and are small enough for BLAS to use
+    one thread. The result is the median of the wall-clock seconds (near 0.01).
     """
     import numpy as np
 
@@ -214,17 +181,8 @@ def _cgroup_folders() -> list[Path]:
     for line in lines(PROC / "self/cgroup"):
         if line.startswith("0::"):
             folder = _CGROUPS / line[3:].lstrip("/")
-            return [each for each in (folder, *folder.parents) if each.is_relative_to(_CGROUPS)]
+            return [path for path in (folder, *folder.parents) if path.is_relative_to(_CGROUPS)]
     return []
-
-
-def _total_memory() -> int:
-    for line in lines(PROC / "meminfo"):
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1]) * 1024
-    with contextlib.suppress(OSError, ValueError):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return 0
 
 
 def _blas() -> str:

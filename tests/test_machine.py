@@ -7,7 +7,9 @@ import platform
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,7 +82,7 @@ def pretend(tmp_path, monkeypatch):
 
     for cpu in range(8):
         write(f"cpus/cpu{cpu}/topology/thread_siblings_list", f"{cpu % 4},{cpu % 4 + 4}\n")
-    write("proc/meminfo", "MemTotal:  8388608 kB\n")
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=2**33))
     write("proc/self/cgroup", "0::/user/job\n")
     return write
 

@@ -16,18 +16,9 @@ _HOLDERS_BYTES = 2**15
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a lock.
+    """The process that holds a lock.
 
-    Parameters
-    ----------
-    pid : int
-        Its process.
-    host : str
-        Its machine.
-    command : str
-        What it was started as.
-    since : float
-        Unix time at which it got the lock.
+    `command` is its command line, `since` the Unix time at which it got the lock.
     """
 
     pid: int
@@ -37,7 +28,7 @@ class Holder:
 
 
 def named(holder: Holder | None) -> str:
-    """Name who holds a lock, for a message."""
+    """Name the holder of a lock, for a message."""
     if holder is None:
         return "another kbench"
     return f"{holder.command} (process {holder.pid} on {holder.host})"
@@ -53,40 +44,34 @@ def try_lock(fd: int, shared: bool) -> bool:
 
 
 def write_holder(fd: int, shared: bool) -> None:
-    """Say who holds the lock: one line alone, or one beside those of others."""
+    """Record this process as the holder: the only line, or one beside those of others."""
     holder = Holder(os.getpid(), platform.node(), " ".join(sys.argv), time.time())
     line = json.dumps(asdict(holder)).encode() + b"\n"
     if shared:
         # the others' lines stay, without those of processes that are gone
-        alive = [json.dumps(asdict(each)).encode() + b"\n" for each in _holders(fd)]
+        alive = [json.dumps(asdict(other)).encode() + b"\n" for other in _holders(fd)]
         line = b"".join(alive)[-_HOLDERS_BYTES:] + line
     os.pwrite(fd, line, 0)
     os.ftruncate(fd, len(line))
 
 
 def read_holder(fd: int) -> Holder | None:
-    """Return one who holds the lock, the longest first; None where it is not known."""
+    """Return the process that has held the lock longest; None where it is not known."""
     return next(iter(_holders(fd)), None)
 
 
 def _holders(fd: int) -> list[Holder]:
-    found = []
+    holders = []
     for line in os.pread(fd, 2 * _HOLDERS_BYTES, 0).splitlines():
         with contextlib.suppress(ValueError, TypeError):
             holder = Holder(**json.loads(line))
-            if _lives(holder):
-                found.append(holder)
-    return found
+            if _may_live(holder):
+                holders.append(holder)
+    return holders
 
 
-def _lives(holder: Holder) -> bool:
-    """Tell whether a holder may still be there; of another machine it cannot be told."""
-    if holder.host != platform.node():
-        return True
-    try:
-        os.kill(holder.pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+def _may_live(holder: Holder) -> bool:
+    """Whether a holder may still run; a process of another machine always may."""
+    import psutil
+
+    return holder.host != platform.node() or psutil.pid_exists(holder.pid)
