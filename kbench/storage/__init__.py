@@ -1,1 +1,1 @@
-"""What survives a kill: the journal, its locks, whole files, the data cache."""
+"""Storage that survives a kill: the journal, its locks, atomic files, the data cache."""

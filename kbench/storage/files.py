@@ -1,4 +1,4 @@
-"""Writing that is there as a whole or not at all, also after a crash."""
+"""Atomic, crash-safe file writes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,9 @@ def unused(folder: Path) -> Path:
 
 
 def write_file(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """Write a small file as a whole or not at all.
+    """Write a small file atomically; its folder is made where it is missing.
 
-    Parameters
-    ----------
-    path : Path
-        Its folder is made where it is missing.
-    data : bytes
-    mode : int, default 0o666
-        Who may read and write it, less what the process' umask takes.
+    The permissions are `mode` less the umask of the process.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = unused(path.parent)
@@ -49,7 +43,7 @@ def rename_folder(temporary: Path, final: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the names of new files in a folder on the disk too."""
+    """Flush the names of new files in a folder to the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,8 +1,8 @@
-"""The write-ahead log: what has been computed survives whatever comes after.
+"""The write-ahead log: computed results survive a kill, a full disk or a bad sector.
 
 One file per user and machine, one JSON object per line. A line counts once it
-is complete and its checksum fits; what a kill, a full disk or a bad sector
-leaves behind is skipped and counted. Nothing is ever rewritten.
+is complete and its checksum fits; damaged lines are skipped and counted.
+Nothing is ever rewritten.
 """
 
 from __future__ import annotations
@@ -30,23 +30,18 @@ _POLL_S = 0.1
 
 
 def state_folder(place: str = "") -> Path:
-    """Folder of what kbench remembers of one place for this user.
+    """Folder of the user's journal, locks and blobs for one place of computation.
 
     ``$KBENCH_STATE_DIR/<place>``, or ``$XDG_STATE_HOME/kbench/<place>``, or
-    ``~/.local/state/kbench/<place>``: a home folder may be shared by machines,
-    times may not.
-
-    Parameters
-    ----------
-    place : str, optional
-        Where things were computed: this machine by default, or its
-        `kbench.machine.cluster_id`.
+    ``~/.local/state/kbench/<place>``. The place is this machine by default, or its
+    `kbench.machine.cluster_id`: machines may share a home folder but not times.
     """
     place = place or machine_id()
     if own := os.environ.get("KBENCH_STATE_DIR"):
         return Path(own) / place
-    base = os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local/state") / "kbench" / place
+    from platformdirs.unix import Unix  # the same folders on macOS
+
+    return Unix("kbench").user_state_path / place
 
 
 class Journal:
@@ -80,25 +75,12 @@ class Journal:
     def append(self, kind: str, **fields: Any) -> None:
         """Write one line; it is on the disk when this returns.
 
-        Parameters
-        ----------
-        kind : str
-            What the line says, such as "result" or "delivered".
-        **fields : plain JSON values
-            NaN and infinities pass; "crc" is reserved.
-
-        Raises
-        ------
-        ValueError
-            If a field is called "crc".
-        TypeError
-            If a value is not JSON.
-        JournalError
-            If the disk is full or the file cannot be written. What was
-            written of the line does no harm.
+        Fields are plain JSON values; NaN and infinities pass, and the name "crc" is
+        reserved. JournalError is raised where the disk is full or the file cannot be
+        written; the part of the line that was written does no harm.
         """
         if "crc" in fields:
-            raise ValueError("a field of a journal line cannot be called 'crc': it is reserved")
+            raise ValueError("the name of a journal field must not be 'crc', which is reserved")
         body = json.dumps({"kind": kind, **fields}, separators=(",", ":")).encode("ascii")[:-1]
         line = body + (_CHECKSUM % zlib.crc32(body)).encode("ascii") + b"\n"
         with _writing(self.path):
@@ -120,18 +102,9 @@ class Journal:
                 sync_folder(self.path.parent)
 
     def read(self, *kinds: str) -> Iterator[dict[str, Any]]:
-        """Yield every intact line, oldest first, up to the end of the file now.
+        """Yield every intact line with its "kind", oldest first, up to the present end.
 
-        Parameters
-        ----------
-        *kinds : str
-            Only lines of these kinds, all others being passed over unread;
-            every line by default.
-
-        Yields
-        ------
-        dict
-            The line, with its "kind".
+        Given `kinds`, lines of all others are skipped without being parsed.
         """
         return self._read(tuple(_start(kind) for kind in kinds))
 
@@ -161,12 +134,9 @@ class Journal:
                     return
 
     def results(self, task_keys: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Return the latest line of kind "result" of each "task_key".
+        """Return the latest line of kind "result" of all tasks, or those of `task_keys`.
 
-        Parameters
-        ----------
-        task_keys : collection of str, optional
-            Only these; all by default. A journal holds the results of years.
+        A journal holds the results of years: most lines are skipped unparsed.
         """
         # the key comes first, so that most lines need no parsing
         start = _start("result") + b',"task_key":"'
@@ -186,23 +156,11 @@ class Journal:
             }
 
     def save_blob(self, task_key: str, name: str, data: bytes) -> None:
-        """Keep a large by-product of a task; do so before its line is written.
+        """Keep a large by-product of a task; call it before the task's line is written.
 
-        It is the file ``blobs/??/<task_key>.<name>`` beside the journal, both
-        names quoted as in a URL.
-
-        Parameters
-        ----------
-        task_key, name : str
-            The task and what it is, such as "predictions". One that is there
-            already is replaced, at once or not at all.
-        data : bytes
-            The content.
-
-        Raises
-        ------
-        JournalError
-            If it cannot be written.
+        It becomes the file ``blobs/??/<task_key>.<name>`` beside the journal, both
+        names quoted as in a URL; an existing one is replaced atomically. JournalError
+        is raised where it cannot be written.
         """
         path = self._blob(task_key, name)
         with _writing(path):
@@ -217,27 +175,22 @@ class Journal:
         shared: bool = False,
         poll: Callable[[], None] | None = None,
     ) -> Iterator[None]:
-        """Hold a lock that one process at a time can have, or several that share it.
+        """Hold an exclusive or a shared lock within the context.
 
-        The kernel releases it when the holder ends, however that happens. It
-        is not reentrant.
+        The kernel releases it when the holder ends, however that happens. It is not
+        reentrant.
 
         Parameters
         ----------
         name : str
-            What is locked, say suite and store.
+            The locked thing, such as suite and store.
         waiting : callable, optional
-            Called with the `Holder` when there is one, and again with the next
-            one; with None where it is not known. What it raises ends the wait.
+            Called once with each `Holder` that is waited for, or with None where it is
+            not known. What it raises ends the wait.
         shared : bool, default False
-            Hold it beside others who share it; no one else holds it alone then.
+            Share the lock: others may share it, none may hold it exclusively.
         poll : callable, optional
             Called again and again while waiting. What it raises ends the wait.
-
-        Yields
-        ------
-        None
-            While the lock is held.
         """
         short = f"{quote(name, safe='')[:100]}-{zlib.crc32(name.encode()):08x}.lock"
         path = self.path.parent / "locks" / short
@@ -245,11 +198,11 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True)
             fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            told: list[Holder | None] = []
+            reported: list[Holder | None] = []
             while not try_lock(fd, shared):
                 holder = read_holder(fd)
-                if waiting is not None and told != [holder]:
-                    told = [holder]
+                if waiting is not None and reported != [holder]:
+                    reported = [holder]
                     waiting(holder)
                 if poll is not None:
                     poll()
@@ -258,7 +211,7 @@ class Journal:
                 write_holder(fd, shared)
             yield
         finally:
-            # Not deleted: someone may be waiting for this very file.
+            # not deleted: another process may be waiting for this very file
             os.close(fd)
 
     def _blob(self, task_key: str, name: str) -> Path:
@@ -269,19 +222,19 @@ class Journal:
 
 @contextlib.contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Say in one line what keeps a file from being written."""
+    """Turn the reason why a file cannot be written into a message of one line."""
     try:
         yield
     except OSError as error:
         raise JournalError(
-            f"{path} cannot be written: {error.strerror or error}. Nothing that was kept is lost; "
+            f"{path} cannot be written: {error.strerror or error}. No stored result is lost; "
             "make room and run the same command again"
         ) from error
 
 
 @contextlib.contextmanager
 def _no_collection() -> Iterator[None]:
-    """Look for no garbage while much is read: each look takes longer than the one before."""
+    """Disable the garbage collector while much is read: its passes grow ever longer."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -292,7 +245,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def _start(kind: str) -> bytes:
-    """Return how every line of a kind begins."""
+    """Beginning of every line of a kind."""
     return json.dumps({"kind": kind}, separators=(",", ":")).encode("ascii")[:-1]
 
 

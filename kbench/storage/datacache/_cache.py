@@ -11,8 +11,8 @@ One folder per dataset, whatever its source::
 
 Arrays are plain ``.npy`` files and everything else is JSON: nothing is ever
 unpickled. Several processes may use one cache at once. An entry is written
-under a temporary name, flushed to disk and renamed, so that it is there as a
-whole or not at all, and every process maps the same pages.
+under a temporary name, flushed to disk and renamed, which makes it atomic, and
+every process maps the same pages.
 """
 
 from __future__ import annotations
@@ -38,39 +38,30 @@ from kbench.storage.files import rename_folder, sync_folder, unused, write_file
 
 
 def default_root() -> Path:
-    """Return the folder of the cache.
+    """Folder of the cache.
 
-    Returns
-    -------
-    Path
-        ``$KBENCH_CACHE_DIR``, else ``$XDG_CACHE_HOME/kbench/data``, else
-        ``~/.cache/kbench/data``.
+    ``$KBENCH_CACHE_DIR``, or ``$XDG_CACHE_HOME/kbench/data``, or
+    ``~/.cache/kbench/data``.
     """
-    own = os.environ.get("KBENCH_CACHE_DIR")
-    if own:
+    if own := os.environ.get("KBENCH_CACHE_DIR"):
         return Path(own).expanduser().absolute()
-    xdg = os.environ.get("XDG_CACHE_HOME")
-    return (Path(xdg) if xdg else Path.home() / ".cache") / "kbench" / "data"
+    from platformdirs.unix import Unix  # the same folder on macOS
+
+    return Unix("kbench").user_cache_path / "data"
 
 
 class DataCache:
     """Canonical datasets on disk, shared by processes, named by their content.
 
-    Parameters
-    ----------
-    root : Path, optional
-        Folder of the cache, made when the first dataset is stored; by default
-        that of `default_root`.
+    The folder `root`, by default that of `default_root`, is made when the first
+    dataset is stored.
 
-    Notes
-    -----
-    *What is verified when.* The size of every file and the checksum of
-    ``meta.json`` are checked by each `load`. All bytes are hashed (SHA-256) by
-    `verify`, and by `load` where this was last done more than `TRUST_S` (a day)
-    ago, or where the size, modification time or inode of a file has changed
-    since. So a file that was edited is found by the next load, a bit that
-    rotted on the disk within a day of use, and a second load of a large
-    dataset reads nothing but its headers.
+    The size of every file and the checksum of ``meta.json`` are checked by each
+    `load`. All bytes are hashed (SHA-256) by `verify`, and by `load` where this
+    was last done more than `TRUST_S` (a day) ago, or where the size, modification
+    time or inode of a file has changed since. The next load therefore notices an
+    edited file, and a bit that rotted on the disk is noticed within a day of use;
+    a second load of a large dataset reads nothing but its headers.
 
     Examples
     --------
@@ -92,22 +83,10 @@ class DataCache:
     # -- datasets
 
     def store(self, dataset: Dataset) -> str:
-        """Write a dataset, unless an intact copy is there.
+        """Write a dataset, unless an intact copy is there, and return its checksum.
 
-        Parameters
-        ----------
-        dataset : Dataset
-            Any dataset; it is checked by `check_dataset` first.
-
-        Returns
-        -------
-        str
-            Checksum of the content, under which `load` finds it.
-
-        Raises
-        ------
-        DatasetError
-            It is not in canonical form, or the cache cannot be written.
+        DatasetError is raised where `check_dataset` refuses it, or the cache cannot be
+        written.
         """
         dataset = check_dataset(dataset)
         checksum = dataset.checksum
@@ -124,7 +103,7 @@ class DataCache:
             temporary.mkdir()
             try:
                 write(temporary, dataset)
-                # what another process stored in the meantime has the same content
+                # a copy that another process stored meanwhile has the same content
                 with contextlib.suppress(FileExistsError):
                     rename_folder(temporary, final)
             finally:
@@ -142,26 +121,12 @@ class DataCache:
     def load(self, checksum: str, kinds: Sequence[str] = ()) -> Dataset:
         """Read a dataset; its arrays are memory-mapped and read-only.
 
-        Parameters
-        ----------
-        checksum : str
-            What `store` or `lookup` returned.
-        kinds : sequence of str, optional
-            Kinds of its columns, which are not part of its content, as
-            `recall` tells them; by default those of the source that stored it
-            first.
+        The kinds of its columns are not part of its content: they are `kinds`, as
+        `recall` returns them, by default those of the source that stored it first.
 
-        Returns
-        -------
-        Dataset
-            The dataset as it was stored.
-
-        Raises
-        ------
-        DatasetError
-            There is no such dataset, or its files are damaged. A damaged entry
-            is moved aside, so that `lookup` no longer finds it and the caller
-            fetches it anew.
+        DatasetError is raised where there is no such dataset or its files are damaged.
+        A damaged entry is moved aside, so that `lookup` no longer finds it and the
+        caller fetches it anew.
         """
         problem = problem_in(self.root, checksum, thorough=False)
         if problem is not None:
@@ -172,61 +137,30 @@ class DataCache:
         return replace(dataset, feature_kinds=tuple(kinds)) if kinds else dataset
 
     def describe(self, checksum: str) -> DatasetFacts:
-        """Tell what is known of a dataset without reading its arrays.
+        """Describe a dataset without reading its arrays.
 
-        Parameters
-        ----------
-        checksum : str
-            What `store` or `lookup` returned.
-
-        Returns
-        -------
-        DatasetFacts
-
-        Raises
-        ------
-        DatasetError
-            There is no such dataset, or its description is damaged.
+        DatasetError is raised where there is none or its description is damaged.
         """
         return DatasetFacts.from_json(read_meta(self.root, checksum))
 
     # -- the manifest
 
     def lookup(self, source: str, params: Mapping[str, Any], code: str) -> str | None:
-        """Find a dataset by what it is made from, without loading it.
+        """Return the checksum of a dataset by its origin; None where it is not in the cache.
 
-        Parameters
-        ----------
-        source : str
-            Name of the source.
-        params : mapping
-            Parameters of the source. One called ``path`` names a file, whose
-            size and time of modification are compared too.
-        code : str
-            Fingerprint of the code that makes the data.
-
-        Returns
-        -------
-        str or None
-            The checksum; None where the dataset is not in the cache.
+        The origin is a source, its parameters, and the fingerprint of the code that
+        makes the data. A parameter ``path`` names a file, whose size and time of
+        modification are compared too.
         """
         facts = self.recall(source, params, code)
         return None if facts is None else facts.checksum
 
     def recall(self, source: str, params: Mapping[str, Any], code: str) -> DatasetFacts | None:
-        """Find a dataset as `lookup` does, and tell all that is known of it.
+        """Describe a dataset by its origin, as in `lookup`; None where it is not in the cache.
 
-        Parameters
-        ----------
-        source, params, code
-            As in `lookup`.
-
-        Returns
-        -------
-        DatasetFacts or None
-            What `describe` tells, updated with the facts given to `remember`:
-            the name, group, role and kinds of columns that *this* source gives
-            to data which another source may give as well.
+        The facts of `describe` are updated with those given to `remember`: the name,
+        group, role and kinds of columns that *this* source gives to data which another
+        source may give as well.
         """
         try:
             record = json.loads(manifest_file(self.root, source, params, code).read_text("utf-8"))
@@ -236,25 +170,7 @@ class DataCache:
             return None
 
     def add(self, source: str, params: Mapping[str, Any], code: str, dataset: Dataset) -> str:
-        """Store a dataset and remember what it was made from.
-
-        Parameters
-        ----------
-        source, params, code
-            As in `lookup`.
-        dataset : Dataset
-            What the source returned.
-
-        Returns
-        -------
-        str
-            Checksum of the content.
-
-        Raises
-        ------
-        DatasetError
-            As `store` does.
-        """
+        """Store a dataset, as `store` does, and remember its origin."""
         checksum = self.store(dataset)
         own = {name: getattr(dataset, name) for name in ("name", "source", "group", "role")}
         own["version"] = str(dataset.version)
@@ -266,18 +182,7 @@ class DataCache:
     def remember(
         self, source: str, params: Mapping[str, Any], code: str, checksum: str, /, **own: Any
     ) -> None:
-        """Note which dataset a source gives for its parameters.
-
-        Parameters
-        ----------
-        source, params, code
-            As in `lookup`.
-        checksum : str
-            What `store` returned.
-        **own
-            Facts that `recall` gives back in place of those of `describe`, such
-            as the name.
-        """
+        """Record the origin of a stored dataset; `recall` prefers the facts given here."""
         record = {
             "source": source,
             "params": plain(params),
@@ -292,21 +197,16 @@ class DataCache:
 
     def entries(self) -> list[DatasetFacts]:
         """Describe every intact-looking dataset in the cache, by name."""
-        found = []
+        datasets = []
         for checksum in self._checksums():
             with contextlib.suppress(DatasetError):
-                found.append(self.describe(checksum))
-        return sorted(found, key=lambda each: (each.name, each.checksum))
+                datasets.append(self.describe(checksum))
+        return sorted(datasets, key=lambda facts: (facts.name, facts.checksum))
 
     def verify(self) -> list[str]:
-        """Read every file of the cache through and compare it with its checksum.
+        """Compare every file of the cache with its checksum; return one line per problem.
 
         Damaged entries are moved aside, so that they are fetched anew.
-
-        Returns
-        -------
-        list of str
-            One line per problem; empty where all is well.
         """
         problems = []
         for checksum in self._checksums():
@@ -317,13 +217,7 @@ class DataCache:
         return problems
 
     def clear(self) -> int:
-        """Remove everything that the cache has written, and nothing else.
-
-        Returns
-        -------
-        int
-            Bytes set free.
-        """
+        """Remove everything that the cache has written, and nothing else; return its bytes."""
         freed = 0
         if not self.root.is_dir():
             return 0
@@ -350,7 +244,7 @@ class DataCache:
         return sorted(p.name for p in self.root.iterdir() if is_checksum(p.name))
 
     def _sweep(self) -> None:
-        """Remove what a killed process left behind, once it is a day old."""
+        """Remove the temporary folders of killed processes that are a day old."""
         for folder in self.root.glob(".tmp-*"):
             with contextlib.suppress(OSError):
                 if time.time() - folder.stat().st_mtime > 24 * 3600:

@@ -1,4 +1,4 @@
-"""One dataset as files: ``.npy`` arrays and a description in JSON that knows their checksums."""
+"""One dataset as files: ``.npy`` arrays, and a description in JSON with their checksums."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -18,14 +19,14 @@ from kbench.storage.datacache._form import duplicate_fraction, missing_by_attrib
 from kbench.storage.files import sync_folder
 
 FORMAT = 1
-"""Version of the layout of an entry; another version is fetched anew."""
+"""Version of the layout of an entry; entries of another version are fetched anew."""
 
 MAP_FROM = 1 << 16
 """Bytes from which a file is memory-mapped; below, reading is as cheap."""
 
 
 def is_checksum(name: str) -> bool:
-    """Tell whether a name is that of an entry: 64 hexadecimal digits."""
+    """Whether a name is that of an entry: 64 hexadecimal digits."""
     return re.fullmatch(r"[0-9a-f]{64}", name) is not None
 
 
@@ -49,10 +50,8 @@ def write(folder: Path, dataset: Dataset) -> None:
     files = {}
     for name, array in arrays.items():
         path = folder / f"{name}.npy"
-        with path.open("wb") as file:
-            np.save(file, array, allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
+        with _flushed(path) as out:
+            np.save(out, array, allow_pickle=False)
         files[path.name] = {"size": path.stat().st_size, "sha256": digest(path)}
     missing = missing_by_attribute(dataset)
     meta: dict[str, Any] = {
@@ -74,25 +73,32 @@ def write(folder: Path, dataset: Dataset) -> None:
         "missing": missing,
         "duplicate_fraction": duplicate_fraction(dataset.X),
         "n_splits": len(dataset.splits),
-        "n_bytes": sum(each["size"] for each in files.values()),
+        "n_bytes": sum(file["size"] for file in files.values()),
         "feature_names": [str(name) for name in dataset.feature_names],
         "feature_kinds": list(dataset.feature_kinds),
         "target_names": [str(name) for name in dataset.target_names],
         "files": files,
     }
     meta["sha256"] = _meta_digest(meta)
-    with (folder / "meta.json").open("w", encoding="utf-8") as file:
-        json.dump(meta, file)
-        file.flush()
-        os.fsync(file.fileno())
+    with _flushed(folder / "meta.json") as out:
+        out.write(json.dumps(meta).encode("utf-8"))
     sync_folder(folder)
 
 
+@contextmanager
+def _flushed(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file for writing, and flush it to disk at the end."""
+    with path.open("wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def read_meta(root: Path, checksum: str) -> Mapping[str, Any]:
-    """Read the description of an entry of a cache, and check it against its own checksum."""
+    """Read the description of an entry of a cache, and check it against its checksum."""
     if not is_checksum(checksum):
         # also keeps a name from outside from being used as a path
-        raise DatasetError(f"{checksum!r} is not a checksum: 64 hexadecimal digits")
+        raise DatasetError(f"checksum must be 64 hexadecimal digits, got {checksum!r}")
     file = root / checksum / "meta.json"
     try:
         meta = json.loads(file.read_text("utf-8"))

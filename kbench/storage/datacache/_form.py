@@ -1,4 +1,4 @@
-"""The canonical form of a dataset, and what can be told of its values."""
+"""The canonical form of a dataset, and counts of its missing and duplicate values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
+from kbench.parameters import check_choice
 from kbench.records import Dataset, Split
 
 CHUNK = 1 << 20
-"""Values looked at together, to bound the memory of checks (8 MB)."""
+"""Values that are checked together, to bound the memory (8 MB)."""
 
 
 def check_dataset(dataset: Dataset) -> Dataset:
@@ -20,23 +21,11 @@ def check_dataset(dataset: Dataset) -> Dataset:
 
     Integers and truth values in `X` become float64; sparse input becomes a CSR
     matrix with sorted indices and no stored zeros; the checksum is computed
-    from the content. Nothing else is mended.
+    from the content. Nothing else is changed: `X` becomes float64 or float32,
+    C-contiguous or CSR; `y` int64.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        What a source returned.
-
-    Returns
-    -------
-    Dataset
-        The same data: `X` float64 or float32, C-contiguous or CSR; `y` int64.
-
-    Raises
-    ------
-    DatasetError
-        The shapes disagree, a value is infinite, the labels are not exactly
-        0..k-1 with k >= 2, or the names, kinds or splits do not fit.
+    DatasetError is raised where the shapes disagree, a value is infinite, the labels
+    are not exactly 0..k-1 with k >= 2, or the names, kinds or splits do not fit.
 
     Examples
     --------
@@ -51,19 +40,19 @@ def check_dataset(dataset: Dataset) -> Dataset:
 
     X, y = dataset.X, np.asarray(dataset.y)
     if len(X.shape) != 2:
-        raise refuse(f"X has {len(X.shape)} dimensions; it must have 2")
+        raise refuse(f"X must have 2 dimensions, got {len(X.shape)}")
     n, d = X.shape
     if y.shape != (n,):
-        raise refuse(f"X has {n} rows but y has shape {y.shape}; it must be ({n},)")
+        raise refuse(f"y must have shape ({n},), one label per row of X, got {y.shape}")
     if n == 0 or d == 0:
-        raise refuse(f"X is empty, shape {X.shape}")
+        raise refuse(f"X must not be empty, got shape {X.shape}")
     if X.dtype.kind not in "fbiu" or X.dtype.itemsize > 8:
-        raise refuse(f"X has dtype {X.dtype}; it must be float64 or float32")
+        raise refuse(f"X must have dtype float64 or float32, got {X.dtype}")
     X = _canonical_matrix(X)
     _refuse_infinite(X, dataset, refuse)
 
     if y.dtype.kind not in "biu":
-        raise refuse(f"y has dtype {y.dtype}; labels must be integers 0..k-1")
+        raise refuse(f"y must have integer labels 0..k-1, got dtype {y.dtype}")
     y = np.ascontiguousarray(y, dtype=np.int64)
     classes = np.unique(y)
     k = len(classes)
@@ -80,12 +69,12 @@ def check_dataset(dataset: Dataset) -> Dataset:
         ("target_names", dataset.target_names, k),
     ):
         if len(values) != wanted:
-            raise refuse(f"{what} has {len(values)} entries; it must have {wanted}")
+            raise refuse(f"{what} must have {wanted} entries, got {len(values)}")
     unknown = set(dataset.feature_kinds) - {"numeric", "nominal"}
     if unknown:
-        raise refuse(f"feature_kinds has {sorted(unknown)}; allowed are numeric and nominal")
-    if dataset.role not in ("evaluation", "development"):
-        raise refuse(f"role is {dataset.role!r}; allowed are evaluation and development")
+        raise refuse(f"feature_kinds must be 'numeric' or 'nominal', got {sorted(unknown)}")
+    roles = ("evaluation", "development")
+    check_choice(dataset.role, f"dataset {dataset.name!r}: role", roles, error=DatasetError)
     if dataset.pairwise and n != d:
         raise refuse(f"pairwise, but X has shape {X.shape}; a Gram matrix is square")
 
@@ -93,7 +82,7 @@ def check_dataset(dataset: Dataset) -> Dataset:
     if row_ids is not None:
         row_ids = np.ascontiguousarray(row_ids, dtype=np.int64)
         if row_ids.shape != (n,):
-            raise refuse(f"row_ids has shape {row_ids.shape}; it must be ({n},)")
+            raise refuse(f"row_ids must have shape ({n},), got {row_ids.shape}")
     splits = []
     for number, split in enumerate(dataset.splits):
         parts = [np.asarray(p, dtype=np.int64) for p in (split.train, split.test, split.unlabelled)]
@@ -123,7 +112,7 @@ def _canonical_matrix(X: Any) -> Any:
 
 
 def _chunks(X: Any) -> Iterator[np.ndarray]:
-    """Yield dense blocks of rows, or stretches of the stored values of a CSR matrix."""
+    """Yield blocks of rows of a dense matrix, or of the stored values of a CSR matrix."""
     if hasattr(X, "indptr"):
         for start in range(0, len(X.data), CHUNK):
             yield X.data[start : start + CHUNK]
@@ -147,20 +136,8 @@ def _refuse_infinite(X: Any, dataset: Dataset, refuse: Any) -> None:
 
 
 def missing_by_column(X: Any) -> np.ndarray:
-    """Count the missing values of each column.
+    """Count the missing values (NaN) of each column of a dense or CSR matrix.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-        Inputs; missing values are NaN.
-
-    Returns
-    -------
-    ndarray of int, shape (n_features,)
-        The counts.
-
-    Examples
-    --------
     >>> missing_by_column(np.array([[1.0, np.nan], [np.nan, np.nan]]))
     array([1, 2])
     """
@@ -174,17 +151,9 @@ def missing_by_column(X: Any) -> np.ndarray:
 
 
 def missing_by_attribute(dataset: Dataset) -> dict[str, int]:
-    """Count missing values, once for all indicator columns of one attribute.
+    """Count missing values by attribute, once for all indicator columns of one attribute.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        In canonical form.
-
-    Returns
-    -------
-    dict of str to int
-        Attributes that have any.
+    Attributes without any are left out.
     """
     counts: dict[str, int] = {}
     columns = zip(
@@ -203,25 +172,9 @@ def duplicate_fraction(X: Any) -> float:
 
     Where it is high, a random split has equal rows on both sides, which favours
     methods that memorise. Missing values count as equal to each other, and 0 as
-    equal to -0.
+    equal to -0. Rows are compared by a 64-bit hash of their values: among a million
+    different rows, one pair collides with probability 3e-8.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-        Inputs.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Notes
-    -----
-    Rows are compared by a 64-bit hash of their values. Among a million
-    different rows, one pair falls together with probability 3e-8.
-
-    Examples
-    --------
     >>> duplicate_fraction(np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
     0.5
     """
@@ -232,9 +185,8 @@ def duplicate_fraction(X: Any) -> float:
 
 
 def _row_hashes(X: Any) -> np.ndarray:
-    # the sum over columns of a well mixed hash of (value, column): small
-    # integers as floats have 40 low bits of zero, so that a plain linear hash
-    # of the bits would collide
+    # The sum over columns of a well mixed hash of (value, column). Small integers as
+    # floats have 40 low bits of zero: a plain linear hash of the bits would collide.
     n, d = X.shape
     salts = np.arange(1, d + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     hashes = np.zeros(n, dtype=np.uint64)

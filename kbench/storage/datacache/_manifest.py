@@ -1,4 +1,4 @@
-"""What a dataset is made from: one small file for source, parameters and code."""
+"""Origins of datasets: one small file for each source, parameters and code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from kbench.storage.datacache._entry import FORMAT
 
 
 def manifest_file(root: Path, source: str, params: Mapping[str, Any], code: str) -> Path:
-    """Return the file that names what a source gives; also its parameter `path` counts."""
+    """Return the file that names the dataset of an origin.
+
+    A file named by the parameter `path` counts with its size and time of modification.
+    """
     key = {"source": source, "params": plain(params), "code": code, "format": FORMAT}
     path = params.get("path")
     if isinstance(path, str | os.PathLike):
@@ -30,9 +33,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Ref):
         return {"name": value.name, "params": plain(value.params)}
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, tuple | list | np.ndarray):
-        return [plain(each) for each in value]
+        return [plain(part) for part in value]
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, bool | int | float | str):

@@ -1,4 +1,4 @@
-"""Whether the files of an entry are what was stored, and when that was last looked at."""
+"""Verification of an entry's files, and the time at which they were last verified."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kbench.storage.datacache._entry import digest, read_meta
 from kbench.storage.files import write_file
 
 TRUST_S = 24 * 3600
-"""Seconds for which files that were read through, and whose size, time and
-inode have not changed since, are not read through again."""
+"""Seconds for which verified files, whose size, time and inode have not changed
+since, are not verified again."""
 
 
 def problem_in(root: Path, checksum: str, thorough: bool) -> str | None:
-    """Say what is wrong with an entry; note it as verified if all bytes were read."""
+    """Return the problem with an entry or None; stamp it if all bytes were read."""
     try:
         meta = read_meta(root, checksum)
     except DatasetError as error:
@@ -49,7 +49,7 @@ def problem_in(root: Path, checksum: str, thorough: bool) -> str | None:
 
 
 def stamp(root: Path, checksum: str, state: Mapping[str, list[int]] | None = None) -> None:
-    """Note that all bytes of an entry were read or written just now."""
+    """Record that all bytes of an entry were read or written just now."""
     with contextlib.suppress(OSError, DatasetError):  # a read-only cache works too
         if state is None:
             state = {}
