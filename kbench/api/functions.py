@@ -15,9 +15,9 @@ import numpy as np
 from kbench.api.inputs import chosen_suite, runs_of
 from kbench.api.running import run_shown
 from kbench.errors import DatasetError, SuiteError
-from kbench.evaluation.evaluate import evaluate as evaluate_split
+from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method, learner_side, map_side
-from kbench.evaluation.search import Component
+from kbench.evaluation.search import EstimatorSpec
 from kbench.execution.entry_points import load
 from kbench.execution.fetching import is_offline
 from kbench.planning.lines import Lines, parameter_problems
@@ -352,7 +352,7 @@ def _side(given: Any, kind: Kind, registry: Registry) -> tuple[Any, dict[str, An
     }
 
 
-def _as_it_is(estimator: Any) -> Component:
+def _as_it_is(estimator: Any) -> EstimatorSpec:
     """Return a component that makes copies of an estimator; nothing of it is searched."""
     from sklearn.base import clone
 
@@ -361,7 +361,7 @@ def _as_it_is(estimator: Any) -> Component:
 
     seed = getattr(estimator, "random_state", None)
     # a pipeline gives the labels to every step; what does not need them ignores them
-    return Component(make, {} if seed is None else {"random_state": seed}, supervised=True)
+    return EstimatorSpec(make, {} if seed is None else {"random_state": seed}, supervised=True)
 
 
 def _registered(estimator: Any, kind: Kind, registry: Registry) -> Any:

@@ -56,7 +56,9 @@ class Evaluation:
     predictions: np.ndarray
 
 
-def evaluate(dataset: Dataset, split_index: int, method: Method, protocol: Protocol) -> Evaluation:
+def evaluate_split(
+    dataset: Dataset, split_index: int, method: Method, protocol: Protocol
+) -> Evaluation:
     """Measure one method on one split of one dataset.
 
     Parameters

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kbench.evaluation.search import Component, Nested
+from kbench.evaluation.search import EstimatorSpec, Nested
 from kbench.records import Ref, Search
 from kbench.registry.registry import Registry, resolve
 
@@ -19,7 +19,7 @@ class Method:
 
     Parameters
     ----------
-    feature_map, learner : Component
+    feature_map, learner : EstimatorSpec
     kernel : callable, optional
         ``kernel(map, X, Y)``: the Gram matrix which the map approximates.
     map_measures, learner_measures : callable, optional
@@ -27,8 +27,8 @@ class Method:
         ask for more (see `kbench.FeatureMap`).
     """
 
-    feature_map: Component
-    learner: Component
+    feature_map: EstimatorSpec
+    learner: EstimatorSpec
     kernel: Callable[[Any, Any, Any], Any] | None = None
     map_measures: Measure | None = None
     learner_measures: Measure | None = None
@@ -55,7 +55,7 @@ def learner_side(ref: Ref, registry: Registry) -> dict[str, Any]:
     }
 
 
-def _component(ref: Ref, record: Any, registry: Registry, **options: Any) -> Component:
+def _component(ref: Ref, record: Any, registry: Registry, **options: Any) -> EstimatorSpec:
     space = {
         name: tuple(_nested(value, registry) for value in values)
         for name, values in record.grid.items()
@@ -67,7 +67,7 @@ def _component(ref: Ref, record: Any, registry: Registry, **options: Any) -> Com
             space[name] = tuple(_nested(each, registry) for each in value.values)
         else:
             given[name] = _nested(value, registry)
-    return Component(resolve(record.make), given, space, **options)
+    return EstimatorSpec(resolve(record.make), given, space, **options)
 
 
 def _nested(value: Any, registry: Registry) -> Any:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbench.errors import DatasetError, SourceUnreachable
-from kbench.evaluation.evaluate import evaluate as evaluate_split
+from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method, learner_side, map_side
 from kbench.planning.lines import parameter_problems
 from kbench.records import Protocol, Ref, Search

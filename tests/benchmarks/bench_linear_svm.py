@@ -35,7 +35,7 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 from kbench import Protocol
-from kbench.evaluation.search import Component, Data, search
+from kbench.evaluation.search import Data, EstimatorSpec, search
 from kbench.kernels import Gaussian
 from kbench_baselines import Identity, NystroemMap
 from kbench_learners import CoreVectorMachine, KernelSVM, LinearSVM
@@ -215,10 +215,10 @@ def bench_halving(folder, only=None):
         bandwidths = tuple(Gaussian(f"{b}*median") for b in (0.125, 0.25, 0.5, 1, 2))
         space = {"kernel": bandwidths, "C": tuple(2.0**e for e in (-1, 1, 3, 5, 7, 11))}
         methods = {
-            "kernel-svm": (Component(Identity), Component(KernelSVM, {}, space)),
+            "kernel-svm": (EstimatorSpec(Identity), EstimatorSpec(KernelSVM, {}, space)),
             "nystroem": (
-                Component(NystroemMap, {}, {"gamma_factor": (0.25, 1.0, 4.0, 16.0)}),
-                Component(LinearSVM, {"tol": 1e-4}, {"C": tuple(CS)}, path="C"),
+                EstimatorSpec(NystroemMap, {}, {"gamma_factor": (0.25, 1.0, 4.0, 16.0)}),
+                EstimatorSpec(LinearSVM, {"tol": 1e-4}, {"C": tuple(CS)}, path="C"),
             ),
         }
         for title, (feature_map, learner) in methods.items():

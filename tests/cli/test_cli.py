@@ -299,7 +299,7 @@ def test_the_example_suites_of_the_package_are_right():
 
 
 def test_the_suite_uci_has_what_it_promises():
-    from kbench.evaluation.search import Component, candidates
+    from kbench.evaluation.search import EstimatorSpec, candidates
     from kbench.planning.cells import cells
     from kbench.planning.suite_file import find, read
     from kbench.registry.registry import build, installed
@@ -315,7 +315,7 @@ def test_the_suite_uci_has_what_it_promises():
             record = registry.get(kind, ref.name)
             space = {k: v for k, v in record.grid.items() if k not in ref.params}
             space |= {k: v.values for k, v in ref.params.items() if hasattr(v, "values")}
-            parts.append(Component(dict, space=space))
+            parts.append(EstimatorSpec(dict, space=space))
         assert len(candidates(*parts, cell.protocol, seed=0)) <= 12, cell.name
     only_on_inputs = {"kernel-svm (ovo)", "gradient-boosting", "knn", "majority"}
     for cell in planned:

@@ -14,10 +14,10 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
 
 from kbench import Dataset, DatasetError, Protocol
-from kbench.evaluation.evaluate import evaluate
+from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.scores import gram_error, stored_numbers
-from kbench.evaluation.search import Component
+from kbench.evaluation.search import EstimatorSpec
 from kbench.evaluation.splits import split
 from kbench.evaluation.timing import timed
 
@@ -28,11 +28,11 @@ def iris():
     return Dataset("iris", X, y)
 
 
-PLAIN = Method(Component(FunctionTransformer), Component(LogisticRegression))
+PLAIN = Method(EstimatorSpec(FunctionTransformer), EstimatorSpec(LogisticRegression))
 
 
 def test_scores_are_those_of_scikit_learn_on_the_same_rows(iris):
-    found = evaluate(iris, 1, PLAIN, Protocol())
+    found = evaluate_split(iris, 1, PLAIN, Protocol())
     rows = split(iris, Protocol(), 1)
     scaler = MinMaxScaler(clip=True).fit(iris.X[rows.train])
     peer = LogisticRegression().fit(scaler.transform(iris.X[rows.train]), iris.y[rows.train])
@@ -54,10 +54,10 @@ def test_scores_are_those_of_scikit_learn_on_the_same_rows(iris):
 
 def test_the_same_call_gives_the_same_numbers(iris):
     method = Method(
-        Component(Nystroem, {"n_components": 20}, {"gamma": (0.1, 1.0)}),
-        Component(LinearSVC, {"dual": True}, {"C": (1.0, 10.0)}),
+        EstimatorSpec(Nystroem, {"n_components": 20}, {"gamma": (0.1, 1.0)}),
+        EstimatorSpec(LinearSVC, {"dual": True}, {"C": (1.0, 10.0)}),
     )
-    one, other = (evaluate(iris, 0, method, Protocol()) for _ in range(2))
+    one, other = (evaluate_split(iris, 0, method, Protocol()) for _ in range(2))
     timeless = [
         {k: v for k, v in each.measures.items() if not k.endswith("_s")} for each in (one, other)
     ]
@@ -68,9 +68,9 @@ def test_the_same_call_gives_the_same_numbers(iris):
 def test_adding_a_candidate_changes_no_number_of_the_others(iris):
     def scores(cs):
         method = Method(
-            Component(Nystroem, {"n_components": 9}), Component(LinearSVC, {}, {"C": cs})
+            EstimatorSpec(Nystroem, {"n_components": 9}), EstimatorSpec(LinearSVC, {}, {"C": cs})
         )
-        rows = evaluate(iris, 0, method, Protocol()).details.search
+        rows = evaluate_split(iris, 0, method, Protocol()).details.search
         return {row["learner.C"]: row["accuracies"] for row in rows}
 
     few, many = scores((1.0, 10.0)), scores((0.5, 1.0, 10.0))
@@ -96,8 +96,10 @@ class Slow(ClassifierMixin, BaseEstimator):
 
 
 def test_times_are_apart_and_the_search_is_in_none_of_them(iris):
-    learner = Component(Slow, {"fit_s": 0.06, "predict_s": 0.05}, {"candidate": (0, 1)})
-    found = evaluate(iris, 0, Method(Component(FunctionTransformer), learner), Protocol()).measures
+    learner = EstimatorSpec(Slow, {"fit_s": 0.06, "predict_s": 0.05}, {"candidate": (0, 1)})
+    found = evaluate_split(
+        iris, 0, Method(EstimatorSpec(FunctionTransformer), learner), Protocol()
+    ).measures
     # two candidates in three folds
     assert found["search_time_s"] >= 6 * 0.11
     assert 0.06 <= found["learner_fit_time_s"] < 6 * 0.06
@@ -110,22 +112,22 @@ def test_times_are_apart_and_the_search_is_in_none_of_them(iris):
 
 
 def test_a_search_that_was_stopped_says_so(iris):
-    learner = Component(Slow, {"fit_s": 0.02}, {"candidate": (0, 1, 2, 3)})
-    method = Method(Component(FunctionTransformer), learner)
-    found = evaluate(iris, 0, method, Protocol(search_time_s=0.01))
+    learner = EstimatorSpec(Slow, {"fit_s": 0.02}, {"candidate": (0, 1, 2, 3)})
+    method = Method(EstimatorSpec(FunctionTransformer), learner)
+    found = evaluate_split(iris, 0, method, Protocol(search_time_s=0.01))
     assert found.measures["search_complete"] == 0.0
     assert found.measures["n_candidates"] == 1.0
     assert "search stopped by its budget of 0.01 s after 1 of 4 candidates" in found.details.notes
     rows = found.details.search
     assert [len(row["accuracies"]) for row in rows] == [3, 0, 0, 0]
     assert [row["converged"] for row in rows] == [True, False, False, False]
-    assert evaluate(iris, 0, PLAIN, Protocol()).measures["search_complete"] == 1.0
+    assert evaluate_split(iris, 0, PLAIN, Protocol()).measures["search_complete"] == 1.0
 
 
 def test_scores_on_a_part_of_the_rows_are_told_from_those_on_all(iris):
-    learner = Component(LogisticRegression, {}, {"C": (0.01, 0.1, 1.0, 10.0)})
-    method = Method(Component(FunctionTransformer), learner)
-    rows = evaluate(iris, 0, method, Protocol(search="halving", inner_folds=6)).details.search
+    learner = EstimatorSpec(LogisticRegression, {}, {"C": (0.01, 0.1, 1.0, 10.0)})
+    method = Method(EstimatorSpec(FunctionTransformer), learner)
+    rows = evaluate_split(iris, 0, method, Protocol(search="halving", inner_folds=6)).details.search
     assert sorted(row.get("share", 1.0) for row in rows) == [1 / 3, 1 / 3, 1.0, 1.0]
 
 
@@ -145,11 +147,11 @@ def test_how_often_a_step_is_repeated_decides_no_number():
 
 
 def test_a_fit_that_did_not_converge_is_said_so(iris):
-    learner = Component(LogisticRegression, {"max_iter": 1})
-    found = evaluate(iris, 0, Method(Component(FunctionTransformer), learner), Protocol())
+    learner = EstimatorSpec(LogisticRegression, {"max_iter": 1})
+    found = evaluate_split(iris, 0, Method(EstimatorSpec(FunctionTransformer), learner), Protocol())
     assert found.measures["converged"] == 0.0
     assert any("converge" in note for note in found.details.notes)
-    assert evaluate(iris, 0, PLAIN, Protocol()).measures["converged"] == 1.0
+    assert evaluate_split(iris, 0, PLAIN, Protocol()).measures["converged"] == 1.0
 
 
 def test_missing_values_follow_the_protocol():
@@ -158,10 +160,10 @@ def test_missing_values_follow_the_protocol():
     X[::7, 1] = np.nan
     data = Dataset("holes", X, (X[:, 0] > 0).astype(int))
     with pytest.raises(DatasetError, match="missing values in x1"):
-        evaluate(data, 0, PLAIN, Protocol())
-    dropped = evaluate(data, 0, PLAIN, Protocol(missing="drop_rows")).measures
+        evaluate_split(data, 0, PLAIN, Protocol())
+    dropped = evaluate_split(data, 0, PLAIN, Protocol(missing="drop_rows")).measures
     assert dropped["n_train"] + dropped["n_test"] == 60 - 9
-    imputed = evaluate(data, 0, PLAIN, Protocol(missing="impute")).measures
+    imputed = evaluate_split(data, 0, PLAIN, Protocol(missing="impute")).measures
     assert imputed["n_train"] + imputed["n_test"] == 60
     assert imputed["accuracy"] > 0.8
 
@@ -169,11 +171,11 @@ def test_missing_values_follow_the_protocol():
 def test_rows_seen_in_training_are_counted_and_scored_apart():
     X = np.repeat(np.arange(10.0), 10)[:, None]
     data = Dataset("copies", X, np.tile([0, 1], 50))
-    found = evaluate(data, 0, PLAIN, Protocol()).measures
+    found = evaluate_split(data, 0, PLAIN, Protocol()).measures
     assert found["seen_rows"] == 1.0
     assert "accuracy_unseen" not in found
     X = np.arange(100.0)[:, None]
-    found = evaluate(Dataset("unique", X, np.tile([0, 1], 50)), 0, PLAIN, Protocol()).measures
+    found = evaluate_split(Dataset("unique", X, np.tile([0, 1], 50)), 0, PLAIN, Protocol()).measures
     assert found["seen_rows"] == 0.0
     assert found["accuracy_unseen"] == found["accuracy"]
 
@@ -181,7 +183,7 @@ def test_rows_seen_in_training_are_counted_and_scored_apart():
 def test_a_class_absent_from_training_is_noted():
     y = np.array([0, 1] * 10 + [2])
     data = Dataset("rare", np.arange(21.0)[:, None], y, target_names=["a", "b", "once"])
-    notes = [evaluate(data, i, PLAIN, Protocol()).details.notes for i in range(5)]
+    notes = [evaluate_split(data, i, PLAIN, Protocol()).details.notes for i in range(5)]
     assert all("fewer than 5 rows of class once" in each for each in notes)
     assert sum("no training row of class once, which is in the test part" in n for n in notes) == 1
 
@@ -189,12 +191,15 @@ def test_a_class_absent_from_training_is_noted():
 def test_a_gram_matrix_is_scored_like_the_data_behind_it(iris):
     K = rbf_kernel(iris.X, gamma=0.5)
     gram = Dataset("gram", K, iris.y, checksum=iris.checksum, pairwise=True)
-    identity = Component(FunctionTransformer)
-    ours = evaluate(
-        gram, 0, Method(identity, Component(SVC, {"kernel": "precomputed"})), Protocol()
+    identity = EstimatorSpec(FunctionTransformer)
+    ours = evaluate_split(
+        gram, 0, Method(identity, EstimatorSpec(SVC, {"kernel": "precomputed"})), Protocol()
     )
-    peer = evaluate(
-        iris, 0, Method(identity, Component(SVC, {"gamma": 0.5})), Protocol(preprocess=("none",))
+    peer = evaluate_split(
+        iris,
+        0,
+        Method(identity, EstimatorSpec(SVC, {"gamma": 0.5})),
+        Protocol(preprocess=("none",)),
     )
     np.testing.assert_array_equal(ours.predictions, peer.predictions)
 
@@ -202,22 +207,24 @@ def test_a_gram_matrix_is_scored_like_the_data_behind_it(iris):
 def test_sparse_data_stay_sparse(iris):
     X = scipy.sparse.csr_matrix(np.where(iris.X > 2, iris.X, 0))
     seen = []
-    look = Component(
+    look = EstimatorSpec(
         FunctionTransformer, {"func": lambda X: seen.append(X) or X, "accept_sparse": True}
     )
-    found = evaluate(Dataset("s", X, iris.y), 0, Method(look, Component(LinearSVC)), Protocol())
+    found = evaluate_split(
+        Dataset("s", X, iris.y), 0, Method(look, EstimatorSpec(LinearSVC)), Protocol()
+    )
     assert all(scipy.sparse.issparse(each) for each in seen)
     assert 0 < found.measures["nnz_per_row"] < 4
 
 
 def test_measures_of_plugins_are_taken_on_the_test_part(iris):
     method = Method(
-        Component(FunctionTransformer),
-        Component(LogisticRegression),
+        EstimatorSpec(FunctionTransformer),
+        EstimatorSpec(LogisticRegression),
         map_measures=lambda fitted, X, y: {"rows_of_map": len(X)},
         learner_measures=lambda fitted, X, y: {"hits": float((fitted.predict(X) == y).mean())},
     )
-    found = evaluate(iris, 0, method, Protocol()).measures
+    found = evaluate_split(iris, 0, method, Protocol()).measures
     assert found["rows_of_map"] == 30
     assert found["hits"] == found["accuracy"]
 
@@ -249,8 +256,8 @@ def test_stored_numbers_counts_arrays_once_and_sparse_ones_by_their_values():
 def test_the_majority_class_has_the_accuracy_of_its_share():
     y = np.array([0] * 70 + [1] * 30)
     data = Dataset("skewed", np.arange(100.0)[:, None], y)
-    method = Method(Component(FunctionTransformer), Component(DummyClassifier))
-    found = evaluate(data, 0, method, Protocol()).measures
+    method = Method(EstimatorSpec(FunctionTransformer), EstimatorSpec(DummyClassifier))
+    found = evaluate_split(data, 0, method, Protocol()).measures
     assert found["accuracy"] == pytest.approx(0.7)
     assert found["balanced_accuracy"] == pytest.approx(0.5)
 
@@ -266,16 +273,16 @@ class Drawn(DummyClassifier):
 
 
 def test_the_expected_error_of_a_rule_that_draws_is_exact(iris):
-    method = Method(Component(FunctionTransformer), Component(Drawn))
-    found = evaluate(iris, 0, method, Protocol())
+    method = Method(EstimatorSpec(FunctionTransformer), EstimatorSpec(Drawn))
+    found = evaluate_split(iris, 0, method, Protocol())
     assert found.measures["expected_error"] == pytest.approx(2 / 3)
     assert found.measures["accuracy"] != pytest.approx(1 / 3, abs=1e-3)
 
 
 def test_a_learner_may_say_its_expected_error_itself(iris):
     method = Method(
-        Component(FunctionTransformer),
-        Component(LogisticRegression),
+        EstimatorSpec(FunctionTransformer),
+        EstimatorSpec(LogisticRegression),
         learner_measures=lambda fitted, X, y: {"expected_error": 0.125},
     )
-    assert evaluate(iris, 0, method, Protocol()).measures["expected_error"] == 0.125
+    assert evaluate_split(iris, 0, method, Protocol()).measures["expected_error"] == 0.125

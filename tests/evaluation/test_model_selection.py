@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from threadpoolctl import threadpool_limits
 
 from kbench import Dataset, Ref
-from kbench.evaluation.evaluate import evaluate
+from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method, learner_side, map_side
 from kbench.planning.cells import cells
 from kbench.planning.suite_file import find, read
@@ -39,7 +39,7 @@ def methods(name):
 def row_of(dataset, feature_map, learner, protocol):
     method = Method(**map_side(feature_map, registry()), **learner_side(learner, registry()))
     with threadpool_limits(1):
-        found = evaluate(dataset, 0, method, protocol)
+        found = evaluate_split(dataset, 0, method, protocol)
     return results.means([Result("t", "c", 0, "ok", found.measures)])
 
 

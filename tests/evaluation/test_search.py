@@ -14,8 +14,8 @@ from sklearn.svm import SVC, LinearSVC
 from kbench import DatasetError, Protocol
 from kbench.evaluation.search import (
     Candidate,
-    Component,
     Data,
+    EstimatorSpec,
     Nested,
     Score,
     candidates,
@@ -87,44 +87,50 @@ RAW = Protocol(preprocess=("none",))
 
 
 def test_the_best_candidate_is_found(line):
-    learner = Component(Threshold, space={"cut": (0.1, 0.5, 0.9)})
-    found = search(Component(Identity), learner, line, RAW, seed=0)
+    learner = EstimatorSpec(Threshold, space={"cut": (0.1, 0.5, 0.9)})
+    found = search(EstimatorSpec(Identity), learner, line, RAW, seed=0)
     assert found.best.params == {"preprocess": "none", "learner.cut": 0.5}
     assert [len(score.accuracies) for score in found.scores] == [3, 3, 3]
     assert found.converged == 1.0
 
 
 def test_nothing_to_choose_costs_nothing(line):
-    found = search(Component(Identity), Component(Threshold), line, RAW, seed=0)
+    found = search(EstimatorSpec(Identity), EstimatorSpec(Threshold), line, RAW, seed=0)
     assert found.scores == []
     assert (found.seconds, found.cpu_seconds) == (0.0, 0.0)
     assert not Identity.fits
 
 
 def test_each_map_is_fitted_once_per_fold_whatever_the_learners(line):
-    feature_map = Component(Identity, space={"width": (1, 2)})
-    learner = Component(Threshold, space={"cut": (0.1, 0.5, 0.9)})
+    feature_map = EstimatorSpec(Identity, space={"width": (1, 2)})
+    learner = EstimatorSpec(Threshold, space={"cut": (0.1, 0.5, 0.9)})
     search(feature_map, learner, line, RAW, seed=0)
     assert sorted(Identity.fits) == sorted([(1, 40, False), (2, 40, False)] * 3)
 
 
 def test_only_supervised_maps_see_the_labels(line):
-    feature_map = Component(Identity, supervised=True)
-    search(feature_map, Component(Threshold, space={"cut": (0.4, 0.5)}), line, RAW, seed=0)
+    feature_map = EstimatorSpec(Identity, supervised=True)
+    search(feature_map, EstimatorSpec(Threshold, space={"cut": (0.4, 0.5)}), line, RAW, seed=0)
     assert all(saw_labels for _, _, saw_labels in Identity.fits)
 
 
 def test_maps_are_fitted_on_unlabelled_rows_where_there_are_any(line):
     data = Data(line.X, line.y, unlabelled=np.zeros((7, 1)))
-    search(Component(Identity), Component(Threshold, space={"cut": (0.4, 0.5)}), data, RAW, seed=0)
+    search(
+        EstimatorSpec(Identity),
+        EstimatorSpec(Threshold, space={"cut": (0.4, 0.5)}),
+        data,
+        RAW,
+        seed=0,
+    )
     assert {rows for _, rows, _ in Identity.fits} == {7}
 
 
 def test_a_path_gives_the_same_choice_as_single_fits(line):
     space = {"cut": (0.1, 0.3, 0.5, 0.9)}
-    one = search(Component(Identity), Component(Threshold, space=space), line, RAW, seed=0)
-    path = Component(Threshold, space=space, path="cut")
-    other = search(Component(Identity), path, line, RAW, seed=0)
+    one = search(EstimatorSpec(Identity), EstimatorSpec(Threshold, space=space), line, RAW, seed=0)
+    path = EstimatorSpec(Threshold, space=space, path="cut")
+    other = search(EstimatorSpec(Identity), path, line, RAW, seed=0)
     assert other.best == one.best
     assert [s.accuracies for s in other.scores] == [s.accuracies for s in one.scores]
     # each fit of a path says for itself whether it converged
@@ -133,21 +139,21 @@ def test_a_path_gives_the_same_choice_as_single_fits(line):
 
 
 def test_a_candidate_that_fails_is_out_and_says_why(line):
-    learner = Component(Threshold, space={"fail": (True, False)})
-    found = search(Component(Identity), learner, line, RAW, seed=0)
+    learner = EstimatorSpec(Threshold, space={"fail": (True, False)})
+    found = search(EstimatorSpec(Identity), learner, line, RAW, seed=0)
     assert found.best.learner == {"fail": False}
     assert found.scores[0].error == "ValueError: cannot fit with cut=0.5"
 
 
 def test_if_all_fail_the_first_error_is_raised(line):
-    learner = Component(Threshold, {"fail": True}, {"cut": (0.1, 0.2)})
+    learner = EstimatorSpec(Threshold, {"fail": True}, {"cut": (0.1, 0.2)})
     with pytest.raises(ValueError, match=r"cannot fit with cut=0\.1"):
-        search(Component(Identity), learner, line, RAW, seed=0)
+        search(EstimatorSpec(Identity), learner, line, RAW, seed=0)
 
 
 def test_fits_that_do_not_converge_are_counted(line):
-    learner = Component(Threshold, space={"converge": (True, False)})
-    assert search(Component(Identity), learner, line, RAW, seed=0).converged == 0.5
+    learner = EstimatorSpec(Threshold, space={"converge": (True, False)})
+    assert search(EstimatorSpec(Identity), learner, line, RAW, seed=0).converged == 0.5
 
 
 def test_the_same_choice_and_scores_as_grid_search_of_a_pipeline():
@@ -155,8 +161,8 @@ def test_the_same_choice_and_scores_as_grid_search_of_a_pipeline():
     X = rng.normal(size=(120, 4)) * [1, 10, 0.1, 5]
     y = (X[:, 0] * X[:, 2] > 0).astype(int)
     protocol, seed = Protocol(preprocess=("minmax",)), 3
-    feature_map = Component(Nystroem, {"n_components": 20}, {"gamma": (0.1, 1.0, 10.0)})
-    learner = Component(LinearSVC, {"dual": False}, {"C": (0.1, 10.0)})
+    feature_map = EstimatorSpec(Nystroem, {"n_components": 20}, {"gamma": (0.1, 1.0, 10.0)})
+    learner = EstimatorSpec(LinearSVC, {"dual": False}, {"C": (0.1, 10.0)})
     found = search(feature_map, learner, Data(X, y), protocol, seed)
 
     fold_of = np.empty(len(y), dtype=int)
@@ -181,8 +187,8 @@ def test_the_same_choice_and_scores_as_grid_search_of_a_pipeline():
 
 def test_a_random_search_draws_the_number_asked_for_and_no_candidate_twice():
     protocol = Protocol(search="random", n_candidates=5)
-    feature_map = Component(Identity, space={"width": (1, 2, 3)})
-    learner = Component(Threshold, space={"cut": (0.1, 0.2, 0.3)})
+    feature_map = EstimatorSpec(Identity, space={"width": (1, 2, 3)})
+    learner = EstimatorSpec(Threshold, space={"cut": (0.1, 0.2, 0.3)})
     drawn = candidates(feature_map, learner, protocol, seed=1)
     assert len(drawn) == 5
     assert len({str(each.params) for each in drawn}) == 5
@@ -193,21 +199,25 @@ def test_a_random_search_draws_the_number_asked_for_and_no_candidate_twice():
 
 def test_the_preprocessing_can_be_searched_too(line):
     protocol = Protocol(preprocess=("none", "minmax"))
-    found = search(Component(Identity), Component(Threshold), line, protocol, seed=0)
+    found = search(EstimatorSpec(Identity), EstimatorSpec(Threshold), line, protocol, seed=0)
     assert {score.candidate.preprocess for score in found.scores} == {"none", "minmax"}
 
 
 def test_the_edge_of_a_numeric_grid_is_flagged(line):
-    at_end = Component(Threshold, space={"cut": (0.5, 0.7, 0.9)})
-    assert search(Component(Identity), at_end, line, RAW, 0).at_edge == ["learner.cut"]
-    inside = Component(Threshold, space={"cut": (0.1, 0.5, 0.9)})
-    assert search(Component(Identity), inside, line, RAW, 0).at_edge == []
+    at_end = EstimatorSpec(Threshold, space={"cut": (0.5, 0.7, 0.9)})
+    assert search(EstimatorSpec(Identity), at_end, line, RAW, 0).at_edge == ["learner.cut"]
+    inside = EstimatorSpec(Threshold, space={"cut": (0.1, 0.5, 0.9)})
+    assert search(EstimatorSpec(Identity), inside, line, RAW, 0).at_edge == []
 
 
 def test_components_can_be_searched_over_as_numbers_can(line):
     kernels = tuple(Nested(dict, {"a": a}, f"dict(a={a})") for a in (1, 2, 3))
     found = search(
-        Component(Identity, space={"width": kernels}), Component(Threshold), line, RAW, seed=0
+        EstimatorSpec(Identity, space={"width": kernels}),
+        EstimatorSpec(Threshold),
+        line,
+        RAW,
+        seed=0,
     )
     assert len(found.scores) == 3
     assert found.at_edge == []
@@ -216,7 +226,13 @@ def test_components_can_be_searched_over_as_numbers_can(line):
 def test_components_whose_labels_are_equal_are_told_apart(line):
     """Numbers in labels are rounded."""
     kernels = tuple(Nested(dict, {"a": a}, "dict(a=0.123457)") for a in (0.12345678, 0.12345679))
-    search(Component(Identity, space={"width": kernels}), Component(Threshold), line, RAW, seed=0)
+    search(
+        EstimatorSpec(Identity, space={"width": kernels}),
+        EstimatorSpec(Threshold),
+        line,
+        RAW,
+        seed=0,
+    )
     widths = [width["a"] for width, _, _ in Identity.fits]
     assert widths == [0.12345678] * 3 + [0.12345679] * 3
 
@@ -224,10 +240,10 @@ def test_components_whose_labels_are_equal_are_told_apart(line):
 def test_equal_rows_stay_together_in_the_inner_folds_too():
     X = np.repeat(np.arange(20.0), 5)[:, None]
     y = np.random.default_rng(0).integers(0, 2, size=100)
-    learner = Component(KNeighborsClassifier, space={"n_neighbors": (1, 15)})
+    learner = EstimatorSpec(KNeighborsClassifier, space={"n_neighbors": (1, 15)})
     apart = Protocol(preprocess=("none",), splits="group_duplicates")
     memorised, honest = (
-        search(Component(Identity), learner, Data(X, y), protocol, seed=0).scores[0].mean
+        search(EstimatorSpec(Identity), learner, Data(X, y), protocol, seed=0).scores[0].mean
         for protocol in (RAW, apart)
     )
     assert memorised > honest
@@ -242,14 +258,14 @@ def test_a_gram_matrix_is_sliced_in_rows_and_columns():
 
 
 def test_a_nested_component_is_made_anew_and_seeds_are_given_only_where_none_is():
-    component = Component(
+    component = EstimatorSpec(
         Nystroem, {"kernel": Nested(dict, {"a": 1}, "dict(a=1)"), "random_state": None}
     )
     one, other = component.build({}, seed=5), component.build({}, seed=5)
     assert one.kernel == {"a": 1}
     assert one.kernel is not other.kernel
     assert one.random_state is None
-    assert Component(Nystroem).build({}, seed=5).random_state == 5
+    assert EstimatorSpec(Nystroem).build({}, seed=5).random_state == 5
 
 
 @pytest.mark.parametrize(
@@ -267,7 +283,9 @@ def test_a_fold_without_the_second_class_says_so():
     y[3] = 1
     data = Data(np.random.default_rng(0).random((12, 2)), y)
     with pytest.raises(ValueError, match="y has 1 class"):
-        search(Component(Identity), Component(LinearSVM, {}, {"C": (1.0, 8.0)}), data, RAW, 0)
+        search(
+            EstimatorSpec(Identity), EstimatorSpec(LinearSVM, {}, {"C": (1.0, 8.0)}), data, RAW, 0
+        )
 
 
 def test_a_class_that_is_missing_in_one_fold_only_costs_its_row():
@@ -275,26 +293,26 @@ def test_a_class_that_is_missing_in_one_fold_only_costs_its_row():
     X = rng.random((40, 2))
     y = (X[:, 0] > 0.5).astype(int)
     y[3] = 2
-    learner = Component(LinearSVM, {}, {"C": (1.0, 8.0)}, path="C")
-    found = search(Component(Identity), learner, Data(X, y), RAW, 0)
+    learner = EstimatorSpec(LinearSVM, {}, {"C": (1.0, 8.0)}, path="C")
+    found = search(EstimatorSpec(Identity), learner, Data(X, y), RAW, 0)
     assert not any(score.error for score in found.scores)
     assert found.converged == 1.0
 
 
 def test_fewer_rows_than_inner_folds_are_refused():
     data = Data(np.random.default_rng(0).random((3, 2)), np.array([0, 1, 0]))
-    learner = Component(LinearSVM, {}, {"C": (1.0, 8.0)}, path="C")
+    learner = EstimatorSpec(LinearSVM, {}, {"C": (1.0, 8.0)}, path="C")
     folds = Protocol(preprocess=("none",), inner_folds=5)
     with pytest.raises(DatasetError, match="5 folds need at least as many rows; there are 3"):
-        search(Component(Identity), learner, data, folds, 0)
+        search(EstimatorSpec(Identity), learner, data, folds, 0)
 
 
 def test_raw_inputs_of_huge_scale_are_searched_with_their_convergence():
     rng = np.random.default_rng(0)
     X = 1e6 * rng.random((90, 3))
     y = (X[:, 0] > 5e5).astype(int)
-    learner = Component(LinearSVM, {}, {"C": (1e-8, 1.0, 2.0**11)}, path="C")
-    found = search(Component(Identity), learner, Data(X, y), RAW, 0)
+    learner = EstimatorSpec(LinearSVM, {}, {"C": (1e-8, 1.0, 2.0**11)}, path="C")
+    found = search(EstimatorSpec(Identity), learner, Data(X, y), RAW, 0)
     assert found.scores[0].mean > 0.9
     assert all(len(score.converged) == 3 for score in found.scores)
 
@@ -326,7 +344,7 @@ HALVING = Protocol(preprocess=("none",), search="halving")
 
 def test_halving_judges_many_candidates_on_few_rows_and_few_on_all(long_line):
     found = search(
-        Component(Identity), Component(Counting, space={"cut": CUTS}), long_line, HALVING, 0
+        EstimatorSpec(Identity), EstimatorSpec(Counting, space={"cut": CUTS}), long_line, HALVING, 0
     )
     assert found.best.learner == {"cut": 0.5}
     rows = [n for _, n in Counting.fits]
@@ -340,10 +358,11 @@ def test_halving_judges_many_candidates_on_few_rows_and_few_on_all(long_line):
 
 
 def test_halving_treats_a_learner_with_a_path_as_one_without(long_line):
-    one = Component(Counting, space={"cut": CUTS})
-    path = Component(Counting, space={"cut": CUTS}, path="cut")
+    one = EstimatorSpec(Counting, space={"cut": CUTS})
+    path = EstimatorSpec(Counting, space={"cut": CUTS}, path="cut")
     first, other, again = (
-        search(Component(Identity), learner, long_line, HALVING, 0) for learner in (one, path, one)
+        search(EstimatorSpec(Identity), learner, long_line, HALVING, 0)
+        for learner in (one, path, one)
     )
     assert first.best == other.best
     assert [vars(s) for s in first.scores] == [vars(s) for s in other.scores]
@@ -351,9 +370,10 @@ def test_halving_treats_a_learner_with_a_path_as_one_without(long_line):
 
 
 def test_the_last_round_of_halving_is_the_plain_search(long_line):
-    learner = Component(Threshold, space={"cut": CUTS})
+    learner = EstimatorSpec(Threshold, space={"cut": CUTS})
     halved, plain = (
-        search(Component(Identity), learner, long_line, protocol, 0) for protocol in (HALVING, RAW)
+        search(EstimatorSpec(Identity), learner, long_line, protocol, 0)
+        for protocol in (HALVING, RAW)
     )
     for one, other in zip(halved.scores, plain.scores, strict=True):
         if one.share == 1.0:
@@ -389,9 +409,9 @@ class Greedy(Identity):
 
 
 def test_halving_judges_nobody_by_rows_that_were_too_few(long_line):
-    feature_map = Component(Greedy, space={"width": (1, 200)})
+    feature_map = EstimatorSpec(Greedy, space={"width": (1, 200)})
     found = search(
-        feature_map, Component(Threshold, space={"cut": CUTS[6:]}), long_line, HALVING, 0
+        feature_map, EstimatorSpec(Threshold, space={"cut": CUTS[6:]}), long_line, HALVING, 0
     )
     wide = [s for s in found.scores if s.candidate.feature_map["width"] == 200]
     assert {(s.share, s.error) for s in wide} == {(1.0, "")}
@@ -400,8 +420,8 @@ def test_halving_judges_nobody_by_rows_that_were_too_few(long_line):
 
 def test_halving_of_gram_matrices_slices_rows_and_columns(long_line):
     gram = Data(long_line.X @ long_line.X.T, long_line.y, pairwise=True)
-    learner = Component(SVC, {"kernel": "precomputed"}, {"C": (0.01, 0.1, 1.0, 10.0, 100.0)})
-    found = search(Component(Identity), learner, gram, HALVING, 0)
+    learner = EstimatorSpec(SVC, {"kernel": "precomputed"}, {"C": (0.01, 0.1, 1.0, 10.0, 100.0)})
+    found = search(EstimatorSpec(Identity), learner, gram, HALVING, 0)
     assert {s.share for s in found.scores} == {1 / 3, 1.0}
     assert not any(s.error for s in found.scores)
 
@@ -428,10 +448,10 @@ def test_the_simplest_candidate_within_one_standard_error_is_chosen():
 
 
 def test_the_one_standard_error_rule_is_an_option_of_the_protocol(line):
-    learner = Component(Threshold, space={"cut": (0.5, 0.4999)}, simpler={"cut": "smaller"})
+    learner = EstimatorSpec(Threshold, space={"cut": (0.5, 0.4999)}, simpler={"cut": "smaller"})
     rule = Protocol(preprocess=("none",), one_standard_error=True)
     plain, simple = (
-        search(Component(Identity), learner, line, protocol, 0) for protocol in (RAW, rule)
+        search(EstimatorSpec(Identity), learner, line, protocol, 0) for protocol in (RAW, rule)
     )
     assert plain.best.learner == {"cut": 0.5}
     assert simple.best.learner == {"cut": 0.4999}
@@ -459,9 +479,9 @@ def budget(seconds, **more):
 
 
 def test_a_budget_stops_the_search_with_the_best_so_far(line, ticking):
-    learner = Component(Threshold, space={"cut": (0.1, 0.3, 0.5, 0.9)})
+    learner = EstimatorSpec(Threshold, space={"cut": (0.1, 0.3, 0.5, 0.9)})
     # the clock is read once for each of three folds
-    found = search(Component(Identity), learner, line, budget(7.5), 0)
+    found = search(EstimatorSpec(Identity), learner, line, budget(7.5), 0)
     assert not found.complete
     assert found.n_compared == 2
     assert [len(s.accuracies) for s in found.scores] == [3, 3, 0, 0]
@@ -470,15 +490,15 @@ def test_a_budget_stops_the_search_with_the_best_so_far(line, ticking):
 
 
 def test_a_budget_leaves_no_candidate_half_judged(line, ticking):
-    learner = Component(Threshold, space={"cut": (0.1, 0.3, 0.5, 0.9)})
-    found = search(Component(Identity), learner, line, budget(8.5), 0)
+    learner = EstimatorSpec(Threshold, space={"cut": (0.1, 0.3, 0.5, 0.9)})
+    found = search(EstimatorSpec(Identity), learner, line, budget(8.5), 0)
     assert [len(s.accuracies) for s in found.scores] == [3, 3, 0, 0]
     assert found.converged == 1.0
 
 
 def test_a_budget_that_is_enough_changes_nothing(line):
-    feature_map = Component(Identity, space={"width": (1, 2)})
-    learner = Component(Threshold, space={"cut": (0.1, 0.3, 0.5, 0.9)})
+    feature_map = EstimatorSpec(Identity, space={"width": (1, 2)})
+    learner = EstimatorSpec(Threshold, space={"cut": (0.1, 0.3, 0.5, 0.9)})
     plain, bounded = (
         search(feature_map, learner, line, protocol, 0) for protocol in (RAW, budget(600.0))
     )
@@ -488,24 +508,24 @@ def test_a_budget_that_is_enough_changes_nothing(line):
 
 
 def test_however_small_the_budget_one_candidate_is_judged(line, ticking):
-    learner = Component(Threshold, {"fail": False}, {"fail": (True, False), "cut": (0.5, 0.9)})
-    found = search(Component(Identity), learner, line, budget(1e-9), 0)
+    learner = EstimatorSpec(Threshold, {"fail": False}, {"fail": (True, False), "cut": (0.5, 0.9)})
+    found = search(EstimatorSpec(Identity), learner, line, budget(1e-9), 0)
     assert found.best.learner == {"fail": False, "cut": 0.5}
     assert found.n_compared == 3
     assert not found.complete
 
 
 def test_a_budget_tries_the_maps_in_no_order_of_the_grid(line, ticking):
-    feature_map = Component(Identity, space={"width": tuple(range(20))})
-    search(feature_map, Component(Threshold), line, budget(13.5), 0)
+    feature_map = EstimatorSpec(Identity, space={"width": tuple(range(20))})
+    search(feature_map, EstimatorSpec(Threshold), line, budget(13.5), 0)
     tried = list(dict.fromkeys(width for width, _, _ in Identity.fits))
     assert len(tried) > 2
     assert tried != sorted(tried)
 
 
 def test_a_round_of_halving_that_was_stopped_does_not_count(long_line, ticking):
-    learner = Component(Threshold, space={"cut": CUTS})
-    found = search(Component(Identity), learner, long_line, budget(40.5, search="halving"), 0)
+    learner = EstimatorSpec(Threshold, space={"cut": CUTS})
+    found = search(EstimatorSpec(Identity), learner, long_line, budget(40.5, search="halving"), 0)
     # 36 fits of the first round, and two of the second
     assert {s.share for s in found.scores} == {1 / 9}
     assert found.n_compared == 12

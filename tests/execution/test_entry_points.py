@@ -59,10 +59,10 @@ def test_a_value_that_needs_another_parameter_is_not_refused(monkeypatch):
         def transform(self, X):
             return X
 
-    from kbench.evaluation.search import Component
+    from kbench.evaluation.search import EstimatorSpec
 
     def side(ref, registry):
-        return {"feature_map": Component(Picky, dict(ref.params))}
+        return {"feature_map": EstimatorSpec(Picky, dict(ref.params))}
 
     monkeypatch.setattr(task, "map_side", side)
     refs = [
@@ -75,7 +75,7 @@ def test_a_value_that_needs_another_parameter_is_not_refused(monkeypatch):
 def test_an_estimator_that_fails_otherwise_or_takes_long_is_not_refused(monkeypatch):
     import time
 
-    from kbench.evaluation.search import Component
+    from kbench.evaluation.search import EstimatorSpec
 
     class Slow:
         def __init__(self, mode):
@@ -87,7 +87,7 @@ def test_an_estimator_that_fails_otherwise_or_takes_long_is_not_refused(monkeypa
             raise RuntimeError(f"mode={self.mode!r}")
 
     def side(ref, registry):
-        return {"feature_map": Component(Slow, dict(ref.params))}
+        return {"feature_map": EstimatorSpec(Slow, dict(ref.params))}
 
     monkeypatch.setattr(task, "map_side", side)
     monkeypatch.setattr(task, "TRIAL_TIME_S", 0.1)

@@ -2,7 +2,6 @@
 
 from kbench.evaluation.search._accuracy import expected_accuracy
 from kbench.evaluation.search._candidates import Candidate, candidates
-from kbench.evaluation.search._component import Component, Nested
 from kbench.evaluation.search._data import (
     Data,
     fit_map,
@@ -12,11 +11,12 @@ from kbench.evaluation.search._data import (
 )
 from kbench.evaluation.search._result import Score, SearchResult, is_number
 from kbench.evaluation.search._search import search
+from kbench.evaluation.search._spec import EstimatorSpec, Nested
 
 __all__ = [
     "Candidate",
-    "Component",
     "Data",
+    "EstimatorSpec",
     "Nested",
     "Score",
     "SearchResult",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench.evaluation.search._component import Component
+from kbench.evaluation.search._spec import EstimatorSpec
 from kbench.records import Protocol
 
 
@@ -32,13 +32,13 @@ class Candidate:
 
 
 def candidates(
-    feature_map: Component, learner: Component, protocol: Protocol, seed: int
+    feature_map: EstimatorSpec, learner: EstimatorSpec, protocol: Protocol, seed: int
 ) -> list[Candidate]:
     """Return what the search compares.
 
     Parameters
     ----------
-    feature_map, learner : Component
+    feature_map, learner : EstimatorSpec
     protocol : Protocol
         Its `search` says whether all combinations are compared ("halving"
         begins with all of them too) or `n_candidates` of them.

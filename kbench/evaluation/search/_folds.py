@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from kbench.evaluation.search._accuracy import expected_accuracy
-from kbench.evaluation.search._component import Component
 from kbench.evaluation.search._data import Data, fit_map, fit_preprocessing, has_converged
 from kbench.evaluation.search._result import Score
+from kbench.evaluation.search._spec import EstimatorSpec
 from kbench.evaluation.splits import derive_seed
 
 Fold = tuple[np.ndarray, np.ndarray]
@@ -28,7 +28,7 @@ class Judge:
 
     Parameters
     ----------
-    feature_map, learner : Component
+    feature_map, learner : EstimatorSpec
     data : Data
     folds : sequence of (train, test)
         Rows of each fold.
@@ -41,8 +41,8 @@ class Judge:
         What fits raised, in order.
     """
 
-    feature_map: Component
-    learner: Component
+    feature_map: EstimatorSpec
+    learner: EstimatorSpec
     data: Data
     folds: Sequence[Fold]
     seed: int
@@ -154,7 +154,7 @@ def _grouped(scores: Sequence[Score], key: Callable[[Score], str]) -> list[list[
 
 
 def _embedded(
-    feature_map: Component,
+    feature_map: EstimatorSpec,
     data: Data,
     train: np.ndarray,
     test: np.ndarray,
@@ -175,7 +175,7 @@ def _embedded(
 
 
 def _fitted_learners(
-    learner: Component, Z: Any, y: np.ndarray, scores: list[Score], seed: int
+    learner: EstimatorSpec, Z: Any, y: np.ndarray, scores: list[Score], seed: int
 ) -> list[tuple[Any, bool]]:
     """Fit the learners of one path, or of one candidate."""
     path = learner.path

@@ -8,16 +8,16 @@ import numpy as np
 
 from kbench.evaluation.search import _halving
 from kbench.evaluation.search._candidates import Candidate, candidates
-from kbench.evaluation.search._component import Component
 from kbench.evaluation.search._data import Data
 from kbench.evaluation.search._folds import Fold, Judge
 from kbench.evaluation.search._result import Score, SearchResult, chosen
+from kbench.evaluation.search._spec import EstimatorSpec
 from kbench.evaluation.splits import derive_seed, row_groups, stratified_folds
 from kbench.records import Protocol
 
 
 def search(
-    feature_map: Component, learner: Component, data: Data, protocol: Protocol, seed: int
+    feature_map: EstimatorSpec, learner: EstimatorSpec, data: Data, protocol: Protocol, seed: int
 ) -> SearchResult:
     """Choose parameters by stratified inner cross-validation.
 
@@ -28,7 +28,7 @@ def search(
 
     Parameters
     ----------
-    feature_map, learner : Component
+    feature_map, learner : EstimatorSpec
     data : Data
         The training part.
     protocol : Protocol

@@ -231,9 +231,9 @@ def test_margins_are_measures_of_a_run_where_they_are_defined(name):
     from sklearn.linear_model import LogisticRegression
     from sklearn.neighbors import KNeighborsClassifier
 
-    from kbench.evaluation.evaluate import evaluate
+    from kbench.evaluation.evaluate import evaluate_split
     from kbench.evaluation.method import Method
-    from kbench.evaluation.search import Component
+    from kbench.evaluation.search import EstimatorSpec
     from kbench.records import Dataset, Protocol
     from kbench_learners import LinearSVM, PathRidgeClassifier
     from kbench_nbcs._map import measures
@@ -248,8 +248,8 @@ def test_margins_are_measures_of_a_run_where_they_are_defined(name):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (300, 2))
     data = Dataset("rings", X=X, y=np.digitize(np.linalg.norm(X, axis=1), [0.5, 0.9]))
-    method = Method(Component(NestedBarycentricMap), Component(make), map_measures=measures)
-    found = evaluate(data, 0, method, Protocol(splits="holdout")).measures
+    method = Method(EstimatorSpec(NestedBarycentricMap), EstimatorSpec(make), map_measures=measures)
+    found = evaluate_split(data, 0, method, Protocol(splits="holdout")).measures
     defined = name not in ("logistic", "knn")
     assert ("train_margin" in found) == defined
     assert ("bound_vc_vacuous" in found) == (name in ("linear-svm-ovr", "ridge"))

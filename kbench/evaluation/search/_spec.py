@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Component:
+class EstimatorSpec:
     """A feature map or learner with what is given and what is searched.
 
     Parameters
