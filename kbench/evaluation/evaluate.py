@@ -1,6 +1,6 @@
-"""One split of one cell: preprocess, search, fit, time, score.
+"""Evaluation of one split of one cell: preprocess, search, fit, time, score.
 
-Nothing here knows of suites, journals or MLflow: the clock cannot include them.
+Nothing here knows of suites, journals or MLflow: the times cannot include them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kbench.evaluation.method import Measure, Method
+from kbench.evaluation.method import MeasureFunction, Method
 from kbench.evaluation.preprocessing import missing_rows, refuse_missing
 from kbench.evaluation.scores import gram_error, scores, seen_rows, sizes
 from kbench.evaluation.search import (
@@ -38,17 +38,9 @@ GRAM_ROWS = 1000
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What one split gave.
+    """Measures, details and predictions of one split.
 
-    Parameters
-    ----------
-    measures : dict of str to float
-        Accuracy, times in seconds, sizes.
-    details : Details
-        The chosen parameters, the scores of the search, warnings, the hash of
-        the split.
-    predictions : ndarray of int, shape (n_test,)
-        Predicted labels of the test rows, in the order of the split.
+    The predictions are the labels of the test rows, in the order of the split.
     """
 
     measures: dict[str, float]
@@ -61,32 +53,17 @@ def evaluate_split(
 ) -> Evaluation:
     """Measure one method on one split of one dataset.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    split_index : int
-        Which of the protocol's splits.
-    method : Method
-    protocol : Protocol
+    Among the measures are ``accuracy``, and ``expected_error``: exact for a rule that
+    draws its labels, else 1 minus the accuracy. The times are seconds of wall clock,
+    and with ``_cpu`` before ``_s`` of CPU:
 
-    Returns
-    -------
-    Evaluation
-        Among its measures are ``accuracy`` and ``expected_error``, that of a
-        rule which draws its labels, exactly (else one less the accuracy);
-        and the times, all in seconds of wall clock (and
-        with ``_cpu`` before ``_s``, of CPU):
+    - ``map_fit_time_s``, ``map_transform_time_s`` (of the training part)
+      and ``learner_fit_time_s``; ``fit_time_s`` is their sum;
+    - ``predict_time_s``: transform and predict the test part;
+    - ``search_time_s``: the inner cross-validation, in none of the others.
 
-        - ``map_fit_time_s``, ``map_transform_time_s`` (of the training part)
-          and ``learner_fit_time_s``; ``fit_time_s`` is their sum;
-        - ``predict_time_s``: transform and predict the test part;
-        - ``search_time_s``: the inner cross-validation, in none of the others.
-
-    Raises
-    ------
-    DatasetError
-        The data cannot be split or have missing values that the protocol does
-        not say how to treat.
+    DatasetError is raised where the data cannot be split, or have missing values for
+    which the protocol has no treatment.
     """
     from sklearn.exceptions import ConvergenceWarning
 
@@ -95,12 +72,12 @@ def evaluate_split(
     seed = derive_seed(protocol.seed, dataset.checksum, split_index)
     notes = _notes(dataset, data, y_test, protocol)
 
-    found = search(method.feature_map, method.learner, data, protocol, seed)
-    best = found.best
-    if not found.complete:
+    searched = search(method.feature_map, method.learner, data, protocol, seed)
+    best = searched.best
+    if not searched.complete:
         notes.append(
             f"search stopped by its budget of {protocol.search_time_s:g} s "
-            f"after {found.n_compared} of {len(found.scores)} candidates"
+            f"after {searched.n_compared} of {len(searched.scores)} candidates"
         )
     _warm_up(method, data, best, seed)
 
@@ -130,16 +107,16 @@ def evaluate_split(
     notes += sorted(messages)[:20]
 
     measures = {
-        "search_time_s": found.seconds,
-        "search_time_cpu_s": found.cpu_seconds,
+        "search_time_s": searched.seconds,
+        "search_time_cpu_s": searched.cpu_seconds,
         **times(map_, Z, learner, Z_test, predicted),
         **scores(learner.value, Z_test.value, y_test, predicted.value),
         **seen_rows(dataset, split, rows, y_test, predicted.value),
         **sizes(map_.value, learner.value, Z_test.value),
         "converged": float(converged),
-        "search_converged": found.converged,
-        "search_complete": float(found.complete),
-        "n_candidates": float(found.n_compared),
+        "search_converged": searched.converged,
+        "search_complete": float(searched.complete),
+        "n_candidates": float(searched.n_compared),
         "n_train": float(len(data.y)),
         "n_test": float(len(y_test)),
         "n_features": float(dataset.X.shape[1]),
@@ -147,14 +124,14 @@ def evaluate_split(
     if method.kernel is not None:
         measures |= gram_error(method.kernel, map_.value, X_test[:GRAM_ROWS])
     if method.map_measures is not None:
-        more = _asked_for(method.map_measures, learner=learner.value, X_train=X, y_train=data.y)
+        more = _requested(method.map_measures, learner=learner.value, X_train=X, y_train=data.y)
         measures |= dict(method.map_measures(map_.value, X_test, y_test, **more))
     if method.learner_measures is not None:
         measures |= dict(method.learner_measures(learner.value, Z_test.value, y_test))
     details = Details(
         chosen={name: _plain(value) for name, value in best.params.items()},
-        search=_search_table(found),
-        at_edge=found.at_edge,
+        search=_search_table(searched),
+        at_edge=searched.at_edge,
         notes=notes,
         split_hash=split.digest,
     )
@@ -165,11 +142,11 @@ def evaluate_split(
     )
 
 
-def _asked_for(measures: Measure, **on_offer: Any) -> dict[str, Any]:
-    """Return those of the arguments on offer that `measures` takes by keyword only."""
-    taken = inspect.signature(measures).parameters.values()
-    names = {each.name for each in taken if each.kind is each.KEYWORD_ONLY}
-    return {name: value for name, value in on_offer.items() if name in names}
+def _requested(measures: MeasureFunction, **available: Any) -> dict[str, Any]:
+    """Return the available arguments that `measures` takes by keyword only."""
+    parameters = inspect.signature(measures).parameters.values()
+    names = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
+    return {name: value for name, value in available.items() if name in names}
 
 
 def _parts(
@@ -200,7 +177,7 @@ def _parts(
 
 
 def _notes(dataset: Dataset, data: Data, y_test: np.ndarray, protocol: Protocol) -> list[str]:
-    """Say what a reader must know of the split: classes too rare for the folds."""
+    """List classes that are too rare for the folds or have no training row."""
     notes = []
     if protocol.splits in ("stratified", "group_duplicates"):
         rare = rare_classes(np.asarray(dataset.y), protocol.n_folds)
@@ -215,10 +192,10 @@ def _notes(dataset: Dataset, data: Data, y_test: np.ndarray, protocol: Protocol)
 
 
 def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:
-    """One untimed pass over a few rows: first calls load code and fill caches."""
+    """Fit and predict a few rows untimed: first calls load code and fill caches."""
     rows = np.arange(len(data.y))
     if len(rows) > WARM_UP_ROWS:
-        # every class must be there, and a prefix of sorted data has one only
+        # every class must be there; a prefix of sorted data may have one only
         rng = np.random.default_rng(seed)
         first = np.unique(data.y, return_index=True)[1]
         rows = np.union1d(first, rng.permutation(len(rows))[: WARM_UP_ROWS - len(first)])
@@ -235,12 +212,12 @@ def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:
             learner = method.learner.build(best.learner, derive_seed(seed, "learner"))
             learner.fit(Z, small.y).predict(Z)
     except Exception:
-        # Too few rows for these parameters is no failure of the method; a real
-        # one comes again, on all rows, where it is reported.
+        # There may be too few rows for these parameters, which is not a failure of
+        # the method; a real one comes again on all rows, where it is reported.
         return
 
 
-def _search_table(found: SearchResult) -> list[dict[str, Any]]:
+def _search_table(searched: SearchResult) -> list[dict[str, Any]]:
     """Return all scores of a search as plain rows, for the run's artifact."""
     return [
         {
@@ -250,13 +227,13 @@ def _search_table(found: SearchResult) -> list[dict[str, Any]]:
             **({"share": score.share} if score.share < 1.0 else {}),
             **({"error": score.error} if score.error else {}),
         }
-        for score in found.scores
+        for score in searched.scores
     ]
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, Nested):
         return value.label
     return value if isinstance(value, str | int | float | bool | None) else repr(value)

@@ -1,4 +1,4 @@
-"""Names of the measures that evaluations report, and which values are better."""
+"""Measures of evaluations by which methods can be compared."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from kbench.records import ACCURACY, Measure
 
 MEASURES: Mapping[str, Measure] = {
-    each.name: each
-    for each in (
+    measure.name: measure
+    for measure in (
         ACCURACY,
         Measure("accuracy_unseen"),
         Measure("balanced_accuracy"),
@@ -18,4 +18,4 @@ MEASURES: Mapping[str, Measure] = {
         Measure("gram_error_spectral", "lower"),
     )
 }
-"""Measures of kbench's own by which methods can be compared."""
+"""Built-in measures by name; plugins add others."""

@@ -1,4 +1,4 @@
-"""A feature map with a learner, made of the records that plugins give."""
+"""Methods (a feature map with a learner), built from the records of plugins."""
 
 from __future__ import annotations
 
@@ -10,35 +10,30 @@ from kbench.evaluation.search import EstimatorSpec, Nested
 from kbench.records import Ref, Search
 from kbench.registry.registry import Registry, resolve
 
-Measure = Callable[..., Mapping[str, float]]
+MeasureFunction = Callable[..., Mapping[str, float]]
 
 
 @dataclass(frozen=True)
 class Method:
-    """A feature map with a learner, and what else is measured of them.
+    """A feature map with a learner, and functions that measure them on the test part.
 
-    Parameters
-    ----------
-    feature_map, learner : EstimatorSpec
-    kernel : callable, optional
-        ``kernel(map, X, Y)``: the Gram matrix which the map approximates.
-    map_measures, learner_measures : callable, optional
-        ``measures(fitted, X, y) -> {name: float}`` on the test part; a map's may
-        ask for more (see `kbench.FeatureMap`).
+    ``kernel(map, X, Y)`` is the Gram matrix which the map approximates. Measures are
+    called as ``measures(fitted, X, y)``; those of a map may take more arguments (see
+    `kbench.FeatureMap`).
     """
 
     feature_map: EstimatorSpec
     learner: EstimatorSpec
     kernel: Callable[[Any, Any, Any], Any] | None = None
-    map_measures: Measure | None = None
-    learner_measures: Measure | None = None
+    map_measures: MeasureFunction | None = None
+    learner_measures: MeasureFunction | None = None
 
 
 def map_side(ref: Ref, registry: Registry) -> dict[str, Any]:
     """Return the fields of a `Method` that its feature map decides."""
     record = registry.get("feature map", ref.name)
     return {
-        "feature_map": _component(
+        "feature_map": _spec(
             ref, record, registry, supervised=record.supervised, requires=record.requires
         ),
         "kernel": resolve(record.kernel) if record.kernel else None,
@@ -50,12 +45,12 @@ def learner_side(ref: Ref, registry: Registry) -> dict[str, Any]:
     """Return the fields of a `Method` that its learner decides."""
     record = registry.get("learner", ref.name)
     return {
-        "learner": _component(ref, record, registry, path=record.path, simpler=record.simpler),
+        "learner": _spec(ref, record, registry, path=record.path, simpler=record.simpler),
         "learner_measures": resolve(record.measures) if record.measures else None,
     }
 
 
-def _component(ref: Ref, record: Any, registry: Registry, **options: Any) -> EstimatorSpec:
+def _spec(ref: Ref, record: Any, registry: Registry, **options: Any) -> EstimatorSpec:
     space = {
         name: tuple(_nested(value, registry) for value in values)
         for name, values in record.grid.items()
@@ -64,7 +59,7 @@ def _component(ref: Ref, record: Any, registry: Registry, **options: Any) -> Est
     given = {}
     for name, value in ref.params.items():
         if isinstance(value, Search):
-            space[name] = tuple(_nested(each, registry) for each in value.values)
+            space[name] = tuple(_nested(tried, registry) for tried in value.values)
         else:
             given[name] = _nested(value, registry)
     return EstimatorSpec(resolve(record.make), given, space, **options)
@@ -72,9 +67,9 @@ def _component(ref: Ref, record: Any, registry: Registry, **options: Any) -> Est
 
 def _nested(value: Any, registry: Registry) -> Any:
     if isinstance(value, tuple):
-        return tuple(_nested(each, registry) for each in value)
+        return tuple(_nested(item, registry) for item in value)
     if not isinstance(value, Ref):
         return value
     record = registry.nested(value.name)
-    params = {name: _nested(each, registry) for name, each in value.params.items()}
+    params = {name: _nested(given, registry) for name, given in value.params.items()}
     return Nested(resolve(record.make), params, value.label)

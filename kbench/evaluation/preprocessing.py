@@ -1,6 +1,6 @@
-"""What happens to the inputs before any map: missing values and scaling.
+"""Preprocessing of inputs before any map: missing values and scaling.
 
-Everything here is fitted on training rows only, and anew in every inner fold.
+Every step is fitted on training rows only, and anew in every inner fold.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ from kbench.records import Dataset
 
 
 class UnitBall:
-    """Scale by the largest training norm; project what still lies outside.
+    """Scale rows by the largest training norm; project longer rows onto the unit ball.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> step = UnitBall().fit(np.array([[3., 4.]]))
     >>> step.transform(np.array([[1.5, 2.], [30., 40.]]))
@@ -27,18 +25,13 @@ class UnitBall:
     """
 
     def fit(self, X: Any) -> UnitBall:
-        """Learn the largest norm of a row.
-
-        Parameters
-        ----------
-        X : ndarray or CSR matrix, shape (n_samples, n_features)
-        """
+        """Learn the largest norm of a row of a dense or CSR matrix."""
         norms = _row_norms(X)
         self.scale_ = float(norms.max()) if len(norms) and norms.max() > 0 else 1.0
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the rows, none of them longer than 1."""
+        """Scale rows; none is longer than 1 then."""
         norms = _row_norms(X) / self.scale_
         factors = 1.0 / (self.scale_ * np.maximum(norms, 1.0))
         if hasattr(X, "indptr"):
@@ -49,13 +42,13 @@ class UnitBall:
 
 
 class Imputer:
-    """Medians for numeric columns, the commonest value for nominal ones."""
+    """Impute the median in numeric columns, the most frequent value in nominal ones."""
 
     def __init__(self, kinds: Sequence[str]) -> None:
         self._nominal = np.array([kind == "nominal" for kind in kinds], dtype=bool)
 
     def fit(self, X: np.ndarray) -> Imputer:
-        """Learn one value per column; 0 where a column has none at all."""
+        """Learn one value per column; 0 for a column without values."""
         self.values_ = np.zeros(X.shape[1])
         for column in range(X.shape[1]):
             values = X[:, column]
@@ -70,7 +63,7 @@ class Imputer:
         return self
 
     def transform(self, X: np.ndarray) -> np.ndarray:
-        """Return the rows with every NaN replaced."""
+        """Replace every NaN."""
         return np.where(np.isnan(X), self.values_.astype(X.dtype), X)
 
 
@@ -84,7 +77,7 @@ class Preprocessing:
         clips test values to it; sparse input is scaled without shifting, by
         the largest absolute value ("minmax") or the deviation ("standard").
     requires : {None, "nonnegative", "unit_ball"}
-        What the map needs; a step is added where `step` does not see to it.
+        Requirement of the map; a step is added where `step` does not meet it.
     impute : sequence of {"numeric", "nominal"}, optional
         Kind of each column; missing values are imputed first.
     """
@@ -106,8 +99,8 @@ class Preprocessing:
             X = step.fit(X).transform(X)
         if self.requires == "nonnegative" and sparse and X.nnz and X.data.min() < 0:
             raise DatasetError(
-                "this map needs nonnegative inputs; sparse data are not shifted, so the negative "
-                "values among them cannot be helped"
+                "this map needs nonnegative inputs; sparse data are not shifted, so that their "
+                "negative values stay negative"
             )
         self._steps = steps
         return self
@@ -144,7 +137,7 @@ def _row_norms(X: Any) -> np.ndarray:
 
 
 def missing_rows(X: Any) -> np.ndarray:
-    """Return a mask of the rows that have a missing value, shape (n_samples,)."""
+    """Mask of the rows that have a missing value, shape (n_samples,)."""
     if hasattr(X, "indptr"):
         holes = np.add.reduceat(np.append(np.isnan(X.data), False), X.indptr[:-1])
         return np.asarray((holes > 0) & (np.diff(X.indptr) > 0))
@@ -152,13 +145,7 @@ def missing_rows(X: Any) -> np.ndarray:
 
 
 def refuse_missing(dataset: Dataset) -> None:
-    """Raise where values are missing and the protocol does not say what to do.
-
-    Raises
-    ------
-    DatasetError
-        Names the columns, their counts, and the choices.
-    """
+    """Raise a DatasetError that names the columns with missing values, and the choices."""
     X = dataset.X
     if hasattr(X, "indptr"):
         counts = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])

@@ -1,4 +1,4 @@
-"""What is measured of a prediction, a model and a map."""
+"""Measures of a prediction, a model and a map."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench.evaluation.search import (
-    expected_accuracy,
-)
+from kbench.evaluation.search import expected_accuracy
 from kbench.evaluation.splits import row_groups
 from kbench.records import Dataset, Split
 
@@ -28,8 +26,8 @@ def scores(learner: Any, Z: Any, y: np.ndarray, predicted: np.ndarray) -> dict[s
         column = np.searchsorted(learner.classes_, y)
         known = np.isin(y, learner.classes_)
         given = np.where(known, chances[np.arange(len(y)), np.where(known, column, 0)], 0.0)
-        # a learner that gives 0 to what happens is wrong without bound; the
-        # smallest double keeps the mean finite, as scikit-learn does
+        # the loss of a label with probability 0 is infinite; clipping at the machine
+        # epsilon keeps the mean finite, as in scikit-learn
         eps = np.finfo(np.float64).eps
         scores["log_loss"] = float(-np.log(np.clip(given, eps, 1.0)).mean())
     return scores
@@ -61,10 +59,10 @@ def sizes(map_: Any, learner: Any, Z: Any) -> dict[str, float]:
 
 
 def stored_numbers(fitted: Any) -> int:
-    """Count the array elements that fitted estimators keep, sparse zeros left out.
+    """Count the array elements that fitted estimators store, without zeros of sparse ones.
 
-    Follows attributes, lists, tuples and dicts; what compiled objects hide (a
-    k-d tree) is not counted.
+    Attributes, lists, tuples and dicts are followed; the inside of compiled objects
+    (a k-d tree) is not counted.
     """
     seen: set[int] = set()
     waiting, count = [fitted], 0
@@ -88,22 +86,12 @@ def stored_numbers(fitted: Any) -> int:
 
 
 def gram_error(kernel: Callable[[Any, Any, Any], Any], map_: Any, X: Any) -> dict[str, float]:
-    """Measure how near a map's inner products are to the kernel it stands for.
+    """Measure the error of a fitted map's inner products as an approximation of its kernel.
 
-    Parameters
-    ----------
-    kernel : callable
-        ``kernel(map, X, Y) -> Gram matrix``.
-    map_ : fitted transformer
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-        Rows that the map was not fitted on.
-
-    Returns
-    -------
-    dict
-        ``gram_error_frobenius`` and ``gram_error_spectral``, relative to the
-        kernel's Gram matrix; ``effective_dimension``, the trace of
-        K (K + I)^-1: how many directions a regulariser of 1 leaves.
+    ``kernel(map, X, Y)`` returns the Gram matrix K; `X` has rows that the map was not
+    fitted on. ``gram_error_frobenius`` and ``gram_error_spectral`` are relative to K;
+    ``effective_dimension`` is the trace of K (K + I)^-1: the number of directions that
+    a regulariser of 1 leaves.
     """
     K = np.asarray(kernel(map_, X, X), dtype=np.float64)
     Z = map_.transform(X)

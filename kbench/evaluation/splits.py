@@ -1,4 +1,4 @@
-"""Row indices of every protocol.
+"""Splits: row indices of every protocol.
 
 Split `i` depends only on the protocol, the data and `i`: splits can be added
 later, and adding a method changes none.
@@ -22,8 +22,6 @@ def derive_seed(*parts: object) -> int:
     One call per axis (data, split, map, learner) keeps the axes apart: adding
     a method changes no other number.
 
-    Examples
-    --------
     >>> derive_seed(0, "iris", 3) == derive_seed(0, "iris", 3)
     True
     >>> derive_seed(0, "iris", 3) == derive_seed(0, "iris", 4)
@@ -34,52 +32,39 @@ def derive_seed(*parts: object) -> int:
 
 
 def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
-    """Return one split of a dataset.
+    """Return one split of a dataset, numbered from 0.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    protocol : Protocol
-        Of which `splits`, the sizes, `n_folds` and `seed` matter.
-    index : int
-        Number of the split, from 0. Beyond `n_folds`, K-fold is repeated with
-        another seed.
-
-    Raises
-    ------
-    DatasetError
-        The data cannot be split so: too few rows, or no official split of
-        that number.
+    Of the protocol `splits`, the sizes, `n_folds` and `seed` matter. Beyond `n_folds`,
+    K-fold is repeated with another seed. DatasetError is raised where the data have too
+    few rows, or no official split of that number.
     """
     y = np.asarray(dataset.y)
+    unlabelled = np.empty(0, dtype=np.intp)
     if protocol.splits == "official":
         if index >= len(dataset.splits):
             raise DatasetError(
-                f"{dataset.name} comes with {len(dataset.splits)} splits of its own; "
-                f"split {index} was asked for"
+                f"{dataset.name} has {len(dataset.splits)} official splits; "
+                f"split {index} was requested"
             )
-        train, test = dataset.splits[index].train, dataset.splits[index].test
-        unlabelled = dataset.splits[index].unlabelled
+        official = dataset.splits[index]
+        train, test, unlabelled = official.train, official.test, official.unlabelled
         seed = derive_seed(protocol.seed, "official", dataset.checksum, index)
     elif protocol.splits == "holdout":
         seed = derive_seed(protocol.seed, "holdout", dataset.checksum, index)
         train, test = _holdout(y, protocol, np.random.default_rng(seed), dataset.name)
-        unlabelled = np.empty(0, dtype=np.intp)
     elif protocol.splits == "ordered":
         if index:
             raise DatasetError(
-                f'splits = "ordered" is one split of {dataset.name}; split {index} was asked for'
+                f'splits = "ordered" is one split of {dataset.name}; split {index} was requested'
             )
         seed = derive_seed(protocol.seed, "ordered", dataset.checksum)
         n_train, n_test = _holdout_sizes(len(y), protocol, dataset.name)
         train, test = np.arange(n_train), np.arange(len(y) - n_test, len(y))
-        unlabelled = np.empty(0, dtype=np.intp)
     else:
         repeat, fold = divmod(index, protocol.n_folds)
         seed = derive_seed(protocol.seed, protocol.splits, dataset.checksum, repeat)
         groups = row_groups(dataset.X) if protocol.splits == "group_duplicates" else None
         train, test = list(stratified_folds(y, protocol.n_folds, seed, groups))[fold]
-        unlabelled = np.empty(0, dtype=np.intp)
     if protocol.unlabelled_size:
         rng = np.random.default_rng(derive_seed(seed, "unlabelled"))
         count = _count(protocol.unlabelled_size, len(train))
@@ -101,24 +86,9 @@ def stratified_folds(
 
     A class with fewer members than folds is spread over as many folds as it
     has members, and every fold keeps the others in training; the caller warns.
+    Rows of one group stay together. DatasetError is raised where there are fewer
+    rows (or groups) than folds.
 
-    Parameters
-    ----------
-    y : ndarray of int, shape (n_samples,)
-        Labels.
-    n_folds : int
-        At least 2, at most `n_samples`.
-    seed : int
-    groups : ndarray of int, shape (n_samples,), optional
-        Rows of one group stay together.
-
-    Raises
-    ------
-    DatasetError
-        There are fewer rows (or groups) than folds.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> [test.tolist() for _, test in stratified_folds(np.array([0, 0, 1, 1]), 2, seed=0)]
     [[0, 2], [1, 3]]
@@ -133,9 +103,9 @@ def stratified_folds(
         splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
         yield from splitter.split(np.zeros(len(y)), y, groups)
         return
-    # scikit-learn's refuses when all classes are smaller than n_folds. Dealing
-    # the rows of one class after the other round the folds always works, and
-    # keeps the folds' sizes within one of each other.
+    # StratifiedKFold of scikit-learn refuses data whose classes are all smaller than
+    # n_folds. Dealing the rows to the folds in turn, class by class, always works, and
+    # the sizes of the folds differ by at most one.
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(len(y))
     by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
@@ -146,21 +116,9 @@ def stratified_folds(
 
 
 def stratified_order(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Shuffle rows so that every run of them holds its share of every class.
-
-    Parameters
-    ----------
-    y : ndarray of int, shape (n_samples,)
-        Labels.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of int, shape (n_samples,)
-        All rows.
-    """
-    # Every class is spread evenly over [0, 1); the jitter decides who gets the
-    # odd row of a part.
+    """Shuffle all rows so that any consecutive ones hold their share of every class."""
+    # Every class is spread evenly over [0, 1); the jitter decides which class gets
+    # the odd row of a part.
     shuffled = rng.permutation(len(y))
     place = np.empty(len(y))
     for label in np.unique(y):
@@ -176,19 +134,10 @@ def rare_classes(y: np.ndarray, n_folds: int) -> list[int]:
 
 
 def row_groups(X: Any) -> np.ndarray:
-    """Number the distinct rows of a matrix; equal rows get equal numbers.
+    """Number the distinct rows of a dense or CSR matrix; equal rows get equal numbers.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-        NaN equals NaN, and -0.0 equals 0.0.
+    NaN equals NaN, and -0.0 equals 0.0.
 
-    Returns
-    -------
-    ndarray of int, shape (n_samples,)
-
-    Examples
-    --------
     >>> import numpy as np
     >>> row_groups(np.array([[1., 2], [0, 0], [1, 2]]))
     array([1, 0, 1])
@@ -234,7 +183,7 @@ def _holdout_sizes(n: int, protocol: Protocol, name: str) -> tuple[int, int]:
 def _holdout(
     y: np.ndarray, protocol: Protocol, rng: np.random.Generator, name: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Stratified random holdout: both parts' class counts are as even as can be."""
+    """Draw a holdout whose two parts are stratified as evenly as possible."""
     n_train, n_test = _holdout_sizes(len(y), protocol, name)
     order = stratified_order(y, rng)
     test, train = order[:n_test], order[n_test : n_test + n_train]

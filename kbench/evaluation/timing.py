@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 SHORT_S = 0.05
-"""A step shorter than this is repeated, and the median reported."""
-
+"""Seconds below which a step is repeated, and the median reported."""
 
 REPEATS = 5
 
@@ -27,11 +26,11 @@ class Timed:
 
 
 def timed(step: Callable[[], Any]) -> Timed:
-    """Run a step and report its time; a short step is repeated.
+    """Run a step and measure its time; a short step is repeated.
 
     A step under 50 ms is run up to 5 times, or until 50 ms are spent, and the
-    medians are reported, with the value of the first run: how often a step is
-    repeated must not decide a number. The garbage collector is off meanwhile.
+    medians are reported, with the value of the first run: the number of repeats
+    must not decide a result. The garbage collector is off meanwhile.
     """
     walls: list[float] = []
     cpus: list[float] = []

@@ -137,7 +137,7 @@ def test_official_splits_are_the_datasets_own():
     own = [Split(0, np.array([0, 1]), np.array([2, 3]))]
     dataset = data([0, 1, 0, 1], splits=own)
     assert split(dataset, Protocol(splits="official"), 0).digest == own[0].digest
-    with pytest.raises(DatasetError, match="1 splits of its own; split 1"):
+    with pytest.raises(DatasetError, match="1 official splits; split 1"):
         split(dataset, Protocol(splits="official"), 1)
 
 

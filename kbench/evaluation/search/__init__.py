@@ -1,4 +1,4 @@
-"""Inner cross-validation: which parameters, judged on the training part only."""
+"""Parameter search by inner cross-validation, on the training part only."""
 
 from kbench.evaluation.search._accuracy import expected_accuracy
 from kbench.evaluation.search._candidates import Candidate, candidates

@@ -1,4 +1,4 @@
-"""The accuracy of a fitted learner, as searches and evaluations count it."""
+"""The accuracy of a fitted learner in searches and evaluations."""
 
 from __future__ import annotations
 
@@ -10,19 +10,12 @@ import numpy as np
 def expected_accuracy(
     learner: Any, Z: Any, y: np.ndarray, predicted: np.ndarray | None = None
 ) -> float:
-    """Return the accuracy that the learner's rule has in expectation.
+    """Return the expected accuracy of a fitted classifier.
 
-    Where a rule draws its labels, the learner's own ``score`` tells it without
-    a draw. scikit-learn's counts hits, and checks its arguments anew each time,
-    which shows in searches on small sets; hits are counted here instead.
-
-    Parameters
-    ----------
-    learner : fitted classifier
-    Z : ndarray or CSR matrix, shape (n_samples, n_components)
-    y : ndarray, shape (n_samples,)
-    predicted : ndarray, shape (n_samples,), optional
-        What it predicts, where that is known.
+    Where a rule draws its labels, the learner's own ``score`` computes it without a
+    draw. scikit-learn's ``score`` counts hits, and checks its arguments anew each time,
+    which is slow in searches on small sets; hits are counted here instead, of
+    `predicted` where the predictions are known.
     """
     from sklearn.base import ClassifierMixin
 

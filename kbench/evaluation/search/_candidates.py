@@ -1,4 +1,4 @@
-"""What a search compares."""
+"""Candidate parameter settings of a search."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Candidate:
 
     @property
     def params(self) -> dict[str, Any]:
-        """Everything that was chosen, under the names of MLflow's parameters."""
+        """All parameters of the candidate, under the names of MLflow's parameters."""
         return {
             "preprocess": self.preprocess,
             **{f"feature_map.{name}": value for name, value in self.feature_map.items()},
@@ -34,28 +34,22 @@ class Candidate:
 def candidates(
     feature_map: EstimatorSpec, learner: EstimatorSpec, protocol: Protocol, seed: int
 ) -> list[Candidate]:
-    """Return what the search compares.
+    """Return the candidates that a search compares.
 
-    Parameters
-    ----------
-    feature_map, learner : EstimatorSpec
-    protocol : Protocol
-        Its `search` says whether all combinations are compared ("halving"
-        begins with all of them too) or `n_candidates` of them.
-    seed : int
-        Decides which ones are drawn.
+    They are all combinations ("halving" begins with all of them too), or
+    `n_candidates` of them drawn with `seed`.
     """
-    everything = [
+    combinations = [
         Candidate(step, map_params, learner_params)
         for step in protocol.preprocess
         for map_params in _product(feature_map.space)
         for learner_params in _product(learner.space)
     ]
-    if protocol.search != "random" or len(everything) <= protocol.n_candidates:
-        return everything
+    if protocol.search != "random" or len(combinations) <= protocol.n_candidates:
+        return combinations
     rng = np.random.default_rng(seed)
-    drawn = rng.choice(len(everything), size=protocol.n_candidates, replace=False)
-    return [everything[i] for i in sorted(drawn)]
+    drawn = rng.choice(len(combinations), size=protocol.n_candidates, replace=False)
+    return [combinations[i] for i in sorted(drawn)]
 
 
 def _product(space: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:

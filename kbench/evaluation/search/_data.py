@@ -1,4 +1,4 @@
-"""Training data of one search or fit, and what is fitted on it before a learner."""
+"""Training data of one search or fit; fits of preprocessing and maps on it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Data:
     Parameters
     ----------
     X : ndarray or CSR matrix, shape (n_samples, n_features)
-        With `pairwise`, the Gram matrix of the rows, shape (n, n).
+        With `pairwise`, the Gram matrix of the rows, shape (n_samples, n_samples).
     y : ndarray of int, shape (n_samples,)
     unlabelled : like X, optional
         Inputs without labels, on which unsupervised maps are fitted.
     impute : sequence of {"numeric", "nominal"}, optional
-        Kind of each column, where missing values are to be imputed.
+        Kind of each column, if missing values are imputed.
     pairwise : bool
         Never preprocess; slice columns as well as rows.
     """
@@ -43,7 +43,7 @@ class Data:
 
 
 def stacked(X: Any, more: Any) -> Any:
-    """Return both blocks of rows as one; `more` may be None."""
+    """Stack two blocks of rows; `more` may be None."""
     if more is None:
         return X
     if hasattr(X, "indptr"):
@@ -54,28 +54,24 @@ def stacked(X: Any, more: Any) -> Any:
 
 
 def fit_preprocessing(data: Data, X: Any, step: str, requires: str | None) -> Preprocessing:
-    """Fit the preprocessing on the inputs of both labelled and unlabelled rows."""
+    """Fit the preprocessing on labelled and unlabelled rows."""
     steps = Preprocessing("none") if data.pairwise else Preprocessing(step, requires, data.impute)
     return steps.fit(stacked(X, data.unlabelled))
 
 
 def fit_map(estimator: Any, supervised: bool, X: Any, y: np.ndarray, unlabelled: Any) -> Any:
-    """Fit a map: on the unlabelled rows where there are any and it does not use y."""
+    """Fit a map; one that does not use `y` is fitted on the unlabelled rows, if any."""
     if supervised:
         return estimator.fit(X, y)
     return estimator.fit(X if unlabelled is None else unlabelled)
 
 
 def has_converged(estimator: Any, caught: Sequence[warnings.WarningMessage]) -> bool:
-    """Tell whether a fit converged: by its warnings and by what it says of itself."""
-    if any(issubclass(each.category, _convergence_warning()) for each in caught):
+    """Whether a fit converged, by its warnings and its fitted attributes."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    if any(issubclass(warning.category, ConvergenceWarning) for warning in caught):
         return False
     if getattr(estimator, "converged_", True) is False:
         return False
     return int(getattr(estimator, "fit_status_", 0)) == 0
-
-
-def _convergence_warning() -> type[Warning]:
-    from sklearn.exceptions import ConvergenceWarning
-
-    return ConvergenceWarning  # type: ignore[no-any-return]

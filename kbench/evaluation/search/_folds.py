@@ -20,25 +20,14 @@ Fold = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass
-class Judge:
+class FoldScorer:
     """Scores candidates on the same inner folds.
 
     In each fold the preprocessing and each map are fitted once, on the fold's
-    training rows; learners with a path are fitted along it.
-
-    Parameters
-    ----------
-    feature_map, learner : EstimatorSpec
-    data : Data
-    folds : sequence of (train, test)
-        Rows of each fold.
-    seed : int
-        Root of the seeds of map and learner.
-    deadline : float, optional
-        Time of `time.monotonic` after which no further fit begins, once there
-        is a candidate to choose.
-    failures : list of Exception
-        What fits raised, in order.
+    training rows; learners with a path are fitted along it. `seed` is the root of the
+    seeds of map and learner. After `deadline`, a time of `time.monotonic`, no further
+    fit begins once there is a candidate to choose. `failures` collects what fits
+    raised, in order.
     """
 
     feature_map: EstimatorSpec
@@ -51,21 +40,16 @@ class Judge:
     _has_choice: bool = False
 
     def score(self, scores: Sequence[Score], folds: Sequence[Fold] | None = None) -> bool:
-        """Fill in the accuracies of candidates; tell whether there was time for all.
+        """Fill in the accuracies of candidates; return whether there was time for all.
 
-        Those that there was no time for stay without accuracies.
-
-        Parameters
-        ----------
-        scores : sequence of Score
-        folds : sequence of (train, test), optional
-            Other folds than all of all rows.
+        Candidates that there was no time for stay without accuracies. `folds` are other
+        (train, test) rows than those of `self.folds`.
         """
         folds = self.folds if folds is None else folds
         for group in self._in_order(_by_map(scores)):
-            # A group shares the embeddings of each fold. Without a budget it is
-            # taken fold by fold, and one embedding is held at a time; with one,
-            # path by path, so that as many candidates as possible are through.
+            # A group shares the embeddings of each fold. Without a budget it is scored
+            # fold by fold, which holds one embedding at a time; with one, path by path,
+            # so that as many candidates as possible are finished.
             units = [group] if self.deadline is None else _by_path(group, self.learner.path)
             embedded: dict[int, Any] = {}
             for unit in units:
@@ -83,9 +67,9 @@ class Judge:
         return True
 
     def _in_order(self, groups: list[list[Score]]) -> list[list[Score]]:
-        """Return the groups as they come, or shuffled where not all may be reached.
+        """Return the groups in order; shuffled where a deadline may cut them short.
 
-        The first ones of a grid are all alike.
+        The first groups of a grid are all alike.
         """
         if self.deadline is None:
             return groups
@@ -105,7 +89,7 @@ class Judge:
     def _score_fold(self, embedded: Any, fold: Fold, unit: list[Score]) -> None:
         """Score the candidates of one map on one inner fold."""
         if isinstance(embedded, Exception):
-            self._note(unit, embedded)
+            self._record_failure(unit, embedded)
             return
         Z, Z_test, map_converged = embedded
         train, test = fold
@@ -118,9 +102,9 @@ class Judge:
                     score.accuracies.append(expected_accuracy(estimator, Z_test, y_test))
                     score.converged.append(converged and map_converged)
             except Exception as error:
-                self._note(scores, error)
+                self._record_failure(scores, error)
 
-    def _note(self, scores: list[Score], error: Exception) -> None:
+    def _record_failure(self, scores: list[Score], error: Exception) -> None:
         self.failures.append(error)
         for score in scores:
             score.error = score.error or f"{type(error).__name__}: {error}"
@@ -185,9 +169,9 @@ def _fitted_learners(
             values = [score.candidate.learner[path] for score in scores]
             others = {k: v for k, v in scores[0].candidate.learner.items() if k != path}
             fitted = learner.build(others, seed).fit_path(Z, y, values)
-            if all(hasattr(each, "converged_") for each in fitted):
-                # a warning does not say which fit of the path it means; they do
+            if all(hasattr(estimator, "converged_") for estimator in fitted):
+                # a warning does not name its fit of the path; the attribute belongs to one
                 caught = []
         else:
             fitted = [learner.build(scores[0].candidate.learner, seed).fit(Z, y)]
-    return [(each, has_converged(each, caught)) for each in fitted]
+    return [(estimator, has_converged(estimator, caught)) for estimator in fitted]

@@ -3,10 +3,10 @@
 Jamieson and Talwalkar, Non-stochastic best arm identification and
 hyperparameter optimization (AISTATS 2016), with rows as the resource and a
 third of the candidates kept, as scikit-learn's ``HalvingGridSearchCV`` does.
-Rows and not folds: a candidate is judged by every fold's whole test part from
-the first round on, and a fit on fewer rows is cheaper, most of all where its
-time grows faster than the rows. The last round is the plain search, on all
-rows, among those that are left.
+Rows and not folds: every fold's whole test part scores a candidate from the first
+round on, and a fit on fewer rows is cheaper, most of all where its time grows
+faster than the rows. The last round is the plain search, on all rows, among the
+remaining candidates.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kbench.evaluation.splits import derive_seed, stratified_order
 
 FACTOR = 3
 ROWS_PER_CLASS = 10
-"""Mean number of rows of a class below which nothing is judged."""
+"""Smallest mean number of rows of a class in the first round."""
 
 
 def shares(n_candidates: int, n_rows: int, n_classes: int) -> list[float]:
@@ -29,8 +29,6 @@ def shares(n_candidates: int, n_rows: int, n_classes: int) -> list[float]:
     There are as many rounds as leave at least two candidates for the last one,
     and ten rows a class in the first.
 
-    Examples
-    --------
     >>> shares(12, 3000, 2) == [1 / 9, 1 / 3, 1.0]
     True
     >>> shares(12, 2000, 26), shares(3, 3000, 2)
@@ -46,17 +44,10 @@ def shares(n_candidates: int, n_rows: int, n_classes: int) -> list[float]:
 
 
 def subset(rows: np.ndarray, y: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Return a stratified part of the rows of a fold, at least one of each class.
+    """Return a stratified share of the rows of a fold, at least one of each class.
 
-    The part of a larger share contains that of a smaller one.
-
-    Parameters
-    ----------
-    rows : ndarray of int, shape (n_rows,)
-    y : ndarray of int, shape (n_samples,)
-        Labels of all rows of the data.
-    share : float
-    seed : int
+    The part of a larger share contains that of a smaller one. `y` has the labels of all
+    rows of the data.
     """
     if share == 1.0:
         return rows
@@ -68,13 +59,12 @@ def subset(rows: np.ndarray, y: np.ndarray, share: float, seed: int) -> np.ndarr
 
 
 def survivors(scores: Sequence[Score]) -> list[Score]:
-    """Return new scores of the candidates that go on, in the order they came.
+    """Return new scores of the candidates of the next round, in the same order.
 
-    These are the best third of those that could be judged; ties go to the
-    first. A candidate that a part of the rows was too little for, so that its
-    fit failed, goes on unjudged.
+    These are the best third of the candidates with an accuracy (the first of equals),
+    and those whose fit failed: the share of the rows may have been too small for them.
     """
     judged = [score for score in scores if score.judged]
     best = sorted(judged, key=lambda score: -score.mean)[: -(-len(judged) // FACTOR)]
-    going = {id(score) for score in best}
-    return [Score(score.candidate) for score in scores if id(score) in going or not score.judged]
+    kept = {id(score) for score in best}
+    return [Score(score.candidate) for score in scores if id(score) in kept or not score.judged]

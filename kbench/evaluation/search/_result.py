@@ -1,4 +1,4 @@
-"""What inner cross-validation found, and which candidate that chooses."""
+"""Scores of an inner cross-validation, and the choice of a candidate by them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kbench.evaluation.search._candidates import Candidate
 
 @dataclass
 class Score:
-    """What inner cross-validation found for one candidate.
+    """Scores of one candidate in the inner cross-validation.
 
     Parameters
     ----------
     candidate : Candidate
     accuracies : list of float
-        One for each inner fold; empty where the search did not come to it.
+        One for each inner fold; empty where the search did not reach it.
     converged : list of bool
         Of each fit.
     error : str
-        Why a fit failed.
+        Reason why a fit failed.
     share : float
         Share of the rows of each inner training part that it was fitted on.
     """
@@ -54,19 +54,10 @@ class Score:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search chose, and everything it saw.
+    """The chosen candidate of a search, and all scores.
 
-    Parameters
-    ----------
-    best : Candidate
-        The choice of `chosen`.
-    scores : list of Score
-        All candidates, in the order of the grid; empty where there was
-        nothing to choose.
-    seconds, cpu_seconds : float
-        Wall-clock and CPU time of the search.
-    complete : bool
-        False where the search was stopped by its budget.
+    `scores` has all candidates in the order of the grid, and is empty where there was
+    nothing to choose. `complete` is False where the search was stopped by its budget.
     """
 
     best: Candidate
@@ -83,7 +74,7 @@ class SearchResult:
 
     @property
     def n_compared(self) -> int:
-        """How many candidates were fitted; 1 where there was nothing to choose."""
+        """Number of fitted candidates; 1 where there was nothing to choose."""
         return sum(bool(score.accuracies or score.error) for score in self.scores) or 1
 
     @property
@@ -100,7 +91,7 @@ class SearchResult:
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value of a parameter is a number, which a truth value is not."""
+    """Whether the value of a parameter is a number; a bool is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -109,18 +100,14 @@ def chosen(scores: Sequence[Score], simpler: Mapping[str, str] | None = None) ->
 
     Without `simpler` it is the first of the candidates with the highest mean
     accuracy. With it, the one-standard-error rule (Breiman, Friedman, Olshen
-    and Stone, Classification and Regression Trees, 1984, section 3.4.3): of
-    the candidates that differ from that one in the parameters named in
-    `simpler` only, and whose mean is at most one standard error of its mean
-    lower, the simplest. Candidates that were judged on fewer rows than others
-    are not compared.
+    and Stone, Classification and Regression Trees, 1984, section 3.4.3):
+    the simplest of the candidates that differ from that one only in the
+    parameters named in `simpler`, and whose mean is at most one standard error
+    of its mean lower. Candidates that were scored on fewer rows than others are
+    not compared.
 
-    Parameters
-    ----------
-    scores : sequence of Score
-    simpler : mapping of str to {"smaller", "larger"}, optional
-        Which values of a learner's parameters make a simpler model; the first
-        parameter counts before the second.
+    `simpler` names the direction in which parameters of the learner make a simpler
+    model, "smaller" or "larger"; the first parameter counts before the second.
     """
     largest = max((score.share for score in scores if score.judged), default=1.0)
     compared = [score for score in scores if score.judged and score.share == largest]
@@ -140,7 +127,7 @@ def chosen(scores: Sequence[Score], simpler: Mapping[str, str] | None = None) ->
 
 
 def _others(candidate: Candidate, simpler: Mapping[str, str]) -> dict[str, str]:
-    """Return what is not to change; values need not be comparable but by their text."""
+    """Return the parameters that must be equal, as text: values may not be comparable."""
     named = {f"learner.{name}" for name in simpler}
     return {name: repr(value) for name, value in candidate.params.items() if name not in named}
 

@@ -1,4 +1,4 @@
-"""Choosing parameters by inner cross-validation."""
+"""Choice of parameters by inner cross-validation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from kbench.evaluation.search import _halving
 from kbench.evaluation.search._candidates import Candidate, candidates
 from kbench.evaluation.search._data import Data
-from kbench.evaluation.search._folds import Fold, Judge
+from kbench.evaluation.search._folds import Fold, FoldScorer
 from kbench.evaluation.search._result import Score, SearchResult, chosen
 from kbench.evaluation.search._spec import EstimatorSpec
 from kbench.evaluation.splits import derive_seed, row_groups, stratified_folds
@@ -23,23 +23,12 @@ def search(
 
     In each fold the preprocessing and each map are fitted once, on the fold's
     training rows; learners with a path are fitted along it. A candidate whose
-    fit fails is out, with its error kept; if all fail, the first error is
+    fit fails is not chosen, and its error is kept; if all fail, the first error is
     raised.
 
-    Parameters
-    ----------
-    feature_map, learner : EstimatorSpec
-    data : Data
-        The training part.
-    protocol : Protocol
-        Of which `preprocess`, `inner_folds`, `search`, `n_candidates`,
-        `one_standard_error` and `search_time_s` matter.
-    seed : int
-        Root of the seeds of the folds, the draw, the map and the learner.
-
-    Returns
-    -------
-    SearchResult
+    `data` is the training part. Of the protocol `preprocess`, `inner_folds`, `search`,
+    `n_candidates`, `one_standard_error` and `search_time_s` matter. `seed` is the root
+    of the seeds of the folds, the draw, the map and the learner.
     """
     compared = candidates(feature_map, learner, protocol, derive_seed(seed, "candidates"))
     if len(compared) == 1:
@@ -48,11 +37,11 @@ def search(
     budget = protocol.search_time_s
     deadline = None if budget is None else time.monotonic() + budget
     folds = _inner_folds(data, protocol, seed)
-    judge = Judge(feature_map, learner, data, folds, seed, deadline)
-    scores, complete = _scored(judge, compared, protocol)
+    scorer = FoldScorer(feature_map, learner, data, folds, seed, deadline)
+    scores, complete = _scored(scorer, compared, protocol)
     best = chosen(scores, learner.simpler if protocol.one_standard_error else None)
     if not best.judged:
-        raise judge.failures[0]
+        raise scorer.failures[0]
     return SearchResult(
         best.candidate,
         scores,
@@ -70,30 +59,30 @@ def _inner_folds(data: Data, protocol: Protocol, seed: int) -> list[Fold]:
 
 
 def _scored(
-    judge: Judge, compared: list[Candidate], protocol: Protocol
+    scorer: FoldScorer, compared: list[Candidate], protocol: Protocol
 ) -> tuple[list[Score], bool]:
-    """Score the candidates, and tell whether there was time for all.
+    """Score the candidates, and return whether there was time for all.
 
-    A round of halving counts where there was time for all of it, so that what
-    is compared was judged on the same rows.
+    A round of halving counts only if there was time for all of it, so that all compared
+    candidates were scored on the same rows.
     """
-    y = judge.data.y
+    y = scorer.data.y
     shares = [1.0]
     if protocol.search == "halving":
-        n_rows = min(len(train) for train, _ in judge.folds)
+        n_rows = min(len(train) for train, _ in scorer.folds)
         shares = _halving.shares(len(compared), n_rows, len(np.unique(y)))
     kept = {id(candidate): Score(candidate) for candidate in compared}
-    going = list(kept.values())
+    remaining = list(kept.values())
     for number, share in enumerate(shares):
-        for score in going:
+        for score in remaining:
             score.share = share
         folds = [
-            (_halving.subset(train, y, share, judge.seed), test) for train, test in judge.folds
+            (_halving.subset(train, y, share, scorer.seed), test) for train, test in scorer.folds
         ]
-        complete = judge.score(going, folds)
+        complete = scorer.score(remaining, folds)
         if complete or number == 0:
-            kept |= {id(score.candidate): score for score in going}
+            kept |= {id(score.candidate): score for score in remaining}
         if not complete:
             return list(kept.values()), False
-        going = _halving.survivors(going)
+        remaining = _halving.survivors(remaining)
     return list(kept.values()), True

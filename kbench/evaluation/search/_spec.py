@@ -1,4 +1,4 @@
-"""A feature map or learner with what is given and what is searched."""
+"""Feature maps and learners with their given parameters and their search space."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import Any
 
 @dataclass(frozen=True)
 class EstimatorSpec:
-    """A feature map or learner with what is given and what is searched.
+    """A feature map or learner with its given parameters and its search space.
 
     Parameters
     ----------
     make : callable
         Returns an unfitted estimator.
     params : mapping
-        Given parameters, nested components already made into callables that
-        return a fresh one.
+        Given parameters; nested components are `Nested` specs.
     space : mapping of str to sequence
         Values to search over, by parameter.
     supervised : bool
         Pass `y` to ``fit`` (a map; learners always get it).
     requires : str, optional
-        What a map needs of its inputs.
+        Requirement of a map on its inputs.
     path : str, optional
         Parameter along which a learner has ``fit_path``.
     simpler : mapping of str to {"smaller", "larger"}
@@ -49,10 +48,10 @@ class EstimatorSpec:
 
 @dataclass(frozen=True)
 class Nested:
-    """A component inside a parameter: made anew for every estimator.
+    """A component inside a parameter, built anew for every estimator.
 
-    Its label is for people; numbers in it are rounded, so that two components
-    may share it. What tells candidates apart is all of it.
+    Its label is for people: it rounds numbers, so that two components may share it.
+    Candidates are compared by all fields.
     """
 
     make: Callable[..., Any]
@@ -62,7 +61,7 @@ class Nested:
 
 def _made(value: Any) -> Any:
     if isinstance(value, Nested):
-        return value.make(**{name: _made(each) for name, each in value.params.items()})
+        return value.make(**{name: _made(given) for name, given in value.params.items()})
     if isinstance(value, tuple):
-        return [_made(each) for each in value]
+        return [_made(item) for item in value]
     return value
