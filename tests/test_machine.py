@@ -132,7 +132,7 @@ def test_calibration_is_short():
 
 # -- contention -------------------------------------------------------------------
 
-QUIET = Snapshot(time_s=0.0, load=0.5, running=1, cpu_ticks=0, steal_ticks=0, stalled_s=0.0)
+QUIET = Snapshot(time_s=0.0, running=1, cpu_ticks=0, steal_ticks=0, stalled_s=0.0)
 
 
 def later(**changes):

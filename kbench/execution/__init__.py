@@ -1,1 +1,1 @@
-"""A task runs somewhere: in a sandbox of this machine, or on the workers of a Dask cluster."""
+"""Execution of tasks: in sandboxes of this machine, or on the workers of a Dask cluster."""

@@ -1,4 +1,4 @@
-"""The components of a suite: what their tasks import, and whether their parameters exist."""
+"""The components of a suite: modules that their tasks import, checks of parameters."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def placed(suite: Suite) -> Placed:
 
 
 def preload_of(suite: Suite, registry: Registry) -> tuple[str, ...]:
-    """Return what the warm parent of a suite's tasks imports and calls."""
+    """Return the modules and functions that the warm parent of a suite's tasks loads."""
     records = [
         *(registry.get("feature map", r.name) for b in suite.blocks for r in b.feature_maps),
         *(registry.get("learner", r.name) for b in suite.blocks for r in b.learners),
     ]
     modules = {module_of(make) for record in records for make in makes(record)}
-    # scikit-learn first: each trial of a plugin's module would load it anew
+    # scikit-learn first: each trial import of a plugin's module would load it anew
     ordered = sorted(modules, key=lambda name: (not name.startswith("sklearn."), name))
     return (
         "kbench.execution.entry_points:warm",
@@ -49,7 +49,7 @@ def preload_of(suite: Suite, registry: Registry) -> tuple[str, ...]:
 
 
 def parameter_mistakes(sandbox: Sandbox, components: Placed) -> list[str]:
-    """Return what is wrong with the parameters of components, found in a process of their own."""
+    """Return the mistakes in the parameters of components, checked in a sandbox."""
     outcome = sandbox.run(
         "kbench.execution.entry_points:check", {"components": components}, time_s=CHECK_TIME_S
     )
@@ -59,20 +59,9 @@ def parameter_mistakes(sandbox: Sandbox, components: Placed) -> list[str]:
 
 
 def check(sandbox: Sandbox, components: Placed, memory_mb: float) -> None:
-    """Check the parameters of all components, then the values that trial fits refuse.
+    """Raise a SuiteError with all mistakes in the parameters of components.
 
-    Parameters
-    ----------
-    sandbox : Sandbox
-    components : mapping
-        As `placed` gives them.
-    memory_mb : float
-        Memory limit of the trial fits.
-
-    Raises
-    ------
-    SuiteError
-        With all mistakes.
+    Where there are none, trial fits with a limit of `memory_mb` show refused values.
     """
     problems = parameter_mistakes(sandbox, components)
     if not problems:
@@ -82,7 +71,7 @@ def check(sandbox: Sandbox, components: Placed, memory_mb: float) -> None:
             time_s=TRIALS_TIME_S,
             memory_mb=memory_mb,
         )
-        # where a trial does harm, the tasks will tell what and whose
+        # where a trial does harm, the tasks report which and why
         problems = trials.value if trials.status == "ok" else []
     if problems:
         raise SuiteError(*dict.fromkeys(problems))

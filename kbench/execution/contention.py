@@ -1,19 +1,17 @@
-"""How busy the machine was between two snapshots."""
+"""Contention on the machine between two snapshots of its counters."""
 
 from __future__ import annotations
 
-import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kbench.machine import PROC, lines, logical_cores, physical_cores
 
 STEAL = 0.02
-"""Share of CPU time taken by other guests of the host from which times are doubted."""
-
+"""Share of CPU time of other guests of the host above which times are doubted."""
 
 STALLED = 0.2
-"""Share of the time with a process waiting for a CPU from which times are doubted."""
+"""Share of the time with a process waiting for a CPU above which times are doubted."""
 
 
 @dataclass(frozen=True)
@@ -24,20 +22,16 @@ class Snapshot:
     ----------
     time_s : float
         Monotonic clock.
-    load : float
-        Mean length of the run queue over the last minute.
     running : int
         Processes that run or wait for a CPU now; 0 if unknown.
     cpu_ticks, steal_ticks : int
-        Time of all CPUs since the start, and the part of it that the host gave
-        to other guests.
+        Time of all CPUs since the start, and the share of other guests of the host.
     stalled_s : float or None
         Seconds since the start in which some process waited for a CPU; None
-        if the kernel does not say.
+        if the kernel does not count them.
     """
 
     time_s: float
-    load: float
     running: int
     cpu_ticks: int
     steal_ticks: int
@@ -46,24 +40,16 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Contention:
-    """How much the machine was wanted by others between two snapshots.
+    """Contention between two snapshots.
 
-    Parameters
-    ----------
-    steal : float
-        Share of CPU time that the host gave to other guests.
-    stalled : float or None
-        Share of the time in which some process waited for a CPU.
-    load : float
-        Mean length of the run queue over the last minute.
-    reasons : tuple of str
-        Why times taken meanwhile are not to be believed; empty if they are.
+    `steal` is the share of CPU time that the host gave to other guests, `stalled` the
+    share of the time in which some process waited for a CPU. `reasons` to doubt times
+    taken meanwhile are empty if there are none.
     """
 
     steal: float
     stalled: float | None
-    load: float
-    reasons: tuple[str, ...] = field(default=())
+    reasons: tuple[str, ...] = ()
 
 
 def snapshot() -> Snapshot:
@@ -73,7 +59,7 @@ def snapshot() -> Snapshot:
     for line in lines(PROC / "stat"):
         if line.startswith("cpu "):
             # user, nice, system, idle, iowait, irq, softirq, steal; guests are in user
-            ticks = [int(each) for each in line.split()[1:9]]
+            ticks = [int(count) for count in line.split()[1:9]]
         elif line.startswith("procs_running"):
             running = int(line.split()[1])
     stalled = None
@@ -82,7 +68,6 @@ def snapshot() -> Snapshot:
             stalled = int(line.rpartition("total=")[2]) / 1e6
     return Snapshot(
         time_s=time.monotonic(),
-        load=os.getloadavg()[0],
         running=running,
         cpu_ticks=sum(ticks),
         steal_ticks=ticks[7] if len(ticks) > 7 else 0,
@@ -93,27 +78,14 @@ def snapshot() -> Snapshot:
 def contention(
     before: Snapshot, after: Snapshot, slots: int = 1, waited: float | None = None
 ) -> Contention:
-    """Judge whether times taken between two snapshots can be believed.
+    """Decide whether times taken between two snapshots are reliable.
 
-    Parameters
-    ----------
-    before, after : Snapshot
-        From `snapshot`, in this order.
-    slots : int, default 1
-        Number of tasks that ran beside each other.
-    waited : float, optional
-        Share of what was timed that its process spent off the CPU. Where it is
-        known, it counts instead of who else waited on the machine: that may
-        have been kbench's own writer, which gives way.
+    `slots` is the number of tasks that ran concurrently; `waited` the share of the timed
+    steps that their process spent off the CPU. Where it is known, it counts instead of
+    the waiting of other processes: these may be kbench's writer, which has low priority.
 
-    Returns
-    -------
-    Contention
-
-    Examples
-    --------
-    >>> quiet = Snapshot(0.0, 0.5, 1, 0, 0, 0.0)
-    >>> contention(quiet, Snapshot(10.0, 0.5, 1, 2000, 100, 0.1)).reasons
+    >>> quiet = Snapshot(0.0, 1, 0, 0, 0.0)
+    >>> contention(quiet, Snapshot(10.0, 1, 2000, 100, 0.1)).reasons
     ('5% of the CPU time went to other guests of the host',)
     """
     ticks = after.cpu_ticks - before.cpu_ticks
@@ -134,7 +106,7 @@ def contention(
             reasons.append(f"the timed steps waited for a CPU during {waited:.0%} of their time")
     elif stalled is not None and stalled > STALLED:
         reasons.append(f"processes waited for a CPU during {stalled:.0%} of the time")
-    # counted at the ends only, so that it is used where nothing better is known
+    # counted at both ends only: used where nothing better is known
     elif stalled is None and min(before.running, after.running) > cores:
         reasons.append(f"{min(before.running, after.running)} processes on {cores} logical cores")
-    return Contention(steal, stalled, after.load, tuple(reasons))
+    return Contention(steal, stalled, tuple(reasons))

@@ -1,4 +1,4 @@
-"""What every engine does, whatever computes behind it."""
+"""The interface of all engines."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from kbench.records import Limits, Task
 
 @dataclass(frozen=True)
 class Terms:
-    """What every host of a run must agree to, and what holds for all of its tasks.
+    """Terms of a run: what must be equal on every host, and what holds for all tasks.
 
     Parameters
     ----------
     packages, modules : sequence of str
-        As `kbench.execution.engine.parts` takes them: what must be the same
-        on every host.
+        Code that must be the same on every host (see `same_code.parts`).
     preload : sequence of str
-        What the warm parent of the tasks imports.
+        Modules and functions that the warm parent of the tasks loads.
     components : mapping
-        What `kbench.execution.entry_points:check` takes: components by kind,
-        with their places.
+        Components by kind, with their places in the suite.
     limits : Limits, optional
         Wall clock and memory of a task.
     offline : bool, default False
@@ -44,26 +42,15 @@ class Engine(Protocol):
     def prepare(self, terms: Terms) -> None:
         """Get ready for the first task; refuse hosts that would compute something else.
 
-        Raises
-        ------
-        ClusterError
-            There is no host that can be used.
+        ClusterError is raised where no host can be used.
         """
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer]]:
         """Yield each task with its answer, in the order in which they end.
 
-        Parameters
-        ----------
-        tasks : iterable of Task
-            Taken one by one, only when a slot is free: what an answer says
-            about later tasks still counts.
-
-        Raises
-        ------
-        ClusterError
-            No host is left.
+        A task is taken only when a slot is free: an earlier answer may still drop it.
+        ClusterError is raised where no host is left.
         """
 
     def close(self) -> None:
-        """End what is in flight and release the hosts; may be called twice."""
+        """End the tasks in flight and release the hosts; may be called twice."""

@@ -1,4 +1,4 @@
-"""Whether two hosts would compute the same: versions and code, compared item by item."""
+"""Comparison of the versions and the code of two hosts, item by item."""
 
 from __future__ import annotations
 
@@ -11,40 +11,25 @@ _SHOWN = 12
 
 
 def parts(own: Iterable[str], modules: Iterable[str]) -> dict[str, str]:
-    """List what decides the numbers on this host: versions, and hashes of code.
+    """List everything that decides the numbers on this host: versions, hashes of code.
 
-    Parameters
-    ----------
-    own : iterable of str
-        Top-level packages whose code is hashed.
-    modules : iterable of str
-        Modules of the components in use.
-
-    Returns
-    -------
-    dict of str to str
-        Version by distribution (``python`` and ``blas`` too), hash by module.
+    The code of the top-level packages `own` is hashed, from the modules of the
+    components in use. The result has a version by distribution (``python`` and ``blas``
+    too) and a hash by module.
     """
-    found = Fingerprinter(own).parts([*evaluation_modules(), *modules])
-    # of what only brings a task to its code, kbench's files must agree and no more
+    items = Fingerprinter(own).parts([*evaluation_modules(), *modules])
+    # code that only brings a task to its evaluation: kbench's files must agree, no more
     brings = Fingerprinter(own, left_out=()).parts(["kbench.execution.entry_points"])
-    found |= {name: value for name, value in brings.items() if _is_hash(value)}
-    # the last digits of a product of matrices are those of its BLAS
+    items |= {name: value for name, value in brings.items() if _is_hash(value)}
+    # the BLAS decides the last digits of a product of matrices
     versions = machine.versions()
-    found |= {name: versions.get(name, "absent") for name in ("kbench-core", "blas")}
-    return found
+    items |= {name: versions.get(name, "absent") for name in ("kbench-core", "blas")}
+    return items
 
 
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
-    """Say in which items two hosts differ, versions first.
+    """List the differences between the `parts` of two hosts, versions first.
 
-    Parameters
-    ----------
-    here, there : mapping of str to str
-        What `parts` returned.
-
-    Examples
-    --------
     >>> differences({"numpy": "2.1", "kbench.execution.entry_points": "0" * 64},
     ...             {"numpy": "2.0", "kbench.execution.entry_points": "1" * 64})
     ['numpy 2.0 instead of 2.1', 'module kbench.execution.entry_points has other code']
@@ -55,7 +40,7 @@ def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
         if ours == theirs:
             continue
         if _is_hash(ours) or _is_hash(theirs):
-            code.append(f"module {name} {_told(ours, theirs)}")
+            code.append(f"module {name} {_code_difference(ours, theirs)}")
         else:
             versions.append(f"{name} {theirs} instead of {ours}")
     if len(code) > _SHOWN:
@@ -63,7 +48,7 @@ def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
     return versions + code
 
 
-def _told(ours: str, theirs: str) -> str:
+def _code_difference(ours: str, theirs: str) -> str:
     if theirs == "absent":
         return "is not there"
     return "is only there" if ours == "absent" else "has other code"
