@@ -334,7 +334,7 @@ def _fetch(state: _State, delivery: Delivery) -> None:
     if not state.to_fetch:
         return
     state.check_parameters()
-    state.machine.take()
+    state.machine.acquire()
     if not delivery.has_delivered() and not state.options.exclusive:
         delivery.start()  # a new store is made while the data are fetched
     for ref in state.to_fetch:

@@ -321,8 +321,10 @@ class Releases(Seen):
 @pytest.mark.parametrize(
     ("timing", "held_shared", "words"),
     [
-        ("exclusive", True, "exclusive timing wants it alone"),
-        pytest.param("shared", False, "which has this machine alone", marks=pytest.mark.slow),
+        ("exclusive", True, "exclusive timing needs the machine alone"),
+        pytest.param(
+            "shared", False, "which holds this machine exclusively", marks=pytest.mark.slow
+        ),
         pytest.param("shared", True, "", marks=pytest.mark.slow),
     ],
 )

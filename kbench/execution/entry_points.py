@@ -1,7 +1,4 @@
-"""What runs inside a sandboxed process: the functions that the runner names.
-
-Each takes and returns plain JSON values.
-"""
+"""Functions that run in a sandboxed process, called by name with plain JSON values."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import sys
 import threading
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from functools import cache
@@ -28,14 +25,14 @@ from kbench.evaluation.method import Method, learner_side, map_side
 from kbench.planning.lines import parameter_problems
 from kbench.records import Protocol, Ref, Search
 from kbench.records.canonical import from_json, to_json
-from kbench.registry.registry import Registry, build, installed, resolve
+from kbench.registry.registry import Kind, Registry, build, installed, resolve
 from kbench.storage.datacache import DataCache
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 TRIAL_TIME_S = 5.0
-"""Wall clock of the fit that tells whether a parameter's value is refused."""
+"""Wall clock of a trial fit, which shows whether a parameter's value is refused."""
 
 
 @cache
@@ -44,7 +41,7 @@ def _registry() -> Registry:
 
 
 def warm() -> None:
-    """Do once what every task would do: load the plugins and scikit-learn."""
+    """Load the plugins and scikit-learn once, before every task would."""
     import sklearn.metrics
     import sklearn.model_selection
     import sklearn.utils.extmath  # noqa: F401
@@ -58,15 +55,15 @@ def warm() -> None:
 def thread_pools() -> ThreadpoolController:
     """Find the BLAS and OpenMP libraries of this process.
 
-    That takes longer than a small fit, so they are looked for again only where
-    modules have been imported since.
+    The search takes longer than a small fit: it is repeated only after further modules
+    have been imported.
     """
     from threadpoolctl import ThreadpoolController
 
     global _thread_pools
     if _thread_pools is None or _thread_pools[0] != len(sys.modules):
-        found = ThreadpoolController()
-        _thread_pools = len(sys.modules), found
+        controller = ThreadpoolController()
+        _thread_pools = len(sys.modules), controller
     return _thread_pools[1]
 
 
@@ -76,89 +73,88 @@ _thread_pools: tuple[int, ThreadpoolController] | None = None
 def load(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Load a dataset and store it in the data cache.
 
-    Parameters
-    ----------
-    payload : mapping
-        ``dataset`` (a ref as JSON), ``code`` (fingerprint of its source),
-        ``cache`` (folder), ``offline``.
-
-    Returns
-    -------
-    dict
-        Empty, or ``unavailable`` with the reason and, where its server does
-        not answer, ``unreachable``.
+    The payload has ``dataset`` (a ref as JSON), ``code`` (fingerprint of its source),
+    ``cache`` (folder) and ``offline``. The answer is empty, or has the reason why the
+    dataset is ``unavailable``, and whether its server is ``unreachable``.
     """
-    if payload["offline"]:
-        os.environ["KBENCH_OFFLINE"] = "1"
-    ref = from_json(payload["dataset"])
-    source = _registry().get("dataset", ref.name)
-    try:
-        dataset = resolve(source.load)(**ref.params)
-        DataCache(Path(payload["cache"])).add(
-            ref.name, to_json(ref)["params"], payload["code"], dataset
-        )
-    except DatasetError as error:
-        return {"unavailable": str(error), "unreachable": isinstance(error, SourceUnreachable)}
-    return {}
+
+    def store(ref: Ref, dataset: Any) -> dict[str, Any]:
+        cache = DataCache(Path(payload["cache"]))
+        cache.add(ref.name, to_json(ref)["params"], payload["code"], dataset)
+        return {}
+
+    return _ask_source("load", payload, store)
 
 
 def expand(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the refs that one line of a suite file means, or why it cannot be told."""
+    """Return the ``refs`` that one line of a suite stands for.
+
+    The payload, and the answer where there are none, are those of `load`.
+    """
+
+    def listed(ref: Ref, refs: Iterable[Ref]) -> dict[str, Any]:
+        return {"refs": [{**to_json(made), "label": made.label} for made in refs]}
+
+    return _ask_source("expand", payload, listed)
+
+
+def _ask_source(
+    function: str, payload: Mapping[str, Any], use: Callable[[Ref, Any], dict[str, Any]]
+) -> dict[str, Any]:
+    """Use the result of a function of a dataset's source, or report a DatasetError."""
     if payload["offline"]:
         os.environ["KBENCH_OFFLINE"] = "1"
     ref = from_json(payload["dataset"])
     source = _registry().get("dataset", ref.name)
     try:
-        refs = resolve(source.expand)(**ref.params)
+        return use(ref, resolve(getattr(source, function))(**ref.params))
     except DatasetError as error:
         return {"unavailable": str(error), "unreachable": isinstance(error, SourceUnreachable)}
-    return {"refs": [{**to_json(each), "label": each.label} for each in refs]}
 
 
 def check(payload: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with the parameters of the components of a suite."""
-    problems = []
-    for kind, refs in payload["components"].items():
-        placed = [(place, from_json(ref)) for place, ref in refs]
-        problems += parameter_problems(placed, kind, _registry())
-    return problems
+    """Return the mistakes in the parameters of the components of a suite."""
+    kinds = _components(payload)
+    return [text for kind, refs in kinds for text in parameter_problems(refs, kind, _registry())]
 
 
 def check_values(payload: Mapping[str, Any]) -> list[str]:
-    """Return which values the components of a suite refuse, as trial fits tell.
+    """Return the values that the components of a suite refuse in trial fits.
 
-    Apart from `check`: a fit may crash or hang, which is a failure of its cells.
+    This is not part of `check`: a fit may crash or hang, which is a failure of its cells.
     """
-    problems = []
-    for kind, refs in payload["components"].items():
-        placed = [(place, from_json(ref)) for place, ref in refs]
-        if kind != "dataset":
-            problems += _wrong_values(placed, kind, _registry())
-    return problems
+    kinds = [(kind, refs) for kind, refs in _components(payload) if kind != "dataset"]
+    return [text for kind, refs in kinds for text in _wrong_values(refs, kind, _registry())]
+
+
+def _components(payload: Mapping[str, Any]) -> list[tuple[Kind, list[tuple[str, Ref]]]]:
+    """Return the refs of each kind of component, with their places in the suite."""
+    kinds = payload["components"].items()
+    return [(kind, [(place, from_json(ref)) for place, ref in refs]) for kind, refs in kinds]
 
 
 def _wrong_values(placed: Sequence[tuple[str, Ref]], kind: str, registry: Registry) -> list[str]:
-    """Return what estimators say of given texts and of numbers that are not positive.
+    """Return the refusals of given texts and of numbers that are not positive.
 
-    Most estimators check values in ``fit`` only, so each value has a fit on a
-    few rows. Larger numbers have none: whether they are too large is for the
-    data to tell.
+    Most estimators check values in ``fit`` only, so that each value needs a fit on a
+    few rows. Larger numbers are not tried: whether they are too large depends on the
+    data.
     """
     problems = []
     seen: dict[tuple[str, str, str], str] = {}
     for at, ref in placed:
         values = [
-            (f"{at}.{name}", name, each)
+            (f"{at}.{name}", name, value)
             for name, given in ref.params.items()
-            for each in (given.values if isinstance(given, Search) else (given,))
-            if isinstance(each, str) or (type(each) in (int, float) and each <= 0)
+            for value in (given.values if isinstance(given, Search) else (given,))
+            if isinstance(value, str) or (type(value) in (int, float) and value <= 0)
         ]
         for place, name, value in values:
             trial = (ref.name, name, repr(value))
             if trial not in seen:
                 seen[trial] = _refusal({name: value}, name, value, ref, kind, registry)
             if seen[trial]:
-                # alone it may lack another parameter that it needs
+                # the trial lacked other parameters, which this one may need
                 others = {
                     key: given.values[0] if isinstance(given, Search) else given
                     for key, given in ref.params.items()
@@ -171,18 +167,18 @@ def _wrong_values(placed: Sequence[tuple[str, Ref]], kind: str, registry: Regist
 def _refusal(
     params: Mapping[str, Any], name: str, value: Any, ref: Ref, kind: str, registry: Registry
 ) -> str:
-    """Return why an estimator refuses a value; empty unless it names both parameter and value."""
+    """Return an estimator's refusal of a value, if it names both parameter and value."""
     side = map_side if kind == "feature map" else learner_side
     key = "feature_map" if kind == "feature map" else "learner"
-    component = side(Ref(ref.name, params), registry)[key]
-    # within what any map may require: not negative, and in the unit ball
+    spec = side(Ref(ref.name, params), registry)[key]
+    # inputs that meet the requirements of all maps: not negative, and in the unit ball
     X = np.random.default_rng(0).uniform(0.0, 0.5, (20, 3))
     y = np.arange(20) % 2
     try:
         with warnings.catch_warnings(), _at_most(TRIAL_TIME_S):
             warnings.simplefilter("ignore")
-            estimator = component.build({}, 0)
-            if kind == "learner" or component.supervised:
+            estimator = spec.build({}, 0)
+            if kind == "learner" or spec.supervised:
                 estimator.fit(X, y)
             else:
                 estimator.fit(X)
@@ -199,7 +195,7 @@ def _refusal(
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """End the block with TimeoutError after some time, where signals can be had."""
+    """Raise TimeoutError in the block after some time; only the main thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -216,21 +212,13 @@ def _at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def evaluate(payload: Mapping[str, Any]) -> dict[str, Any]:
+def evaluate_task(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Measure one split of one cell.
 
-    Parameters
-    ----------
-    payload : mapping
-        ``checksum``, ``kinds`` (of columns, where values are imputed) and
-        ``cache`` of the dataset, ``feature_map`` and ``learner`` (refs as
-        JSON), ``protocol``, ``split``.
-
-    Returns
-    -------
-    dict
-        ``measures``, ``details``, and ``predictions``: the predicted labels
-        of the test rows, compressed.
+    The payload has ``checksum``, ``kinds`` (of columns, where values are imputed) and
+    ``cache`` of the dataset, ``feature_map`` and ``learner`` (refs as JSON),
+    ``protocol`` and ``split``. The answer has ``measures``, ``details``, and
+    ``predictions``: the predicted labels of the test rows, compressed.
     """
     protocol = Protocol(**{k: from_json(v) for k, v in payload["protocol"].items()})
     cache = DataCache(Path(payload["cache"]))
@@ -240,18 +228,18 @@ def evaluate(payload: Mapping[str, Any]) -> dict[str, Any]:
         **learner_side(from_json(payload["learner"]), _registry()),
     )
     with thread_pools().limit(limits=protocol.threads), _no_autologging():
-        found = evaluate_split(dataset, payload["split"], method, protocol)
+        evaluation = evaluate_split(dataset, payload["split"], method, protocol)
     return {
-        "measures": found.measures,
-        "details": asdict(found.details),
-        "predictions": packed(found.predictions),
+        "measures": evaluation.measures,
+        "details": asdict(evaluation.details),
+        "predictions": packed(evaluation.predictions),
     }
 
 
 def _no_autologging() -> AbstractContextManager[None]:
-    """Switch MLflow's autologging off where a plugin or a start-up file has switched it on.
+    """Disable MLflow's autologging, which a plugin or a start-up file may have enabled.
 
-    It would make a run of every fit, searches included, and take longer than most fits.
+    It would log every fit, searches included, and take longer than most fits.
     """
     loaded: Any = sys.modules.get("mlflow.utils.autologging_utils")
     return loaded.disable_autologging() if loaded is not None else nullcontext()

@@ -1,13 +1,13 @@
-"""Datasets come into the cache: each loaded in a process of its own."""
+"""Fetching of datasets into the cache, each loaded in a sandbox."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any
+from dataclasses import replace
 
-from kbench.execution.sandbox import Sandbox
+from kbench.execution.sandbox import Outcome, Sandbox
 from kbench.planning.planner import Planner
 from kbench.records import DatasetFacts, Problem, Ref
 from kbench.records.canonical import from_json, to_json
@@ -15,28 +15,18 @@ from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 
 LOAD_TIME_S = 900.0
-"""Wall clock for fetching one dataset; sources have shorter time-outs of their own."""
-
-OFFLINE = "KBENCH_OFFLINE"
+"""Wall clock for fetching one dataset; sources have shorter time-outs."""
 
 
 def is_offline() -> bool:
-    """Tell whether ``KBENCH_OFFLINE`` is set to anything but 0 or nothing."""
-    return os.environ.get(OFFLINE, "").strip().lower() not in ("", "0", "false", "no")
+    """Whether ``KBENCH_OFFLINE`` is set, and not to 0, false or no."""
+    return os.environ.get("KBENCH_OFFLINE", "").strip().lower() not in ("", "0", "false", "no")
 
 
 class Fetching:
-    """Fetches datasets one after the other, asking no server that does not answer twice.
+    """Fetches datasets one after the other; their sources run in the sandbox.
 
-    Parameters
-    ----------
-    registry : Registry
-    planner : Planner
-    data_cache : DataCache
-    sandbox : Sandbox
-        In which the sources run.
-    offline : bool
-        Ask no server.
+    A server that does not answer is not asked again; none is asked where `offline`.
     """
 
     def __init__(
@@ -52,7 +42,7 @@ class Fetching:
         self._unreachable: set[str] = set()
 
     def expanded(self, ref: Ref) -> list[Ref]:
-        """Return the datasets that a line means; itself where that cannot be told."""
+        """Return the datasets that a line of a suite stands for; itself if not known."""
         source = self._registry.get("dataset", ref.name)
         if source.expand is None or self._planner.dataset(ref) is not None:
             return [ref]
@@ -60,17 +50,10 @@ class Fetching:
         refs = outcome.value.get("refs") if outcome.status == "ok" else None
         if not refs:
             return [ref]
-        plain = [(from_json({k: each[k] for k in ("name", "params")}), each) for each in refs]
-        return [Ref(made.name, made.params, each["label"]) for made, each in plain]
+        return [replace(from_json(line), label=line["label"]) for line in refs]
 
     def fetch(self, ref: Ref) -> DatasetFacts | Problem:
-        """Load a dataset into the cache.
-
-        Returns
-        -------
-        DatasetFacts or Problem
-            What the cache tells of it, or why it cannot be had.
-        """
+        """Load a dataset into the cache; return its facts, or the problem with it."""
         outcome = self._run("load", ref)
         if outcome.status != "ok":
             return Problem(outcome.status, f"loading failed: {outcome.error}")
@@ -78,19 +61,19 @@ class Fetching:
         return self._planner.dataset(ref) or Problem("unavailable", reason)
 
     def dataset(self, ref: Ref) -> DatasetFacts | Problem:
-        """Return what the cache tells of a dataset, which is loaded if need be."""
+        """Return the facts of a dataset from the cache, or fetch it."""
         return self._planner.dataset(ref) or self.fetch(ref)
 
-    def _run(self, what: str, ref: Ref) -> Any:
+    def _run(self, function: str, ref: Ref) -> Outcome:
         payload = {
             "dataset": to_json(ref),
             "code": self._planner.source_code(ref),
             "cache": str(self._cache.root),
-            # one time-out is enough to know that a server does not answer
+            # one time-out shows that a server does not answer
             "offline": self._offline or ref.name in self._unreachable,
         }
         outcome = self._sandbox.run(
-            f"kbench.execution.entry_points:{what}", payload, time_s=LOAD_TIME_S
+            f"kbench.execution.entry_points:{function}", payload, time_s=LOAD_TIME_S
         )
         if outcome.status == "ok" and outcome.value.get("unreachable"):
             self._unreachable.add(ref.name)
@@ -99,13 +82,9 @@ class Fetching:
 
 @contextmanager
 def opened(registry: Registry, many: bool = False) -> Iterator[Fetching]:
-    """Open what fetches datasets outside of a run.
+    """Open a `Fetching` outside of a run.
 
-    Parameters
-    ----------
-    registry : Registry
-    many : bool, default False
-        Load plugins and scikit-learn once, for all of the datasets.
+    For `many` datasets, plugins and scikit-learn are loaded once for all of them.
     """
     cache = DataCache()
     preload = ("kbench.execution.entry_points:warm",) if many else ()

@@ -116,7 +116,7 @@ def by_hand(folder: Path) -> None:
             "learner": to_json(cell.learner),
             "protocol": to_json(cell.protocol),
         }
-        found = [task.evaluate({**payload, "split": index}) for index in range(2)]
+        found = [task.evaluate_task({**payload, "split": index}) for index in range(2)]
         before = time.perf_counter()
         with mlflow.start_run(run_name=cell.name):
             labels = {"dataset": "iris", "feature_map": "identity", "learner": cell.learner.label}

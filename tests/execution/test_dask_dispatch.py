@@ -12,7 +12,7 @@ from kbench.errors import ClusterError
 from kbench.execution.engine import Terms, dask_dispatch, dask_pool, dask_worker
 from kbench.execution.engine.dask_pool import Worker
 from kbench.execution.engine.dask_worker import ReleasedError
-from kbench.execution.engine.request import Answer, Host, Request
+from kbench.execution.engine.request import Answer, Host
 from kbench.execution.sandbox import Outcome
 from kbench.records import Limits
 from kbench.storage.journal import Journal
@@ -56,14 +56,15 @@ class Cast:
         self.events = events
         return self
 
-    def admit(self, terms):
-        return [each.host for each in self.ready()]
+    def prepare(self, terms):
+        assert terms.limits == LIMITS
 
     def ready(self):
         return [each for each in self.known if each.host]
 
     def submit(self, function, worker, run, request, slots):
-        task = request.arguments["task"]
+        task = request.task
+        assert (request.limits, request.offline) == (LIMITS, True)
         acts = self.script.get(task, [])
         act = acts.pop(0) if acts else "ok"
         self.sent.append((task, worker.address))
@@ -96,11 +97,11 @@ class Cast:
         if not self.ready():
             raise ClusterError("none of use")
 
-    def forget(self, worker):
+    def rejoin(self, worker):
         self.known.remove(worker)
         self.known.append(Worker(worker.address, 1, worker.host))
 
-    def wait_for_word(self):
+    def wait_for_scheduler(self):
         self.words += 1
 
 
@@ -109,13 +110,12 @@ def play(monkeypatch):
     def run(machines, script, tasks, jobs=None):
         cast = Cast(machines, script)
         monkeypatch.setattr(dask_dispatch, "Workers", cast)
-        monkeypatch.setattr(dask_dispatch, "request_of", request_of)
         slots = {}
         engine = dask_dispatch.DaskEngine(
             "tcp://head:8786", jobs, lambda text: None, slots.__setitem__
         )
         engine.prepare(Terms((), (), (), {}, LIMITS, offline=True))
-        return cast, engine.run(tasks), slots
+        return cast, engine.run(map(Numbered, tasks)), slots
 
     return run
 
@@ -123,9 +123,10 @@ def play(monkeypatch):
 LIMITS = Limits(time_s=1, memory_mb=2)
 
 
-def request_of(task, limits, offline):
-    assert (limits, offline) == (LIMITS, True)
-    return Request("sum", {"task": task}, limits.time_s, limits.memory_mb, offline=offline)
+class Numbered(int):
+    """A task that is a number."""
+
+    checksum = "sum"
 
 
 def statuses(answers):
@@ -236,7 +237,7 @@ def looking(monkeypatch):
         monkeypatch.setattr(dask_pool, "_connect", lambda address: client)
         events = queue.SimpleQueue()
         workers = dask_pool.Workers("tcp://head:8786", events, lambda text: None)
-        workers._keep_looking()
+        workers._watch()
         return events.get_nowait()
 
     return look
@@ -260,9 +261,9 @@ def test_a_worker_lets_go_of_its_own_warm_parent_and_no_other(monkeypatch):
     closed = []
 
     def prepared(name):
-        until_released = ExitStack()
-        until_released.callback(closed.append, name)
-        return dask_worker._Here(None, None, None, until_released)
+        release = ExitStack()
+        release.callback(closed.append, name)
+        return dask_worker._Run(None, None, None, release)
 
     worker = SimpleNamespace(address="tcp://0")
     old, new = prepared("old"), prepared("new")
@@ -278,7 +279,9 @@ def test_a_worker_lets_go_of_its_own_warm_parent_and_no_other(monkeypatch):
 
 def test_a_worker_stops_waiting_for_a_machine_once_nobody_wants_it_to(monkeypatch, tmp_path):
     monkeypatch.setenv("KBENCH_STATE_DIR", str(tmp_path))
-    monkeypatch.setattr(dask_worker, "_me", lambda: (SimpleNamespace(address="tcp://0"), "key"))
+    monkeypatch.setattr(
+        dask_worker, "_current_task", lambda: (SimpleNamespace(address="tcp://0"), "key")
+    )
     monkeypatch.setattr(dask_worker, "_is_wanted", lambda worker, key: False)
     with Journal().lock("computing"), pytest.raises(ReleasedError):
         dask_worker.prepare("run", (), {})

@@ -95,6 +95,7 @@ def task(cell_key, split, **params):
 MEASURES = dict.fromkeys(
     ("fit_time_s", "predict_time_s", "fit_time_cpu_s", "predict_time_cpu_s"), 0.1
 )
+ANSWER = {"measures": MEASURES, "details": {}, "predictions": ""}
 
 
 class Made:
@@ -109,7 +110,9 @@ class Made:
         if act == "hang":
             self.closed.wait(60)
             return Outcome("crash", error="the sandbox was closed while the task ran")
-        return Outcome(act or "ok", value=None if act else {"measures": MEASURES})
+        if isinstance(act, dict):
+            return Outcome("ok", value=act)
+        return Outcome(act or "ok", value=None if act else ANSWER)
 
     def close(self):
         self.closed.set()
@@ -170,6 +173,23 @@ def test_after_an_error_the_other_splits_are_computed(engine_of):
     }
 
 
+@pytest.mark.parametrize(
+    ("value", "lacking"),
+    [
+        ({}, "measures, details, predictions"),
+        ({"measures": MEASURES, "details": {}}, "predictions"),
+        (ANSWER | {"measures": {"fit_time_s": 0.1, "predict_time_s": 0.1}},
+         "measures['fit_time_cpu_s'], measures['predict_time_cpu_s']"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_lacks_fields_is_an_error_of_its_task(engine_of, value, lacking):
+    engine, _ = engine_of({"a": {0: value}})
+    answers = [answer for _, answer in engine.run(tasks_of("a"))]
+    assert [answer.outcome.status for answer in answers] == ["error", "ok", "ok"]
+    assert answers[0].outcome.error == f"the answer of the task lacks {lacking}"
+    assert answers[0].outcome.value is None
+
+
 def test_a_task_has_the_terms_of_the_run_and_its_host(engine_of, tmp_path):
     engine, sandbox = engine_of({})
     one = task("a", 4, cell="a")
@@ -179,7 +199,7 @@ def test_a_task_has_the_terms_of_the_run_and_its_host(engine_of, tmp_path):
     assert answer.host.calibration_s > 0
     assert answer.ended_ms >= answer.started_ms > 0
     ((function, payload, time_s, memory_mb),) = sandbox.calls
-    assert function == "kbench.execution.entry_points:evaluate"
+    assert function == "kbench.execution.entry_points:evaluate_task"
     assert (payload["checksum"], payload["split"]) == ("c" * 64, 4)
     assert payload["cache"] == str(tmp_path)
     assert (time_s, memory_mb) == (7, 9)
@@ -203,7 +223,7 @@ def test_the_machine_is_held_from_before_the_first_task_until_it_is_released(tmp
     waiting = threading.Thread(target=engine.prepare, args=(Terms((), (), (), {}),))
     waiting.start()
     assert wait_until(lambda: told, 10)
-    assert "exclusive timing wants it alone" in told[0]
+    assert "exclusive timing needs the machine alone" in told[0]
     assert waiting.is_alive()
     release.set()
     waiting.join(60)

@@ -5,8 +5,8 @@
     runner ──Task──▶ LocalEngine (threads here)         ──▶ measure ──▶ Sandbox ──▶ Answer
            └─Task──▶ DaskEngine (threads of workers)    ──▶ measure ──▶ Sandbox ──▶ Answer
 
-A task travels as a `Request` of plain values; an `Answer` tells what became of it,
-with the host that computed it. Only `dask_pool` and `dask_worker` import Dask.
+A task travels in a `Request`; an `Answer` has its outcome and the host that computed
+it. Only `dask_pool` and `dask_worker` import Dask.
 """
 
 from kbench.execution.engine.dask_dispatch import DaskEngine

@@ -1,7 +1,7 @@
-"""Who computes: the workers of a Dask cluster, compared with this process and warmed up.
+"""The workers of a Dask cluster, compared with this process and warmed up.
 
-They come and go. A worker that joins is asked for its versions and code; one
-that is alike starts the warm parent of its tasks and is ready.
+They join and leave at any time. A worker that joins reports its versions and code;
+if they are those of this process, it starts the warm parent of its tasks and is ready.
 """
 
 from __future__ import annotations
@@ -28,66 +28,52 @@ CONNECT_S = 5.0
 """Seconds in which the scheduler must answer."""
 
 WORKERS_S = 30.0
-"""Seconds in which a first worker must be there."""
+"""Seconds in which a first worker must have joined."""
 
 READY_S = 180.0
-"""Seconds in which the workers that are there must be ready for the first task."""
+"""Seconds in which the present workers must be ready for the first task."""
 
 LOOK_S = 0.5
-"""Seconds between two looks at the workers."""
+"""Seconds between two polls of the workers."""
 
 SILENT_S = 30.0
-"""Seconds without a word from the scheduler after which it is given up."""
+"""Seconds without an answer after which the scheduler counts as gone."""
 
 ANSWER_S = 60.0
-"""Seconds in which a result that is there must have come."""
+"""Seconds in which the result of a finished future must arrive."""
+
+_RESUME = "computed results are kept, and the same command goes on where this stopped"
 
 _SILENCE = (OSError, TimeoutError, CancelledError)
-"""What looking raises while the scheduler does not answer (Dask's errors are OSErrors)."""
+"""Errors of a poll while the scheduler does not answer (Dask's errors are OSErrors)."""
 
 
 @dataclass(eq=False)
 class Worker:
-    """A worker process of the cluster.
-
-    Parameters
-    ----------
-    address : str
-    n_threads : int
-    host : Host or None
-        The machine it runs on; None until it is ready.
-    refused : tuple of str
-        Why it is not used.
-    n_flying : int
-        Tasks that it has now.
-    """
+    """A worker process of the cluster."""
 
     address: str
     n_threads: int
-    host: Host | None = None
-    refused: tuple[str, ...] = ()
-    n_flying: int = 0
-    asked: Any = None  # future of what it was asked last
+    host: Host | None = None  # its machine; None until it is ready
+    refused: tuple[str, ...] = ()  # reasons why it is not used
+    n_in_flight: int = 0  # tasks that it has now
+    asked: Any = None  # future of the last question to it
     lease: Any = None  # future of `prepare`: while it is held, the warm parent lives
 
 
 class Workers:
-    """The workers of a cluster, as they come and go.
+    """The workers of a cluster, as they join and leave.
 
     Parameters
     ----------
     address : str
-        Of the scheduler.
+        Of the scheduler; a ClusterError is raised where it does not answer or Dask is
+        not installed.
     events : queue
-        Gets None when there is news of the workers, a `Worker` that is gone,
-        and a `ClusterError` when the scheduler is.
+        Gets None when a worker is ready, a `Worker` that is gone, and a
+        `ClusterError` when the scheduler is gone.
     notice : callable
-        Is told what the user should know.
-
-    Raises
-    ------
-    ClusterError
-        Dask is not installed, or the scheduler does not answer.
+        Called with each message for the user.
     """
 
     def __init__(
@@ -103,34 +89,31 @@ class Workers:
         self._heard = time.monotonic()
         self._terms = Terms((), (), (), {})
         self._here: dict[str, str] = {}
-        self._admitted = False
+        self._is_prepared = False
         self._given_up: ClusterError | None = None
 
-    def admit(self, terms: Terms) -> list[Host]:
-        """Wait until the workers that are there are ready; then watch for others.
+    def prepare(self, terms: Terms) -> None:
+        """Wait until the present workers are ready; then watch for others.
 
-        Raises
-        ------
-        ClusterError
-            There is no worker, or one of them would not compute the same.
+        ClusterError is raised where there is no worker, or one of them would not compute
+        the same.
         """
         self._terms = terms
         self._here = parts(terms.packages, terms.modules)
         start = time.monotonic()
         while not self._are_ready(time.monotonic() - start):
             time.sleep(0.05)
-        self._admitted = True
-        threading.Thread(target=self._keep_looking, name="dask-workers", daemon=True).start()
-        return [each.host for each in self.ready() if each.host]
+        self._is_prepared = True
+        threading.Thread(target=self._watch, name="dask-workers", daemon=True).start()
 
     def _are_ready(self, waited: float) -> bool:
         try:
-            self._look()
+            self._poll()
         except Exception as error:
             raise self._gone(error) from None
         known = list(self._known.values())
-        refused = [each for each in known if each.refused]
-        n_ready = sum(each.host is not None for each in known)
+        refused = [worker for worker in known if worker.refused]
+        n_ready = sum(worker.host is not None for worker in known)
         if waited < READY_S and len(refused) + n_ready < len(known):
             return False
         if refused:
@@ -152,15 +135,12 @@ class Workers:
     def ready(self) -> list[Worker]:
         """Return the workers that can take tasks."""
         with self._lock:
-            return [each for each in self._known.values() if each.host is not None]
+            return [worker for worker in self._known.values() if worker.host is not None]
 
     def submit(self, function: Callable[..., Any], worker: Worker, *arguments: Any) -> Any:
-        """Have one worker, and no other, call a function; returns a future.
+        """Call a function on one worker, and no other; return a future.
 
-        Raises
-        ------
-        ClusterError
-            The connection to the scheduler is closed.
+        ClusterError is raised where the connection to the scheduler is closed.
         """
         try:
             return self._ask(function, worker, *arguments)
@@ -178,46 +158,34 @@ class Workers:
         )
 
     def cancel(self, futures: Sequence[Any]) -> None:
-        """Cancel futures; the workers kill what they compute for them."""
+        """Cancel futures; the workers kill their tasks."""
         if futures:
             with contextlib.suppress(Exception):
                 self._client.cancel(list(futures))
 
-    def forget(self, worker: Worker) -> None:
-        """Welcome a worker as if it were new, at the next look."""
+    def rejoin(self, worker: Worker) -> None:
+        """Treat a worker as new at the next poll."""
         with self._lock:
             self._known.pop(worker.address, None)
 
     def dismiss(self, worker: Worker, reason: str) -> None:
-        """Give a worker nothing more to do.
-
-        Raises
-        ------
-        ClusterError
-            All workers have been dismissed or refused.
-        """
+        """Use a worker no longer; ClusterError is raised where it was the last."""
         worker.host, worker.lease = None, None
         worker.refused = (reason,)
         known = list(self._known.values())
-        if known and all(each.refused for each in known):
+        if known and all(other.refused for other in known):
             raise ClusterError(_refusal(known))
-        self._notice(f"the Dask worker {worker.address} is not used any longer: {reason}")
+        self._notice(f"the Dask worker {worker.address} is no longer used: {reason}")
 
-    def wait_for_word(self) -> None:
-        """Return once the scheduler has answered again.
-
-        Raises
-        ------
-        ClusterError
-            It is given up.
-        """
+    def wait_for_scheduler(self) -> None:
+        """Wait for the next answer of the scheduler; ClusterError is raised if it is gone."""
         asked = time.monotonic()
         while self._heard < asked and not self._ended.wait(LOOK_S / 5):
             if self._given_up is not None:
                 raise self._given_up
 
     def close(self) -> None:
-        """Let go of the workers, which end their warm parents."""
+        """Release the workers, which end their warm parents."""
         if self._ended.is_set():
             return
         self._ended.set()
@@ -228,16 +196,15 @@ class Workers:
 
     def _gone(self, error: Exception) -> ClusterError:
         return ClusterError(
-            f"the Dask scheduler {self.address} is gone ({type(error).__name__}); what was "
-            "computed is kept, and the same command goes on where this stopped"
+            f"the Dask scheduler {self.address} is gone ({type(error).__name__}); {_RESUME}"
         )
 
-    # -- looking
+    # -- watching
 
-    def _keep_looking(self) -> None:
+    def _watch(self) -> None:
         while not self._ended.wait(LOOK_S):
             try:
-                self._look()
+                self._poll()
             except Exception as error:
                 if self._ended.is_set():
                     return
@@ -246,23 +213,22 @@ class Workers:
                 ):
                     self._given_up = self._gone(error)
                 elif not isinstance(error, _SILENCE):
-                    # waiting would not help, and nobody would hear of it
+                    # waiting would not help, and nothing else would report it
                     self._given_up = ClusterError(
                         f"the workers of {self.address} cannot be watched any longer "
-                        f"({type(error).__name__}: {error}); what was computed is kept, and the "
-                        "same command goes on where this stopped"
+                        f"({type(error).__name__}: {error}); {_RESUME}"
                     )
                 else:
                     continue
                 self._events.put(self._given_up)
                 return
 
-    def _look(self) -> None:
-        """Ask which workers there are; welcome the new, drop the dead."""
+    def _poll(self) -> None:
+        """Ask for the present workers; question new ones, drop dead ones."""
         threads = self._client.nthreads()
         self._heard = time.monotonic()
-        with self._lock:  # the other thread may forget one meanwhile
-            gone = [self._known.pop(each) for each in list(self._known) if each not in threads]
+        with self._lock:  # the other thread may remove one meanwhile
+            gone = [self._known.pop(known) for known in list(self._known) if known not in threads]
         for worker in gone:
             if worker.host is not None:
                 self._events.put(worker)
@@ -276,25 +242,25 @@ class Workers:
                     self._known[address] = worker
         for worker in list(self._known.values()):
             if worker.asked is not None and worker.asked.done():
-                self._hear(worker)
+                self._handle_reply(worker)
 
-    def _hear(self, worker: Worker) -> None:
-        """Take the answer of a worker to what it was asked."""
+    def _handle_reply(self, worker: Worker) -> None:
+        """Handle the answer of a worker to the last question."""
         asked, worker.asked = worker.asked, None
         try:
-            said = asked.result(timeout=ANSWER_S)
+            reply = asked.result(timeout=ANSWER_S)
         except Exception as error:
             if worker.address not in self._client.nthreads():
-                return  # it died meanwhile: the next look misses it
+                return  # it died meanwhile: the next poll drops it
             worker.refused = (f"kbench cannot be asked there: {type(error).__name__}: {error}",)
         else:
-            if isinstance(said, dask_worker.Prepared):
-                worker.refused = said.problems
-                if not said.problems:
-                    worker.lease, worker.host = asked, said.host
+            if isinstance(reply, dask_worker.Readiness):
+                worker.refused = reply.problems
+                if not reply.problems:
+                    worker.lease, worker.host = asked, reply.host
                     self._events.put(None)
-            elif found := differences(self._here, said):
-                worker.refused = tuple(found)
+            elif different := differences(self._here, reply):
+                worker.refused = tuple(different)
             else:
                 worker.asked = self._ask(
                     dask_worker.prepare,
@@ -303,7 +269,7 @@ class Workers:
                     self._terms.preload,
                     self._terms.components,
                 )
-        if worker.refused and self._admitted:
+        if worker.refused and self._is_prepared:
             self._notice(f"a worker that joined is not used: {_refusal([worker])}")
 
 
@@ -316,7 +282,7 @@ def _connect(address: str) -> Any:
             "--scheduler needs Dask: pip install 'kbench-core[dask]', here and on the workers"
         ) from None
 
-    # what it logs about a connection that is lost is said in one line by us
+    # kbench reports a lost connection in one line
     for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
@@ -326,8 +292,8 @@ def _connect(address: str) -> Any:
         await comm.close()
 
     try:
-        # a client that finds nobody would say so again, at length, when it is collected
-        with ThreadPoolExecutor(1) as aside:  # there may be a running loop here: a notebook's
+        # a client without a scheduler would report it again, at length, when it is collected
+        with ThreadPoolExecutor(1) as aside:  # this thread may have a running loop: a notebook's
             aside.submit(asyncio.run, knock()).result()
         return Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
@@ -338,12 +304,12 @@ def _connect(address: str) -> Any:
 
 
 def _refusal(refused: Sequence[Worker]) -> str:
-    """Say which workers would not compute the same, those with equal reasons together."""
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for each in refused:
-        alike.setdefault(each.refused, []).append(each.address)
+    """Report the workers that would not compute the same, grouped by their reasons."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for worker in refused:
+        groups.setdefault(worker.refused, []).append(worker.address)
     lines = ["these Dask workers do not have the versions and code of this process:"]
-    for reasons, addresses in alike.items():
+    for reasons, addresses in groups.items():
         lines.append(f"  {', '.join(sorted(addresses))}")
         lines += [f"    {reason}" for reason in reasons]
     lines.append("Install the same there, restart the workers, and run again.")

@@ -1,4 +1,4 @@
-"""Tasks over slots of this machine: each takes the next task when it has finished one."""
+"""The local engine: tasks over slots of this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from kbench.execution.engine.interface import Terms
-from kbench.execution.engine.request import Answer, Host, measure, request_of
+from kbench.execution.engine.request import Answer, Host, Request, measure
 from kbench.execution.engine.this_machine import ThisMachine
 from kbench.execution.sandbox import Sandbox
 from kbench.planning.planner import STOPPING
@@ -20,20 +20,11 @@ R = TypeVar("R")
 
 
 class LocalEngine:
-    """Computes tasks in sandboxed processes of this machine.
+    """Computes tasks in sandboxed processes of this machine, `jobs` at a time.
 
-    Parameters
-    ----------
-    sandbox : Sandbox
-    cache : Path
-        Folder of the data cache, which has the data of all tasks.
-    jobs : int
-        Tasks at a time.
-    machine : ThisMachine
-        Taken before the first task.
-    started : callable
-        ``started(task, slot)`` is called, from several threads, when a slot
-        begins a task.
+    The data cache in the folder `cache` has the data of all tasks. The machine is
+    acquired before the first task. ``started(task, slot)`` is called, from several
+    threads, when a slot begins a task.
     """
 
     def __init__(
@@ -49,8 +40,8 @@ class LocalEngine:
         self._stopped: set[str] = set()
 
     def prepare(self, terms: Terms) -> None:
-        """Wait for the machine and take its measure."""
-        self._machine.take()
+        """Acquire the machine and calibrate it."""
+        self._machine.acquire()
         self._terms, self._host = terms, Host.here()
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer]]:
@@ -60,12 +51,12 @@ class LocalEngine:
         return over_slots(wanted, self._work, self._jobs)
 
     def close(self) -> None:
-        """Kill what runs."""
+        """Kill running tasks."""
         self._sandbox.close()
 
     def _work(self, task: Task, slot: int) -> Answer:
         self._started(task, slot)
-        request = request_of(task, self._terms.limits, self._terms.offline)
+        request = Request(task, self._terms.limits, self._terms.offline)
         answer = measure(request, self._sandbox, self._cache, self._host, self._jobs)
         if answer.outcome.status in STOPPING:
             self._stopped.add(task.cell_key)
@@ -77,19 +68,10 @@ def over_slots(
 ) -> Iterator[tuple[T, R]]:
     """Yield each task with its result, in the order in which they end.
 
-    Parameters
-    ----------
-    tasks : iterable
-        Taken one by one, only when a slot is free: what a result says about
-        later tasks can still be heeded.
-    work : callable
-        ``work(task, slot) -> result``, called from `jobs` threads. What it
-        raises is raised here, and no further task is started.
-    jobs : int, default 1
-        Number of slots.
+    A task is taken only when a slot is free: an earlier result may still drop it.
+    ``work(task, slot)`` is called from `jobs` threads. What it raises is raised here,
+    and no further task is started.
 
-    Examples
-    --------
     >>> sorted(over_slots([1, 2, 3], lambda task, slot: task * task, jobs=2))
     [(1, 1), (2, 4), (3, 9)]
     """

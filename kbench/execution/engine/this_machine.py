@@ -1,4 +1,4 @@
-"""The right to compute on this machine: beside others who share it, or alone."""
+"""A lock on this machine, shared or exclusive."""
 
 from __future__ import annotations
 
@@ -9,41 +9,37 @@ from kbench.storage.journal import Journal
 from kbench.storage.locks import Holder, named
 
 LOCK = "computing"
-"""The lock of this machine that every kbench of a user holds while it computes."""
+"""Name of the lock that every kbench of a user holds while it computes."""
 
 
 class ThisMachine:
-    """The machine itself, once no other kbench of its user stands in the way.
+    """Holds this machine's lock while tasks run.
 
-    Parameters
-    ----------
-    exclusive : bool
-        Have it alone.
-    notice : callable
-        Is told, as text, who is waited for.
+    With `exclusive`, no other kbench of this user computes meanwhile. `notice` is called
+    with a text that names the process that is waited for.
     """
 
     def __init__(self, exclusive: bool, notice: Callable[[str], None]) -> None:
         self._exclusive, self._notice = exclusive, notice
         self._lock = ExitStack()
-        self._has_it = False
+        self._is_held = False
 
-    def take(self) -> None:
-        """Wait until this machine may be computed on."""
-        if not self._has_it:
+    def acquire(self) -> None:
+        """Wait for the lock, unless it is held."""
+        if not self._is_held:
             lock = Journal().lock(LOCK, self._waiting, shared=not self._exclusive)
             self._lock.enter_context(lock)
-            self._has_it = True
+            self._is_held = True
 
     def release(self) -> None:
-        """Let others compute."""
+        """Release the lock."""
         self._lock.close()
-        self._has_it = False
+        self._is_held = False
 
     def _waiting(self, holder: Holder | None) -> None:
         why = (
-            "which computes on this machine: exclusive timing wants it alone"
+            "which computes on this machine: exclusive timing needs the machine alone"
             if self._exclusive
-            else "which has this machine alone (--timing exclusive)"
+            else "which holds this machine exclusively (--timing exclusive)"
         )
         self._notice(f"waiting for {named(holder)}, {why}")
