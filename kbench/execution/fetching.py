@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
-from kbench.execution.sandbox import Outcome, Sandbox
+from kbench.execution.sandbox import CallOutcome, Sandbox
 from kbench.planning.planner import Planner
 from kbench.records import DatasetFacts, Problem, Ref
 from kbench.records.canonical import from_json, to_json
@@ -64,7 +64,7 @@ class Fetching:
         """Return the facts of a dataset from the cache, or fetch it."""
         return self._planner.dataset(ref) or self.fetch(ref)
 
-    def _run(self, function: str, ref: Ref) -> Outcome:
+    def _run(self, function: str, ref: Ref) -> CallOutcome:
         payload = {
             "dataset": to_json(ref),
             "code": self._planner.source_code(ref),

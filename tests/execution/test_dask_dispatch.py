@@ -13,7 +13,7 @@ from kbench.execution.engine import Terms, dask_dispatch, dask_pool, dask_worker
 from kbench.execution.engine.dask_pool import Worker
 from kbench.execution.engine.dask_worker import ReleasedError
 from kbench.execution.engine.request import Answer, Host
-from kbench.execution.sandbox import Outcome
+from kbench.execution.sandbox import CallOutcome
 from kbench.records import Limits
 from kbench.storage.journal import Journal
 
@@ -69,8 +69,8 @@ class Cast:
         act = acts.pop(0) if acts else "ok"
         self.sent.append((task, worker.address))
         self.slots.append(slots)
-        ok = Answer(Outcome("ok", value=task), worker.host, 1, 2)
-        lacking = Answer(Outcome("error", error="no data"), worker.host, 1, 2, lacks_data=True)
+        ok = Answer(CallOutcome("ok", value=task), worker.host, 1, 2)
+        lacking = Answer(CallOutcome("error", error="no data"), worker.host, 1, 2, lacks_data=True)
         if act == "die":
             self.known.remove(worker)
             self.known.append(Worker(f"{worker.address}'", 1, worker.host))

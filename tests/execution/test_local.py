@@ -6,7 +6,7 @@ import time
 import pytest
 
 from kbench.execution.engine import LocalEngine, Terms, ThisMachine, over_slots
-from kbench.execution.sandbox import Outcome, Sandbox
+from kbench.execution.sandbox import CallOutcome, Sandbox
 from kbench.machine import machine_id
 from kbench.records import Cell, Limits, Protocol, Ref, Task
 from kbench.registry.registry import build, installed
@@ -109,10 +109,10 @@ class Made:
         act = self.script.get(payload["feature_map"]["params"]["cell"], {}).get(payload["split"])
         if act == "hang":
             self.closed.wait(60)
-            return Outcome("crash", error="the sandbox was closed while the task ran")
+            return CallOutcome("crash", error="the sandbox was closed while the task ran")
         if isinstance(act, dict):
-            return Outcome("ok", value=act)
-        return Outcome(act or "ok", value=None if act else ANSWER)
+            return CallOutcome("ok", value=act)
+        return CallOutcome(act or "ok", value=None if act else ANSWER)
 
     def close(self):
         self.closed.set()

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kbench.execution.sandbox import Outcome, Sandbox, processes
+from kbench.execution.sandbox import CallOutcome, Sandbox, processes
 from tests.support.paths import SUPPORT
 from tests.support.processes_here import gone, linux, wait_until
 
@@ -153,7 +153,7 @@ def test_closing_ends_calls_in_flight():
         call = pool.submit(sandbox.run, "time:sleep", 60)
         time.sleep(0.2)
         sandbox.close()
-        assert call.result(5) == Outcome("crash", error=call.result().error)
+        assert call.result(5) == CallOutcome("crash", error=call.result().error)
     sandbox.close()
     with pytest.raises(RuntimeError, match="closed"):
         sandbox.run("time:sleep", 0)

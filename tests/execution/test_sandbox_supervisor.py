@@ -25,11 +25,11 @@ def test_a_result_beyond_reason_is_refused(tmp_path, monkeypatch):
         warm = supervisor.Supervisor(theirs, os.getppid())
         reader, writer = os.pipe()
         os.write(writer, b"x" * 100)
-        task = supervisor.Task(None)
-        task.pid = subprocess.Popen(["sleep", "60"], start_new_session=True).pid
-        warm._read(task, reader, task.reported)
-        assert os.waitpid(task.pid, 0)[1] == signal.SIGKILL
-        assert task.killed_for[0] == "error"
+        call = supervisor.Call(None)
+        call.pid = subprocess.Popen(["sleep", "60"], start_new_session=True).pid
+        warm._read(call, reader, call.reported)
+        assert os.waitpid(call.pid, 0)[1] == signal.SIGKILL
+        assert call.killed_for[0] == "error"
         for fd in (reader, writer):
             os.close(fd)
 

@@ -18,7 +18,7 @@ from kbench.execution.engine import dask_worker
 from kbench.execution.engine.dask_pool import ANSWER_S, Worker, Workers
 from kbench.execution.engine.interface import Terms
 from kbench.execution.engine.request import Answer, Host, Request, now_ms
-from kbench.execution.sandbox import Outcome
+from kbench.execution.sandbox import CallOutcome
 from kbench.records import Task
 
 ATTEMPTS = 2
@@ -219,7 +219,7 @@ class DaskEngine:
         if len(attempt.lost) < ATTEMPTS:
             waiting.appendleft(attempt)
             return
-        outcome = Outcome("crash", error=", and then ".join(attempt.lost))
+        outcome = CallOutcome("crash", error=", and then ".join(attempt.lost))
         yield attempt.task, Answer(outcome, attempt.host, attempt.sent_ms, now_ms())
 
     def _requeue(self, worker: Worker, waiting: deque[_Attempt]) -> None:

@@ -21,7 +21,7 @@ from kbench.execution.engine.request import Answer, Host, Request, measure, now_
 from kbench.execution.engine.same_code import parts
 from kbench.execution.engine.this_machine import LOCK
 from kbench.execution.fetching import LOAD_TIME_S
-from kbench.execution.sandbox import Outcome, Sandbox
+from kbench.execution.sandbox import CallOutcome, Sandbox
 from kbench.records.canonical import to_json
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
@@ -98,7 +98,7 @@ def answer(run: str, request: Request, slots: int) -> Answer:
     started_ms = now_ms()
     problem = _fetch(here, request, wanted)
     if problem:
-        outcome = Outcome("error", error=f"{problem} (host {here.host.name})")
+        outcome = CallOutcome("error", error=f"{problem} (host {here.host.name})")
         return Answer(outcome, here.host, started_ms, now_ms(), lacks_data=True)
     measured = measure(request, here.sandbox, here.cache.root, here.host, slots, wanted)
     if _RUNS.get((run, worker.address)) is not here:

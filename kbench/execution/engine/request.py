@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kbench import machine
 from kbench.execution.contention import contention, snapshot
-from kbench.execution.sandbox import Outcome, Sandbox
+from kbench.execution.sandbox import CallOutcome, Sandbox
 from kbench.records import Limits, Task
 from kbench.records.canonical import to_json
 
@@ -66,7 +66,7 @@ class Answer:
 
     Parameters
     ----------
-    outcome : Outcome
+    outcome : CallOutcome
     host : Host
     started_ms, ended_ms : int
         Milliseconds since 1970, by the host's clock.
@@ -76,7 +76,7 @@ class Answer:
         The host could not get the data; another may.
     """
 
-    outcome: Outcome
+    outcome: CallOutcome
     host: Host
     started_ms: int
     ended_ms: int
@@ -126,7 +126,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _checked(outcome: Outcome) -> Outcome:
+def _checked(outcome: CallOutcome) -> CallOutcome:
     """Return an outcome; an error where the value of a task lacks fields."""
     if outcome.status != "ok":
         return outcome
@@ -141,7 +141,7 @@ def _checked(outcome: Outcome) -> Outcome:
     return replace(outcome, status="error", value=None, error=error)
 
 
-def _waited(outcome: Outcome) -> float | None:
+def _waited(outcome: CallOutcome) -> float | None:
     """Return the share of its timed steps that a task spent off the CPU."""
     if outcome.status != "ok":
         return None

@@ -1,15 +1,15 @@
-"""One task in a process of its own, with limits on time and memory.
+"""Sandboxes: each task runs in a separate process, with limits on time and memory.
 
-Three kinds of process take part::
+There are three kinds of process::
 
     client       the parent (kbench itself, a Dask worker, a notebook): `Sandbox.run`
     supervisor   warm: modules imported, one thread, no data; forks, watches and kills
-    task         forked per call; a session of its own; runs one function and ends
+    task         forked per call; leads a session; runs one function and ends
 
 Whatever a task does (hang, crash, exhaust memory, leave processes behind), the
-client gets an `Outcome` and the other tasks go on.
+client gets a `CallOutcome` and the other tasks continue.
 """
 
-from kbench.execution.sandbox.client import Outcome, Sandbox
+from kbench.execution.sandbox.client import CallOutcome, Sandbox
 
-__all__ = ["Outcome", "Sandbox"]
+__all__ = ["CallOutcome", "Sandbox"]

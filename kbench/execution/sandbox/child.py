@@ -1,4 +1,4 @@
-"""What a task's process does: shut itself in, call the function, report, end."""
+"""The task process: isolate itself, call the function, report, end."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import traceback
+from operator import attrgetter
 from typing import Any, NoReturn
 
 from kbench.execution.sandbox import processes, wire
@@ -41,13 +42,13 @@ def run(
     """
     try:
         task, pipe = os.getpid(), os.fstat(result)
-        _shut_in(supervisor, output)
+        _isolate(supervisor, output)
         start = processes.memory(task)
         _limit(start.size, time_s, memory_mb)
         _write(result, wire.pack({"size": start.size, "resident": start.resident}))
         header, body = _call(function, payload)
         if os.getpid() != task:
-            os._exit(0)  # a process that the function forked came back through it
+            os._exit(0)  # a process that the function has forked returned from it
         end = processes.memory(task)
         header |= {"size": end.peak_size, "resident": end.peak_resident}
         for stream in (sys.stdout, sys.stderr):
@@ -65,7 +66,7 @@ def run(
 
 
 def probe(name: str) -> bool:
-    """Whether a module can be imported in the supervisor without harm to it."""
+    """Whether the import of a module does no harm to the supervisor."""
     threads = _n_threads()
     warm_up(name)
     return _n_threads() == threads and "mlflow" not in sys.modules
@@ -84,13 +85,13 @@ def _n_threads() -> int:
     return len(os.listdir("/proc/self/task")) if processes.LINUX else threading.active_count()  # noqa: PTH208
 
 
-def _shut_in(supervisor: int, output: int) -> None:
+def _isolate(supervisor: int, output: int) -> None:
     os.setsid()
     processes.die_with_parent()
     if os.getppid() != supervisor:  # it ended before the line above
         os._exit(1)
-    # What our descendants leave behind comes to us while we live, and to the
-    # supervisor after that: it always knows whose it is.
+    # This process adopts the orphans among its descendants while it lives, and the
+    # supervisor after that, which always knows whose they are.
     processes.adopt_orphans()
     processes.die_first()
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGALRM):
@@ -103,7 +104,7 @@ def _shut_in(supervisor: int, output: int) -> None:
     os.close(output)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     sys.stdout, sys.stderr = (
-        # line by line: what a task printed before it crashed is wanted most
+        # line by line: the last output before a crash matters most
         open(fd, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
         for fd in (1, 2)
     )
@@ -113,12 +114,12 @@ def _shut_in(supervisor: int, output: int) -> None:
 def _limit(size: int, time_s: float | None, memory_mb: float | None) -> None:
     _lower(resource.RLIMIT_CORE, 0, 0)
     if time_s is not None:
-        # Only should the supervisor fail to act: every core busy all the time.
+        # Only for a supervisor that fails to act: every core busy all the time.
         seconds = math.ceil(time_s) * (os.cpu_count() or 1) + 2
         _lower(resource.RLIMIT_CPU, seconds, seconds + 2)
     if memory_mb is not None and processes.LINUX:
         bound = size + int((memory_mb + BACKSTOP_MB) * processes.MB)
-        # the reserve above the soft limit is for reporting that it was hit
+        # the reserve above the soft limit is needed to report that it was hit
         _lower(resource.RLIMIT_AS, bound, bound + 256 * processes.MB)
 
 
@@ -135,14 +136,11 @@ def _lower(which: int, soft: int, hard: int) -> None:
 def _call(function: str, payload: bytes) -> tuple[dict[str, Any], bytes]:
     try:
         module, _, name = function.partition(":")
-        found: Any = importlib.import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-        value = found(json.loads(payload))
+        value = attrgetter(name)(importlib.import_module(module))(json.loads(payload))
         try:
             return {"status": "ok", "error": ""}, json.dumps(value).encode("ascii")
         except (TypeError, ValueError, RecursionError) as reason:
-            raise TypeError(f"{function} returned what is not JSON: {reason}") from None
+            raise TypeError(f"{function} returned a value that is not JSON: {reason}") from None
     except BaseException as error:
         if no_memory := _is_no_memory(error):
             traceback.clear_frames(error.__traceback__)

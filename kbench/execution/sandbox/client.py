@@ -1,4 +1,4 @@
-"""The parent's side: start a supervisor, hand it tasks, wait for outcomes."""
+"""The client: start a supervisor, send it requests, wait for outcomes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kbench.execution.sandbox import processes, wire
+from kbench.parameters import check_integer, check_number
 
 MARK = "KBENCH_SANDBOX"
 """Environment variable that names the sandbox to which a process belongs."""
 
 PROBE_S = 30.0
-"""Seconds that the import of one third-party module may take beforehand."""
+"""Seconds that the trial import of one third-party module may take."""
 
 WANTED_S = 0.5
-"""Seconds between two questions whether a task is still wanted."""
+"""Seconds between two calls of `wanted`."""
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -42,8 +43,8 @@ _START = (
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one call of `Sandbox.run`.
+class CallOutcome:
+    """The outcome of one call of `Sandbox.run`.
 
     Parameters
     ----------
@@ -51,9 +52,9 @@ class Outcome:
         "error": the function raised, or returned what is not JSON; "crash":
         its process died (a signal, ``os._exit``).
     value : plain JSON value
-        What the function returned; None unless ok.
+        The result of the function; None unless ok.
     error : str
-        Traceback, or which limit was hit, or which signal or exit code.
+        Traceback, limit that was hit, signal, or exit code.
     printed : str
         The last 4,000 characters of standard output and standard error.
     seconds : float
@@ -74,17 +75,16 @@ class Sandbox:
     """Runs functions in processes of their own, with limits.
 
     A warm process (the supervisor) imports modules once and forks a fresh
-    process for each call, which costs some milliseconds. Calls may come from
-    several threads at once; each runs beside the others. Use it as a context
-    manager, or call `close`.
+    process for each call, which costs some milliseconds. Several threads may
+    call it concurrently. Use it as a context manager, or call `close`.
 
     Parameters
     ----------
     preload : sequence of str, optional
         Modules to import beforehand, ``"module"``, or ``"module:function"``
-        to call a function of it too (say, one that compiles), in this order. A third-party
-        module is tried first in a process of its own: one that fails, hangs,
-        crashes, starts threads or imports mlflow is left to the tasks.
+        to call a function of it too (one that compiles, for example), in this order.
+        The import of a third-party module is tried in a separate process: a module
+        that fails, hangs, crashes, starts threads or imports mlflow is left to the tasks.
     threads : int, default 1
         BLAS and OpenMP threads of each task.
 
@@ -97,8 +97,7 @@ class Sandbox:
     """
 
     def __init__(self, preload: Sequence[str] = (), threads: int = 1) -> None:
-        if threads < 1:
-            raise ValueError(f"threads must be at least 1, got {threads!r}")
+        check_integer(threads, "threads", least=1)
         self._preload = tuple(preload)
         self._threads = threads
         self._lock = threading.Lock()
@@ -108,7 +107,7 @@ class Sandbox:
         self._owner = os.getpid()
 
     def __enter__(self) -> Sandbox:
-        self._warm()  # imports go on while the caller does something else
+        self._warm()  # imports run while the caller does something else
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -122,20 +121,22 @@ class Sandbox:
         time_s: float | None = None,
         memory_mb: float | None = None,
         wanted: Callable[[], bool] | None = None,
-    ) -> Outcome:
-        """Call a function in a fresh process and wait for its outcome.
+    ) -> CallOutcome:
+        """Call a function in a fresh process and return its outcome, whatever it does.
 
-        A task whose supervisor dies under it is tried once more, with a
-        supervisor of its own: whatever killed the first one, if it was a task,
-        then meets no other task again.
+        A task whose supervisor dies is tried once more with a separate supervisor: a
+        task that has killed the first one cannot harm other tasks again.
+
+        RuntimeError is raised where the sandbox is closed or no supervisor can be
+        started; ValueError and TypeError for wrong arguments.
 
         Parameters
         ----------
         function : str
-            ``"module:name"``, called as ``name(payload)``. It must be
-            importable; the path of imports is the caller's.
+            ``"module:name"``, called as ``name(payload)``. It is imported with the
+            caller's import path.
         payload : plain JSON value
-            Travels as JSON, as does the value that comes back: tuples become
+            Travels as JSON, like the value that is returned: tuples become
             lists, keys of objects strings; NaN and infinities pass.
         time_s : float, optional
             Limit of wall clock, in seconds.
@@ -144,29 +145,15 @@ class Sandbox:
             descendants, in units of 2**20 bytes. A failure at 90 % of it or
             more has status "memory".
         wanted : callable, optional
-            Asked every half second while the task runs; once it returns False
+            Called every half second while the task runs; once it returns False,
             the task is killed, with status "crash".
-
-        Returns
-        -------
-        Outcome
-            Always, whatever the function does.
-
-        Raises
-        ------
-        ValueError
-            If an argument is not of the form above.
-        TypeError
-            If the payload is not JSON.
-        RuntimeError
-            If the sandbox is closed, or no supervisor can be started.
         """
         module, _, name = function.partition(":")
         if not module or not name:
             raise ValueError(f"function must be 'module:name', got {function!r}")
         for key, limit in (("time_s", time_s), ("memory_mb", memory_mb)):
-            if limit is not None and not limit > 0:
-                raise ValueError(f"{key} must be positive or None, got {limit!r}")
+            if limit is not None:
+                check_number(limit, key, above=0, otherwise="None")
         limits = {"time_s": time_s, "memory_mb": memory_mb}
         request = wire.pack({"function": function, **limits}, json.dumps(payload).encode("ascii"))
 
@@ -179,12 +166,12 @@ class Sandbox:
             ended += f"\nit was tried once more: {again}"
         if outcome is None and self._closed:
             ended = "the sandbox was closed while the task ran"
-        return outcome or Outcome("crash", error=ended)
+        return outcome or CallOutcome("crash", error=ended)
 
     def _ask_alone(
         self, request: bytes, wanted: Callable[[], bool] | None
-    ) -> tuple[Outcome | None, str]:
-        """Have a request answered by a supervisor that serves nothing else."""
+    ) -> tuple[CallOutcome | None, str]:
+        """Send a request to a supervisor that serves no other."""
         alone = Sandbox(self._preload, self._threads)
         with self._lock:
             alone._closed = self._closed
@@ -200,17 +187,19 @@ class Sandbox:
                 self._alone.discard(alone)
             alone.close()
 
-    def _ask(self, request: bytes, wanted: Callable[[], bool] | None) -> tuple[Outcome | None, str]:
-        """Have one request answered; None, and why, where its supervisor has gone."""
+    def _ask(
+        self, request: bytes, wanted: Callable[[], bool] | None
+    ) -> tuple[CallOutcome | None, str]:
+        """Return the outcome of one request; None and the reason if its supervisor ended."""
         connection, supervisor = self._connect()
         with connection:
             try:
                 reply = _ask(connection, request, wanted)
             except _UnwantedError:
-                return Outcome("crash", error="nobody wanted the task any longer"), ""
+                return CallOutcome("crash", error="nobody wanted the task any longer"), ""
             finally:
-                # Ends the task if we are interrupted, even where a forked copy
-                # of this process still holds the socket.
+                # ends the task if this call is interrupted, even where a forked copy of
+                # this process still holds the socket
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
         if reply is None:
@@ -218,19 +207,19 @@ class Sandbox:
                 supervisor.check_started()
             return None, f"the sandbox's supervisor ended while the task ran: {supervisor.close()}"
         header, body = reply
-        return Outcome(value=json.loads(body) if body else None, **header), ""
+        return CallOutcome(value=json.loads(body) if body else None, **header), ""
 
     def close(self) -> None:
         """End every process of this sandbox; calls in flight return "crash"."""
         if os.getpid() != self._owner:
-            return  # a copy made by a fork must not end the tasks of the original
+            return  # a forked copy must not end the tasks of the original
         with self._lock:
             self._closed = True
             if self._supervisor is not None:
                 self._supervisor.close()
             alone = list(self._alone)
-        for each in alone:
-            each.close()
+        for sandbox in alone:
+            sandbox.close()
 
     def _warm(self) -> _Supervisor:
         if os.getpid() != self._owner:
@@ -246,7 +235,7 @@ class Sandbox:
             return self._supervisor
 
     def _connect(self) -> tuple[socket.socket, _Supervisor]:
-        """Give the supervisor one end of a new socket; the end of the other is the task's."""
+        """Send the supervisor one end of a new socket; closing the other ends the task."""
         while True:
             supervisor = self._warm()
             ours, theirs = socket.socketpair()
@@ -305,17 +294,17 @@ class _Supervisor:
         return self._process.poll() is None
 
     def send(self, connection: socket.socket) -> None:
-        # one byte per descriptor, so that none is taken for another's
+        # one byte per descriptor keeps them apart
         socket.send_fds(self._control, [b"+"], [connection.fileno()])
 
     def check_started(self) -> None:
-        """Raise if the process, which has ended, never got ready for a task."""
+        """Raise if the process ended before it was ready for a task."""
         end = self.close()
         if not self._ready:
             raise _NotStartedError(f"the sandbox's supervisor could not start: {end}")
 
     def close(self) -> str:
-        """End the process and all of its tasks; returns how it ended and what it said."""
+        """End the process and all of its tasks; return its exit status and last messages."""
         with self._lock:
             if self._end:
                 return self._end
@@ -326,17 +315,17 @@ class _Supervisor:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 code = self._process.wait()
-            # The supervisor leaves none behind. If it was killed its tasks die
-            # with it, but not what they have forked.
+            # A supervisor ends all its processes. If it was killed, its tasks die with
+            # it, but not the processes that they have forked.
             for pid in processes.marked(f"{MARK}={self._mark}"):
                 processes.kill(pid)
             with self._control, contextlib.suppress(OSError):
                 self._ready = self._control.recv(1, socket.MSG_DONTWAIT) == b"R"
             with self._messages as messages:
                 messages.seek(0)
-                said = messages.read().decode(errors="replace")[-4000:]
-            how = processes.signal_name(-code) if code < 0 else f"exit code {code}"
-            self._end = f"{how}\n{said}".strip()
+                last = messages.read().decode(errors="replace")[-4000:]
+            status = processes.signal_name(-code) if code < 0 else f"exit code {code}"
+            self._end = f"{status}\n{last}".strip()
             return self._end
 
 

@@ -1,7 +1,8 @@
-"""What the operating system knows about processes, and what to ask of it.
+"""Memory, descendants and ends of processes, as the operating system reports them.
 
-Linux answers through ``/proc`` and ``prctl``. Elsewhere memory comes from
-``ps``, and processes that leave their session are not found.
+Linux answers through ``/proc`` and ``prctl``: psutil would be slow and large in the
+supervisor. Elsewhere memory comes from ``ps``, and processes that leave their session
+are not found.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _HAS_CHILDREN = (_PROC / f"{os.getpid()}/task/{os.getpid()}/children").exists()
 
 
 class Memory(NamedTuple):
-    """Bytes of one process: address space and resident part, now and at most."""
+    """Bytes of one process: address space and resident part, present and peak."""
 
     size: int = 0
     resident: int = 0
@@ -34,25 +35,25 @@ class Memory(NamedTuple):
 
 
 def die_with_parent() -> None:
-    """Have this process killed when the thread that forked it ends."""
+    """Let the kernel kill this process when the thread that forked it ends."""
     if LINUX:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant that loses its own."""
+    """Become the parent of every descendant that loses its parent."""
     if LINUX:
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def die_first() -> None:
-    """Have the kernel choose this process first when the machine is out of memory."""
+    """Let the kernel kill this process first when the machine is out of memory."""
     with contextlib.suppress(OSError):
         (_PROC / "self/oom_score_adj").write_text("1000")
 
 
 def flush_c_streams() -> None:
-    """Write out what C code has printed: ``os._exit`` would drop it."""
+    """Flush the output of C code, which ``os._exit`` would drop."""
     _libc.fflush(None)
 
 
@@ -64,12 +65,12 @@ def memory(pid: int) -> Memory:
         text = (_PROC / f"{pid}/status").read_text()
     except OSError:
         return Memory()
-    found = {}
+    sizes = {}
     for line in text.splitlines():
         if line.startswith("Vm"):
             name, value = line.split(":")
-            found[name] = int(value.split()[0]) * 1024
-    return Memory(*(found.get(f"Vm{name}", 0) for name in ("Size", "RSS", "Peak", "HWM")))
+            sizes[name] = int(value.split()[0]) * 1024
+    return Memory(*(sizes.get(f"Vm{name}", 0) for name in ("Size", "RSS", "Peak", "HWM")))
 
 
 def _memory_by_ps(pid: int) -> Memory:
@@ -93,42 +94,42 @@ def children(pid: int) -> list[int]:
         return []
     if not _HAS_CHILDREN:
         return [child for child in _all() if _parent(child) == pid]
-    found: list[int] = []
+    pids: list[int] = []
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 (ten times slower)
             with contextlib.suppress(OSError):
                 text = (_PROC / f"{pid}/task/{thread}/children").read_text()
-                found += map(int, text.split())
-    return found
+                pids += map(int, text.split())
+    return pids
 
 
 def descendants(pid: int) -> list[int]:
     """Children of a process, their children, and so on."""
-    found = children(pid)
-    for child in found:
-        found += children(child)  # grows while it is walked
-    return found
+    pids = children(pid)
+    for child in pids:
+        pids += children(child)  # grows while it is walked
+    return pids
 
 
 def marked(mark: str) -> list[int]:
-    """Processes whose environment holds ``mark``, ours excepted."""
-    found = []
+    """Processes with ``mark`` in their environment, except this one."""
+    pids = []
     for pid in _all():
         with contextlib.suppress(OSError):
             if mark.encode() in (_PROC / f"{pid}/environ").read_bytes().split(b"\0"):
-                found.append(pid)
-    return [pid for pid in found if pid != os.getpid()]
+                pids.append(pid)
+    return [pid for pid in pids if pid != os.getpid()]
 
 
 def kill(pid: int) -> None:
-    """Kill a process and the group that it leads, if they are still there."""
+    """Kill a process and the group that it leads, if they exist."""
     kill_group(pid)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGKILL)
 
 
 def kill_group(pid: int) -> None:
-    """Kill what is left of the group that a process has led."""
+    """Kill the remaining processes of the group that a process has led."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
@@ -142,7 +143,7 @@ def signal_name(number: int) -> str:
 
 
 def _all() -> list[int]:
-    return [int(each.name) for each in _PROC.iterdir() if each.name.isdigit()] if LINUX else []
+    return [int(path.name) for path in _PROC.iterdir() if path.name.isdigit()] if LINUX else []
 
 
 def _parent(pid: int) -> int:

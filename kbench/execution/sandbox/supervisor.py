@@ -1,7 +1,7 @@
 """The warm process: forks a task per request, watches its limits, cleans up.
 
-One thread, one loop. Everything that a task may do to itself is expected here;
-nothing that it does is waited for.
+It has one thread and one loop. It expects that a task does anything to itself, and
+never blocks on a task.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from typing import Any
 from kbench.execution.sandbox import child, processes, wire
 
 TICK_S = 0.02 if processes.LINUX else 0.2
-"""Time between two looks at memory and clock (elsewhere each one starts ``ps``)."""
+"""Time between two checks of memory and clock (outside Linux each one starts ``ps``)."""
 
 IDLE_S = 0.5
-"""Time between two looks for the client while there is nothing to do."""
+"""Time between two checks that the client is alive while there is nothing to do."""
 
 SHARED_S = 0.2
 """Time between two counts of shared pages, which are slow, in tasks that forked."""
 
 NEAR = 0.9
-"""Share of a memory limit from which a failure is put down to memory."""
+"""Share of a memory limit from which a failure is attributed to memory."""
 
 PRINTED_CHARACTERS = 4000
 MAX_RESULT = 2**28
@@ -43,8 +43,8 @@ _GARBLED = (ValueError, TypeError, KeyError, OverflowError)
 _TRUSTED = {"kbench", "numpy", "scipy", "sklearn"} | sys.stdlib_module_names
 
 
-class Task:
-    """One request, from its arrival to its reply."""
+class Call:
+    """One call of a function in a task process, from the request to the reply."""
 
     def __init__(self, connection: socket.socket | None) -> None:
         self.connection = connection
@@ -64,21 +64,21 @@ class Task:
         self.reply: dict[str, Any] = {}
         self.value = b""
 
-    def take_start(self) -> None:
-        """Read the first message of the task, once it is there."""
+    def read_start(self) -> None:
+        """Read the first message of the task, once it has arrived."""
         if not self.start:
             with contextlib.suppress(*_GARBLED):
                 if message := wire.unpack(self.reported):
                     self.start = {key: int(message[0][key]) for key in ("size", "resident")}
 
-    def note(self, peak_size: int, peak_resident: int) -> None:
-        """Keep the largest memory beyond that at the start."""
+    def record_peak(self, peak_size: int, peak_resident: int) -> None:
+        """Record the largest memory beyond that at the start."""
         if self.start:
             self.peak_size = max(self.peak_size, peak_size - self.start["size"])
             self.peak_resident = max(self.peak_resident, peak_resident - self.start["resident"])
 
-    def judge(self, status: int) -> None:
-        """Decide what the end of the process means."""
+    def conclude(self, status: int) -> None:
+        """Decide the outcome by the end of the process."""
         seconds = time.monotonic() - self.started
         outcome, error = self._end(os.waitstatus_to_exitcode(status))
         if outcome in ("error", "timeout", "crash") and (used := self._near_memory_limit()):
@@ -92,19 +92,19 @@ class Task:
         }
 
     def _end(self, code: int) -> tuple[str, str]:
-        self.take_start()
+        self.read_start()
         if code == 0 and self.start:
             with contextlib.suppress(*_GARBLED):
                 if message := wire.unpack(self.reported):
                     header, self.value = message
-                    self.note(header["size"], header["resident"])
+                    self.record_peak(header["size"], header["resident"])
                     return header["status"], header["error"]
         if self.killed_for is not None:
             return self.killed_for
         if code == -signal.SIGXCPU:
             return "timeout", "limit of CPU time"
         if code < 0:
-            hint = " (by the system, for want of memory?)" if code == -signal.SIGKILL else ""
+            hint = " (by the system, out of memory?)" if code == -signal.SIGKILL else ""
             return "crash", f"killed by {processes.signal_name(-code)}{hint}"
         return "crash", f"ended with exit code {code} and no result"
 
@@ -121,21 +121,21 @@ class Task:
 
 
 class Supervisor:
-    """The loop and the tasks in its care."""
+    """The loop and its calls."""
 
     def __init__(self, control: socket.socket, parent: int) -> None:
         self._control = control
         self._parent = parent
         self._pid = os.getpid()
-        self._running: dict[int, Task] = {}
-        self._ended: list[tuple[float, Task]] = []
-        self._next_look = 0.0
+        self._running: dict[int, Call] = {}
+        self._ended: list[tuple[float, Call]] = []
+        self._next_check = 0.0
         self._open = True
         self._selector = selectors.PollSelector()  # has no descriptor that a fork would share
         self._wake, wake = socket.socketpair()
         self._wake_end = wake
-        for each in (self._wake, wake):
-            each.setblocking(False)
+        for end in (self._wake, wake):
+            end.setblocking(False)
         signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -145,14 +145,14 @@ class Supervisor:
     # -- life -----------------------------------------------------------------
 
     def warm_up(self, names: list[str], probe_s: float) -> None:
-        """Import what tasks will need, each third-party module after a trial."""
-        # An import takes seconds, in which the loop does not turn.
+        """Import the modules that tasks need, third-party ones after a trial import."""
+        # An import takes seconds, in which the loop does not run.
         signal.signal(signal.SIGALRM, lambda *_: self._exit_if_abandoned())
         signal.siginterrupt(signal.SIGALRM, False)
         signal.setitimer(signal.ITIMER_REAL, IDLE_S / 2, IDLE_S / 2)
         for name in dict.fromkeys(names):
             if _is_trusted(name) or self._probe(name, probe_s):
-                # whatever is wrong with it, the task that needs it will say so
+                # the task that needs the module reports what is wrong with it
                 with contextlib.suppress(BaseException):
                     child.warm_up(name)
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -161,7 +161,7 @@ class Supervisor:
         gc.freeze()  # the collector must not write to pages shared with the tasks
 
     def serve(self) -> None:
-        """Take requests until the client is gone; then leave nothing behind."""
+        """Serve requests until the client is gone."""
         self._listen(self._control, self._accept)
         with contextlib.suppress(OSError):
             self._control.send(b"R")
@@ -169,7 +169,7 @@ class Supervisor:
             self._step()
 
     def end(self) -> None:
-        """Kill every task and all that descends from it."""
+        """Kill every task and its descendants."""
         deadline = time.monotonic() + 2
         while time.monotonic() < deadline:
             for pid in self._running:
@@ -180,8 +180,8 @@ class Supervisor:
             time.sleep(0.002)
 
     def _alive(self) -> bool:
-        # A copy of the client's sockets may be open in a process it has forked,
-        # so that the end of the file is not enough.
+        # A process that the client has forked may hold a copy of its sockets, so that
+        # the end of the file is not enough.
         return self._open and os.getppid() == self._parent
 
     def _stop(self) -> None:
@@ -200,22 +200,22 @@ class Supervisor:
         for key, _ in self._selector.select(TICK_S if busy else IDLE_S):
             key.data()
         self._reap()
-        if time.monotonic() >= self._next_look:
-            self._next_look = time.monotonic() + TICK_S
-            for task in self._running.values():
-                self._look(task)
+        if time.monotonic() >= self._next_check:
+            self._next_check = time.monotonic() + TICK_S
+            for call in self._running.values():
+                self._check_limits(call)
         self._deliver()
 
     def _probe(self, name: str, probe_s: float) -> bool:
-        task = Task(None)
+        call = Call(None)
         self._start(
-            task, "kbench.execution.sandbox.child:probe", json.dumps(name).encode(), probe_s, None
+            call, "kbench.execution.sandbox.child:probe", json.dumps(name).encode(), probe_s, None
         )
-        while not task.reply:
+        while not call.reply:
             if not self._alive():
                 raise SystemExit
             self._step()
-        return task.reply["status"] == "ok" and task.value == b"true"
+        return call.reply["status"] == "ok" and call.value == b"true"
 
     # -- requests -------------------------------------------------------------
 
@@ -228,63 +228,63 @@ class Supervisor:
             self._stop()
         for descriptor in sent:
             connection = socket.socket(fileno=descriptor)
-            task = Task(connection)
-            self._listen(connection, partial(self._receive, task))
+            call = Call(connection)
+            self._listen(connection, partial(self._receive, call))
 
-    def _receive(self, task: Task) -> None:
-        assert task.connection is not None
+    def _receive(self, call: Call) -> None:
+        assert call.connection is not None
         try:
-            chunk = task.connection.recv(2**20)
+            chunk = call.connection.recv(2**20)
         except ConnectionError:
             chunk = b""
-        if not chunk:  # the client no longer wants it
-            self._forget(task.connection)
-            task.connection.close()
-            task.connection = None
-            if task.pid in self._running:
-                processes.kill(task.pid)
+        if not chunk:  # the client no longer waits for it
+            self._ignore(call.connection)
+            call.connection.close()
+            call.connection = None
+            if call.pid in self._running:
+                processes.kill(call.pid)
             return
-        task.received += chunk
-        if message := wire.unpack(task.received):
+        call.received += chunk
+        if message := wire.unpack(call.received):
             header, payload = message
-            self._start(task, header["function"], payload, header["time_s"], header["memory_mb"])
+            self._start(call, header["function"], payload, header["time_s"], header["memory_mb"])
 
     def _start(
         self,
-        task: Task,
+        call: Call,
         function: str,
         payload: bytes,
         time_s: float | None,
         memory_mb: float | None,
     ) -> None:
-        task.time_s, task.memory_mb = time_s, memory_mb
-        task.started = time.monotonic()
+        call.time_s, call.memory_mb = time_s, memory_mb
+        call.started = time.monotonic()
         try:
             output, output_end = os.pipe()
-            task.pipes += [output, output_end]
+            call.pipes += [output, output_end]
             result, result_end = os.pipe()
-            task.pipes += [result, result_end]
-            task.pid = os.fork()
+            call.pipes += [result, result_end]
+            call.pid = os.fork()
         except OSError as error:
-            for descriptor in task.pipes:
+            for descriptor in call.pipes:
                 os.close(descriptor)
             status = "memory" if error.errno == errno.ENOMEM else "crash"
-            task.reply = {"status": status, "error": f"no process could be started: {error}"}
-            self._ended.append((task.started, task))
+            call.reply = {"status": status, "error": f"no process could be started: {error}"}
+            self._ended.append((call.started, call))
             return
-        if task.pid == 0:
-            self._leave(output, result)
+        if call.pid == 0:
+            self._close_inherited(output, result)
             child.run(function, payload, time_s, memory_mb, self._pid, output_end, result_end)
         for descriptor in (output_end, result_end):
             os.close(descriptor)
-        task.pipes = [output, result]
-        self._running[task.pid] = task
-        for descriptor, buffer in ((output, task.printed), (result, task.reported)):
+        call.pipes = [output, result]
+        self._running[call.pid] = call
+        for descriptor, buffer in ((output, call.printed), (result, call.reported)):
             os.set_blocking(descriptor, False)
-            self._listen(descriptor, partial(self._read, task, descriptor, buffer))
+            self._listen(descriptor, partial(self._read, call, descriptor, buffer))
 
-    def _leave(self, *pipes: int) -> None:
-        """Let go, in a process just forked, of all that is the supervisor's."""
+    def _close_inherited(self, *pipes: int) -> None:
+        """Close the supervisor's descriptors in a process just forked."""
         signal.set_wakeup_fd(-1)
         for key in list(self._selector.get_map().values()):
             with contextlib.suppress(OSError):
@@ -293,48 +293,48 @@ class Supervisor:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
 
-    def _read(self, task: Task, descriptor: int, buffer: bytearray) -> bool:
-        """Read from a pipe of a task; False if there is nothing now."""
+    def _read(self, call: Call, descriptor: int, buffer: bytearray) -> bool:
+        """Read from a pipe of a task; return whether there was anything."""
         try:
             chunk = os.read(descriptor, _CHUNK)
         except BlockingIOError:
             return False
         if not chunk:
-            self._forget(descriptor)
+            self._ignore(descriptor)
             return False
         buffer += chunk
-        if buffer is task.printed:
+        if buffer is call.printed:
             del buffer[: -4 * PRINTED_CHARACTERS]
         elif len(buffer) > MAX_RESULT:
-            self._kill(task, "error", f"the result is larger than {MAX_RESULT // processes.MB} MB")
+            self._kill(call, "error", f"the result is larger than {MAX_RESULT // processes.MB} MB")
         return True
 
     # -- limits ---------------------------------------------------------------
 
-    def _look(self, task: Task) -> None:
-        task.take_start()
-        if task.time_s is not None and time.monotonic() - task.started > task.time_s:
-            self._kill(task, "timeout", f"limit of {task.time_s:g} s")
-        if task.start:
-            limit = task.memory_mb
-            self._measure(task)
-            if limit is not None and task.peak_resident > limit * processes.MB:
-                self._kill(task, "memory", f"limit of {limit:g} MB")
+    def _check_limits(self, call: Call) -> None:
+        call.read_start()
+        if call.time_s is not None and time.monotonic() - call.started > call.time_s:
+            self._kill(call, "timeout", f"limit of {call.time_s:g} s")
+        if call.start:
+            limit = call.memory_mb
+            self._measure(call)
+            if limit is not None and call.peak_resident > limit * processes.MB:
+                self._kill(call, "memory", f"limit of {limit:g} MB")
 
-    def _measure(self, task: Task) -> None:
-        whole = processes.memory(task.pid)
-        task.note(whole.peak_size, whole.peak_resident)
-        others = processes.descendants(task.pid)
+    def _measure(self, call: Call) -> None:
+        whole = processes.memory(call.pid)
+        call.record_peak(whole.peak_size, whole.peak_resident)
+        others = processes.descendants(call.pid)
         for pid in others:
-            task.note(0, processes.memory(pid).resident)
+            call.record_peak(0, processes.memory(pid).resident)
         # The sum of resident sizes would count shared pages once per process.
-        if others and time.monotonic() >= task.next_shared:
-            task.note(0, sum(map(processes.proportional_memory, (task.pid, *others))))
-            task.next_shared = time.monotonic() + SHARED_S
+        if others and time.monotonic() >= call.next_shared:
+            call.record_peak(0, sum(map(processes.proportional_memory, (call.pid, *others))))
+            call.next_shared = time.monotonic() + SHARED_S
 
-    def _kill(self, task: Task, status: str, error: str) -> None:
-        task.killed_for = task.killed_for or (status, error)
-        processes.kill(task.pid)
+    def _kill(self, call: Call, status: str, error: str) -> None:
+        call.killed_for = call.killed_for or (status, error)
+        processes.kill(call.pid)
 
     # -- the end of a task ----------------------------------------------------
 
@@ -344,28 +344,28 @@ class Supervisor:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
                 if pid == 0:
                     return
-                if task := self._running.pop(pid, None):
-                    processes.kill_group(pid)  # what it leaves in its own session
-                    self._finish(task, status, usage.ru_maxrss)
+                if call := self._running.pop(pid, None):
+                    processes.kill_group(pid)  # the rest of its session
+                    self._finish(call, status, usage.ru_maxrss)
 
-    def _finish(self, task: Task, status: int, maxrss: int) -> None:
-        for descriptor, buffer in zip(task.pipes, (task.printed, task.reported), strict=True):
+    def _finish(self, call: Call, status: int, maxrss: int) -> None:
+        for descriptor, buffer in zip(call.pipes, (call.printed, call.reported), strict=True):
             # bounded: a descendant may still be printing
             for _ in range(64):
-                if not self._read(task, descriptor, buffer):
+                if not self._read(call, descriptor, buffer):
                     break
-            self._forget(descriptor)
+            self._ignore(descriptor)
             os.close(descriptor)
-        task.take_start()
-        task.note(0, maxrss * 1024 if processes.LINUX else maxrss)
-        task.judge(status)
-        self._ended.append((time.monotonic(), task))
+        call.read_start()
+        call.record_peak(0, maxrss * 1024 if processes.LINUX else maxrss)
+        call.conclude(status)
+        self._ended.append((time.monotonic(), call))
 
     def _kill_orphans(self) -> bool:
-        """Kill what ended tasks have left behind; True if there was any.
+        """Kill the remaining processes of ended tasks; return whether there were any.
 
-        A task adopts the orphans among its descendants. They come here when it
-        has ended, so that a child which is not a task is one of them.
+        A task adopts the orphans among its descendants. The supervisor adopts them when
+        the task has ended: a child that is not a task is one of them.
         """
         orphans = [pid for pid in processes.children(self._pid) if pid not in self._running]
         for pid in orphans:
@@ -373,15 +373,15 @@ class Supervisor:
         return bool(orphans)
 
     def _deliver(self) -> None:
-        """Reply for the tasks that have ended, once nothing of them is left."""
+        """Reply to the calls that have ended, once no process of them is left."""
         if not self._ended or (self._kill_orphans() and time.monotonic() < self._ended[0][0] + 1.0):
             return
-        for _, task in self._ended:
-            if task.connection is not None:
-                self._forget(task.connection)
-                with task.connection, contextlib.suppress(OSError):
-                    task.connection.setblocking(True)
-                    task.connection.sendall(wire.pack(task.reply, task.value))
+        for _, call in self._ended:
+            if call.connection is not None:
+                self._ignore(call.connection)
+                with call.connection, contextlib.suppress(OSError):
+                    call.connection.setblocking(True)
+                    call.connection.sendall(wire.pack(call.reply, call.value))
         self._ended.clear()
 
     # -- descriptors ----------------------------------------------------------
@@ -389,7 +389,7 @@ class Supervisor:
     def _listen(self, source: socket.socket | int, react: Callable[[], object]) -> None:
         self._selector.register(source, selectors.EVENT_READ, react)
 
-    def _forget(self, source: socket.socket | int) -> None:
+    def _ignore(self, source: socket.socket | int) -> None:
         with contextlib.suppress(KeyError):
             self._selector.unregister(source)
 
