@@ -29,8 +29,8 @@ _DISTRIBUTIONS = ("kbench-core", "numpy", "scipy", "scikit-learn")
 class Machine:
     """Everything that decides how long a computation takes.
 
-    Each field but host and system is described by the function of its name; `id`
-    by `machine_id`, `cpu` by `cpu_model`.
+    The functions of this module describe the fields: `machine_id` the id, `cpu_model`
+    the CPU, others the fields of their names. `memory_mb` is in units of 2**20 bytes.
     """
 
     id: str
@@ -98,8 +98,8 @@ def logical_cores() -> int:
 def physical_cores() -> int:
     """Cores that this process may use, threads of one core counted once.
 
-    The number of tasks to run beside each other: two threads of a core share
-    its arithmetic units. Affinity and cgroup quota count; where the topology is not
+    The number of tasks to run concurrently: two threads of a core share its
+    arithmetic units. Affinity and cgroup quota count; where the topology is not
     known, this is the number of logical cores.
     """
     cores = set()

@@ -7,7 +7,6 @@ from kbench.evaluation.search._data import (
     fit_map,
     fit_preprocessing,
     has_converged,
-    stacked,
 )
 from kbench.evaluation.search._result import Score, SearchResult, is_number
 from kbench.evaluation.search._search import search
@@ -27,5 +26,4 @@ __all__ = [
     "has_converged",
     "is_number",
     "search",
-    "stacked",
 ]

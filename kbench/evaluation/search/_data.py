@@ -42,7 +42,7 @@ class Data:
         return self.X[rows]
 
 
-def stacked(X: Any, more: Any) -> Any:
+def _stacked(X: Any, more: Any) -> Any:
     """Stack two blocks of rows; `more` may be None."""
     if more is None:
         return X
@@ -56,7 +56,7 @@ def stacked(X: Any, more: Any) -> Any:
 def fit_preprocessing(data: Data, X: Any, step: str, requires: str | None) -> Preprocessing:
     """Fit the preprocessing on labelled and unlabelled rows."""
     steps = Preprocessing("none") if data.pairwise else Preprocessing(step, requires, data.impute)
-    return steps.fit(stacked(X, data.unlabelled))
+    return steps.fit(_stacked(X, data.unlabelled))
 
 
 def fit_map(estimator: Any, supervised: bool, X: Any, y: np.ndarray, unlabelled: Any) -> Any:

@@ -30,7 +30,6 @@ class _Attempt:
     """A task that has no answer yet."""
 
     task: Task
-    request: Request
     lost: list[str] = field(default_factory=list)  # the ends of its workers
     worker: Worker | None = None
     host: Host | None = None
@@ -121,8 +120,7 @@ class DaskEngine:
             if task is None:
                 self._exhausted = True
                 return None
-            request = Request(task, self._terms.limits, self._terms.offline)
-            attempt = _Attempt(task, request)
+            attempt = _Attempt(task)
         if suited := self._suited(attempt, free):
             self._send(attempt, min(suited, key=lambda w: w.n_in_flight / w.n_threads))
         else:
@@ -134,8 +132,9 @@ class DaskEngine:
         attempt.slot = next(slot for slot in range(len(taken) + 1) if slot not in taken)
         attempt.worker, attempt.host, attempt.sent_ms = worker, worker.host, now_ms()
         slots = self._n_slots(worker.host)
+        request = Request(attempt.task, self._terms.limits, self._terms.offline)
         attempt.future = self._workers.submit(
-            dask_worker.answer, worker, self._workers.run, attempt.request, slots
+            dask_worker.answer, worker, self._workers.run, request, slots
         )
         worker.n_in_flight += 1
         self._in_flight[attempt.future.key] = attempt

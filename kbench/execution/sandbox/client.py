@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kbench.execution.sandbox import processes, wire
-from kbench.parameters import check_integer, check_number
+from kbench.parameters import check_integer
 
 MARK = "KBENCH_SANDBOX"
 """Environment variable that names the sandbox to which a process belongs."""
@@ -152,8 +152,8 @@ class Sandbox:
         if not module or not name:
             raise ValueError(f"function must be 'module:name', got {function!r}")
         for key, limit in (("time_s", time_s), ("memory_mb", memory_mb)):
-            if limit is not None:
-                check_number(limit, key, above=0, otherwise="None")
+            if limit is not None and not limit > 0:
+                raise ValueError(f"{key} must be a number > 0, or None, got {limit!r}")
         limits = {"time_s": time_s, "memory_mb": memory_mb}
         request = wire.pack({"function": function, **limits}, json.dumps(payload).encode("ascii"))
 
