@@ -86,8 +86,7 @@ def evaluate_split(
     unlabelled = None if data.unlabelled is None else steps.transform(data.unlabelled)
 
     def fitted_map() -> Any:
-        estimator = method.feature_map.build(best.feature_map, derive_seed(seed, "map"))
-        return fit_map(estimator, method.feature_map.supervised, X, data.y, unlabelled)
+        return fit_map(method.feature_map, best.feature_map, seed, X, data.y, unlabelled)
 
     def fitted_learner() -> Any:
         estimator = method.learner.build(best.learner, derive_seed(seed, "learner"))
@@ -206,8 +205,7 @@ def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:
             steps = fit_preprocessing(small, small.X, best.preprocess, method.feature_map.requires)
             X = steps.transform(small.X)
             more = None if small.unlabelled is None else steps.transform(small.unlabelled)
-            map_ = method.feature_map.build(best.feature_map, derive_seed(seed, "map"))
-            fit_map(map_, method.feature_map.supervised, X, small.y, more)
+            map_ = fit_map(method.feature_map, best.feature_map, seed, X, small.y, more)
             Z = map_.transform(X)
             learner = method.learner.build(best.learner, derive_seed(seed, "learner"))
             learner.fit(Z, small.y).predict(Z)

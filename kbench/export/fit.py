@@ -95,13 +95,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         best = search(map_, learner_, data, protocol, seed).best
         prepared = Prepared(best.preprocess, map_.requires, impute).fit(data.X)
         inputs = prepared.transform(data.X)
-        feature_map = fit_map(
-            map_.build(best.feature_map, derive_seed(seed, "map")),
-            map_.supervised,
-            inputs,
-            data.y,
-            None,
-        )
+        feature_map = fit_map(map_, best.feature_map, seed, inputs, data.y)
         learner = learner_.build(best.learner, derive_seed(seed, "learner"))
         classes = NamedClasses(learner, typed(dataset.target_names))
         # what its own fit would do, with the very estimator that was fitted

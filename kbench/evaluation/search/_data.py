@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kbench.evaluation.preprocessing import Preprocessing
+from kbench.evaluation.search._spec import EstimatorSpec
+from kbench.evaluation.splits import derive_seed
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,17 @@ def fit_preprocessing(data: Data, X: Any, step: str, requires: str | None) -> Pr
     return steps.fit(_stacked(X, data.unlabelled))
 
 
-def fit_map(estimator: Any, supervised: bool, X: Any, y: np.ndarray, unlabelled: Any) -> Any:
-    """Fit a map; one that does not use `y` is fitted on the unlabelled rows, if any."""
-    if supervised:
+def fit_map(
+    spec: EstimatorSpec,
+    params: Mapping[str, Any],
+    seed: int,
+    X: Any,
+    y: np.ndarray,
+    unlabelled: Any = None,
+) -> Any:
+    """Build and fit a map; one that does not use `y` is fitted on unlabelled rows, if any."""
+    estimator = spec.build(params, derive_seed(seed, "map"))
+    if spec.supervised:
         return estimator.fit(X, y)
     return estimator.fit(X if unlabelled is None else unlabelled)
 

@@ -150,10 +150,10 @@ def _embedded(
     steps = fit_preprocessing(data, X, score.candidate.preprocess, feature_map.requires)
     X, X_test = steps.transform(X), steps.transform(data.rows(test, train))
     unlabelled = None if data.unlabelled is None else steps.transform(data.unlabelled)
-    embedding = feature_map.build(score.candidate.feature_map, derive_seed(seed, "map"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fit_map(embedding, feature_map.supervised, X, data.y[train], unlabelled)
+        params = score.candidate.feature_map
+        embedding = fit_map(feature_map, params, seed, X, data.y[train], unlabelled)
         Z, Z_test = embedding.transform(X), embedding.transform(X_test)
     return Z, Z_test, has_converged(embedding, caught)
 
