@@ -16,7 +16,8 @@ from kbench import SuiteError
 from kbench.api.inputs import options_of
 from kbench.planning.suite_file import read
 from kbench.registry.registry import build, installed
-from kbench.results.rows import COLUMNS, of_cell, of_run
+from kbench.results.rows import COLUMNS
+from kbench.results.sources import of_cell, of_run
 from kbench.runner import Options, Watcher, plan, run
 from kbench.storage.journal import Journal
 from kbench.tracking import Store

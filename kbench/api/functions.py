@@ -25,7 +25,9 @@ from kbench.planning.planner import Planner, how_many_splits
 from kbench.records import Dataset, Limits, Measure, Protocol, Ref
 from kbench.records.canonical import to_json
 from kbench.registry.registry import Kind, Registry, build, installed, module_of, resolve
-from kbench.results.rows import Row, by_dataset, columns, measure_of, of_cell, of_run
+from kbench.results.order import by_dataset
+from kbench.results.rows import Row, columns
+from kbench.results.sources import measure_of, of_cell, of_run
 from kbench.storage.datacache import DataCache, check_dataset
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from kbench.messages import counted
 from kbench.planning.planner import PlannedCell
 from kbench.records import Measure, Result
 from kbench.report import shown
-from kbench.results.rows import of_cell
+from kbench.results.sources import of_cell
 from kbench.runner import Watcher
 
 

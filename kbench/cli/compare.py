@@ -118,7 +118,8 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
     """Read one side: a file, or runs of a store."""
     from kbench.api.inputs import runs_of
     from kbench.results.comparison import chosen
-    from kbench.results.rows import by_dataset, measure_of, of_run
+    from kbench.results.order import by_dataset
+    from kbench.results.sources import measure_of, of_run
 
     path = Path(text)
     if path.suffix == ".json":

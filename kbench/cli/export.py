@@ -62,7 +62,7 @@ def export(
     from kbench.export.folder import TRUST, check_format, refuse_existing, write
     from kbench.planning.planner import Planner
     from kbench.registry.registry import build, installed
-    from kbench.results.rows import of_cell_in_full
+    from kbench.results.sources import of_cell_in_full
     from kbench.storage.datacache import DataCache
 
     if output is None:

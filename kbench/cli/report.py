@@ -192,7 +192,8 @@ def _content(
     from kbench.api.inputs import runs_of
     from kbench.planning.suite_file import find, read
     from kbench.report.content import Content, name_of
-    from kbench.results.rows import by_dataset, measure_of, of_run
+    from kbench.results.order import by_dataset
+    from kbench.results.sources import measure_of, of_run
 
     if machine == "all":
         raise SuiteError("--machine all: times of several machines are not compared; name one")

@@ -32,7 +32,9 @@ def results(
     from kbench import report
     from kbench.api.inputs import runs_of
     from kbench.report import tables
-    from kbench.results.rows import by_dataset, columns, measure_of, of_run
+    from kbench.results.order import by_dataset
+    from kbench.results.rows import columns
+    from kbench.results.sources import measure_of, of_run
 
     runs, _, _ = runs_of(suite, store, machine, partial(typer.echo, err=True))
     measure = measure_of(runs)

@@ -181,7 +181,7 @@ def _answer(
 def _rows(report: Report, time_limit: float | None) -> list[Row]:
     """Return the rows of a report with all that MLflow would tell of them, best first."""
     from kbench.machine import machine_id
-    from kbench.results.rows import of_cell_in_full
+    from kbench.results.sources import of_cell_in_full
 
     rows = []
     for each in report.cells:

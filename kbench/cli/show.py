@@ -18,9 +18,10 @@ from rich.text import Text
 from kbench.messages import counted
 from kbench.records import ACCURACY, Measure, Published
 from kbench.report import shown
-from kbench.results import rows as results
-from kbench.results import stats
+from kbench.results import order, sources, stats
+from kbench.results.published import beside_published
 from kbench.results.rows import COLUMNS, Row
+from kbench.results.rows import columns as columns_of
 from kbench.runner import Report
 
 _LEAST_NEEDED = (
@@ -70,7 +71,7 @@ def table(
     measure : Measure, optional
         What is compared.
     """
-    places = results.ranks(rows, measure) if ranked else [None] * len(rows)
+    places = order.ranks(rows, measure) if ranked else [None] * len(rows)
     lines = []
     for row, place in zip(rows, places, strict=True):
         values = [shown(name, row.value(name)) for name in columns]
@@ -152,8 +153,8 @@ def report(found: Report, name: str, as_json: bool, filtered: bool = False) -> N
         Whether the suite has more cells than were asked for.
     """
     measure = found.suite.measure
-    rows = results.by_dataset([results.of_cell(each, measure) for each in found.cells])
-    columns = results.columns(measure)
+    rows = order.by_dataset([sources.of_cell(each, measure) for each in found.cells])
+    columns = columns_of(measure)
     delivered = found.delivered
     assert delivered is not None
     if as_json:
@@ -213,7 +214,7 @@ def report(found: Report, name: str, as_json: bool, filtered: bool = False) -> N
 
 def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:
     """Say where the means of one dataset are not over the same splits."""
-    unequal = results.unequal_splits(rows)
+    unequal = order.unequal_splits(rows)
     if unequal:
         places = ", ".join(f"{name} ({low} to {high})" for name, (low, high) in unequal.items())
         console.print(
@@ -281,7 +282,7 @@ def published(
     rows: Sequence[Row], figures: Sequence[Published], measure: Measure = ACCURACY
 ) -> None:
     """Print ours beside the published figures, where a suite has any."""
-    compared = results.beside_published(rows, figures, measure)
+    compared = beside_published(rows, figures, measure)
     if not compared:
         return
     console = _console()

@@ -55,7 +55,7 @@ def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
     from kbench.api.inputs import runs_of
     from kbench.delivery.deliver import views_of
     from kbench.registry.registry import build, installed
-    from kbench.results.rows import measure_of
+    from kbench.results.sources import measure_of
     from kbench.tracking import Store, ui_address
 
     runs, name, _ = runs_of(suite, uri, "all")

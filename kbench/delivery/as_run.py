@@ -8,7 +8,8 @@ from typing import Any
 from kbench.planning.planner import PlannedCell
 from kbench.records import ACCURACY, Measure, written
 from kbench.records.canonical import dumps
-from kbench.results.rows import TIMES, Row, by_split, of_cell_in_full
+from kbench.results.rows import TIMES, Row
+from kbench.results.sources import by_split, of_cell_in_full
 from kbench.tracking import DatasetInput, Run
 
 BY_SPLIT = (ACCURACY.name, *TIMES, "search_time_s")

@@ -13,7 +13,9 @@ import numpy as np
 
 from kbench.records import ACCURACY, Measure, Published
 from kbench.results import stats
-from kbench.results.rows import Beside, Row, beside_published, unequal_splits
+from kbench.results.order import unequal_splits
+from kbench.results.published import Beside, beside_published
+from kbench.results.rows import Row
 from kbench.results.search_curves import CURVE
 from kbench.results.stats import Method, Scores, Standing
 

@@ -78,7 +78,7 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     from kbench.planning.planner import Planner, recall, task_key
     from kbench.planning.suite_file import read
     from kbench.registry.registry import build, installed
-    from kbench.results import rows as results
+    from kbench.results import order, sources
     from kbench.storage.datacache import DataCache
     from kbench.storage.journal import Journal
 
@@ -117,7 +117,7 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     clock("resume", start)
     assert not any(each.missing for each in cells)
     start = time.process_time()
-    rows = results.by_dataset([results.of_cell(each) for each in cells])
+    rows = order.by_dataset([sources.of_cell(each) for each in cells])
     clock("rows", start)
     assert len(rows) == len(cells)
     found["memory MB"] = _resident_mb() - before

@@ -8,7 +8,7 @@ from kbench import Cell, Measure, Protocol, Ref
 from kbench.delivery.as_run import TAG_CHARS, as_run
 from kbench.planning.planner import PlannedCell
 from kbench.records import DatasetFacts, Details, Result
-from kbench.results.rows import of_run
+from kbench.results.sources import of_run
 from kbench.tracking import StoredRun
 
 ERROR = Measure("expected_error", "lower")

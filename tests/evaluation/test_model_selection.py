@@ -15,7 +15,7 @@ from kbench.planning.cells import cells
 from kbench.planning.suite_file import find, read
 from kbench.records import Protocol, Result
 from kbench.registry.registry import build, installed
-from kbench.results import rows as results
+from kbench.results import sources
 from kbench_files._files import load_arff
 from tests.support.paths import MIRROR
 
@@ -40,7 +40,7 @@ def row_of(dataset, feature_map, learner, protocol):
     method = Method(**map_side(feature_map, registry()), **learner_side(learner, registry()))
     with threadpool_limits(1):
         found = evaluate_split(dataset, 0, method, protocol)
-    return results.means([Result("t", "c", 0, "ok", found.measures)])
+    return sources.means([Result("t", "c", 0, "ok", found.measures)])
 
 
 @pytest.mark.parametrize("name", registry().all("learner"))

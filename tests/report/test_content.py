@@ -11,7 +11,9 @@ from kbench.report import Column, Table, latex_text, tables
 from kbench.report import write as write_table
 from kbench.report.content import Content, on_dataset
 from kbench.results import stats
-from kbench.results.rows import COLUMNS, Row, columns, means, measure_of, ranks
+from kbench.results.order import ranks
+from kbench.results.rows import COLUMNS, Row, columns
+from kbench.results.sources import means, measure_of
 from kbench.tracking import StoredRun
 from tests.support.report_rows import changed
 

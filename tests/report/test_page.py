@@ -22,7 +22,7 @@ from kbench.report import diagram, figures, lines, scatter, write
 from kbench.report.content import on_dataset
 from kbench.report.page import page
 from kbench.report.tables import TABLES
-from kbench.results.rows import of_run
+from kbench.results.sources import of_run
 from kbench.results.stats import corrected_t
 from kbench.tracking import StoredRun
 from tests.support.report_rows import (

@@ -10,17 +10,10 @@ from kbench import Cell, Protocol, Ref, Result
 from kbench.delivery.as_run import as_run
 from kbench.planning.planner import PlannedCell
 from kbench.records import ACCURACY, DatasetFacts, Details, Measure, Problem, Published
-from kbench.results.rows import (
-    COLUMNS,
-    TIMES,
-    Row,
-    beside_published,
-    columns,
-    of_cell,
-    of_cell_in_full,
-    of_run,
-    ranks,
-)
+from kbench.results.order import ranks
+from kbench.results.published import beside_published
+from kbench.results.rows import COLUMNS, TIMES, Row, columns
+from kbench.results.sources import of_cell, of_cell_in_full, of_run
 from kbench.results.stats import scores
 from kbench.tracking import Store
 from tests.support.report_rows import changed, row

@@ -11,7 +11,7 @@ from pathlib import Path
 from kbench.execution.sandbox import processes
 from kbench.planning.suite_file import read
 from kbench.registry.registry import build, installed
-from kbench.results.rows import of_cell
+from kbench.results.sources import of_cell
 from kbench.runner import Options, Watcher, run
 from kbench.tracking import Store
 from tests.support.paths import SUPPORT

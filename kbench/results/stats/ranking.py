@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbench.results.rows import tied_ranks
+from kbench.results.order import tied_ranks
 from kbench.results.stats.arrays import Array, checked
 
 

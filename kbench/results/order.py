@@ -1,0 +1,64 @@
+"""Order and ranks of rows within their datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kbench.records import ACCURACY, Measure
+from kbench.results.rows import Row
+
+
+def by_dataset(rows: Sequence[Row]) -> list[Row]:
+    """Sort rows by dataset, in the order of first appearance, those without data last."""
+    order = {name: place for place, name in enumerate(dict.fromkeys(r.dataset for r in rows))}
+    available = {row.dataset for row in rows if row.status != "unavailable"}
+    return sorted(rows, key=lambda row: (row.dataset not in available, order[row.dataset]))
+
+
+def unequal_splits(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
+    """Return the least and the largest number of splits where a dataset's rows differ in it.
+
+    Only rows that may be ranked count: their means are over different splits.
+
+    >>> unequal_splits([Row("iris", "rff", "ridge", "ok", n, n) for n in (5, 2)])
+    {'iris': (2, 5)}
+    """
+    numbers: dict[str, set[int]] = {}
+    for row in rows:
+        if row.is_complete:
+            numbers.setdefault(row.dataset, set()).add(row.n_splits)
+    return {name: (min(some), max(some)) for name, some in numbers.items() if len(some) > 1}
+
+
+def tied_ranks(values: np.ndarray) -> np.ndarray:
+    """Rank values, 1 for the smallest; ties share the mean of their ranks.
+
+    As scipy's ``rankdata``, whose import takes longer than the rest of a command.
+
+    >>> tied_ranks(np.array([0.3, 0.1, 0.3])).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    _, number, counts = np.unique(values, return_inverse=True, return_counts=True)
+    shared: np.ndarray = np.cumsum(counts) - (counts - 1) / 2
+    return shared[number]
+
+
+def ranks(rows: Sequence[Row], measure: Measure = ACCURACY) -> list[float | None]:
+    """Rank each complete row among its dataset's, 1 for the best; ties share the mean rank.
+
+    Rows that are not complete, or lack the measure, have no rank.
+    """
+    ranked: list[float | None] = [None] * len(rows)
+    for dataset in dict.fromkeys(row.dataset for row in rows):
+        places = [
+            i
+            for i, row in enumerate(rows)
+            if row.dataset == dataset and row.is_complete and row.value(measure.name) is not None
+        ]
+        # rounding first: sums in another order must not break ties
+        values = [-measure.gain(round(rows[i].measures[measure.name], 12)) for i in places]
+        for i, rank in zip(places, tied_ranks(np.array(values)), strict=True):
+            ranked[i] = float(rank)
+    return ranked

@@ -1,0 +1,166 @@
+"""Rows of planned cells, from the journal's results, and of MLflow's runs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from kbench.planning.planner import PlannedCell
+from kbench.records import ACCURACY, Measure, Result
+from kbench.records.canonical import dumps, to_json
+from kbench.results.rows import TEXTS, TIMES, Row
+from kbench.results.search_curves import curves_of
+from kbench.tracking import StoredRun
+
+
+def means(results: Sequence[Result], measure: Measure = ACCURACY) -> dict[str, float]:
+    """Average each measure over the splits of a cell that have it.
+
+    `results` are those with status "ok". Of the accuracy and of `measure` there
+    is also the standard deviation of one split, such as ``accuracy_sd`` (ddof
+    1; absent for a single split).
+    """
+    values: dict[str, list[float]] = {}
+    for result in results:
+        for name, value in result.measures.items():
+            if math.isfinite(value):
+                values.setdefault(name, []).append(value)
+    averages = {name: float(np.mean(column)) for name, column in values.items()}
+    for compared in (ACCURACY, measure):
+        if len(values.get(compared.name, ())) > 1:
+            averages[compared.sd] = float(np.std(values[compared.name], ddof=1))
+    return averages
+
+
+def of_cell(planned: PlannedCell, measure: Measure = ACCURACY) -> Row:
+    """Return the row of a planned cell, whatever its status, without details.
+
+    It has labels, status, means, and what decides how cells are compared: the
+    ``group`` of the dataset and the ``equivalence`` of the method.
+    """
+    cell, done = planned.cell, planned.done
+    return Row(
+        dataset=cell.dataset.label,
+        feature_map=cell.feature_map.label,
+        learner=cell.learner.label,
+        status=planned.status,
+        n_splits_done=len(done),
+        n_splits=planned.n_splits,
+        measures=means(done, measure),
+        group=planned.dataset.group if planned.dataset else "",
+        equivalence=planned.equivalence,
+    )
+
+
+def of_cell_in_full(planned: PlannedCell, machine: str, measure: Measure = ACCURACY) -> Row:
+    """Return the row of a planned cell with all details that its MLflow run has."""
+    results, done = planned.in_order, planned.done
+    since = planned.problem.since_ms if planned.problem else 0
+    failed = next((result for result in results if not result.is_ok), None)
+    error = failed.error if failed else planned.problem.reason if planned.problem else ""
+    doubts = {reason for result in done for reason in result.details.contention}
+    cpus = {result.cpu for result in done if result.cpu}
+    if len(cpus) > 1:
+        doubts.add(f"its splits were timed on different CPUs: {', '.join(sorted(cpus))}")
+    timings = {result.timing for result in done}
+    return replace(
+        of_cell(planned, measure),
+        machine=machine,
+        protocol={
+            name: value if isinstance(value, str) else dumps(value)
+            for name, value in to_json(planned.cell.protocol).items()
+        },
+        values_by_split={
+            name: {str(i): value for i, value in by_split(done, name).items()}
+            for name in (ACCURACY.name, measure.name, *TIMES)
+        },
+        split_hash={str(result.split): result.details.split_hash for result in done},
+        search=curves_of({str(result.split): result.details.search for result in done}),
+        version=_joined(result.version for result in results),
+        at_edge=_joined(name for result in done for name in result.details.at_edge),
+        notes=_joined((note for result in done for note in result.details.notes), "; "),
+        contention=_joined(doubts, "; "),
+        timing="" if timings <= {"shared"} else _joined(timings),
+        calibration_s=_joined(f"{result.calibration_s:.4g}" for result in results),
+        error=error,
+        start_ms=min((result.started_ms for result in results), default=since),
+        end_ms=max((result.ended_ms for result in results), default=since),
+    )
+
+
+def by_split(results: Iterable[Result], name: str) -> dict[int, float]:
+    """Return a measure by number of the split; a split may lack it."""
+    return {
+        result.split: result.measures[name]
+        for result in results
+        if math.isfinite(result.measures.get(name, math.nan))
+    }
+
+
+def _joined(texts: Iterable[str], separator: str = ", ") -> str:
+    """Join different texts in alphabetical order."""
+    return separator.join(sorted(set(texts)))
+
+
+def of_run(run: StoredRun) -> Row:
+    """Return the row of an MLflow run, with all that its tags and metrics say."""
+    tags = {name.removeprefix("kbench."): value for name, value in run.tags.items()}
+    return Row(
+        dataset=run.params.get("dataset", ""),
+        feature_map=run.params.get("feature_map", ""),
+        learner=run.params.get("learner", ""),
+        status=run.status,
+        n_splits_done=run.n_splits_done,
+        n_splits=_parse_count(tags.get("n_splits", ""), run.n_splits_done),
+        measures=run.metrics,
+        group=tags.get("group", ""),
+        machine=run.machine,
+        protocol={
+            name.removeprefix("protocol."): value
+            for name, value in run.params.items()
+            if name.startswith("protocol.")
+        },
+        values_by_split={
+            name.removesuffix("_by_split"): _parse_object(value)
+            for name, value in tags.items()
+            if name.endswith("_by_split")
+        },
+        split_hash=_parse_object(tags.get("split_hash", "")),
+        search=_parse_object(tags.get("search_curves", "")),
+        **{name: tags.get(name, "") for name in TEXTS},
+        start_ms=run.start_ms,
+        end_ms=run.end_ms,
+    )
+
+
+def measure_of(runs: Sequence[StoredRun]) -> Measure:
+    """Return the measure that most of a suite's MLflow runs name; accuracy by default."""
+    named = Counter(
+        (run.tags["kbench.measure"], run.tags.get("kbench.better"))
+        for run in runs
+        if run.tags.get("kbench.measure")
+    )
+    if not named:
+        return ACCURACY
+    name, better = named.most_common(1)[0][0]
+    return Measure(name, "lower" if better == "lower" else "higher")
+
+
+def _parse_object(text: str) -> dict[str, Any]:
+    """Parse a JSON object; {} where the tag was too long for MLflow, or somebody has edited it."""
+    try:
+        value = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _parse_count(text: str, default: int) -> int:
+    """Parse a count; the default where somebody has edited the tag."""
+    return int(text) if text.isdecimal() and len(text) < 10 else default
