@@ -108,19 +108,10 @@ def test_holm_rejects_what_the_step_down_rule_rejects(p):
     assert set(np.flatnonzero(stats.holm(p) <= 0.05)) == rejected
 
 
-def test_nemenyi_and_holm_are_those_of_scikit_posthocs():
+def test_holm_is_that_of_scikit_posthocs():
     posthocs = pytest.importorskip("scikit_posthocs")
-    expected = posthocs.posthoc_nemenyi_friedman(-DRAWN).to_numpy()
-    assert stats.nemenyi(DRAWN) == pytest.approx(expected, abs=1e-3)
     adjusted = posthocs.posthoc_wilcoxon(list(DRAWN.T), p_adjust="holm").to_numpy()
     assert stats.wilcoxon_holm(DRAWN) == pytest.approx(adjusted, abs=1e-9)
-
-
-def test_nemenyi_rejects_beyond_its_critical_difference():
-    mean = stats.ranks(DRAWN).mean(axis=0)
-    far = np.abs(mean[:, None] - mean) > stats.nemenyi_difference(*DRAWN.shape)
-    assert far.any()
-    assert np.array_equal(stats.nemenyi(DRAWN) < 0.05, far)
 
 
 def test_bayesian_signed_rank_is_that_of_baycomp():

@@ -12,7 +12,7 @@ plotting libraries along; they are checked against those packages.
 ::
 
     compared   what may be compared: datasets that all methods finished
-    ranking    ranks, Friedman's test, Nemenyi's, cliques
+    ranking    ranks, Friedman's test, cliques
     pairs      signed ranks, Holm's correction, wins
     bayesian   the Bayesian signed-rank test
     on_splits  two methods on one dataset
@@ -37,8 +37,6 @@ from kbench.results.stats.ranking import (
     Friedman,
     cliques,
     friedman,
-    nemenyi,
-    nemenyi_difference,
     ranks,
 )
 from kbench.results.stats.standings import Standing, pareto_front, standings
@@ -59,8 +57,6 @@ __all__ = [
     "friedman",
     "holdout_ratio",
     "holm",
-    "nemenyi",
-    "nemenyi_difference",
     "pareto_front",
     "ranks",
     "scores",

@@ -1,4 +1,4 @@
-"""All methods at once: ranks, Friedman's test, Nemenyi's, and which methods no test tells apart."""
+"""All methods at once: ranks, Friedman's test, and which methods no test tells apart."""
 
 from __future__ import annotations
 
@@ -107,62 +107,6 @@ def friedman(values: Array, correct_ties: bool = True) -> Friedman:
         F,
         float(f.sf(F, k - 1, (k - 1) * (n - 1))),
     )
-
-
-def nemenyi_difference(n_datasets: int, n_methods: int, alpha: float = 0.05) -> float:
-    """Return the critical difference of mean ranks of Nemenyi's test.
-
-    Parameters
-    ----------
-    n_datasets, n_methods : int
-    alpha : float, default 0.05
-
-    Returns
-    -------
-    float
-        q_alpha sqrt(k (k + 1) / (6 n)), Demsar (2006), section 3.2.2.
-
-    Examples
-    --------
-    >>> round(nemenyi_difference(14, 4), 2), round(nemenyi_difference(14, 4, 0.1), 2)
-    (1.25, 1.12)
-    """
-    from scipy.stats import studentized_range
-
-    q = studentized_range.ppf(1 - alpha, n_methods, np.inf) / math.sqrt(2)
-    return float(q * math.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets)))
-
-
-def nemenyi(values: Array) -> Array:
-    """Return the p value of Nemenyi's test for each pair of methods.
-
-    Mean ranks of two methods depend on which others are compared; prefer
-    `wilcoxon_holm`.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n_datasets, n_methods)
-
-    Returns
-    -------
-    ndarray, shape (n_methods, n_methods)
-        Symmetric, ones on the diagonal.
-
-    Examples
-    --------
-    >>> nemenyi(np.array([[0.9, 0.8], [0.9, 0.7]])).round(2)
-    array([[1.  , 0.16], [0.16, 1.  ]])
-    """
-    from scipy.stats import studentized_range
-
-    values = checked(values)
-    n, k = values.shape
-    mean = ranks(values).mean(axis=0)
-    q = np.abs(mean[:, None] - mean) / math.sqrt(k * (k + 1) / (6 * n)) * math.sqrt(2)
-    p = np.ones((k, k))
-    upper = np.triu_indices(k, 1)
-    p[upper] = np.clip(studentized_range.sf(q[upper], k, np.inf), 0.0, 1.0)
-    return np.minimum(p, p.T)
 
 
 def cliques(mean_ranks: Sequence[float] | Array, p: Array, alpha: float = 0.05) -> list[list[int]]:
