@@ -15,9 +15,9 @@ from kbench.records import ACCURACY, Measure, Published
 from kbench.results import stats
 from kbench.results.order import unequal_splits
 from kbench.results.published import Beside, beside_published
-from kbench.results.rows import Row
+from kbench.results.rows import Method, Row
 from kbench.results.search_curves import CURVE
-from kbench.results.stats import Method, Scores, Standing
+from kbench.results.stats import Scores, Standing
 
 ALPHA = 0.05
 ROPE = 0.01

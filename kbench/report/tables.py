@@ -13,8 +13,7 @@ from kbench.records import Measure
 from kbench.report.axes import duration, number
 from kbench.report.content import Content, name_of
 from kbench.report.text import Column, Place, Table, p_value, shown, signed
-from kbench.results.rows import Row, columns
-from kbench.results.stats import Method
+from kbench.results.rows import Method, Row, columns
 from kbench.results.stats import ranks as rank_within
 
 _LABELS = (

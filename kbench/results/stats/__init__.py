@@ -22,33 +22,25 @@ plotting libraries along; they are checked against those packages.
 
 from kbench.results.stats.arrays import Array
 from kbench.results.stats.bayesian import Posterior, bayesian_signed_rank
-from kbench.results.stats.compared import Method, Scores, scores
+from kbench.results.stats.compared import Scores, scores
 from kbench.results.stats.intervals import bootstrap_interval
 from kbench.results.stats.on_splits import CorrectedT, corrected_t, holdout_ratio
 from kbench.results.stats.pairs import (
-    SignedRank,
     holm,
     signed_rank,
     smallest_p,
     wilcoxon_holm,
     wins_ties_losses,
 )
-from kbench.results.stats.ranking import (
-    Friedman,
-    cliques,
-    friedman,
-    ranks,
-)
+from kbench.results.stats.ranking import Friedman, cliques, friedman, ranks
 from kbench.results.stats.standings import Standing, pareto_front, standings
 
 __all__ = [
     "Array",
     "CorrectedT",
     "Friedman",
-    "Method",
     "Posterior",
     "Scores",
-    "SignedRank",
     "Standing",
     "bayesian_signed_rank",
     "bootstrap_interval",

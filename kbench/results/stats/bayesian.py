@@ -13,13 +13,9 @@ from kbench.results.stats.arrays import Array
 
 @dataclass(frozen=True)
 class Posterior:
-    """What is probable of the difference of two methods on a further dataset.
+    """Probabilities that the first method is practically worse, the same, better.
 
-    Parameters
-    ----------
-    worse, same, better : float
-        Probabilities that the first is practically worse, the same, better;
-        they sum to 1.
+    They are about a further dataset, and sum to 1.
     """
 
     worse: float
@@ -48,10 +44,6 @@ def bayesian_signed_rank(
         Draws of the posterior; the error of a probability is below 0.5 / sqrt(n_samples).
     seed : int, default 0
 
-    Returns
-    -------
-    Posterior
-
     References
     ----------
     A. Benavoli, G. Corani, J. Demsar, M. Zaffalon, "Time for a change: a tutorial
@@ -60,8 +52,8 @@ def bayesian_signed_rank(
 
     Examples
     --------
-    >>> found = bayesian_signed_rank([0.05, 0.03, 0.04, 0.06, 0.05, 0.02])
-    >>> found.better > 0.95
+    >>> posterior = bayesian_signed_rank([0.05, 0.03, 0.04, 0.06, 0.05, 0.02])
+    >>> posterior.better > 0.95
     True
     """
     z = np.concatenate([[0.0], np.asarray(differences, dtype=float)])
@@ -76,15 +68,15 @@ def bayesian_signed_rank(
             worse, better = _masses(z, w[order, start : start + block], 2 * rope)
             mass = np.stack([worse, 1 - worse - better, better])
             counts += np.bincount(mass.argmax(axis=0), minlength=3)
-    worse, same, better = counts / counts.sum()
-    return Posterior(float(worse), float(same), float(better))
+    return Posterior(*map(float, counts / counts.sum()))
 
 
 def _masses(z: Array, w: Array, edge: float) -> tuple[Array, Array]:
     """Return for each draw of weights the mass of pairs whose sum is below -edge, above edge.
 
-    For z ascending the partners of each are a head of z, so that cumulative
-    weights do for all pairs. What lies on an edge counts half on either side.
+    For z ascending the partners of each value are the first values of z, so
+    that cumulative weights do for all pairs. A sum on an edge counts half on
+    either side.
     """
     below = np.zeros((len(z) + 1, w.shape[1]))
     np.cumsum(w, axis=0, out=below[1:])

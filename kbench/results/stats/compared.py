@@ -1,4 +1,4 @@
-"""What may be compared: one number per group of datasets and method."""
+"""Scores that may be compared: one number per group of datasets and method."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kbench.records import ACCURACY, Measure
-from kbench.results.rows import Row
+from kbench.results.rows import Method, Row
 from kbench.results.stats.arrays import Array
-
-Method = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -51,19 +49,13 @@ class Scores:
 
     @property
     def gains(self) -> Array:
-        """The values so that higher is better: what ranks and tests take."""
+        """The values so that higher is better, as ranks and tests need them."""
         return np.asarray(self.measure.gain(self.values), dtype=float)
 
     def of(self, rows: Sequence[Row], column: str) -> Array:
-        """Average another column over the same datasets, groups and methods; NaN where none."""
-        found = {row.labels: row for row in rows}
-        table = np.array(
-            [
-                [_number(found[(name, *method)].value(column)) for method in self.methods]
-                for name in self.datasets
-            ]
-        ).reshape(len(self.datasets), len(self.methods))
-        return _by_group(table, self.group_of, self.groups)
+        """Average another column over the same datasets, groups and methods; NaN for None."""
+        by_labels = {row.labels: row for row in rows}
+        return _table(by_labels, column, self.datasets, self.methods, self.group_of, self.groups)
 
 
 def scores(
@@ -72,81 +64,63 @@ def scores(
     """Collect what may be compared: datasets that all methods finished, once per group.
 
     Of methods that are the same up to a rotation of their features (the rows
-    of both say the same ``equivalence``) only the one that finished most
-    datasets is compared, of several the first.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-    measure : Measure, default accuracy
-        Which column to take.
-    without : iterable of (feature map, learner)
-        Methods to leave out.
-
-    Returns
-    -------
-    Scores
-        Methods that finished nothing at all are not compared.
+    of both have the same ``equivalence``) only the one that finished most
+    datasets is compared, of several the first. Methods in `without`, and those
+    that finished no dataset, are not compared.
     """
-    barred = set(without)
-    found = {
+    excluded = set(without)
+    complete = {
         row.labels: row
         for row in rows
-        if row.is_complete and row.value(measure.name) is not None and row.method not in barred
+        if row.is_complete and row.value(measure.name) is not None and row.method not in excluded
     }
-    same = _rotations(found.values())
-    found = {key: row for key, row in found.items() if key[1:] not in dict(same)}
-    methods = tuple(dict.fromkeys(key[1:] for key in found))
+    same = _rotations(complete.values())
+    rotations = {method for method, _ in same}
+    complete = {labels: row for labels, row in complete.items() if row.method not in rotations}
+    methods = tuple(dict.fromkeys(row.method for row in complete.values()))
     names = tuple(dict.fromkeys(row.dataset for row in rows))
     datasets = tuple(
-        name for name in names if methods and all((name, *m) in found for m in methods)
+        name for name in names if methods and all((name, *m) in complete for m in methods)
     )
-    every_group = {row.dataset: row.group for row in rows}
-    group_of = tuple(every_group[name] for name in datasets)
+    group_by_dataset = {row.dataset: row.group for row in rows}
+    group_of = tuple(group_by_dataset[name] for name in datasets)
     groups = tuple(dict.fromkeys(group_of))
-    table = np.array(
-        [[found[(name, *m)].value(measure.name) for m in methods] for name in datasets], dtype=float
-    ).reshape(len(datasets), len(methods))
-    tried = {key[0] for key in found}
+    values = _table(complete, measure.name, datasets, methods, group_of, groups)
+    tried = {row.dataset for row in complete.values()}
     left_out = tuple(name for name in names if name in tried and name not in datasets)
-    return Scores(
-        methods,
-        groups,
-        _by_group(table, group_of, groups),
-        datasets,
-        left_out,
-        measure,
-        same,
-        group_of,
-    )
+    return Scores(methods, groups, values, datasets, left_out, measure, same, group_of)
 
 
 def _rotations(rows: Iterable[Row]) -> tuple[tuple[Method, Method], ...]:
     """Return the methods that are rotations of one that is kept, with that one."""
-    told: dict[Method, set[str]] = {}
-    finished: Counter[Method] = Counter()
+    keys_of: dict[Method, set[str]] = {}
+    n_finished: Counter[Method] = Counter()
     for row in rows:
-        method = row.method
-        told.setdefault(method, set()).add(row.equivalence)
-        finished[method] += 1
-    alike: dict[frozenset[str], list[Method]] = {}
-    for method, keys in told.items():
+        keys_of.setdefault(row.method, set()).add(row.equivalence)
+        n_finished[row.method] += 1
+    equivalent: dict[frozenset[str], list[Method]] = {}
+    for method, keys in keys_of.items():
         if "" not in keys:
-            alike.setdefault(frozenset(keys), []).append(method)
-    found = []
-    for methods in alike.values():
-        # its gaps would take datasets from the comparison of all
-        kept = max(methods, key=lambda method: finished[method])
-        found += [(method, kept) for method in methods if method != kept]
-    return tuple(found)
+            equivalent.setdefault(frozenset(keys), []).append(method)
+    same = []
+    for methods in equivalent.values():
+        # the gaps of another one would take datasets from the comparison of all
+        kept = max(methods, key=lambda method: n_finished[method])
+        same += [(method, kept) for method in methods if method != kept]
+    return tuple(same)
 
 
-def _by_group(table: Array, group_of: Sequence[str], groups: Sequence[str]) -> Array:
-    """Average the rows of each group."""
-    rows = np.array([groups.index(group) for group in group_of], dtype=int)
-    means = [table[rows == i].mean(axis=0) for i in range(len(groups))]
-    return np.array(means, dtype=float).reshape(len(groups), table.shape[1])
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else np.nan
+def _table(
+    by_labels: dict[tuple[str, str, str], Row],
+    column: str,
+    datasets: Sequence[str],
+    methods: Sequence[Method],
+    group_of: Sequence[str],
+    groups: Sequence[str],
+) -> Array:
+    """Average a column over the datasets of each group, shape (n_groups, n_methods)."""
+    cells = [[by_labels[(name, *m)].value(column) for m in methods] for name in datasets]
+    table = np.array(cells, dtype=float).reshape(len(datasets), len(methods))
+    places = np.array([groups.index(group) for group in group_of], dtype=int)
+    means = [table[places == i].mean(axis=0) for i in range(len(groups))]
+    return np.array(means, dtype=float).reshape(len(groups), len(methods))

@@ -16,23 +16,10 @@ def bootstrap_interval(
     n_samples: int = 10_000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Return a percentile bootstrap interval for the mean over datasets.
+    """Return the percentile bootstrap interval (low, high) for the mean over datasets.
 
-    Parameters
-    ----------
-    values : array-like, shape (n_datasets,)
-        Scores, or differences of scores.
-    level : float, default 0.95
-    n_samples : int, default 10,000
-        Resamples.
-    seed : int, default 0
+    `values` are scores, or differences of scores, shape (n_datasets,).
 
-    Returns
-    -------
-    low, high : float
-
-    Examples
-    --------
     >>> bootstrap_interval([0.5, 0.5, 0.5])
     (0.5, 0.5)
     """

@@ -12,21 +12,15 @@ from kbench.results.rows import Row
 from kbench.results.stats.arrays import Array
 
 _EQUAL = 1e-9
-"""Differences up to this far apart are one: sums of floats, no scores."""
+"""Differences this close are equal: they come from the rounding of sums, not from scores."""
 
 
 @dataclass(frozen=True)
 class CorrectedT:
     """Corrected resampled t-test of two methods on one dataset.
 
-    Parameters
-    ----------
-    difference : float
-        Mean over the splits.
-    low, high : float
-        Interval for it of level 1 - alpha.
-    p : float
-        Two-sided.
+    The mean difference over the splits, its interval of level 1 - alpha, and
+    the two-sided p.
     """
 
     difference: float
@@ -40,6 +34,8 @@ def corrected_t(
 ) -> CorrectedT:
     """Compare two methods on one dataset over splits that share training rows.
 
+    Where all differences are equal, p is 0, or 1 if they are 0.
+
     Parameters
     ----------
     differences : array-like, shape (n_splits,)
@@ -49,16 +45,6 @@ def corrected_t(
         Test rows over training rows: 1 / (k - 1) for k folds; see `holdout_ratio`.
     alpha : float, default 0.05
 
-    Returns
-    -------
-    CorrectedT
-        Where all differences are equal, p is 0, or 1 if they are 0.
-
-    Raises
-    ------
-    ValueError
-        Fewer than two splits.
-
     References
     ----------
     C. Nadeau, Y. Bengio, "Inference for the generalization error", Machine
@@ -67,8 +53,8 @@ def corrected_t(
 
     Examples
     --------
-    >>> found = corrected_t([0.02, 0.01, 0.03, 0.02, 0.02], test_to_train=0.25)
-    >>> round(found.difference, 3), round(found.p, 3)
+    >>> test = corrected_t([0.02, 0.01, 0.03, 0.02, 0.02], test_to_train=0.25)
+    >>> round(test.difference, 3), round(test.p, 3)
     (0.02, 0.014)
     """
     from scipy.special import stdtr, stdtrit
@@ -89,19 +75,10 @@ def corrected_t(
 def holdout_ratio(row: Row) -> float:
     """Return test rows over training rows of a results row, as `corrected_t` needs them.
 
-    Parameters
-    ----------
-    row : Row
+    Where the numbers of rows are not known, the ratio is that of as many folds
+    as the row has splits, 1 for fewer than two: never 0, which would be the
+    uncorrected test.
 
-    Returns
-    -------
-    float
-        Where the numbers of rows are not known, that of as many folds as the
-        row has splits, 1 for fewer than two: never 0, which would be the
-        uncorrected test.
-
-    Examples
-    --------
     >>> row = Row("iris", "rff", "ridge", "ok", 5, 5, {"n_test": 30.0, "n_train": 120.0})
     >>> holdout_ratio(row)
     0.25

@@ -18,15 +18,10 @@ _EXACT_UP_TO = 100
 
 @dataclass(frozen=True)
 class SignedRank:
-    """Wilcoxon's signed-rank test of paired differences.
+    """Wilcoxon's signed-rank test of paired differences, with the two-sided p.
 
-    Parameters
-    ----------
-    plus, minus : float
-        Sums of the ranks of positive and of negative differences; those of
-        zeros are shared evenly.
-    p : float
-        Two-sided.
+    `plus` and `minus` are the sums of the ranks of positive and of negative
+    differences; the ranks of zeros are shared evenly.
     """
 
     plus: float
@@ -41,16 +36,6 @@ def signed_rank(differences: Sequence[float] | Array) -> SignedRank:
     section 3.1.3). Up to 100 differences p is exact also with ties and zeros:
     all signs of the nonzero differences are equally likely. Beyond, normal.
 
-    Parameters
-    ----------
-    differences : array-like, shape (n,)
-
-    Returns
-    -------
-    SignedRank
-
-    Examples
-    --------
     >>> signed_rank([0.1, 0.2, 0.3, -0.05])
     SignedRank(plus=9.0, minus=1.0, p=0.25)
     """
@@ -76,7 +61,7 @@ def signed_rank(differences: Sequence[float] | Array) -> SignedRank:
 
 @lru_cache(maxsize=256)
 def _null_distribution(doubled: tuple[int, ...]) -> Array:
-    """Return how probable each sum of ranks is where all signs are equally likely.
+    """Return the probability of each sum of ranks where all signs are equally likely.
 
     Without ties the ranks, and thus this, are the same for all pairs of methods.
     """
@@ -94,8 +79,6 @@ def smallest_p(n_datasets: int) -> float:
     Ten methods make 45 pairs; after Holm's correction the best of them reaches
     0.05 on eleven datasets or more.
 
-    Examples
-    --------
     >>> smallest_p(5), [smallest_p(n) * 45 < 0.05 for n in (10, 11)]
     (0.0625, [False, True])
     """
@@ -103,19 +86,8 @@ def smallest_p(n_datasets: int) -> float:
 
 
 def holm(p: Sequence[float] | Array) -> Array:
-    """Adjust p values for their number, by Holm's step-down method.
+    """Adjust p values for their number, by Holm's step-down method: compare them with alpha.
 
-    Parameters
-    ----------
-    p : array-like, shape (n,)
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Compare with alpha directly.
-
-    Examples
-    --------
     >>> holm([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
     """
@@ -131,14 +103,8 @@ def holm(p: Sequence[float] | Array) -> Array:
 def wilcoxon_holm(values: Array) -> Array:
     """Test every pair of methods by signed ranks, adjusted by Holm's method.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n_datasets, n_methods)
-
-    Returns
-    -------
-    ndarray, shape (n_methods, n_methods)
-        Adjusted p values; symmetric, ones on the diagonal.
+    The p values have the shape (n_methods, n_methods): symmetric, ones on the
+    diagonal.
 
     References
     ----------
@@ -163,28 +129,16 @@ def wilcoxon_holm(values: Array) -> Array:
 def wins_ties_losses(values: Array, tie: float = 0.0) -> NDArray[np.int64]:
     """Count for each pair of methods the datasets won, tied and lost.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n_datasets, n_methods)
-    tie : float, default 0.0
-        Differences up to this are ties.
+    The shape is (n_methods, n_methods, 3): ``[i, j]`` holds wins, ties and
+    losses of i against j. Differences up to `tie` are ties.
 
-    Returns
-    -------
-    ndarray of int, shape (n_methods, n_methods, 3)
-        ``[i, j]`` holds wins, ties and losses of i against j.
-
-    Examples
-    --------
     >>> wins_ties_losses(np.array([[0.9, 0.8], [0.7, 0.7], [0.9, 0.5]]))[0, 1]
     array([2, 1, 0])
     """
     values = checked(values)
-    k = values.shape[1]
-    found = np.zeros((k, k, 3), dtype=np.int64)
-    for i in range(k):
-        d = np.round(values[:, [i]] - values, 12)
-        found[i] = np.stack(
-            [(d > tie).sum(axis=0), (np.abs(d) <= tie).sum(axis=0), (d < -tie).sum(axis=0)], axis=1
-        )
-    return found
+    counts = []
+    for column in values.T:
+        d = np.round(column[:, None] - values, 12)
+        outcomes = [d > tie, np.abs(d) <= tie, d < -tie]
+        counts.append(np.sum(outcomes, axis=1, dtype=np.int64).T)
+    return np.array(counts)

@@ -15,17 +15,8 @@ from kbench.results.stats.arrays import Array, checked
 def ranks(values: Array) -> Array:
     """Rank the methods within each dataset, 1 for the best; ties share the mean rank.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n_datasets, n_methods)
-        Scores, higher is better.
+    Values and ranks have the shape (n_datasets, n_methods).
 
-    Returns
-    -------
-    ndarray, shape (n_datasets, n_methods)
-
-    Examples
-    --------
     >>> ranks(np.array([[0.9, 0.8, 0.9]]))
     array([[1.5, 3. , 1.5]])
     """
@@ -53,24 +44,10 @@ class Friedman:
 
 
 def friedman(values: Array, correct_ties: bool = True) -> Friedman:
-    """Test whether all methods perform alike.
+    """Test whether all methods perform alike, on at least two datasets and three methods.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n_datasets, n_methods)
-        Scores of at least two datasets and three methods.
-    correct_ties : bool, default True
-        Divide by the correction for ties (Conover 1999), as scipy does;
-        Demsar (2006) prints the figures without it.
-
-    Returns
-    -------
-    Friedman
-
-    Raises
-    ------
-    ValueError
-        Too few datasets or methods.
+    With `correct_ties` the statistic is divided by the correction for ties
+    (Conover 1999), as scipy does; Demsar (2006) prints the figures without it.
 
     References
     ----------
@@ -79,8 +56,8 @@ def friedman(values: Array, correct_ties: bool = True) -> Friedman:
 
     Examples
     --------
-    >>> found = friedman(np.array([[0.9, 0.8, 0.7], [0.6, 0.5, 0.4], [0.8, 0.7, 0.6]]))
-    >>> round(found.chi2, 6), round(found.p, 3)
+    >>> test = friedman(np.array([[0.9, 0.8, 0.7], [0.6, 0.5, 0.4], [0.8, 0.7, 0.6]]))
+    >>> round(test.chi2, 6), round(test.p, 3)
     (6.0, 0.05)
     """
     from scipy.stats import chi2, f
@@ -112,34 +89,22 @@ def friedman(values: Array, correct_ties: bool = True) -> Friedman:
 def cliques(mean_ranks: Sequence[float] | Array, p: Array, alpha: float = 0.05) -> list[list[int]]:
     """Find the groups of methods that a critical-difference diagram joins by bars.
 
-    Parameters
-    ----------
-    mean_ranks : array-like, shape (n_methods,)
-    p : ndarray, shape (n_methods, n_methods)
-        Adjusted p values.
-    alpha : float, default 0.05
+    They are the longest runs of methods, neighbours in mean rank, in which no
+    pair differs by its adjusted p; the best first. What a bar joins is thus
+    always true, though two methods that it does not join need not differ.
 
-    Returns
-    -------
-    list of list of int
-        Longest runs of methods, neighbours in mean rank, in which no pair
-        differs; the best first. What a bar joins is thus always true, though
-        two methods that it does not join need not differ: see `p`.
-
-    Examples
-    --------
     >>> p = np.array([[1, 0.5, 0.01], [0.5, 1, 0.2], [0.01, 0.2, 1]])
     >>> cliques([1.2, 1.9, 2.9], p)
     [[0, 1], [1, 2]]
     """
     order = [int(i) for i in np.argsort(mean_ranks, kind="stable")]
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     end = 0
     for start in range(len(order)):
         reach = start + 1
         while reach < len(order) and all(p[order[reach], j] > alpha for j in order[start:reach]):
             reach += 1
         if reach - start > 1 and reach > end:
-            found.append(order[start:reach])
+            groups.append(order[start:reach])
             end = reach
-    return found
+    return groups

@@ -1,4 +1,4 @@
-"""How methods stand over all datasets: mean ranks, means, intervals, times."""
+"""Standings of methods over all datasets: mean ranks, means, intervals, times."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbench.results.rows import Row
-from kbench.results.stats.compared import Method, Scores
+from kbench.results.rows import Method, Row
+from kbench.results.stats.compared import Scores
 from kbench.results.stats.intervals import bootstrap_interval
 from kbench.results.stats.ranking import ranks
 
@@ -35,7 +35,7 @@ class Standing:
     n_components : float
         Mean width of the embedding; NaN where it is not known.
     wins : int
-        Groups of datasets on which none is better.
+        Groups of datasets on which no method is better.
     """
 
     place: int
@@ -57,20 +57,10 @@ class Standing:
 
 
 def standings(scores: Scores, rows: Sequence[Row]) -> list[Standing]:
-    """Let methods stand in the order of their mean ranks.
+    """Return the methods in the order of their mean ranks, of equal ranks the faster first.
 
-    Parameters
-    ----------
-    scores : Scores
-        What is compared.
-    rows : sequence of Row
-        The rows behind it: times and sizes are taken from them.
-
-    Returns
-    -------
-    list of Standing
-        Empty where there are not two methods and a dataset; of equal ranks the
-        faster method comes first.
+    Times and sizes are taken from `rows`. There are no standings without two
+    methods and a dataset.
     """
     values, gains = scores.values, scores.gains
     if not values.shape[0] or values.shape[1] < 2:
@@ -83,41 +73,26 @@ def standings(scores: Scores, rows: Sequence[Row]) -> list[Standing]:
     )
     width = scores.of(rows, "n_components").mean(axis=0)
     order = sorted(range(values.shape[1]), key=lambda i: (ranked[i], fit[i]))
-    found = []
-    for place, i in enumerate(order, start=1):
-        low, high = bootstrap_interval(values[:, i])
-        found.append(
-            Standing(
-                place,
-                scores.methods[i],
-                float(ranked[i]),
-                float(values[:, i].mean()),
-                low,
-                high,
-                float(fit[i]),
-                float(predict[i]),
-                float(row_s[i]),
-                float(width[i]),
-                int(best[:, i].sum()),
-            )
+    return [
+        Standing(
+            place,
+            scores.methods[i],
+            float(ranked[i]),
+            float(values[:, i].mean()),
+            *bootstrap_interval(values[:, i]),
+            float(fit[i]),
+            float(predict[i]),
+            float(row_s[i]),
+            float(width[i]),
+            int(best[:, i].sum()),
         )
-    return found
+        for place, i in enumerate(order, start=1)
+    ]
 
 
 def pareto_front(cost: Sequence[float], gain: Sequence[float]) -> list[int]:
-    """Find the points than which no other is at once cheaper and better.
+    """Return the points than which no other is at once cheaper and better, the cheapest first.
 
-    Parameters
-    ----------
-    cost, gain : sequence of float, shape (n,)
-
-    Returns
-    -------
-    list of int
-        Places of the points on the front, the cheapest first.
-
-    Examples
-    --------
     >>> pareto_front([1, 2, 3, 4], [0.8, 0.7, 0.9, 0.9])
     [0, 2]
     """
