@@ -62,44 +62,44 @@ def test_a_row_need_not_know_how_many_rows_there_were_and_may_say_more():
 
 @pytest.mark.parametrize("name", ["dataset", "status", "measure", "machine", "calibration_s"])
 def test_what_a_comparison_needs_must_be_there(name):
-    with pytest.raises(ValueError, match=rf"^{name} is not there or no text$"):
+    with pytest.raises(ValueError, match=rf"^{name} is missing or not text$"):
         from_outside({key: value for key, value in GOOD.items() if key != name})
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"dataset": None}, "dataset is not there or no text"),
-        ({"status": ["ok"]}, "status is not there or no text"),
+        ({"dataset": None}, "dataset is missing or not text"),
+        ({"status": ["ok"]}, "status is missing or not text"),
         ({"learner": LONG}, "learner has 20000 characters; 10000 at most"),
         ({"feature_map": "a\x1b[2Jb"}, "feature_map holds control characters"),
         ({"machine": "\ud800"}, "machine holds control characters"),
         ({"contention": "a\nb"}, "contention holds control characters"),
-        ({"measure": {"name": "accuracy"}}, "measure is not there or no text"),
-        ({"better": "sideways"}, "better is neither higher nor lower"),
-        ({"better": 1}, "better is not there or no text"),
+        ({"measure": {"name": "accuracy"}}, "measure is missing or not text"),
+        ({"better": "sideways"}, "better must be higher or lower"),
+        ({"better": 1}, "better is missing or not text"),
         ({"calibration_s": "0.01, soon"}, "calibration_s holds more than numbers"),
         ({"calibration_s": "inf"}, "calibration_s holds more than numbers"),
         ({"calibration_s": "-1e300"}, "calibration_s holds more than numbers"),
-        ({"n_train": "120"}, "n_train is no number of rows"),
-        ({"n_train": True}, "n_train is no number of rows"),
-        ({"n_train": -1.0}, "n_train is no number of rows"),
-        ({"n_test": 1e300}, "n_test is no number of rows"),
-        ({"n_test": 10**400}, "n_test is no number of rows"),
-        ({"n_test": float("inf")}, "n_test is no number of rows"),
-        ({"n_test": float("nan")}, "n_test is no number of rows"),
-        ({"n_test": [30]}, "n_test is no number of rows"),
-        ({"split_hash": None}, "split_hash is not there"),
-        ({"split_hash": {"0": 7}}, "split_hash holds more than text"),
-        ({"split_hash": {"0": LONG}}, "split_hash holds more than text"),
-        ({"protocol": [["threads", "1"]]}, "protocol is not there"),
-        ({"protocol": {"threads": {"a": {"b": {}}}}}, "protocol holds more than text"),
-        ({"protocol": {"\x07": "1"}}, "protocol holds more than text"),
-        ({"values_by_split": "accuracy"}, "values_by_split is not there"),
+        ({"n_train": "120"}, "n_train must be a number of rows"),
+        ({"n_train": True}, "n_train must be a number of rows"),
+        ({"n_train": -1.0}, "n_train must be a number of rows"),
+        ({"n_test": 1e300}, "n_test must be a number of rows"),
+        ({"n_test": 10**400}, "n_test must be a number of rows"),
+        ({"n_test": float("inf")}, "n_test must be a number of rows"),
+        ({"n_test": float("nan")}, "n_test must be a number of rows"),
+        ({"n_test": [30]}, "n_test must be a number of rows"),
+        ({"split_hash": None}, "split_hash is missing"),
+        ({"split_hash": {"0": 7}}, "split_hash must hold text only"),
+        ({"split_hash": {"0": LONG}}, "split_hash must hold text only"),
+        ({"protocol": [["threads", "1"]]}, "protocol is missing"),
+        ({"protocol": {"threads": {"a": {"b": {}}}}}, "protocol must hold text only"),
+        ({"protocol": {"\x07": "1"}}, "protocol must hold text only"),
+        ({"values_by_split": "accuracy"}, "values_by_split is missing"),
         *(
             (
                 {"values_by_split": {name: values}},
-                f"values_by_split.{name} are no finite numbers",
+                f"values_by_split.{name} must hold finite numbers",
             )
             for name in ("accuracy", *TIMES)
             for values in (
@@ -125,7 +125,7 @@ def test_each_thing_that_is_wrong_is_one_message(changes, message):
 
 @pytest.mark.parametrize("value", [None, 7, "row", [GOOD], [], True])
 def test_what_is_no_object_is_no_row(value):
-    with pytest.raises(ValueError, match=r"^no object$"):
+    with pytest.raises(ValueError, match=r"^not an object$"):
         from_outside(value)
 
 

@@ -8,17 +8,10 @@ from dataclasses import replace
 from kbench.errors import SuiteError
 from kbench.records import ACCURACY, Measure
 from kbench.results.comparison._matching import by_labels, check_splits
-from kbench.results.comparison._result import (
-    Change,
-    Compared,
-    Comparison,
-    Labels,
-    Noise,
-    Verdict,
-)
+from kbench.results.comparison._result import Change, Compared, Comparison, Noise, Verdict
 from kbench.results.comparison._scores import score_change, score_verdict
 from kbench.results.comparison._times import doubts_of, time_change, time_verdict
-from kbench.results.rows import TIMES, Row
+from kbench.results.rows import TIMES, Labels, Row
 from kbench.results.stats import holm
 
 
@@ -28,21 +21,7 @@ def compare(
     measure: Measure = ACCURACY,
     noise: Noise | None = None,
 ) -> Comparison:
-    """Compare two sets of results cell by cell.
-
-    Parameters
-    ----------
-    a, b : sequence of Row
-        One per cell; b is the newer side.
-    measure : Measure, optional
-        What is compared beside times.
-    noise : Noise, optional
-        What counts as a change.
-
-    Returns
-    -------
-    Comparison
-        Cells in the order of `a`.
+    """Compare two sets of results cell by cell, in the order of `a`; b is the newer side.
 
     Raises
     ------
@@ -63,9 +42,9 @@ def compare(
         raise SuiteError("the two have no cell in common: same dataset, feature map and learner")
     check_splits([(labels, of_a[labels], of_b[labels]) for labels in both])
     cells = [_compared(labels, of_a[labels], of_b[labels], measure, noise) for labels in both]
-    cells = _judged(cells, measure.name, lambda each: score_verdict(each, measure, noise))
+    cells = _judged(cells, measure.name, lambda change: score_verdict(change, measure, noise))
     for name in TIMES:
-        cells = _judged(cells, name, lambda each: time_verdict(each, noise))
+        cells = _judged(cells, name, lambda change: time_verdict(change, noise))
     return Comparison(
         measure,
         cells,
@@ -87,23 +66,20 @@ def _compared(labels: Labels, a: Row, b: Row, measure: Measure, noise: Noise) ->
 def _judged(
     cells: list[Compared], name: str, verdict: Callable[[Change], Verdict]
 ) -> list[Compared]:
-    """Adjust p over all cells and say what became of each."""
-    tested = [i for i, each in enumerate(cells) if each.changes[name].p is not None]
-    adjusted = dict(
-        zip(tested, holm([cells[i].changes[name].p or 0.0 for i in tested]), strict=True)
-    )
-    found = []
-    for i, each in enumerate(cells):
-        change = each.changes[name]
-        if i in adjusted:
-            change = replace(change, p_holm=float(adjusted[i]))
+    """Adjust p over all cells and add their verdicts."""
+    changes = [cell.changes[name] for cell in cells]
+    adjusted = iter(holm([change.p for change in changes if change.p is not None]))
+    judged = []
+    for cell, change in zip(cells, changes, strict=True):
+        if change.p is not None:
+            change = replace(change, p_holm=float(next(adjusted)))
             change = replace(change, verdict="unknown" if change.doubts else verdict(change))
-        found.append(replace(each, changes={**each.changes, name: change}))
-    return found
+        judged.append(replace(cell, changes={**cell.changes, name: change}))
+    return judged
 
 
 def _notes(a: Sequence[Row], b: Sequence[Row]) -> list[str]:
-    """Say what differs between the sides as a whole."""
+    """Return what differs between the sides as a whole."""
     notes = []
     machines = [sorted({row.machine for row in rows}) for rows in (a, b)]
     if machines[0] != machines[1]:
@@ -114,13 +90,13 @@ def _notes(a: Sequence[Row], b: Sequence[Row]) -> list[str]:
     protocols = [{tuple(sorted(row.protocol.items())) for row in rows} for rows in (a, b)]
     if protocols[0] != protocols[1]:
         names = sorted({name for pair in protocols[0] ^ protocols[1] for name, _ in pair})
-        told = {
-            name: [sorted({dict(each).get(name, "-") for each in side}) for side in protocols]
+        values = {
+            name: [sorted({dict(fields).get(name, "-") for fields in side}) for side in protocols]
             for name in names
         }
         differ = [
             f"{name} ({', '.join(left)} in a, {', '.join(right)} in b)"
-            for name, (left, right) in told.items()
+            for name, (left, right) in values.items()
             if left != right
         ]
         if differ:

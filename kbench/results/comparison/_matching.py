@@ -1,36 +1,22 @@
-"""Which rows are compared, and on which splits."""
+"""Selection of the rows that are compared, and of their common splits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kbench.errors import SuiteError
-from kbench.results.comparison._result import Labels
-from kbench.results.rows import Row
+from kbench.results.rows import Labels, Row
 
 
 def chosen(rows: Sequence[Row], version: str = "", until_ms: int | None = None) -> list[Row]:
-    """Keep one row per cell: of a version of kbench, or as it was at a time.
+    """Keep one row per cell, the one that ended last.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-        Superseded ones too.
-    version : str, optional
-        Version of kbench that computed (a part of) it.
-    until_ms : int, optional
-        Milliseconds since 1970; what ended later is left out.
+    With `version` only rows that this version of kbench computed, at least in
+    part; with `until_ms` (milliseconds since 1970) only rows that had ended.
 
-    Returns
-    -------
-    list of Row
-        Of several rows of one cell the one that ended last.
-
-    Examples
-    --------
     >>> old = Row("iris", "rff", "ridge", "ok", 5, 5, version="0.1", end_ms=1)
     >>> new = Row("iris", "rff", "ridge", "ok", 5, 5, version="0.2", end_ms=2)
-    >>> [each.version for each in chosen([old, new])], len(chosen([old, new], "0.1"))
+    >>> [row.version for row in chosen([old, new])], len(chosen([old, new], "0.1"))
     (['0.2'], 1)
     """
     newest: dict[Labels, Row] = {}
@@ -46,19 +32,18 @@ def chosen(rows: Sequence[Row], version: str = "", until_ms: int | None = None) 
 
 
 def by_labels(rows: Sequence[Row], side: str) -> dict[Labels, Row]:
-    """Return the rows of a side by cell; refuse what has several rows of one."""
+    """Return the rows of a side by cell; refuse two rows of one cell, and several machines."""
     machines = sorted({row.machine for row in rows})
     if len(machines) > 1:
         raise SuiteError(
             f"{side} holds results of {len(machines)} machines ({', '.join(machines)}); those of "
             "one are compared: `kbench results SUITE --machine ID --format json` writes them"
         )
-    found: dict[Labels, Row] = {}
+    cells: dict[Labels, Row] = {}
     for row in rows:
-        labels = row.labels
-        if found.setdefault(labels, row) is not row:
-            raise SuiteError(f"{side} holds {labels[1]} + {labels[2]} on {labels[0]} twice")
-    return found
+        if cells.setdefault(row.labels, row) is not row:
+            raise SuiteError(f"{side} holds {' + '.join(row.method)} on {row.dataset} twice")
+    return cells
 
 
 def check_splits(pairs: Sequence[tuple[Labels, Row, Row]]) -> None:
@@ -84,7 +69,7 @@ def values_on(a: Row, b: Row, splits: Sequence[str], name: str) -> list[tuple[fl
 
 
 def why_none(a: Row, b: Row, what: str) -> str:
-    """Say why two rows have no values in common."""
+    """Return why two rows have no values in common."""
     for side, row in (("a", a), ("b", b)):
         if row.status != "ok":
             return f"{row.status} in {side}"

@@ -1,6 +1,7 @@
-"""Rows from outside: files and stores are written by others too, so they are checked once.
+"""Rows from outside: files and stores may be written by others, so they are validated once.
 
-What is computed with is checked, and what is printed; a row may hold anything else.
+Only fields that are used in computations or printed are checked; a row may hold
+anything else.
 """
 
 from __future__ import annotations
@@ -9,7 +10,15 @@ import math
 import unicodedata
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from kbench.records import Measure
 from kbench.results.rows import TIMES, Row
@@ -18,29 +27,24 @@ LONGEST = 10_000
 """Characters of a text; those of MLflow's params and tags are shorter."""
 
 LARGEST = 1e100
-"""Beyond, squares and ratios of numbers are none."""
+"""Of larger numbers, squares and ratios are not finite."""
 
 
 def _short_and_printable(text: str) -> str:
     if len(text) > LONGEST:
         raise ValueError(f"has {len(text)} characters; {LONGEST} at most")
-    if not _can_be_printed(text):
+    # Cc: control characters, Cs: halves of a character, which cannot be encoded
+    if not text.isprintable() and {"Cc", "Cs"} & set(map(unicodedata.category, text)):
         raise ValueError("holds control characters")
     return text
 
 
-def _can_be_printed(text: str) -> bool:
-    """Tell whether a terminal shows a text and does nothing else with it."""
-    # Cc: control characters, Cs: halves of a character, which cannot be encoded
-    return text.isprintable() or not {"Cc", "Cs"} & set(map(unicodedata.category, text))
-
-
 def _numbers(text: str) -> str:
     try:
-        values = [float(each) for each in text.split(", ") if each]
+        values = [float(number) for number in text.split(", ") if number]
     except ValueError:
         values = [math.nan]
-    if not all(abs(each) <= LARGEST for each in values):  # which NaN is not
+    if not all(abs(value) <= LARGEST for value in values):  # NaN is refused too
         raise ValueError("holds more than numbers")
     return text
 
@@ -68,89 +72,57 @@ class _OutsideRow(BaseModel):
     n_test: Count | None = None
     split_hash: dict[Text, Text]
     protocol: dict[Text, Text]
-    values_by_split: dict[str, Any]
+    values_by_split: dict[str, dict[str, Number]]
 
-    @model_validator(mode="after")
-    def _has_numbers(self) -> _OutsideRow:
-        for name in (self.measure, *TIMES):
-            values = self.values_by_split.get(name, {})
-            if not isinstance(values, dict) or not all(map(_is_number, values.values())):
-                raise ValueError(f"values_by_split.{name} are no finite numbers")
-        return self
-
-
-def _is_number(value: Any) -> bool:
-    is_one = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_one and abs(value) <= LARGEST
+    @field_validator("values_by_split", mode="before")
+    @classmethod
+    def _keep_compared(cls, values: Any, others: ValidationInfo) -> Any:
+        names = (others.data.get("measure"), *TIMES)
+        return (
+            {name: values[name] for name in names if name in values}
+            if isinstance(values, dict)
+            else values
+        )
 
 
 def from_outside(value: Any) -> tuple[Row, Measure]:
-    """Read one row that `kbench.results.rows.Row.to_json` wrote, or seems to have written.
+    """Validate one row in the format of `Row.to_json`; return it with its suite's measure.
 
-    Parameters
-    ----------
-    value : object
-        Plain JSON values.
+    The row has what a comparison uses. A `ValueError` says why it cannot be
+    compared.
 
-    Returns
-    -------
-    row : Row
-        With what a comparison uses.
-    measure : Measure
-        What its suite compares.
-
-    Raises
-    ------
-    ValueError
-        Why it cannot be compared.
-
-    Examples
-    --------
     >>> from_outside({"dataset": 7})
     Traceback (most recent call last):
         ...
-    ValueError: dataset is not there or no text
+    ValueError: dataset is missing or not text
     """
     if not isinstance(value, dict):
-        raise ValueError("no object")
+        raise ValueError("not an object")
     try:
-        checked = _OutsideRow.model_validate(value)
+        given = _OutsideRow.model_validate(value).model_dump()
     except ValidationError as error:
         raise ValueError(_explained(error.errors()[0])) from None
-    counts = {"n_train": checked.n_train, "n_test": checked.n_test}
-    row = Row(
-        dataset=checked.dataset,
-        feature_map=checked.feature_map,
-        learner=checked.learner,
-        status=checked.status,
-        n_splits_done=0,
-        n_splits=0,
-        measures={name: count for name, count in counts.items() if count is not None},
-        machine=checked.machine,
-        protocol=checked.protocol,
-        values_by_split={
-            name: checked.values_by_split.get(name, {}) for name in (checked.measure, *TIMES)
-        },
-        split_hash=checked.split_hash,
-        contention=checked.contention,
-        calibration_s=checked.calibration_s,
-    )
-    return row, Measure(checked.measure, checked.better)
+    measure = Measure(given.pop("measure"), given.pop("better"))
+    counts = {name: given.pop(name) for name in ("n_train", "n_test")}
+    measures = {name: count for name, count in counts.items() if count is not None}
+    return Row(n_splits_done=0, n_splits=0, measures=measures, **given), measure
 
 
 def _explained(error: Any) -> str:
-    """Say in a few words what pydantic found."""
-    message = error["msg"].removeprefix("Value error, ")
-    if not error["loc"]:
-        return str(message)
-    name = error["loc"][0]
+    """Describe an error of pydantic in a few words."""
+    name, *inner = error["loc"]
     if name in ("split_hash", "protocol", "values_by_split"):
-        is_there = len(error["loc"]) > 1
-        return f"{name} holds more than text" if is_there else f"{name} is not there"
+        if not inner:
+            return f"{name} is missing"
+        return (
+            f"values_by_split.{inner[0]} must hold finite numbers"
+            if name == "values_by_split"
+            else f"{name} must hold text only"
+        )
     if name in ("n_train", "n_test"):
-        return f"{name} is no number of rows"
+        return f"{name} must be a number of rows"
     if error["type"] == "literal_error" and isinstance(error["input"], str):
-        return "better is neither higher nor lower"
+        return "better must be higher or lower"
     if error["type"] == "value_error":
-        return f"{name} {message}"
-    return f"{name} is not there or no text"
+        return f"{name} {error['msg'].removeprefix('Value error, ')}"
+    return f"{name} is missing or not text"

@@ -1,4 +1,4 @@
-"""What counts as a change, and what a comparison finds."""
+"""Records of a comparison: the thresholds of a change, changes, cells."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kbench.records import Measure
-from kbench.results.rows import TIMES
+from kbench.results.rows import LABELS, TIMES, Labels
 
 Verdict = Literal["same", "better", "worse", "unknown"]
-
-Labels = tuple[str, str, str]
 
 ONE_SPLIT = "one split: its noise is not known"
 
 
 @dataclass(frozen=True)
 class Noise:
-    """What counts as a change.
+    """Thresholds of a change.
 
     Parameters
     ----------
@@ -53,15 +51,14 @@ class Change:
     change : float or None
         b - a; for times b / a.
     low, high : float or None
-        Interval of level 1 - alpha for it; None where it cannot be told.
+        Interval of level 1 - alpha for it; None where it is not known.
     p : float or None
         Two-sided, of "no change"; not adjusted.
     p_holm : float or None
         Adjusted for the number of cells.
     verdict : {"same", "better", "worse", "unknown"}
-        "unknown" where nothing can be said, see `doubts`.
+        "unknown" where there is no answer, for the reasons in `doubts`.
     doubts : tuple of str
-        Why not.
     """
 
     a: float | None = None
@@ -84,7 +81,6 @@ class Compared:
     labels : (str, str, str)
         Of dataset, feature map, learner.
     status_a, status_b : str
-        What became of it.
     n_splits : int
         Splits that both finished.
     changes : dict of str to Change
@@ -104,23 +100,16 @@ class Compared:
 
     @property
     def unavailable(self) -> bool:
-        """Whether it was ok and its data cannot be had."""
+        """Whether it was ok and its data are unavailable now."""
         return self.status_a == "ok" and self.status_b == "unavailable"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found.
+    """Result of `compare`: its `measure` is compared beside times.
 
-    Parameters
-    ----------
-    measure : Measure
-        What is compared beside times.
-    cells : list of Compared
-    only_a, only_b : dict of (str, str, str) to str
-        Cells that the other side does not have, and what became of them.
-    notes : list of str
-        What must be known to read it.
+    `only_a` and `only_b` have the status of the cells that the other side does
+    not have; `notes` are differences between the sides as a whole.
     """
 
     measure: Measure
@@ -130,71 +119,58 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
 
     def regressions(self, fail_on: Iterable[str]) -> list[tuple[Labels, str]]:
-        """Return the cells that became worse, and in what.
+        """Return the cells that became worse, each with the measure that did.
 
-        Parameters
-        ----------
-        fail_on : iterable of {"accuracy", "time", "missing"}
-            "accuracy" means the measure that is compared; "missing", that b
-            has no data for a cell that was ok in a, or does not have the cell.
-            A cell that was ok and failed is in all of them.
+        `fail_on` has some of "accuracy" (the measure that is compared), "time"
+        and "missing" (b has no data for a cell that was ok in a, or does not
+        have the cell). A cell that was ok and failed is in all of them.
         """
         wanted = set(fail_on)
         names = [self.measure.name] if "accuracy" in wanted else []
         names += TIMES if "time" in wanted else ()
-        found = [(each.labels, each.status_b) for each in self.cells if wanted and each.broken]
+        worse = [(cell.labels, cell.status_b) for cell in self.cells if wanted and cell.broken]
         if "missing" in wanted:
-            gone = [each for each in self.cells if each.unavailable]
-            found += [(each.labels, each.status_b) for each in gone]
-            found += [(labels, "missing") for labels, was in self.only_a.items() if was == "ok"]
-        return found + [
-            (each.labels, name)
-            for each in self.cells
+            worse += [(cell.labels, cell.status_b) for cell in self.cells if cell.unavailable]
+            worse += [(labels, "missing") for labels, was in self.only_a.items() if was == "ok"]
+        return worse + [
+            (cell.labels, name)
+            for cell in self.cells
             for name in names
-            if each.changes[name].verdict == "worse"
+            if cell.changes[name].verdict == "worse"
         ]
 
     def count(self, name: str) -> Counter[str]:
         """Count the verdicts of a measure."""
-        return Counter(each.changes[name].verdict for each in self.cells)
+        return Counter(cell.changes[name].verdict for cell in self.cells)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per cell of either side, of plain values.
+        """Return one row of plain values per cell of either side, with the keys of `columns`.
 
-        Returns
-        -------
-        list of dict
-            ``dataset, feature_map, learner, side`` (both, a, b), ``status_a,
-            status_b, n_splits`` and, for the measure and `TIMES`, ``X_a, X_b,
-            X_change, X_low, X_high, X_p, X_verdict``; ``doubts``.
+        ``side`` is "both", "a" or "b".
         """
         names = (self.measure.name, *TIMES)
-        found = [_as_row(each, names) for each in self.cells]
+        rows = [_as_row(cell, names) for cell in self.cells]
         for side, only in (("a", self.only_a), ("b", self.only_b)):
             for labels, status in only.items():
                 row: dict[str, Any] = dict.fromkeys(columns(self.measure))
-                row |= _labelled(labels)
-                found.append(row | {"side": side, f"status_{side}": status})
-        return found
+                row |= zip(LABELS, labels, strict=True)
+                rows.append(row | {"side": side, f"status_{side}": status})
+        return rows
 
 
 def columns(measure: Measure) -> tuple[str, ...]:
     """Return the keys of `Comparison.rows`, in order."""
     parts = ("a", "b", "change", "low", "high", "p", "verdict")
     return (
-        *("dataset", "feature_map", "learner", "side", "status_a", "status_b", "n_splits"),
+        *(*LABELS, "side", "status_a", "status_b", "n_splits"),
         *(f"{name}_{part}" for name in (measure.name, *TIMES) for part in parts),
         "doubts",
     )
 
 
-def _labelled(labels: Labels) -> dict[str, Any]:
-    return dict(zip(("dataset", "feature_map", "learner"), labels, strict=True))
-
-
 def _as_row(cell: Compared, names: Sequence[str]) -> dict[str, Any]:
     row: dict[str, Any] = {
-        **_labelled(cell.labels),
+        **dict(zip(LABELS, cell.labels, strict=True)),
         "side": "both",
         "status_a": cell.status_a,
         "status_b": cell.status_b,

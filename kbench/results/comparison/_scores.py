@@ -1,4 +1,4 @@
-"""What became of accuracies, and of whatever else a suite compares."""
+"""Changes of accuracies, or of another measure that a suite compares."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ def score_change(a: Row, b: Row, splits: Sequence[str], measure: Measure, noise:
     if len(pairs) < 2:
         return _one_split(mean_a, mean_b, a.measures.get("n_test"), measure, noise)
     d = [right - left for left, right in pairs]
-    found = corrected_t(d, holdout_ratio(a), noise.alpha)
-    low, high, p = found.low, found.high, found.p
+    test = corrected_t(d, holdout_ratio(a), noise.alpha)
+    low, high, p = test.low, test.high, test.p
     row = 1.0 / a.measures["n_test"] if a.measures.get("n_test") else 0.0
     alike = low == high
     if measure.name == ACCURACY.name:
         # as many rows on every split, though folds differ by a row in size
         alike = alike or max(d) - min(d) < row / 2
-    if alike and found.difference:
+    if alike and test.difference:
         # the noise is below the resolution: one row, where shares of rows are one or two apart
-        low, high = min(low, found.difference - row), max(high, found.difference + row)
-        p = 1.0 if abs(found.difference) < 1.5 * row else p
-    return Change(mean_a, mean_b, found.difference, low, high, p)
+        low, high = min(low, test.difference - row), max(high, test.difference + row)
+        p = 1.0 if abs(test.difference) < 1.5 * row else p
+    return Change(mean_a, mean_b, test.difference, low, high, p)
 
 
 def _one_split(a: float, b: float, n_test: float | None, measure: Measure, noise: Noise) -> Change:
     """Compare two values on one split: shares of its test rows, by their binomial error.
 
-    As two samples of rows, with Yates' correction: fewer methods are told apart
-    than by their predictions on each row, which are not known here. That
-    another split would train other models is not in it.
+    The rows count as two samples, with Yates' correction: fewer methods differ
+    than by their predictions on each row, which are not known here. The noise
+    does not include that another split would train other models.
     """
     from scipy.special import ndtr, ndtri
 

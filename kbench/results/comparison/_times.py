@@ -1,4 +1,4 @@
-"""What became of times: ratios, corrected by what the machines take for one computation."""
+"""Changes of times: ratios, corrected by the calibration figures of the machines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kbench.results.comparison._result import ONE_SPLIT, Change, Noise, Verdict
 from kbench.results.rows import Row
 
 CALIBRATION_SPREAD = 1.25
-"""Ratio of two calibration figures of one machine from which its times are doubted."""
+"""Ratio of two calibration figures of one machine above which its times are doubted."""
 
 
 def time_change(
@@ -47,7 +47,7 @@ def _interval(logs: Sequence[float], noise: Noise) -> tuple[float, float, float]
 
     n = len(logs)
     mean = math.fsum(logs) / n
-    within = math.fsum((each - mean) ** 2 for each in logs) / (n - 1) / n
+    within = math.fsum((value - mean) ** 2 for value in logs) / (n - 1) / n
     error = math.sqrt(within + 2 * noise.time_noise**2)
     if error == 0:
         return mean, mean, float(mean == 0)
@@ -58,34 +58,34 @@ def _interval(logs: Sequence[float], noise: Noise) -> tuple[float, float, float]
 
 def _calibration(row: Row) -> list[float]:
     """Return the calibration figures of a row: their median, the least and the greatest."""
-    given = [float(each) for each in row.calibration_s.split(", ") if each]
-    found = [each for each in given if each > 0]
-    return [median(found), min(found), max(found)] if found else []
+    figures = [float(text) for text in row.calibration_s.split(", ") if text]
+    figures = [figure for figure in figures if figure > 0]
+    return [median(figures), min(figures), max(figures)] if figures else []
 
 
 def doubts_of(a: Row, b: Row) -> tuple[str, ...]:
-    """Say why the times of two rows cannot be compared."""
-    found = []
+    """Return why the times of two rows cannot be compared."""
+    doubts = []
     for side, row in (("a", a), ("b", b)):
         if row.contention:
-            found.append(f"{side}: the machine was busy: {row.contention}")
+            doubts.append(f"{side}: the machine was busy: {row.contention}")
         calibration = _calibration(row)
         if not calibration:
-            found.append(f"{side}: no calibration figure")
+            doubts.append(f"{side}: no calibration figure")
         elif calibration[2] > CALIBRATION_SPREAD * calibration[1]:
-            found.append(f"{side}: the machine's speed changed between its splits")
+            doubts.append(f"{side}: the machine's speed changed between its splits")
     figures = [_calibration(row) for row in (a, b)]
     if all(figures) and a.machine == b.machine:
         of_a, of_b = figures[0][0], figures[1][0]
         if max(of_a, of_b) > CALIBRATION_SPREAD * min(of_a, of_b):
-            found.append(
+            doubts.append(
                 "the machine itself was not as fast in both: its small computation took "
                 f"{of_a:.3g} s in a, {of_b:.3g} s in b"
             )
-    threads = [row.protocol.get("threads", "1") for row in (a, b)]
-    if threads[0] != threads[1]:
-        found.append(f"{threads[0]} threads in a, {threads[1]} in b")
-    return tuple(found)
+    threads_a, threads_b = (row.protocol.get("threads", "1") for row in (a, b))
+    if threads_a != threads_b:
+        doubts.append(f"{threads_a} threads in a, {threads_b} in b")
+    return tuple(doubts)
 
 
 def time_verdict(change: Change, noise: Noise) -> Verdict:
