@@ -18,7 +18,7 @@ from kbench.messages import did_you_mean
 if TYPE_CHECKING:
     from kbench.registry.registry import Registry
     from kbench.report import Table
-    from kbench.report.content import Content
+    from kbench.report.content import ReportData
 
 _Suite = Annotated[
     str, typer.Argument(help="Name of a suite, path of its file, or name of its experiment.")
@@ -99,7 +99,7 @@ def report(
         webbrowser.open(path.resolve().as_uri())
 
 
-def _log(content: Content, page: str) -> None:
+def _log(content: ReportData, page: str) -> None:
     """Keep the page and its tables in a run of the suite's experiment, apart from the cells."""
     from kbench.report import write
     from kbench.report.tables import TABLES
@@ -129,7 +129,7 @@ def _list_tables() -> None:
         typer.echo(f"{name:<12} {text}")
 
 
-def _table_of(name: str, form: Form) -> Callable[[Content], Table]:
+def _table_of(name: str, form: Form) -> Callable[[ReportData], Table]:
     """Return what makes a table; a wrong name is an error before anything is read."""
     from kbench.report.tables import TABLES
 
@@ -141,7 +141,7 @@ def _table_of(name: str, form: Form) -> Callable[[Content], Table]:
 
 
 def _print_table(
-    make: Callable[[Content], Table], content: Content, form: Form, output: Path | None
+    make: Callable[[ReportData], Table], content: ReportData, form: Form, output: Path | None
 ) -> None:
     from kbench.report import write as in_form
 
@@ -187,11 +187,11 @@ def plot(
 
 def _content(
     suite: str, registry: Registry, store: str | None, machine: str | None, without: list[str]
-) -> Content:
+) -> ReportData:
     """Read a suite's runs and collect what there is to say of them."""
     from kbench.api.inputs import runs_of
     from kbench.planning.suite_file import find, read
-    from kbench.report.content import Content, name_of
+    from kbench.report.content import ReportData, name_of
     from kbench.results.order import by_dataset
     from kbench.results.sources import measure_of, of_run
 
@@ -208,7 +208,7 @@ def _content(
         published = read(*find(suite, registry), registry).published
     except SuiteError:
         published = ()
-    return Content(
+    return ReportData(
         name,
         rows,
         published,

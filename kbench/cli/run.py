@@ -112,11 +112,12 @@ def run(
         total_s=left,
     )
     rows = _rows(report, time_limit)
-    learners = registry.all("learner").values()
+    refs = [planned.cell.learner for planned in report.cells]
+    learners = {ref.label: registry.get("learner", ref.name) for ref in refs}
     advice = advise(
         rows,
-        [each.name for each in learners if each.kernelized],
-        [each.name for each in learners if each.baseline],
+        [label for label, learner in learners.items() if learner.kernelized],
+        [label for label, learner in learners.items() if learner.baseline],
     )
     given = {
         "target": target,
@@ -294,11 +295,11 @@ def _write_page(
     path: Path, report: Report, rows: Sequence[Row], registry: Registry, lead: Lead
 ) -> None:
     from kbench.cli.report import machine_facts, write_file
-    from kbench.report.content import Content
+    from kbench.report.content import ReportData
     from kbench.report.page import page
 
     assert report.delivered is not None
-    content = Content(
+    content = ReportData(
         report.suite.name,
         list(rows),
         machine=machine_facts(rows[0].machine),

@@ -1,10 +1,10 @@
-"""What people look at: tables in text forms, and one self-contained HTML page.
+"""Reports: tables in text forms, and one self-contained HTML page.
 
 ::
 
     text      a table as CSV, JSON, LaTeX, Markdown; values for people
-    content   what a page says: every number of it, no markup
-    tables    every table of a report, in no form yet
+    content   the data of a page: all its numbers, no markup
+    tables    every table of a report, before it is written in a form
     svg       escaped SVG elements; how wide a text is
     diagram   the critical-difference diagram
     axes      the frame of a chart

@@ -20,11 +20,10 @@ class Axis:
     Parameters
     ----------
     label : str
-        What it shows.
     low, high : float
         Its ends, logarithms with `log`.
     marks : sequence of (float, str)
-        Where something is written, and what.
+        Values that are marked, with their texts.
     log : bool
     """
 
@@ -35,7 +34,7 @@ class Axis:
     log: bool = False
 
     def share(self, value: float) -> float:
-        """Return how far along the axis a value is, 0 to 1 between its ends."""
+        """Return the place of a value along the axis, 0 to 1 between its ends."""
         place = math.log10(max(value, 1e-12)) if self.log else value
         return (place - self.low) / (self.high - self.low)
 
@@ -65,7 +64,7 @@ def logarithmic(values: Sequence[float], label: str, written: Callable[[float], 
     low, high = min(logs), max(logs)
     margin = max(0.12 * (high - low), 0.08)
     low, high = low - margin, high + margin
-    return Axis(label, low, high, [(each, written(each)) for each in _round(low, high)], log=True)
+    return Axis(label, low, high, [(mark, written(mark)) for mark in _round(low, high)], log=True)
 
 
 def _round(low: float, high: float) -> list[float]:
@@ -85,22 +84,22 @@ def _round(low: float, high: float) -> list[float]:
 
 @dataclass(frozen=True)
 class Frame:
-    """Where values stand in a picture of `WIDTH` by `HEIGHT`."""
+    """Places of values in a picture of `WIDTH` by `HEIGHT`."""
 
     horizontal: Axis
     vertical: Axis
 
     @property
     def floor(self) -> float:
-        """Return y of the horizontal axis."""
+        """The y of the horizontal axis."""
         return HEIGHT - BOTTOM
 
     def x(self, value: float) -> float:
-        """Return the place of a value."""
+        """Return the x of a value."""
         return LEFT + (WIDTH - LEFT - RIGHT) * self.horizontal.share(value)
 
     def y(self, value: float) -> float:
-        """Return the height of a value, from the top."""
+        """Return the y of a value, from the top."""
         return TOP + (self.floor - TOP) * (1 - self.vertical.share(value))
 
     def drawn(self) -> list[str]:
@@ -109,23 +108,24 @@ class Frame:
         for mark, written in self.vertical.marks:
             y = self.y(mark)
             parts.append(element("path", d=f"M{LEFT} {y:.1f}H{WIDTH - RIGHT}", class_="grid"))
-            parts.append(text(written, LEFT - 8, y + 4, class_="tick", text_anchor="end"))
+            parts.append(tick(written, LEFT - 8, y + 4, text_anchor="end"))
         for mark, written in self.horizontal.marks:
             x = self.x(mark)
             parts.append(element("path", d=f"M{x:.1f} {TOP}V{self.floor}", class_="grid"))
-            at = self.floor + 18
-            parts.append(text(written, x, at, class_="tick", text_anchor="middle"))
-        middle = (LEFT + WIDTH - RIGHT) / 2
-        label, at = self.horizontal.label, HEIGHT - 8
-        parts.append(text(label, middle, at, class_="tick", text_anchor="middle"))
+            parts.append(tick(written, x, self.floor + 18))
+        parts.append(tick(self.horizontal.label, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8))
         turned = f"translate(13 {(TOP + self.floor) / 2:.0f}) rotate(-90)"
-        label = self.vertical.label
-        parts.append(text(label, 0, 0, class_="tick", text_anchor="middle", transform=turned))
+        parts.append(tick(self.vertical.label, 0, 0, transform=turned))
         return parts
 
 
+def tick(words: str, x: float, y: float, text_anchor: str = "middle", **more: str) -> str:
+    """Write a mark or label of an axis."""
+    return text(words, x, y, class_="tick", text_anchor=text_anchor, **more)
+
+
 def overlap(one: Box, other: Box) -> bool:
-    """Tell whether two boxes (left, top, right, bottom) share a point."""
+    """Return whether two boxes (left, top, right, bottom) share a point."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 

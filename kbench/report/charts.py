@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from kbench.report import lines, scatter
 from kbench.report.axes import duration, number
-from kbench.report.content import Content
+from kbench.report.content import ReportData
 from kbench.report.tables import methods, sizes
 from kbench.report.text import Table
 
@@ -18,7 +18,7 @@ MOST_LINES = 10
 
 @dataclass(frozen=True)
 class Cost:
-    """What a method costs: an attribute of `kbench.results.stats.Standing`, and words for it."""
+    """A cost of methods: an attribute of `kbench.results.stats.Standing`, and words for it."""
 
     attribute: str
     title: str
@@ -42,19 +42,19 @@ class Chart:
     table: Table
 
 
-def of(content: Content) -> Iterator[Chart]:
-    """Draw what there is to draw: of several methods over common datasets."""
+def of(content: ReportData) -> Iterator[Chart]:
+    """Draw the charts that the data allow, of several methods over common datasets."""
     standings, words = content.standings, content.measure.words
     for cost in COSTS:
-        costs = [getattr(each, cost.attribute) for each in standings]
-        # an older store may not know them, and of one width there is nothing to see
-        if not all(map(math.isfinite, costs)) or len({round(each, 12) for each in costs}) < 2:
+        costs = [getattr(standing, cost.attribute) for standing in standings]
+        # an older store may not have them, and a chart of one width shows nothing
+        if not all(map(math.isfinite, costs)) or len({round(value, 12) for value in costs}) < 2:
             continue
         title = f"{words.capitalize()} against {cost.title}"
         picture = scatter.draw(
-            [each.name for each in standings],
+            [standing.name for standing in standings],
             costs,
-            [each.mean for each in standings],
+            [standing.mean for standing in standings],
             content.measure,
             cost.label,
             cost.written,
@@ -65,7 +65,7 @@ def of(content: Content) -> Iterator[Chart]:
         yield Chart(title, picture, replace(table, title=title, columns=columns))
     growth = content.growth()
     if growth:
-        drawn = [lines.Line(e.name, e.points, e.place) for e in growth[:MOST_LINES]]
+        drawn = [lines.Line(line.name, line.points, line.place) for line in growth[:MOST_LINES]]
         label, title = "training rows", "Fit time against training rows"
         picture = lines.draw(drawn, label, "fit time", number, duration)
         yield Chart(title, picture, sizes(content))

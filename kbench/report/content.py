@@ -1,4 +1,4 @@
-"""What a page says: every number of it, and no markup."""
+"""The content of a report: all its numbers, without markup."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from kbench.records import ACCURACY, Measure, Published
 from kbench.results import stats
 from kbench.results.order import unequal_splits
 from kbench.results.published import Beside, beside_published
-from kbench.results.rows import Method, Row
+from kbench.results.rows import LABELS, Method, Row
 from kbench.results.search_curves import CURVE
 from kbench.results.stats import Scores, Standing
 
 ALPHA = 0.05
 ROPE = 0.01
 MAX_PAIRS = 300
-"""Pairs that are listed one by one; beyond, only those with the best method."""
+"""Most pairs that are all listed; of more, only those with the best method."""
 
 
 def name_of(method: Method) -> str:
-    """Return what people read for a method.
+    """Write a method for people.
 
     >>> name_of(("rff", "ridge"))
     'rff + ridge'
@@ -36,15 +36,10 @@ def name_of(method: Method) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell of the main table.
+    """One cell of the main table; its row is None where the cell was not planned.
 
-    Parameters
-    ----------
-    row : dict or None
-        The results row; None where the cell was not planned.
-    mark : {"best", "tie", ""}
-        Best of its dataset, or not told apart from it by the corrected
-        resampled t-test.
+    `mark` is "best" for the best of its dataset, "tie" for a method that the
+    corrected resampled t-test does not tell apart from it, or empty.
     """
 
     row: Row | None
@@ -70,20 +65,11 @@ class Pair:
 
 @dataclass(frozen=True)
 class Growth:
-    """How a method's fit time grows with the number of training rows.
+    """Growth of a method's fit time with the number of training rows.
 
-    Parameters
-    ----------
-    place : int
-        The method's place in the standings.
-    method : (str, str)
-    points : list of (int, float)
-        Training rows, and seconds: the geometric mean over the datasets of
-        that size.
-    exponent, r2 : float
-        Of the line through the logarithms of both, by least squares: time
-        grows as rows to the `exponent`.
-    n_datasets : int
+    `points` are training rows and seconds, the geometric mean over the
+    datasets of that size. By least squares through the logarithms of both, time
+    grows as rows to the `exponent`, with the coefficient of determination `r2`.
     """
 
     place: int
@@ -95,13 +81,13 @@ class Growth:
 
     @property
     def name(self) -> str:
-        """What people read."""
+        """The method, written for people."""
         return name_of(self.method)
 
 
 @dataclass(frozen=True)
-class Content:
-    """All that is said about a suite.
+class ReportData:
+    """All data of a suite's report; page templates know it as ``content``.
 
     Parameters
     ----------
@@ -112,9 +98,9 @@ class Content:
     published : sequence of Published, optional
         Figures of the suite file.
     machine : mapping of str to str, optional
-        What is known of the machine: name to text.
+        Facts about the machine: name to text.
     store : str, optional
-        Where the runs are.
+        The MLflow store that has the runs.
     without : sequence of (feature map, learner), optional
         Methods to keep out of the comparison.
     measure : Measure, default accuracy
@@ -147,7 +133,7 @@ class Content:
         put("adjusted", stats.wilcoxon_holm(values) if ranked else np.ones((len(values.T),) * 2))
         n, k = values.shape
         put("friedman", stats.friedman(values) if n > 1 and k > 2 else None)
-        order = {each.method: each.place for each in self.standings}
+        order = {standing.method: standing.place for standing in self.standings}
         methods = dict.fromkeys(row.method for row in self.rows)
         put("methods", sorted(methods, key=lambda method: order.get(method, math.inf)))
 
@@ -155,36 +141,39 @@ class Content:
 
     def table(self) -> list[tuple[str, list[Entry]]]:
         """Return the main table: for each dataset an entry per method, in `methods`' order."""
-        by_place = {r.labels: r for r in self.rows}
-        found = []
+        by_labels = {row.labels: row for row in self.rows}
+        table = []
         for dataset in self.datasets:
-            rows = [by_place.get((dataset, *method)) for method in self.methods]
+            rows = [by_labels.get((dataset, *method)) for method in self.methods]
             gains = {
-                i: self.measure.gain(round(row.value(self.measure.name), 12))
-                for i, row in enumerate(rows)
+                row.method: self.measure.gain(round(row.value(self.measure.name), 12))
+                for row in rows
                 if row is not None and row.is_complete and row.value(self.measure.name) is not None
             }
-            top = max(gains.values(), default=None)
-            best = next((rows[i] for i, gain in gains.items() if gain == top), None)
-            entries = []
-            for i, row in enumerate(rows):
-                mark = ""
-                if row is not None and best is not None and i in gains and len(gains) > 1:
-                    told = None if gains[i] == top else on_dataset(best, row, self.measure)
-                    mark = "best" if gains[i] == top else ""
-                    mark = "tie" if told is not None and told.p > ALPHA else mark
-                entries.append(Entry(row, mark))
-            found.append((dataset, entries))
-        return found
+            table.append((dataset, [Entry(row, self._mark(row, rows, gains)) for row in rows]))
+        return table
+
+    def _mark(
+        self, row: Row | None, rows: Sequence[Row | None], gains: Mapping[Method, float]
+    ) -> str:
+        """Mark a row of a dataset, beside those that have a gain; a single one has no mark."""
+        if row is None or row.method not in gains or len(gains) < 2:
+            return ""
+        best_gain = max(gains.values())
+        if gains[row.method] == best_gain:
+            return "best"
+        best = next(r for r in rows if r is not None and gains.get(r.method) == best_gain)
+        test = on_dataset(best, row, self.measure)
+        return "tie" if test is not None and test.p > ALPHA else ""
 
     def cliques(self) -> list[list[int]]:
         """Return the places (from 0) in `standings` that no test tells apart."""
         index = self._columns()
         p = self.adjusted[np.ix_(index, index)]
-        return stats.cliques([each.rank for each in self.standings], p, ALPHA)
+        return stats.cliques([standing.rank for standing in self.standings], p, ALPHA)
 
     def _columns(self) -> list[int]:
-        return [self.scores.methods.index(each.method) for each in self.standings]
+        return [self.scores.methods.index(standing.method) for standing in self.standings]
 
     def pairs(self) -> list[Pair]:
         """Compare methods two by two, in the order of their mean ranks."""
@@ -193,32 +182,27 @@ class Content:
         chosen: Iterable[tuple[int, int]] = itertools.combinations(index, 2)
         if self.shortened:
             chosen = ((index[0], j) for j in index[1:])
-        found = []
+        pairs = []
         for i, j in chosen:
             d, gained = values[:, i] - values[:, j], gains[:, i] - gains[:, j]
-            low, high = stats.bootstrap_interval(d)
-            wins, ties, losses = (int(count) for count in counted[i, j])
-            found.append(
+            pairs.append(
                 Pair(
                     self.scores.methods[i],
                     self.scores.methods[j],
-                    difference=float(d.mean()),
-                    low=low,
-                    high=high,
-                    wins=wins,
-                    ties=ties,
-                    losses=losses,
+                    float(d.mean()),
+                    *stats.bootstrap_interval(d),
+                    *map(int, counted[i, j]),
                     p=stats.signed_rank(d).p,
                     adjusted=float(self.adjusted[i, j]),
                     posterior=stats.bayesian_signed_rank(gained, ROPE, n_samples=10_000),
                 )
             )
-        return found
+        return pairs
 
     @property
     def best_mean(self) -> float:
         """The best mean of the measure over datasets; there must be standings."""
-        return max((each.mean for each in self.standings), key=self.measure.gain)
+        return max((standing.mean for standing in self.standings), key=self.measure.gain)
 
     @property
     def alpha(self) -> float:
@@ -231,52 +215,52 @@ class Content:
         return math.comb(len(self.standings), 2) > MAX_PAIRS
 
     def beside_published(self) -> list[Beside]:
-        """Return ours beside the figures that papers print."""
+        """Compare own results with the figures that papers print."""
         return beside_published(self.rows, self.published, self.measure)
 
     def sizes(self) -> list[int]:
         """Return the numbers of training rows of what is compared, where they vary.
 
         Empty where there are fewer than three, or the largest is not four
-        times the smallest: no growth can be told then.
+        times the smallest: no growth can be fitted then.
         """
+        sizes = sorted({round(row.measures["n_train"]) for row in self._sized()})
+        return sizes if len(sizes) > 2 and sizes[-1] >= 4 * sizes[0] else []
+
+    def _sized(self) -> list[Row]:
+        """Return the complete rows of the compared datasets whose training rows are known."""
         compared = set(self.scores.datasets)
-        found = {
-            round(row.measures["n_train"])
+        return [
+            row
             for row in self.rows
             if row.dataset in compared and row.is_complete and row.measures.get("n_train")
-        }
-        return sorted(found) if len(found) > 2 and max(found) >= 4 * min(found) else []
+        ]
 
     def growth(self) -> list[Growth]:
-        """Return how fit times grow with the number of training rows, where sizes vary."""
+        """Return the growth of fit times with the number of training rows, where sizes vary."""
         if not self.sizes():
             return []
-        compared = set(self.scores.datasets)
         seconds: dict[Method, dict[int, list[float]]] = {}
-        for row in self.rows:
-            known = row.measures.get("n_train") and row.measures.get("fit_time_s")
-            if row.dataset in compared and row.is_complete and known:
+        for row in self._sized():
+            if fit_time_s := row.measures.get("fit_time_s"):
                 by_size = seconds.setdefault(row.method, {})
-                by_size.setdefault(round(row.measures["n_train"]), []).append(
-                    row.measures["fit_time_s"]
-                )
-        found = []
-        for each in self.standings:
-            by_size = seconds.get(each.method, {})
+                by_size.setdefault(round(row.measures["n_train"]), []).append(fit_time_s)
+        growth = []
+        for standing in self.standings:
+            by_size = seconds.get(standing.method, {})
             if len(by_size) < 3:
                 continue
             points = [(n, math.exp(np.mean(np.log(by_size[n])))) for n in sorted(by_size)]
             exponent, r2 = _power(points)
             count = sum(map(len, by_size.values()))
-            found.append(Growth(each.place, each.method, points, exponent, r2, count))
-        return found
+            growth.append(Growth(standing.place, standing.method, points, exponent, r2, count))
+        return growth
 
     def searched(self) -> list[dict[str, Any]]:
-        """Return the points of what searches saw, a row each; those of a curve together."""
+        """Return the points of the search curves, a row each; those of a curve together."""
         return [
             {
-                **dict(zip(("dataset", "feature_map", "learner"), row.labels, strict=True)),
+                **dict(zip(LABELS, row.labels, strict=True)),
                 "parameter": parameter,
                 **dict(zip(CURVE, point, strict=True)),
             }
@@ -286,16 +270,16 @@ class Content:
         ]
 
     def curves(self) -> dict[str, Any]:
-        """Return what the page needs to draw what searches saw: by method, parameter, dataset."""
+        """Return the search curves as the page draws them: by method, parameter, dataset."""
         place = {method: i for i, method in enumerate(self.methods)}
-        found: dict[int, dict[str, list[list[Any]]]] = {}
+        curves: dict[int, dict[str, list[list[Any]]]] = {}
         for row in self.rows:
             for parameter, points in row.search.items():
-                by_parameter = found.setdefault(place[row.method], {})
+                by_parameter = curves.setdefault(place[row.method], {})
                 number = self.datasets.index(row.dataset)
                 by_parameter.setdefault(parameter, []).append([number, points])
         return {
-            "methods": [[name_of(self.methods[i]), found[i]] for i in sorted(found)],
+            "methods": [[name_of(self.methods[i]), curves[i]] for i in sorted(curves)],
             "datasets": self.datasets,
         }
 
@@ -309,8 +293,8 @@ class Content:
 
     def protocols(self) -> list[dict[str, str]]:
         """Return the protocols of the rows, each once."""
-        found = {tuple(sorted(row.protocol.items())): row.protocol for row in self.rows}
-        return [dict(each) for each in found.values() if each]
+        protocols = {tuple(sorted(row.protocol.items())): row.protocol for row in self.rows}
+        return [dict(protocol) for protocol in protocols.values() if protocol]
 
     def versions(self) -> list[str]:
         """Return the versions of kbench behind the rows."""
@@ -331,12 +315,12 @@ class Content:
 
     def unavailable(self) -> dict[str, tuple[int, str]]:
         """Return for each dataset without data the number of its cells, and why."""
-        found: dict[str, tuple[int, str]] = {}
+        missing: dict[str, tuple[int, str]] = {}
         for row in self.rows:
             if row.status == "unavailable":
-                count, reason = found.get(row.dataset, (0, row.error))
-                found[row.dataset] = count + 1, reason
-        return found
+                count, reason = missing.get(row.dataset, (0, row.error))
+                missing[row.dataset] = count + 1, reason
+        return missing
 
     def not_converged(self) -> list[Row]:
         """Return the rows in which a fit did not converge."""
@@ -347,20 +331,20 @@ class Content:
         return sum(bool(row.contention) for row in self.rows)
 
     def with_notes(self) -> list[tuple[str, str]]:
-        """Return what evaluations noted, and parameters chosen at the edge of their grid."""
-        found: dict[str, list[Row]] = {}
+        """Return the notes of evaluations, and parameters chosen at the edge of their grid."""
+        noted: dict[str, list[Row]] = {}
         for row in self.rows:
             if row.notes:
-                found.setdefault(row.notes, []).append(row)
+                noted.setdefault(row.notes, []).append(row)
             if row.at_edge:
                 text = f"chosen at the edge of its grid: {row.at_edge}"
-                found.setdefault(text, []).append(row)
-        return [(text, _places(rows)) for text, rows in found.items()]
+                noted.setdefault(text, []).append(row)
+        return [(text, _places(rows)) for text, rows in noted.items()]
 
     def splits_by_cell(self) -> dict[str, Any]:
-        """Return what the page needs to compare any two methods on each dataset.
+        """Return the data with which the page compares any two methods on each dataset.
 
-        All of the measure; rounded to six digits.
+        The measure of every split, rounded to six digits.
         """
         from scipy.stats import t
 
@@ -370,42 +354,25 @@ class Content:
             value = row.value(self.measure.name)
             if row.status != "ok" or value is None:
                 continue
-            hashes = row.split_hash
             by_split = {
-                f"{i}/{str(hashes.get(i, ''))[:6]}": round(each, 6)
-                for i, each in row.by_split(self.measure.name).items()
+                f"{i}/{str(row.split_hash.get(i, ''))[:6]}": round(split_value, 6)
+                for i, split_value in row.by_split(self.measure.name).items()
             }
-            cells.append(
-                [
-                    self.datasets.index(row.dataset),
-                    place[row.method],
-                    round(value, 6),
-                    round(stats.holdout_ratio(row), 6),
-                    by_split,
-                ]
-            )
-        most = max((len(cell[4]) for cell in cells), default=0)
+            numbers = (self.datasets.index(row.dataset), place[row.method], round(value, 6))
+            cells.append([*numbers, round(stats.holdout_ratio(row), 6), by_split])
+        most = max((len(cell[-1]) for cell in cells), default=0)
+        critical = [round(float(t.ppf(1 - ALPHA / 2, n - 1)), 4) for n in range(2, most + 1)]
         return {
             "datasets": self.datasets,
             "methods": [name_of(method) for method in self.methods],
             "cells": cells,
             "sign": self.measure.gain(1),
-            "t": [
-                0.0,
-                0.0,
-                *(round(float(t.ppf(1 - ALPHA / 2, n - 1)), 4) for n in range(2, most + 1)),
-            ],
+            "t": [0.0, 0.0, *critical],
         }
 
 
 def on_dataset(first: Row, second: Row, measure: Measure = ACCURACY) -> stats.CorrectedT | None:
-    """Compare two rows of a dataset over the splits that both have.
-
-    Returns
-    -------
-    CorrectedT or None
-        None where fewer than two splits are the same.
-    """
+    """Compare two rows of a dataset over their common splits; None for fewer than two."""
     a, b = first.by_split(measure.name), second.by_split(measure.name)
     ours, theirs = first.split_hash, second.split_hash
     common = [i for i in a if i in b and ours.get(i) == theirs.get(i)]

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kbench.report.axes import tick
 from kbench.report.svg import document, element, text, width_of, wrapped
 
 _AXIS, _LINE, _BAR, _SIZE = 420.0, 18.0, 9.0, 13.0
@@ -28,18 +29,9 @@ class Label:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything stands; x of ranks is `x`, y grows downwards.
+    """Places of all parts: of `n` methods from rank 1, at x = `start`; y grows downwards.
 
-    Parameters
-    ----------
-    width, height, axis_y : float
-    start : float
-        x of the best possible rank.
-    n : int
-        Number of methods: the worst possible rank.
-    labels : list of Label
-    bars : list of (float, float, float)
-        First rank, last rank and y of each bar.
+    `bars` are first rank, last rank and y of each bar.
     """
 
     width: float
@@ -55,7 +47,7 @@ class Layout:
         return self.start + _AXIS * (rank - 1) / max(self.n - 1, 1)
 
     def edge(self, label: Label) -> float:
-        """Return where the line of a name ends."""
+        """Return the x at which the line of a name ends."""
         return self.start - 40 if label.left else self.start + _AXIS + 40
 
 
@@ -67,14 +59,9 @@ def ticks(n: int) -> list[int]:
 def layout(
     names: Sequence[str], ranks: Sequence[float], cliques: Sequence[Sequence[int]]
 ) -> Layout:
-    """Place the parts of a diagram.
+    """Place the parts of a diagram of methods, the best mean rank first.
 
-    Parameters
-    ----------
-    names, ranks : sequence of str, of float
-        Methods, the best mean rank first.
-    cliques : sequence of sequence of int
-        Places of the methods that a bar joins.
+    A bar joins the places of each clique.
     """
     n = len(names)
     half = math.ceil(n / 2)
@@ -111,8 +98,6 @@ def layout(
 def draw(names: Sequence[str], ranks: Sequence[float], cliques: Sequence[Sequence[int]]) -> str:
     """Draw a critical-difference diagram as SVG; see `layout`.
 
-    Examples
-    --------
     >>> picture = draw(["rff", "<b>"], [1.2, 1.8], [[0, 1]])
     >>> "&lt;b&gt;" in picture, "<b>" in picture
     (True, False)
@@ -120,12 +105,10 @@ def draw(names: Sequence[str], ranks: Sequence[float], cliques: Sequence[Sequenc
     plan = layout(names, ranks, cliques)
     y = plan.axis_y
     parts = [element("path", d=f"M{plan.x(1):.1f} {y}H{plan.x(plan.n):.1f}", class_="axis")]
-    for tick in ticks(plan.n):
-        parts.append(element("path", d=f"M{plan.x(tick):.1f} {y}v-7", class_="axis"))
-        parts.append(text(str(tick), plan.x(tick), y - 12, class_="tick", text_anchor="middle"))
-    parts.append(
-        text("mean rank", plan.x((plan.n + 1) / 2), 14, class_="tick", text_anchor="middle")
-    )
+    for rank in ticks(plan.n):
+        parts.append(element("path", d=f"M{plan.x(rank):.1f} {y}v-7", class_="axis"))
+        parts.append(tick(str(rank), plan.x(rank), y - 12))
+    parts.append(tick("mean rank", plan.x((plan.n + 1) / 2), 14))
     for low, high, at in plan.bars:
         d = f"M{plan.x(low) - 4:.1f} {at}H{plan.x(high) + 4:.1f}"
         parts.append(element("path", d=d, class_="clique"))
@@ -134,20 +117,11 @@ def draw(names: Sequence[str], ranks: Sequence[float], cliques: Sequence[Sequenc
         edge = plan.edge(label)
         parts.append(element("path", d=f"M{x:.1f} {y}V{label.y:.1f}H{edge:.1f}", class_="elbow"))
         parts.append(element("circle", cx=x, cy=y, r=3.5, class_="dot"))
-        anchor = "end" if label.left else "start"
-        inner = "start" if label.left else "end"
-        parts.append(
-            text(
-                f"{label.rank:.2f}",
-                edge + (4 if label.left else -4),
-                label.y - 4,
-                class_="small",
-                text_anchor=inner,
-            )
-        )
+        inwards, anchor, inner = (1, "end", "start") if label.left else (-1, "start", "end")
+        rank = f"{label.rank:.2f}"
+        parts.append(text(rank, edge + 4 * inwards, label.y - 4, class_="small", text_anchor=inner))
         first = label.y - _LINE * (len(label.lines) - 1) / 2 + 4.5
         for number, line in enumerate(label.lines):
             at = first + _LINE * number
-            where = edge + (-7 if label.left else 7)
-            parts.append(text(line, where, at, class_="name", text_anchor=anchor))
+            parts.append(text(line, edge - 7 * inwards, at, class_="name", text_anchor=anchor))
     return document(plan.width, plan.height, parts, "Critical-difference diagram", class_="cd")

@@ -1,4 +1,4 @@
-"""Pictures by matplotlib: those of a report for a paper, and those that plugins give."""
+"""Pictures by matplotlib: those of a report for a paper, and the figures of plugins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kbench.registry.registry import Registry, resolve
 from kbench.report import diagram
 from kbench.report.axes import duration, number
 from kbench.report.charts import COSTS, MOST_LINES, Cost
-from kbench.report.content import Content
+from kbench.report.content import ReportData
 from kbench.report.svg import wrapped
 from kbench.results.stats import pareto_front
 
@@ -32,15 +32,8 @@ KINDS = (*_COSTS, "time-rows", "ranks")
 _STYLE: dict[Any, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "kbench"}
 
 
-def draw(kind: str, content: Content, registry: Registry) -> Figure:
-    """Draw a picture of a suite.
-
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`, or the name of a figure that a plugin gives.
-    content : Content
-    registry : Registry
+def draw(kind: str, content: ReportData, registry: Registry) -> Figure:
+    """Draw one of `KINDS`, or a plugin's figure of this name.
 
     Raises
     ------
@@ -63,14 +56,8 @@ def draw(kind: str, content: Content, registry: Registry) -> Figure:
     return _against(content, _COSTS[kind])
 
 
-def draw_given(figure: records.Figure, content: Content) -> Figure:
-    """Draw a plugin's figure.
-
-    Raises
-    ------
-    PluginError
-        Whatever went wrong in it.
-    """
+def draw_given(figure: records.Figure, content: ReportData) -> Figure:
+    """Draw a plugin's figure; whatever goes wrong in it is a `PluginError`."""
     try:
         drawn = resolve(figure.draw)([row.to_json(content.measure) for row in content.rows])
         if not hasattr(drawn, "savefig"):
@@ -83,7 +70,7 @@ def draw_given(figure: records.Figure, content: Content) -> Figure:
 def given_for(suite: str, registry: Registry) -> Mapping[str, records.Figure]:
     """Return the figures of plugins that belong to a suite's report."""
     every = registry.all("figure").items()
-    return {name: each for name, each in every if not each.suites or suite in each.suites}
+    return {name: figure for name, figure in every if not figure.suites or suite in figure.suites}
 
 
 def save(figure: Figure, form: str) -> bytes:
@@ -106,10 +93,11 @@ def _figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _ranks(content: Content) -> Figure:
-    """Draw the critical-difference diagram: the layout of the page's own."""
-    names = [each.name for each in content.standings]
-    plan = diagram.layout(names, [each.rank for each in content.standings], content.cliques())
+def _ranks(content: ReportData) -> Figure:
+    """Draw the critical-difference diagram in the layout of the page's."""
+    names = [standing.name for standing in content.standings]
+    ranks = [standing.rank for standing in content.standings]
+    plan = diagram.layout(names, ranks, content.cliques())
     figure = _figure(plan.width / 90, plan.height / 90)
     axes = figure.subplots()
     axes.set(xlim=(0, plan.width), ylim=(plan.height, 0))
@@ -136,32 +124,26 @@ def _ranks(content: Content) -> Figure:
     return figure
 
 
-def _against(content: Content, cost: Cost) -> Figure:
+def _against(content: ReportData, cost: Cost) -> Figure:
     """Draw the measure against a cost; the Pareto front is a line."""
     standings = content.standings
-    costs = [getattr(each, cost.attribute) for each in standings]
+    costs = [getattr(standing, cost.attribute) for standing in standings]
     if not all(map(math.isfinite, costs)):
         raise SuiteError(f"nothing to draw: {cost.title} is not known of every method")
-    means = [each.mean for each in standings]
+    means = [standing.mean for standing in standings]
     front = pareto_front(costs, [content.measure.gain(round(value, 12)) for value in means])
     figure = _figure(7.0, max(3.6, 0.2 * len(standings)))
     axes = figure.subplots()
     axes.set(xscale="log", xlabel=cost.label, ylabel=content.measure.words)
-    axes.step(
-        [costs[i] for i in front],
-        [means[i] for i in front],
-        where="post",
-        color="0.6",
-        lw=1,
-        zorder=0,
-    )
+    steps = [costs[i] for i in front], [means[i] for i in front]
+    axes.step(*steps, where="post", color="0.6", lw=1, zorder=0)
     for each, x, y in zip(standings, costs, means, strict=True):
         axes.plot(x, y, "osv^D"[each.place // 10 % 5], label=_in_legend(each.place, each.name))
         axes.annotate(str(each.place), (x, y), (5, 4), textcoords="offset points", size=8)
     return _finished(figure, axes, cost.written)
 
 
-def _growth(content: Content) -> Figure:
+def _growth(content: ReportData) -> Figure:
     """Draw fit times against the number of training rows."""
     growth = content.growth()[:MOST_LINES]
     if not growth:

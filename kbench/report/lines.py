@@ -18,16 +18,8 @@ COLOURS = 8
 class Line:
     """A line of a chart.
 
-    Parameters
-    ----------
-    name : str
-        What it is.
-    points : sequence of (float, float)
-        Its places, by the horizontal axis.
-    number : int
-        What stands at its end, and decides its colour.
-    errors : sequence of float, optional
-        Half-length of the bar at each point.
+    Its `number` stands at its end and decides its colour; `errors` are
+    half-lengths of the bars at its points.
     """
 
     name: str
@@ -50,16 +42,11 @@ def draw(
     lines : sequence of Line
         At least one, with at least one point each.
     label, vertical : str
-        What the axes show.
+        Labels of the axes.
     written : callable
         Writes a value of the horizontal axis.
     written_y : callable, optional
         Writes a value of the vertical axis, which is logarithmic then.
-
-    Returns
-    -------
-    str
-        The SVG.
     """
     xs = [x for line in lines for x, _ in line.points]
     ys = [y for line in lines for _, y in line.points]

@@ -1,4 +1,4 @@
-"""The page: one HTML file that asks nobody for anything."""
+"""The HTML page of a report: one file that loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kbench.messages import counted
 from kbench.registry.registry import Registry
 from kbench.report import charts, diagram, figures
 from kbench.report import content as content_module
-from kbench.report.content import Content, name_of
+from kbench.report.content import ReportData, name_of
 from kbench.report.tables import TABLES
 from kbench.report.text import p_value, shown
 from kbench.results.rows import columns
@@ -29,21 +29,15 @@ _EMBEDDED_SVG = 300_000
 _MOST_LISTED = 50
 """Remarks of a kind that are listed; the table `doubts` has all."""
 _SHOWN = ("methods", "ranks", "pairs", "published", "failures", "unavailable")
-"""Tables that the page draws as they are; others have a shape of their own."""
+"""Tables that the page draws as they are; its template lays out the others."""
 
 
 @dataclass(frozen=True)
 class Lead:
-    """What stands above all else: the answer to what a user asked.
+    """Top of the page: the answer to a user's question.
 
-    Parameters
-    ----------
-    sentences : sequence of str
-        The recommendation and its reasons.
-    facts : sequence of str, optional
-        What it was measured on.
-    command : str, optional
-        What to type next.
+    The recommendation with its reasons, on what it was measured, and the
+    command to type next.
     """
 
     sentences: Sequence[str]
@@ -51,22 +45,11 @@ class Lead:
     command: str = ""
 
 
-def page(content: Content, registry: Registry, lead: Lead | None = None) -> str:
-    """Write the report of a suite as one self-contained HTML page.
+def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> str:
+    """Write the report of a suite as one self-contained HTML page, with `lead` at the top.
 
-    Parameters
-    ----------
-    content : Content
-        What the page says.
-    registry : Registry
-        Where the figures, and further sections (``*.html.j2``), of plugins are.
-    lead : Lead, optional
-        What stands at the top.
-
-    Returns
-    -------
-    str
-        HTML. Every name is escaped; nothing is loaded from elsewhere.
+    The registry has the figures, and further sections (``*.html.j2``), of
+    plugins. Every name is escaped; nothing is loaded from elsewhere.
     """
     from jinja2 import Environment, PackageLoader, select_autoescape
     from markupsafe import Markup
@@ -77,11 +60,8 @@ def page(content: Content, registry: Registry, lead: Lead | None = None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["p"] = p_value
-    environment.filters["quoted"] = shlex.quote
-    environment.globals["name_of"] = name_of
-    environment.globals["shown"] = shown
-    environment.globals["counted"] = counted
+    environment.filters |= {"p": p_value, "quoted": shlex.quote}
+    environment.globals |= {"name_of": name_of, "shown": shown, "counted": counted}
     folder = files("kbench.report") / "templates"
     names = columns(content.measure)
     curves = content.curves()
@@ -106,20 +86,21 @@ def page(content: Content, registry: Registry, lead: Lead | None = None) -> str:
         "curves": Markup(_script_json(curves)) if curves["methods"] else "",
         "diagram": "",
         "figures": [
-            _embedded(each, content) for each in figures.given_for(content.suite, registry).values()
+            _embedded(figure, content)
+            for figure in figures.given_for(content.suite, registry).values()
         ],
     }
     if content.standings:
-        methods = [each.name for each in content.standings]
-        ranks = [each.rank for each in content.standings]
+        methods = [standing.name for standing in content.standings]
+        ranks = [standing.rank for standing in content.standings]
         values["diagram"] = Markup(diagram.draw(methods, ranks, content.cliques()))
         values["charts"] = [
-            {"title": each.title, "picture": Markup(each.svg), "table": each.table}
-            for each in charts.of(content)
+            {"title": chart.title, "picture": Markup(chart.svg), "table": chart.table}
+            for chart in charts.of(content)
         ]
     values["sections"] = [
-        Markup(environment.from_string(each.read_text(encoding="utf-8")).render(values))
-        for name, each in sorted(registry.all("dashboard").items())
+        Markup(environment.from_string(section.read_text(encoding="utf-8")).render(values))
+        for name, section in sorted(registry.all("dashboard").items())
         if name.endswith(".html.j2")
     ]
     return environment.get_template("page.html.j2").render(values)
@@ -131,8 +112,8 @@ def _script_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _embedded(figure: records.Figure, content: Content) -> dict[str, str]:
-    """Draw a plugin's figure as an image; say why not where it cannot be drawn."""
+def _embedded(figure: records.Figure, content: ReportData) -> dict[str, str]:
+    """Draw a plugin's figure as an image, or return the problem."""
     try:
         drawn = figures.draw_given(figure, content)
         form, data = "svg+xml", figures.save(drawn, "svg")
@@ -142,6 +123,6 @@ def _embedded(figure: records.Figure, content: Content) -> dict[str, str]:
         return {"title": figure.title, "problem": str(error)}
     except Exception as error:
         return {"title": figure.title, "problem": f"{type(error).__name__}: {error}"}
-    # as an image no script in it would run
+    # in an image no script runs
     address = f"data:image/{form};base64,{base64.b64encode(data).decode('ascii')}"
     return {"title": figure.title, "address": address, "name": figure.name}

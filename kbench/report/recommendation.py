@@ -1,9 +1,9 @@
-"""Which method to take for one dataset, in words: results rows in, a recommendation out.
+"""Recommendation of a method for one dataset, in words, from its results rows.
 
 The best method is that of the highest mean accuracy. *Within noise* of it are
 the methods that the corrected resampled t-test does not tell apart from it
 (p > 0.05, Nadeau and Bengio 2003) and that are at most 0.01 less accurate: with
-few splits, a test alone tells nothing apart. Of these the one that is fitted
+few splits, a test alone shows no difference. Of these the one that is fitted
 in the least time is recommended.
 """
 
@@ -19,7 +19,7 @@ from kbench.report.text import p_value
 from kbench.results.rows import Row
 
 RATIO = 1.5
-"""How many times faster is worth a word."""
+"""Smallest ratio of fit times that is mentioned."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Advice:
     Parameters
     ----------
     best : Row
-        That of the highest mean accuracy.
+        The row of the highest mean accuracy.
     chosen : Row
-        That of the recommended method.
+        The row of the recommended method.
     within_noise : list of Row
-        Rows that are not told apart from the best, itself included.
+        Rows within noise of the best, itself included.
     sentences : tuple of str
-        The recommendation in words, the first one alone enough.
+        The recommendation in words; the first one suffices alone.
     """
 
     best: Row
@@ -47,22 +47,16 @@ class Advice:
 def advise(
     rows: Sequence[Row], kernelized: Collection[str] = (), baselines: Collection[str] = ()
 ) -> Advice | None:
-    """Recommend one of the methods that were measured on a dataset.
+    """Recommend a method from the rows of one dataset; None where no method finished.
 
     Parameters
     ----------
     rows : sequence of Row
-        Those of one dataset.
     kernelized : collection of str, optional
-        Names of the learners that work on kernels: what explicit maps are
-        compared with.
+        Labels of the learners that work on kernels: explicit maps are compared
+        with them.
     baselines : collection of str, optional
-        Names of the learners that always name the commonest class.
-
-    Returns
-    -------
-    Advice or None
-        None where no method finished all its splits.
+        Labels of the learners that always predict the commonest class.
     """
     complete = [row for row in rows if row.is_complete]
     if not complete:
@@ -88,8 +82,8 @@ def _within_noise(best: Row, row: Row) -> bool:
         return True
     if best.measures["accuracy"] - row.measures["accuracy"] > ROPE:
         return False
-    told = on_dataset(best, row)
-    return told is not None and told.p > ALPHA
+    test = on_dataset(best, row)
+    return test is not None and test.p > ALPHA
 
 
 def _name(row: Row) -> str:
@@ -101,63 +95,54 @@ def _named(row: Row) -> str:
     return f"{_name(row)} ({row.measures['accuracy']:.3f})"
 
 
-def _learner(row: Row) -> str:
-    """Return the name in the label of a row's learner."""
-    return row.learner.split(" ")[0].split("(")[0]
-
-
 def _measured(row: Row) -> str:
     spread = ""
     if row.measures.get("accuracy_sd") is not None:
         spread = f" ± {row.measures['accuracy_sd']:.3f} (mean and sd over {row.n_splits} splits)"
     text = f"Take {_name(row)}: accuracy {row.measures['accuracy']:.3f}{spread}"
     text += f", fitted in {duration(row.measures['fit_time_s'])}"
-    if row.measures.get("n_test"):
-        each = row.measures["predict_time_s"] / row.measures["n_test"]
-        text += f", {duration(each)} a prediction"
+    if row.predict_row_s is not None:
+        text += f", {duration(row.predict_row_s)} a prediction"
     if row.measures.get("model_floats"):
         text += f", a model of {size(row.measures['model_floats'])}"
     return text + "."
 
 
 def _beside_best(chosen: Row, best: Row, n_equal: int) -> list[str]:
-    told = on_dataset(best, chosen)
-    assert told is not None
+    test = on_dataset(best, chosen)
+    assert test is not None
     return [
         f"It is within noise of the most accurate, {_named(best)}: "
-        f"the difference is {told.difference:.3f}, 95 % interval [{told.low:.3f}, "
-        f"{told.high:.3f}], p = {p_value(told.p)}. Of the {n_equal} methods within noise it is "
+        f"the difference is {test.difference:.3f}, 95 % interval [{test.low:.3f}, "
+        f"{test.high:.3f}], p = {p_value(test.p)}. Of the {n_equal} methods within noise it is "
         "fitted in the least time."
     ]
 
 
 def _alone(best: Row, complete: Sequence[Row]) -> list[str]:
-    """Say how sure it is that the most accurate method is the best."""
+    """Say how certain it is that the most accurate method is the best."""
     others = [row for row in complete if row is not best]
     if not others:
         return []
-    tests = [(row, on_dataset(best, row)) for row in others]
-    if all(told is not None and told.p <= ALPHA for _, told in tests):
+    tests = [on_dataset(best, row) for row in others]
+    if all(test is not None and test.p <= ALPHA for test in tests):
         them = "the other one" if len(others) == 1 else f"the {len(others)} others"
         return [f"It is measurably more accurate than {them} (p <= {ALPHA})."]
-    near = sorted((row for row in others if _within_noise(best, row)), key=_badness)
+    near = [row for row in others if _within_noise(best, row)]
+    near.sort(key=lambda row: -row.measures["accuracy"])
     if not near:
         return [
             f"It is the most accurate, and no other is within noise of it (p > {ALPHA} and at "
             f"most {ROPE} less accurate)."
         ]
-    shown = ", ".join(f"{_name(row)} ({row.measures['accuracy']:.3f})" for row in near[:3])
+    shown = ", ".join(map(_named, near[:3]))
     more = f" and {len(near) - 3} more" if len(near) > 3 else ""
     return [f"It is the most accurate. Within noise of it, but slower to fit: {shown}{more}."]
 
 
-def _badness(row: Row) -> float:
-    return -float(row.measures["accuracy"])
-
-
 def _beside_kernels(chosen: Row, complete: Sequence[Row], kernelized: Collection[str]) -> list[str]:
     """Compare the time with that of the most accurate kernel machine."""
-    kernels = [row for row in complete if _learner(row) in kernelized]
+    kernels = [row for row in complete if row.learner in kernelized]
     if not kernels or chosen in kernels:
         return []
     kernel = max(kernels, key=lambda row: row.measures["accuracy"])
@@ -165,11 +150,11 @@ def _beside_kernels(chosen: Row, complete: Sequence[Row], kernelized: Collection
     if ratio < RATIO and 1 / ratio < RATIO:
         return []
     word = f"{ratio:.3g} times faster" if ratio > 1 else f"{1 / ratio:.3g} times slower"
-    return [f"It is {word} to fit than {_name(kernel)} ({kernel.measures['accuracy']:.3f})."]
+    return [f"It is {word} to fit than {_named(kernel)}."]
 
 
 def _beside_baseline(chosen: Row, complete: Sequence[Row], baselines: Collection[str]) -> list[str]:
-    plain = next((row for row in complete if _learner(row) in baselines), None)
+    plain = next((row for row in complete if row.learner in baselines), None)
     if plain is None:
         return []
     if chosen is plain and len(complete) == 1:
@@ -179,31 +164,31 @@ def _beside_baseline(chosen: Row, complete: Sequence[Row], baselines: Collection
             "That is always naming the commonest class: no method was measurably better, so "
             "these columns may say nothing of the target."
         ]
-    told = on_dataset(chosen, plain)
+    test = on_dataset(chosen, plain)
     text = f"Always naming the commonest class gives {plain.measures['accuracy']:.3f}"
-    if told is not None and told.p > ALPHA:
-        return [f"{text}, which is not told apart from it (p = {p_value(told.p)})."]
+    if test is not None and test.p > ALPHA:
+        return [f"{text}, which is not told apart from it (p = {p_value(test.p)})."]
     return [f"{text}."]
 
 
 def _left_out(rows: Sequence[Row], n_complete: int) -> list[str]:
-    found = [
-        "It was chosen and scored on the same splits: new data may do a little worse."
-        if n_complete > 1
-        else ""
-    ]
+    sentences = []
+    if n_complete > 1:
+        sentences.append(
+            "It was chosen and scored on the same splits: new data may do a little worse."
+        )
     skipped = sum(row.status == "skipped" for row in rows)
     if skipped:
-        found.append(
+        sentences.append(
             f"{skipped} of {counted(len(rows), 'method')} {'was' if skipped == 1 else 'were'} not "
             "measured in full within the time; a "
             "better one may be among them."
         )
-    return [each for each in found if each]
+    return sentences
 
 
 def size(n_floats: float) -> str:
-    """Write the size of a model that keeps so many numbers of 8 bytes.
+    """Write the size of a model of `n_floats` numbers of 8 bytes.
 
     >>> size(100), size(50_000), size(3e8)
     ('0.8 kB', '400 kB', '2400 MB')

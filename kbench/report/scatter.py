@@ -42,16 +42,11 @@ def draw(
     costs, values : sequence of float
         Their places on the axes; costs positive.
     measure : Measure
-        What the values are.
+        The measure of the values.
     label : str
-        What the horizontal axis shows.
+        Label of the horizontal axis.
     written : callable, default `duration`
         Writes a cost.
-
-    Returns
-    -------
-    str
-        The SVG.
     """
     frame = Frame(logarithmic(costs, label, written), linear(values, measure.name))
     parts = frame.drawn()
@@ -73,16 +68,16 @@ def draw(
     parts.append(element("path", d=f"{d}H{WIDTH - RIGHT:.1f}", class_="front"))
     # the last drawn lies on top: the front, and of it the best
     best = set(front)
-    for group in sorted(_together(points), key=lambda each: (not best.isdisjoint(each), -each[0])):
+    for group in sorted(_together(points), key=lambda some: (not best.isdisjoint(some), -some[0])):
         a, b = points[group[0]]
         kind = "point" if best.isdisjoint(group) else "point front-point"
-        told = (f"{names[i]}: {measure.name} {values[i]:.4f}, {written(costs[i])}" for i in group)
+        titles = (f"{names[i]}: {measure.name} {values[i]:.4f}, {written(costs[i])}" for i in group)
         numbers = ", ".join(str(i + 1) for i in group)
         half = max(_R, width_of(numbers, _NUMBER) / 2 + 3)
         parts.append(
             element(
                 "g",
-                element("title", escape("; ".join(told))),
+                element("title", escape("; ".join(titles))),
                 element("rect", x=a - half, y=b - _R, width=2 * half, height=2 * _R, rx=_R),
                 text(numbers, a, b + 4, text_anchor="middle"),
                 class_=kind,

@@ -1,4 +1,4 @@
-"""SVG elements, escaped; and how wide a text is."""
+"""Escaped SVG elements, and the width of texts."""
 
 from __future__ import annotations
 
@@ -8,18 +8,10 @@ from html import escape
 
 
 def element(tag: str, *children: str, **attributes: object) -> str:
-    """Write one element; `class_` stands for class, other underscores for hyphens.
+    """Write an element: `children` are markup, numbers are rounded to a hundredth.
 
-    Parameters
-    ----------
-    tag : str
-    *children : str
-        Markup, such as other elements and `text` gives.
-    **attributes
-        Numbers are rounded to a hundredth.
+    `class_` stands for class, other underscores for hyphens.
 
-    Examples
-    --------
     >>> element("circle", cx=1.23456, class_="dot")
     '<circle cx="1.23" class="dot"/>'
     """
@@ -42,7 +34,7 @@ def text(content: str, x: float, y: float, **attributes: object) -> str:
 
 
 def width_of(content: str, size: float = 13.0) -> float:
-    """Return about how wide a text is at a font size, rather more than less.
+    """Estimate the width of a text at a font size, rather too wide than too narrow.
 
     >>> width_of("iiii") < width_of("WWWW") < width_of("\N{SNAKE}" * 4)
     True

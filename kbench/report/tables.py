@@ -1,4 +1,4 @@
-"""Every table of a report, whatever form it is then written in."""
+"""All tables of a report, before they are written in a form."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from kbench.records import Measure
+from kbench.records import ACCURACY, Measure, Published
 from kbench.report.axes import duration, number
-from kbench.report.content import Content, name_of
+from kbench.report.content import ReportData, name_of
 from kbench.report.text import Column, Place, Table, p_value, shown, signed
-from kbench.results.rows import Method, Row, columns
+from kbench.results.published import beside_published
+from kbench.results.rows import COLUMNS, LABELS, TIMES, Method, Row, columns
 from kbench.results.stats import ranks as rank_within
 
 _LABELS = (
@@ -24,25 +25,27 @@ _LABELS = (
 
 
 def _values(measure: Measure) -> Callable[[Any], str]:
-    """Return what writes values of a measure."""
+    """Return the function that writes values of a measure."""
     return partial(shown, measure.name)
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.2f}"
 
 
 def cells(rows: Sequence[Row], measure: Measure) -> Table:
     """Return every cell with the columns of results; the best of each dataset is marked."""
-    narrow = {"dataset", "feature_map", "learner", measure.name, "fit_time_s", "predict_time_s"}
-    made = []
-    for i, name in enumerate(columns(measure)):
-        sd = measure.sd if name == measure.name else ""
-        made.append(
-            Column(
-                name,
-                written=partial(shown, name),
-                numeric=i > 3,
-                sd=sd,
-                wide=name not in narrow,
-            )
+    narrow = {*LABELS, measure.name, *TIMES}
+    made = [
+        Column(
+            name,
+            written=partial(shown, name),
+            numeric=name not in COLUMNS[:4],
+            sd=measure.sd if name == measure.name else "",
+            wide=name not in narrow,
         )
+        for name in columns(measure)
+    ]
     best: dict[str, float] = {}
     for row in rows:
         if row.is_complete and row.value(measure.name) is not None:
@@ -54,7 +57,7 @@ def cells(rows: Sequence[Row], measure: Measure) -> Table:
         if value is None:
             notes[place] = _why_not(row, measure)
         elif not row.is_complete:
-            notes[place] = f"{row.n_splits_done} of {row.n_splits} splits"
+            notes[place] = _few_splits(row)
         elif measure.gain(round(value, 4)) == best[row.dataset]:
             marks[place] = "best"
     lines = [{column.name: row.value(column.name) for column in made} for row in rows]
@@ -65,7 +68,11 @@ def _why_not(row: Row, measure: Measure) -> str:
     return row.status if row.status != "ok" else f"no {measure.name}"
 
 
-def main(content: Content) -> Table:
+def _few_splits(row: Row) -> str:
+    return f"{row.n_splits_done} of {row.n_splits} splits"
+
+
+def main(content: ReportData) -> Table:
     """Return datasets against methods: mean and standard deviation of the measure."""
     measure = content.measure
     names = _headings(content.methods)
@@ -87,7 +94,7 @@ def main(content: Content) -> Table:
             elif row.value(measure.name) is None:
                 notes[i, name] = _why_not(row, measure)
             elif row.n_splits_done < row.n_splits:
-                notes[i, name] = f"{row.n_splits_done} of {row.n_splits} splits"
+                notes[i, name] = _few_splits(row)
             elif row.converged is False:
                 notes[i, name] = "not converged"
         rows.append(values)
@@ -96,23 +103,23 @@ def main(content: Content) -> Table:
 
 def _headings(methods: Sequence[Method]) -> dict[Method, str]:
     """Name a column for each method; two that read the same are numbered."""
-    found: dict[Method, str] = {}
+    headings: dict[Method, str] = {}
     for method in methods:
         name = name_of(method)
-        taken = {*found.values(), *(f"{each} (sd)" for each in found.values())}
+        taken = {*headings.values(), *(f"{heading} (sd)" for heading in headings.values())}
         tries = (name if i == 1 else f"{name} [{i}]" for i in itertools.count(1))
-        found[method] = next(each for each in tries if each not in taken)
-    return found
+        headings[method] = next(heading for heading in tries if heading not in taken)
+    return headings
 
 
-def methods(content: Content) -> Table:
+def methods(content: ReportData) -> Table:
     """Return the methods in the order of their mean ranks."""
     measure, counted = content.measure, len(content.scores.groups)
     written = _values(measure)
     made = [
         Column("place", "no.", numeric=True),
         *_LABELS[1:],
-        Column("rank", "mean rank", lambda value: f"{value:.2f}", True),
+        Column("rank", "mean rank", _two_digits, True),
         Column("mean", f"mean {measure.name}", written, True),
         Column("low", "95 % from", written, True),
         Column("high", "to", written, True),
@@ -122,9 +129,9 @@ def methods(content: Content) -> Table:
         Column("n_components", "components", number, True, wide=True),
     ]
     rows = []
-    for each in content.standings:
-        values = {name: _known(getattr(each, name, None)) for name in (c.name for c in made)}
-        rows.append(values | {"feature_map": each.method[0], "learner": each.method[1]})
+    for standing in content.standings:
+        values = {name: _known(value) for name, value in vars(standing).items()}
+        rows.append(values | dict(zip(LABELS[1:], standing.method, strict=True)))
     best: dict[str, float] = {}
     if rows:
         gains = [measure.gain(round(row["mean"], 12)) for row in rows]
@@ -144,11 +151,11 @@ def _known(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value
 
 
-def ranks(content: Content) -> Table:
+def ranks(content: ReportData) -> Table:
     """Return the rank of each method on each group of datasets that counts."""
-    found = rank_within(content.scores.gains) if content.standings else np.empty((0, 0))
+    ranked = rank_within(content.scores.gains) if content.standings else np.empty((0, 0))
     place = {method: i for i, method in enumerate(content.scores.methods)}
-    names = _headings([each.method for each in content.standings])
+    names = _headings([standing.method for standing in content.standings])
     made = [
         Column("dataset", "dataset or group"),
         *(Column(name, "", lambda value: f"{value:g}", True) for name in names.values()),
@@ -156,13 +163,13 @@ def ranks(content: Content) -> Table:
     rows: list[dict[str, Any]] = []
     marks: dict[Place, str] = {}
     for i, group in enumerate(content.scores.groups if names else ()):
-        values = {name: float(found[i, place[method]]) for method, name in names.items()}
+        values = {name: float(ranked[i, place[method]]) for method, name in names.items()}
         rows.append({"dataset": group} | values)
-        marks |= {(i, name): "best" for name, rank in values.items() if rank == found[i].min()}
+        marks |= {(i, name): "best" for name, rank in values.items() if rank == ranked[i].min()}
     return Table("ranks", "Rank of each method on each dataset", made, rows, marks)
 
 
-def pairs(content: Content) -> Table:
+def pairs(content: ReportData) -> Table:
     """Return the methods two by two, with tests over datasets."""
     made = [
         Column("first"),
@@ -173,38 +180,23 @@ def pairs(content: Content) -> Table:
         *(Column(name, "", numeric=True) for name in ("won", "tied", "lost")),
         Column("p", "p", p_value, True),
         Column("p_holm", "p (Holm)", p_value, True),
-        *(
-            Column(name, "", lambda value: f"{value:.2f}", True)
-            for name in ("better", "same", "worse")
-        ),
+        *(Column(name, "", _two_digits, True) for name in ("better", "same", "worse")),
     ]
     rows, marks = [], {}
-    for i, each in enumerate(content.pairs() if content.standings else ()):
-        rows.append(
-            {
-                "first": name_of(each.first),
-                "second": name_of(each.second),
-                "difference": each.difference,
-                "low": each.low,
-                "high": each.high,
-                "won": each.wins,
-                "tied": each.ties,
-                "lost": each.losses,
-                "p": each.p,
-                "p_holm": each.adjusted,
-                "better": each.posterior.better,
-                "same": each.posterior.same,
-                "worse": each.posterior.worse,
-            }
-        )
-        if each.adjusted <= content.alpha:
+    for i, pair in enumerate(content.pairs() if content.standings else ()):
+        names = {"first": name_of(pair.first), "second": name_of(pair.second)}
+        counts = {"won": pair.wins, "tied": pair.ties, "lost": pair.losses}
+        rows.append(vars(pair) | names | counts | {"p_holm": pair.adjusted} | vars(pair.posterior))
+        if pair.adjusted <= content.alpha:
             marks[i, "p_holm"] = "best"
     return Table("pairs", "Methods two by two over datasets", made, rows, marks)
 
 
-def published(content: Content) -> Table:
-    """Return ours beside the figures that papers print."""
-    four = _values(content.measure)
+def published(
+    rows: Sequence[Row], figures: Sequence[Published], measure: Measure = ACCURACY
+) -> Table:
+    """Return own results beside the figures that papers print."""
+    four = _values(measure)
     made = [
         *_LABELS,
         Column("measure", wide=True),
@@ -215,26 +207,15 @@ def published(content: Content) -> Table:
         Column("z", "", lambda value: signed(value, 1), True),
         Column("source"),
     ]
-    rows = [
-        {
-            "dataset": each.published.dataset,
-            "feature_map": each.published.feature_map,
-            "learner": each.published.learner,
-            "measure": each.published.measure,
-            "ours": each.ours,
-            "standard_error": each.standard_error,
-            "n": each.n,
-            "paper": each.published.value,
-            "z": each.z,
-            "source": each.published.source,
-        }
-        for each in content.beside_published()
+    compared = [
+        {**vars(beside.published), **vars(beside), "paper": beside.published.value}
+        for beside in beside_published(rows, figures, measure)
     ]
-    notes = {(i, "ours"): "no result" for i, row in enumerate(rows) if row["ours"] is None}
-    return Table("published", "Beside published figures", made, rows, notes=notes)
+    notes = {(i, "ours"): "no result" for i, row in enumerate(compared) if row["ours"] is None}
+    return Table("published", "Beside published figures", made, compared, notes=notes)
 
 
-def failures(content: Content) -> Table:
+def failures(content: ReportData) -> Table:
     """Return the cells that failed, and why."""
     made = [
         *_LABELS,
@@ -252,7 +233,7 @@ def failures(content: Content) -> Table:
     return Table("failures", "Failed cells", made, rows)
 
 
-def unavailable(content: Content) -> Table:
+def unavailable(content: ReportData) -> Table:
     """Return the datasets without data, and why."""
     made = [Column("dataset"), Column("cells", numeric=True), Column("why")]
     rows = [
@@ -262,46 +243,42 @@ def unavailable(content: Content) -> Table:
     return Table("unavailable", "Data that could not be had", made, rows)
 
 
-def doubts(content: Content) -> Table:
-    """Return what makes a number less certain: one line per cell and reason."""
-    found: list[tuple[Row, str]] = []
-    for row in content.partial():
-        found.append((row, f"{row.n_splits_done} of {row.n_splits} splits"))
-    found += [(row, "a fit did not converge") for row in content.not_converged()]
+def doubts(content: ReportData) -> Table:
+    """Return the reasons why numbers are less certain: one line per cell and reason."""
+    reasons: list[tuple[Row, str]] = [(row, _few_splits(row)) for row in content.partial()]
+    reasons += [(row, "a fit did not converge") for row in content.not_converged()]
     for row in content.rows:
         if row.at_edge:
-            found.append((row, f"chosen at the edge of its grid: {row.at_edge}"))
+            reasons.append((row, f"chosen at the edge of its grid: {row.at_edge}"))
         if row.notes:
-            found.append((row, row.notes))
+            reasons.append((row, row.notes))
         if row.contention:
-            found.append((row, f"the machine was busy: {row.contention}"))
-    rows = [
-        {each.name: row.value(each.name) for each in _LABELS} | {"why": why} for row, why in found
-    ]
+            reasons.append((row, f"the machine was busy: {row.contention}"))
+    rows = [dict(zip((*LABELS, "why"), (*row.labels, why), strict=True)) for row, why in reasons]
     return Table("doubts", "What makes numbers less certain", [*_LABELS, Column("why")], rows)
 
 
-def sizes(content: Content) -> Table:
+def sizes(content: ReportData) -> Table:
     """Return fit times by the number of training rows, and the growth fitted to them."""
     made = [
         Column("place", "no.", numeric=True),
         *_LABELS[1:],
-        Column("exponent", "time grows as n to the", lambda value: f"{value:.2f}", True),
-        Column("r2", "R²", lambda value: f"{value:.2f}", True),
+        Column("exponent", "time grows as n to the", _two_digits, True),
+        Column("r2", "R²", _two_digits, True),
         Column("datasets", "", numeric=True),
         *(Column(f"n={n}", f"n = {number(n)}", duration, True) for n in content.sizes()),
     ]
     rows = []
-    for each in content.growth():
-        values: dict[str, Any] = {column.name: None for column in made}
-        values |= {"place": each.place, "feature_map": each.method[0], "learner": each.method[1]}
-        values |= {"exponent": each.exponent, "r2": each.r2, "datasets": each.n_datasets}
-        rows.append(values | {f"n={n:.0f}": seconds for n, seconds in each.points})
+    for growth in content.growth():
+        values: dict[str, Any] = dict.fromkeys(column.name for column in made)
+        values |= vars(growth) | dict(zip(LABELS[1:], growth.method, strict=True))
+        values["datasets"] = growth.n_datasets
+        rows.append(values | {f"n={n:.0f}": seconds for n, seconds in growth.points})
     return Table("sizes", "Fit time by number of training rows", made, rows)
 
 
-def search(content: Content) -> Table:
-    """Return what inner cross-validation saw: accuracy by the values of each parameter."""
+def search(content: ReportData) -> Table:
+    """Return inner accuracies of the searches by the values of each parameter."""
     four = partial(shown, "accuracy")
     made = [
         *_LABELS,
@@ -316,22 +293,23 @@ def search(content: Content) -> Table:
     return Table("search", "Inner accuracy by searched parameter", made, rows, by="dataset")
 
 
-def all_cells(content: Content) -> Table:
-    """Return every cell with the columns of results."""
-    return cells(content.rows, content.measure)
-
-
-TABLES: Mapping[str, tuple[str, Callable[[Content], Table]]] = {
+TABLES: Mapping[str, tuple[str, Callable[[ReportData], Table]]] = {
     "main": ("datasets against methods, the best in bold", main),
     "methods": ("mean ranks, means, times of each method", methods),
     "ranks": ("rank of each method on each dataset", ranks),
     "pairs": ("methods two by two: differences and tests", pairs),
-    "published": ("ours beside the figures of papers", published),
+    "published": (
+        "ours beside the figures of papers",
+        lambda content: published(content.rows, content.published, content.measure),
+    ),
     "sizes": ("fit time by number of training rows", sizes),
     "search": ("what searches saw: inner accuracy by the values of each parameter", search),
     "failures": ("cells that failed, and why", failures),
     "unavailable": ("datasets that could not be had, and why", unavailable),
     "doubts": ("what makes numbers less certain, cell by cell", doubts),
-    "cells": ("every cell with its columns", all_cells),
+    "cells": (
+        "every cell with its columns",
+        lambda content: cells(content.rows, content.measure),
+    ),
 }
-"""Each table of a report: what it holds, and what makes it."""
+"""Tables of a report by name: a description, and the function that makes it."""

@@ -1,4 +1,4 @@
-"""Tables in the forms people need: CSV, JSON, LaTeX, Markdown; and values for people."""
+"""Tables as CSV, JSON, LaTeX and Markdown; values written for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ FORMATS = ("table", "csv", "json", "latex", "markdown")
 
 _DIGITS = {
     **dict.fromkeys(MEASURES, ".4f"),
-    **{each.sd: ".4f" for each in MEASURES.values()},
+    **{measure.sd: ".4f" for measure in MEASURES.values()},
     "fit_time_s": ".4g",
     "predict_time_s": ".4g",
     "search_time_s": ".4g",
@@ -41,7 +41,7 @@ def shown(name: str, value: Any) -> str:
 
 
 def plain(value: Any) -> str:
-    """Write a value that has no digits of its own."""
+    """Write a value of a column without a number of digits."""
     return shown("", value)
 
 
@@ -96,7 +96,7 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """What people read."""
+        """The heading for people."""
         return self.title or self.name
 
 
@@ -105,7 +105,7 @@ Place = tuple[int, str]
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with columns, in no form yet.
+    """Rows with columns, before they are written in a form.
 
     Parameters
     ----------
@@ -115,13 +115,11 @@ class Table:
     rows : sequence of mapping
         Values by the names of columns; JSON values.
     marks : mapping of (row, column) to {"best", "tie"}
-        What is best of its kind, or not told apart from it.
+        The best values, and those not told apart from the best.
     notes : mapping of (row, column) to str
-        What stands beside a value, or in its place where there is none.
+        Text beside a value, or in its place where there is none.
     by : str, optional
         A column whose equal neighbours belong together: written once.
-    note : str
-        What must be known to read it.
     """
 
     name: str
@@ -131,7 +129,6 @@ class Table:
     marks: Mapping[Place, str] = field(default_factory=dict)
     notes: Mapping[Place, str] = field(default_factory=dict)
     by: str = ""
-    note: str = ""
 
     @property
     def visible(self) -> list[Column]:
@@ -151,14 +148,7 @@ class Table:
 
 
 def write(table: Table, form: str) -> str:
-    """Write a table in one of the text forms.
-
-    Parameters
-    ----------
-    table : Table
-    form : {"csv", "json", "latex", "markdown"}
-        The form.
-    """
+    """Write a table as ``"csv"``, ``"json"``, ``"latex"`` or ``"markdown"``."""
     writers: Mapping[str, Callable[[Table], str]] = {
         "csv": _csv,
         "json": _json,
@@ -175,7 +165,7 @@ def _json(table: Table) -> str:
 
 
 def _plain_json(value: Any) -> Any:
-    """JSON has no NaN."""
+    """Replace NaN and infinities, which JSON does not have."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -198,12 +188,7 @@ def _harmless(value: Any) -> Any:
 
 def _markdown(table: Table) -> str:
     def cell(place: int, column: Column) -> str:
-        text = _in_markdown(table.value(place, column))
-        if table.marks.get((place, column.name)) == "best" and text:
-            text = f"**{text}**"
-        spread = table.beside(place, column)
-        note = _in_markdown(table.notes.get((place, column.name), ""))
-        return " ".join([*([text] if text else []), *_spread("±", spread), *_note(text, note)])
+        return _cell(table, place, column, _in_markdown, "**{}**", "±")
 
     columns = table.visible
     lines = [
@@ -222,13 +207,17 @@ def _in_markdown(text: str) -> str:
     return " ".join(text.split())
 
 
-def _spread(sign: str, spread: str) -> list[str]:
-    return [sign, spread] if spread else []
-
-
-def _note(value: str, note: str) -> list[str]:
-    """Write a note behind a value, or in its place."""
-    return [f"({note})" if value else note] if note else []
+def _cell(
+    table: Table, place: int, column: Column, escape: Callable[[str], str], bold: str, sign: str
+) -> str:
+    """Write a value, its standard deviation, and a note behind the value or in its place."""
+    text = escape(table.value(place, column))
+    if table.marks.get((place, column.name)) == "best" and text:
+        text = bold.format(text)
+    spread = escape(table.beside(place, column))
+    note = escape(table.notes.get((place, column.name), ""))
+    parts = (text, spread and f"{sign} {spread}", note and (f"({note})" if text else note))
+    return " ".join(part for part in parts if part)
 
 
 _LATEX = {
@@ -267,7 +256,7 @@ def _latex(table: Table) -> str:
     lines = [
         f"% {' '.join(table.title.split())}",
         "% needs \\usepackage{booktabs} and, for quotation marks, \\usepackage[T1]{fontenc}",
-        r"\begin{tabular}{" + "".join("r" if each.numeric else "l" for each in columns) + "}",
+        r"\begin{tabular}{" + "".join("r" if column.numeric else "l" for column in columns) + "}",
         r"\toprule",
         _latex_line(latex_text(column.heading) for column in columns),
         r"\midrule",
@@ -280,28 +269,21 @@ def _latex(table: Table) -> str:
         before = row[table.by] if table.by else None
         lines.append(
             _latex_line(
-                "" if again and column.name == table.by else _in_latex(table, place, column)
+                ""
+                if again and column.name == table.by
+                else _cell(table, place, column, latex_text, r"\textbf{{{}}}", r"$\pm$")
                 for column in columns
             )
         )
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
-def _latex_line(cells: Any) -> str:
+def _latex_line(cells: Iterable[str]) -> str:
     return (
         " & ".join(
-            # a bracket behind \\ would be taken for its argument
+            # LaTeX would read a bracket behind \\ as its argument
             f"{{}}{cell}" if i == 0 and cell.startswith(("[", "*")) else cell
             for i, cell in enumerate(cells)
         )
         + r" \\"
     )
-
-
-def _in_latex(table: Table, place: int, column: Column) -> str:
-    text = latex_text(table.value(place, column))
-    if table.marks.get((place, column.name)) == "best" and text:
-        text = rf"\textbf{{{text}}}"
-    spread = latex_text(table.beside(place, column))
-    note = latex_text(table.notes.get((place, column.name), ""))
-    return " ".join([*([text] if text else []), *_spread(r"$\pm$", spread), *_note(text, note)])

@@ -9,7 +9,7 @@ import pytest
 from kbench.records import ACCURACY, Measure, Result
 from kbench.report import Column, Table, latex_text, tables
 from kbench.report import write as write_table
-from kbench.report.content import Content, on_dataset
+from kbench.report.content import ReportData, on_dataset
 from kbench.results import stats
 from kbench.results.order import ranks
 from kbench.results.rows import COLUMNS, Row, columns
@@ -162,7 +162,7 @@ def test_splits_of_unknown_sizes_are_corrected_as_folds_are():
     ]
     rows = [row("iris", m, **each) for m, each in zip("ab", splits, strict=True)]
     assert on_dataset(*rows) == stats.corrected_t([0.1, 0.0, -0.1], 1 / 2)
-    assert [each[3] for each in Content("trial", rows).splits_by_cell()["cells"]] == [0.5, 0.5]
+    assert [each[3] for each in ReportData("trial", rows).splits_by_cell()["cells"]] == [0.5, 0.5]
 
 
 def test_methods_without_a_common_dataset_are_not_compared():

@@ -78,7 +78,7 @@ def test_incomplete_methods_are_not_taken_and_are_told_of():
 
 def test_times_are_compared_with_the_kernel_machine():
     rows = [row("good", BEST, 0.5), row("identity", FAR, 6.0, learner="kernel-svm (ovo)")]
-    kernelized = ["kernel-svm", "cvm"]
+    kernelized = ["kernel-svm (ovo)", "cvm (ovo)"]
     assert "12 times faster to fit than identity + kernel-svm (ovo) (0.720)" in " ".join(
         advise(rows, kernelized).sentences
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 from kbench.records import Figure
 from kbench.registry.registry import Registry
-from kbench.report.content import Content
+from kbench.report.content import ReportData
 from kbench.results.rows import Row
 
 NASTY = [
@@ -112,7 +112,7 @@ def nasty_rows():
 
 def content(rows, **more):
     """Return what a page says of rows."""
-    return Content(more.pop("suite", "trial"), rows, **more)
+    return ReportData(more.pop("suite", "trial"), rows, **more)
 
 
 def with_figures(*figures):
