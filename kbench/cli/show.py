@@ -17,9 +17,8 @@ from rich.text import Text
 
 from kbench.messages import counted
 from kbench.records import ACCURACY, Measure, Published
-from kbench.report import shown
+from kbench.report import shown, tables
 from kbench.results import order, sources, stats
-from kbench.results.published import beside_published
 from kbench.results.rows import COLUMNS, Row
 from kbench.results.rows import columns as columns_of
 from kbench.runner import Report
@@ -282,31 +281,19 @@ def published(
     rows: Sequence[Row], figures: Sequence[Published], measure: Measure = ACCURACY
 ) -> None:
     """Print ours beside the published figures, where a suite has any."""
-    compared = beside_published(rows, figures, measure)
-    if not compared:
+    compared = tables.published(rows, figures, measure)
+    if not compared.rows:
         return
     console = _console()
     console.print("\n[bold]ours beside the published figures[/bold]")
     drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for name in ("dataset", "feature_map", "learner"):
-        drawn.add_column(name)
-    for name in ("ours", "standard error", "n", "paper", "z"):
-        drawn.add_column(name, justify="right")
-    for each in compared:
-        paper = each.published
-        drawn.add_row(
-            *map(escape, (paper.dataset, paper.feature_map, paper.learner)),
-            *(
-                "" if number is None else f"{number:.4f}"
-                for number in (each.ours, each.standard_error)
-            ),
-            str(each.n),
-            f"{paper.value:.4f}",
-            "" if each.z is None else f"{each.z:+.1f}",
-        )
+    columns = [column for column in compared.columns if column.name not in ("measure", "source")]
+    for column in columns:
+        drawn.add_column(column.heading, justify="right" if column.numeric else "left")
+    for i in range(len(compared.rows)):
+        drawn.add_row(*(escape(compared.value(i, column)) for column in columns))
     console.print(drawn)
-    sources = dict.fromkeys(each.published.source for each in compared if each.published.source)
-    for source in sources:
+    for source in dict.fromkeys(row["source"] for row in compared.rows if row["source"]):
         console.print(f"published: {escape(source)}", soft_wrap=True)
     console.print("z = (ours - paper) / sqrt(sd^2 (1/n_ours + 1/n_paper)), sd of one run, ours")
 
