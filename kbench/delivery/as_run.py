@@ -10,7 +10,7 @@ from kbench.records import ACCURACY, Measure, written
 from kbench.records.canonical import dumps
 from kbench.results.rows import TIMES, Row
 from kbench.results.sources import by_split, of_cell_in_full
-from kbench.tracking import DatasetInput, Run
+from kbench.tracking import CellRun, DatasetInput
 
 BY_SPLIT = (ACCURACY.name, *TIMES, "search_time_s")
 ERROR_TAIL = 4000
@@ -18,7 +18,7 @@ TAG_CHARS = 7900
 """Longer tags are cut by the store."""
 
 
-def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = ACCURACY) -> Run:
+def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = ACCURACY) -> CellRun:
     """Return what the MLflow run of a finished cell should look like.
 
     Parameters
@@ -54,7 +54,7 @@ def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = AC
         "hosts": ", ".join(sorted({f"{each.host} ({each.cpu})" for each in away})),
         "error": row.error[-ERROR_TAIL:],
     }
-    return Run(
+    return CellRun(
         key=planned.key,
         machine=machine,
         name=planned.cell.name,

@@ -20,7 +20,7 @@ from kbench.planning.planner import PlannedCell, line_key
 from kbench.records import ACCURACY, Measure
 from kbench.registry.registry import Registry
 from kbench.storage.journal import Journal
-from kbench.tracking import Experiment, Run, Store, View, delivered_without_mlflow
+from kbench.tracking import CellRun, Experiment, Store, View, delivered_without_mlflow
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Delivery:
             problem=self._problem,
         )
 
-    def _run(self, planned: PlannedCell) -> Run:
+    def _run(self, planned: PlannedCell) -> CellRun:
         return as_run(planned, self._suite, self._machine, self._measure)
 
     def _last_delivery(self) -> Mapping[str, Any] | None:

@@ -18,20 +18,20 @@
     model           a fitted pipeline as an MLflow model in a folder
 
 The only package that imports MLflow, and only when a store is opened. It knows
-nothing of suites or journals: it is given `Run` records, and makes the store
+nothing of suites or journals: it is given `CellRun` records, and makes the store
 hold exactly them.
 """
 
 from kbench.tracking.location import default_uri, old_store_notice, ui_address
-from kbench.tracking.run import DatasetInput, Experiment, Run, StoredRun
+from kbench.tracking.run import CellRun, DatasetInput, Experiment, StoredRun
 from kbench.tracking.store import Store
 from kbench.tracking.views import View
 from kbench.tracking.without_mlflow import delivered_without_mlflow
 
 __all__ = [
+    "CellRun",
     "DatasetInput",
     "Experiment",
-    "Run",
     "Store",
     "StoredRun",
     "View",

@@ -50,7 +50,7 @@ class DatasetInput:
 
 
 @dataclass(frozen=True)
-class Run:
+class CellRun:
     """What one MLflow run should look like; one per cell.
 
     Parameters
@@ -90,8 +90,8 @@ class Run:
 
     Examples
     --------
-    >>> run = Run("k1", "m1", "rff + ridge on iris", "ok", 0, 1, metrics={"accuracy": 0.5})
-    >>> run.digest == Run("k1", "m1", "rff + ridge on iris", "ok", 0, 1).digest
+    >>> run = CellRun("k1", "m1", "rff + ridge on iris", "ok", 0, 1, metrics={"accuracy": 0.5})
+    >>> run.digest == CellRun("k1", "m1", "rff + ridge on iris", "ok", 0, 1).digest
     False
     """
 
@@ -115,9 +115,9 @@ class Run:
         return self.content.digest
 
     @cached_property
-    def content(self) -> Content:
+    def content(self) -> RunContent:
         """The run in the form in which MLflow accepts it."""
-        return Content.of(self)
+        return RunContent.of(self)
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class StoredRun:
     Parameters
     ----------
     key, machine, name, status : str
-        As those of a `Run`; `name` is what MLflow's pages show.
+        As those of a `CellRun`; `name` is what MLflow's pages show.
     n_splits_done : int
         Splits behind the means.
     params, tags : mapping of str to str
@@ -173,8 +173,8 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Content:
-    """A `Run` in the form in which MLflow accepts it.
+class RunContent:
+    """A `CellRun` in the form in which MLflow accepts it.
 
     Without its start: that cannot be changed, so that it is no reason to write.
     """
@@ -192,7 +192,7 @@ class Content:
     artifacts: dict[str, str]
 
     @classmethod
-    def of(cls, run: Run) -> Content:
+    def of(cls, run: CellRun) -> RunContent:
         """Shorten and rename what MLflow would cut or refuse."""
         by_split_names = {name: f"{name}_by_split" for name in run.by_split}
         names = allowed([*run.metrics, *by_split_names.values()])

@@ -10,7 +10,7 @@ from kbench.errors import StoreError
 from kbench.tracking.connection import Connection
 from kbench.tracking.owner import owner_is_gone
 from kbench.tracking.report_run import abandoned, log_report
-from kbench.tracking.run import Experiment, Run, StoredRun
+from kbench.tracking.run import CellRun, Experiment, StoredRun
 from kbench.tracking.stored import Identity, Stored, identity, live_runs
 from kbench.tracking.text import DIGEST_CHARS, NAME_CHARS, cut
 from kbench.tracking.upsert import upsert
@@ -161,7 +161,7 @@ class Store:
             self._connection.check_lock()
             return log_report(self._client, experiment.id, experiment.name, machine, files)
 
-    def log(self, experiment: Experiment, run: Run) -> str:
+    def log(self, experiment: Experiment, run: CellRun) -> str:
         """Make the store hold `run`, once.
 
         Nothing is written where the store has it already. A run that needs
@@ -173,7 +173,7 @@ class Store:
         ----------
         experiment : Experiment
             Where it belongs.
-        run : Run
+        run : CellRun
             What it should look like.
 
         Returns
@@ -200,7 +200,7 @@ class Store:
                 time.sleep(0.2)
         raise AssertionError("unreachable")
 
-    def _log(self, experiment: Experiment, run: Run) -> str:
+    def _log(self, experiment: Experiment, run: CellRun) -> str:
         place = identity(run)
         index = self._index(experiment)
         stored = index.get(place)
@@ -228,7 +228,7 @@ class Store:
         machine : str
             Whose runs.
         planned : mapping of str to collection of str
-            Name of a run (`Run.name`, the labels of its cell) to all keys
+            Name of a run (`CellRun.name`, the labels of its cell) to all keys
             planned under it. Runs of other names and keys are left alone,
             but for those on other data:
         data : mapping of str to collection of str, optional

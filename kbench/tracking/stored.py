@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kbench.tracking.run import Content, Run, StoredRun
+from kbench.tracking.run import CellRun, RunContent, StoredRun
 
 BOOKKEEPING = {f"kbench.{name}" for name in ("host", "pid", "pid_start", "writing", "digest")}
 """Tags that are not content: who writes or wrote, and how far that went."""
@@ -17,7 +17,7 @@ Identity = tuple[str, str, str]
 _RUNS_A_PAGE = 500
 
 
-def identity(run: Run) -> Identity:
+def identity(run: CellRun) -> Identity:
     """Return the identity of a run that is to be written."""
     return run.key, run.machine, run.content.tags["kbench.cell"]
 
@@ -84,7 +84,7 @@ class Stored:
 
     @property
     def split_hashes(self) -> dict[str, str]:
-        """`Content.split_hashes`, read back from their tag."""
+        """`RunContent.split_hashes`, read back from their tag."""
         pairs = (each.partition(":") for each in self.tags.get("kbench.splits", "").split())
         return {index: sha for index, _, sha in pairs}
 
@@ -114,13 +114,13 @@ class Stored:
         """Which of several runs of one identity is kept: the greatest."""
         return self.complete, not self.superseded, self.end_ms, self.start_ms, self.run_id
 
-    def is_written_as(self, content: Content) -> bool:
+    def is_written_as(self, content: RunContent) -> bool:
         """Say whether nothing has to be written."""
         return (
             self.digest == content.digest and self.status == content.status and not self.superseded
         )
 
-    def can_become(self, content: Content) -> bool:
+    def can_become(self, content: RunContent) -> bool:
         """Say whether additions turn it into `content`: MLflow changes no param and no point."""
         if not self.digest:
             # Begun and not finished: every step of the same can be repeated.

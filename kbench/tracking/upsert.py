@@ -15,7 +15,7 @@ from typing import Any
 from kbench.tracking.connection import Connection
 from kbench.tracking.faults import away
 from kbench.tracking.owner import owner, user
-from kbench.tracking.run import Content, DatasetInput, Run
+from kbench.tracking.run import CellRun, DatasetInput, RunContent
 from kbench.tracking.stored import BOOKKEEPING, Stored
 
 _ITEMS_A_BATCH, _POINTS_A_BATCH = 100, 800
@@ -23,7 +23,9 @@ _ITEMS_A_BATCH, _POINTS_A_BATCH = 100, 800
 _Point = tuple[str, float, int]
 
 
-def upsert(connection: Connection, experiment_id: str, run: Run, stored: Stored | None) -> Stored:
+def upsert(
+    connection: Connection, experiment_id: str, run: CellRun, stored: Stored | None
+) -> Stored:
     """Make the store hold `run`, where it holds `stored` of the same identity.
 
     A run that needs additions only is completed; one that would have to change
@@ -39,7 +41,7 @@ def upsert(connection: Connection, experiment_id: str, run: Run, stored: Stored 
     return stored
 
 
-def begin(client: Any, experiment_id: str, run: Run) -> Stored:
+def begin(client: Any, experiment_id: str, run: CellRun) -> Stored:
     """Create a run with its tags; RUNNING, with its owner, until it is complete."""
     content = run.content
     tags = {
@@ -59,7 +61,7 @@ def begin(client: Any, experiment_id: str, run: Run) -> Stored:
 class _Writing:
     """The additions that turn a stored run into `content`."""
 
-    def __init__(self, connection: Connection, stored: Stored, content: Content) -> None:
+    def __init__(self, connection: Connection, stored: Stored, content: RunContent) -> None:
         self._connection = connection
         self._client = connection.client
         self._stored = stored

@@ -24,15 +24,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import mlflow  # noqa: F401  (its import turns its log messages on)
 
-from kbench.tracking import DatasetInput, Run, Store
+from kbench.tracking import CellRun, DatasetInput, Store
 
 N_RUNS = 60
 
 
-def a_run(number: int) -> Run:
+def a_run(number: int) -> CellRun:
     """Return a run of the usual size: 5 splits of 13 measures."""
     measures = [f"measure_{i}" for i in range(13)]
-    return Run(
+    return CellRun(
         key=f"{number:064d}",
         machine="0123456789abcdef",
         name=f"rff(n_components=64) + linear-svm on data-{number % 18}",
@@ -48,7 +48,7 @@ def a_run(number: int) -> Run:
     )
 
 
-def one_call_per_value(store: Store, experiment_id: str, run: Run) -> None:
+def one_call_per_value(store: Store, experiment_id: str, run: CellRun) -> None:
     """Write a run the way it is written by hand."""
     client = store._connection.client
     run_id = client.create_run(experiment_id, run_name=run.name).info.run_id
@@ -62,7 +62,7 @@ def one_call_per_value(store: Store, experiment_id: str, run: Run) -> None:
     client.set_terminated(run_id)
 
 
-def timed(write: Callable[[Run], object], runs: Sequence[Run]) -> tuple[float, float]:
+def timed(write: Callable[[CellRun], object], runs: Sequence[CellRun]) -> tuple[float, float]:
     """Return the median of wall-clock and of CPU milliseconds per run."""
     wall, cpu = [], []
     for run in runs:

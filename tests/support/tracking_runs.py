@@ -4,7 +4,7 @@ import socket
 import subprocess
 import sys
 
-from kbench.tracking import DatasetInput, Run
+from kbench.tracking import CellRun, DatasetInput
 from kbench.tracking.stored import BOOKKEEPING
 
 IRIS = DatasetInput("iris", "0123456789abcdef" * 4, "sklearn.datasets.load_iris", 150, 4)
@@ -25,7 +25,7 @@ def a_run(**changes):
         "by_split": {"accuracy": {0: 0.5, 1: 1.0}},
         "dataset": IRIS,
     }
-    return Run(**(given | changes))
+    return CellRun(**(given | changes))
 
 
 FAILED = a_run(
@@ -103,8 +103,8 @@ def in_a_process(uri, code, *more):
 
 
 WRITE = """
-import sys; from kbench.tracking import Run, Store
+import sys; from kbench.tracking import CellRun, Store
 store = Store(sys.argv[1]); experiment = store.experiment("uci")
 for i in range(40):
-    store.log(experiment, Run(f"k{i}", sys.argv[2], "n", "ok", 1, 2, metrics={"a": i}))
+    store.log(experiment, CellRun(f"k{i}", sys.argv[2], "n", "ok", 1, 2, metrics={"a": i}))
 """
