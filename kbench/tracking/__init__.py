@@ -1,25 +1,25 @@
-"""Cells as MLflow runs: each written once, whatever happens, and read back as plain records.
+"""Cells as MLflow runs: each written once, after any failure, and read back as plain records.
 
 ::
 
-    run             what a run should look like, and the form in which MLflow accepts it
+    run             the run that a cell should have, and the form in which MLflow accepts it
     text            names and values of any kind, put into MLflow's alphabet and lengths
-    location        which store it is
-    database        a local store: made safely, checked, its lock never waited for long
-    without_mlflow  what a local store holds, told in milliseconds
+    location        addresses of stores and of their pages
+    database        a local store: created safely, checked, with a short wait for its lock
+    without_mlflow  the runs of a local store, read in milliseconds
     server          a store that may be away
-    connection      opening a store; whatever MLflow raises, in one line
+    connection      opening a store; errors of MLflow in one line
     stored          runs as the store has them
-    upsert          a run written so that it can be written again at any time
-    owner           which process writes a run, and whether it lives
-    views           what MLflow's pages open as
+    upsert          writing a run so that it can be repeated at any time
+    owner           the process that writes a run, and whether it still exists
+    views           saved views of MLflow's pages
     report_run      the report, as a run of its own
-    store           `Store`: all of it behind one class
+    store           `Store`: all of this behind one class
     model           a fitted pipeline as an MLflow model in a folder
 
 The only package that imports MLflow, and only when a store is opened. It knows
 nothing of suites or journals: it is given `CellRun` records, and makes the store
-hold exactly them.
+hold exactly these.
 """
 
 from kbench.tracking.location import default_uri, old_store_notice, ui_address

@@ -1,4 +1,4 @@
-"""Opening a store; whatever MLflow raises from there on becomes `StoreError`, one line."""
+"""Opening a store; errors of MLflow become `StoreError`, in one line."""
 
 from __future__ import annotations
 
@@ -22,13 +22,7 @@ QUIET_DEFAULTS = {
 
 
 class Connection:
-    """MLflow's client of a store, made when it is first needed.
-
-    Parameters
-    ----------
-    uri : str
-        MLflow's tracking URI.
-    """
+    """MLflow's client of the store at a tracking URI, made when it is first needed."""
 
     def __init__(self, uri: str) -> None:
         self._path = sqlite_path(uri)
@@ -61,8 +55,8 @@ class Connection:
             with few_attempts(self.uri), alone_on_server(self.uri):
                 client = mlflow.MlflowClient(tracking_uri=self.uri)
                 if self._path is not None:
-                    # perhaps to a file that has been removed since: a new one is there now
-                    _let_go(client)
+                    # idle connections may be to a file that was removed and replaced since
+                    _release(client)
                 client.search_experiments(max_results=1)
         self.client = client
 
@@ -70,15 +64,15 @@ class Connection:
         """Close the connections to a local database; the client opens new ones when used."""
         if self._path is not None and self.client is not None:
             with self.calls("cannot close"):
-                _let_go(self.client)
+                _release(self.client)
 
     def check_lock(self) -> None:
-        """Fail soon where another process holds a local store for long."""
+        """Fail within seconds while another process holds a local store."""
         if self._path is not None:
             database.check_lock(self._path)
 
     def artifact_location(self, experiment_name: str) -> str | None:
-        """Say where files go: beside a local database, not in whatever folder is the current."""
+        """Return the place of files: beside a local database, not in the current folder."""
         if self._path is None:
             return None
         folder = re.sub(r"[^A-Za-z0-9_.-]", "_", experiment_name)[:80].lstrip(".") or "_"
@@ -86,7 +80,7 @@ class Connection:
 
     @contextlib.contextmanager
     def calls(self, problem: str) -> Iterator[None]:
-        """Turn whatever MLflow raises into one line, and keep its own words off the terminal."""
+        """Turn errors of MLflow into one line, and keep its output off the terminal."""
         with quiet():
             try:
                 yield
@@ -98,10 +92,10 @@ class Connection:
                 ) from error
 
     def reason(self, error: Exception) -> str:
-        """Return what an error of MLflow says, in one line without the password."""
+        """Return the message of an error of MLflow, in one line without the password."""
         return without_password(one_line(error), self.uri)
 
 
-def _let_go(client: Any) -> None:
+def _release(client: Any) -> None:
     """Close idle connections: MLflow pools them by URI for as long as the process lives."""
     client._tracking_client.store.engine.dispose()

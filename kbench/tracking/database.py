@@ -1,4 +1,4 @@
-"""A local store, an SQLite file: made safely, checked, its lock never waited for long."""
+"""A local store, an SQLite file: created safely, checked, with a short wait for its lock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOCK_S = 5.0
 CREATE_S = 120.0
 """Seconds to wait for another process that creates the same store."""
 
-# Where a write-ahead log works: it needs shared memory, which network file systems lack.
+# A write-ahead log needs shared memory, which network file systems lack.
 _LOCAL_FILE_SYSTEMS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "overlay"}
 
 
@@ -47,14 +47,13 @@ def prepare(path: Path) -> None:
             )
     except sqlite3.DatabaseError as error:
         raise StoreError(f"the MLflow store {name} cannot be read: {error}") from error
-    # MLflow would migrate in place, and a migration cut short cannot be taken up again.
+    # MLflow would migrate in place, and an interrupted migration cannot be resumed.
     needed = _schema()
     if versions != [needed]:
-        found = ", ".join(versions) or "none"
         raise StoreError(
-            f"the MLflow store {name} has schema {found} where the installed MLflow "
-            f"needs {needed}: if another version of MLflow made it, back it up and run "
-            f"`mlflow db upgrade {name}`; if its creation was cut short, move it away, "
+            f"the MLflow store {name} has schema {', '.join(versions) or 'none'} where the "
+            f"installed MLflow needs {needed}: if another version of MLflow made it, back it up "
+            f"and run `mlflow db upgrade {name}`; if its creation was cut short, move it away, "
             "and a new one is made and filled"
         )
 
@@ -71,7 +70,7 @@ def check_lock(path: Path) -> None:
 
 
 def create(path: Path) -> None:
-    """Create an SQLite store: migrated under another name, then put in place at once.
+    """Create an SQLite store: migrate it under another name, then rename it.
 
     A kill during MLflow's first migration leaves a database that never opens
     again, and two first migrations at once break each other.
@@ -117,7 +116,7 @@ def _remove(folder: Path, prefix: str) -> None:
 
 @contextlib.contextmanager
 def _turn(folder: Path) -> Iterator[bool]:
-    """Hold a lock on `folder`, which leaves no file behind; False where it has none to give."""
+    """Hold a lock on `folder`, which leaves no file behind; False where it cannot be locked."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         deadline = time.monotonic() + CREATE_S
@@ -152,9 +151,9 @@ def file_system(path: Path) -> str:
     except OSError:
         return ""
     target = path.resolve()
-    found = [
-        (len(point.parts), words[words.index("-") + 1])
-        for words in mounts
+    types = {
+        len(point.parts): words[words.index("-") + 1]
+        for words in reversed(mounts)
         if target.is_relative_to(point := Path(words[4].encode().decode("unicode_escape")))
-    ]
-    return max(found, key=lambda each: each[0], default=(0, ""))[1]
+    }
+    return types[max(types)] if types else ""

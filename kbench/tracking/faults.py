@@ -1,4 +1,4 @@
-"""What MLflow raises, warns and prints: one line of it, the rest kept off the terminal."""
+"""Errors, warnings and output of MLflow: one line is kept, the rest is silenced."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _AWAY = {
 
 
 def away(error: Exception) -> str:
-    """Say in which way the store is away for now; empty where it is not."""
+    """Return why the store is unreachable for now; empty for other errors."""
     return next((meaning for sign, meaning in _AWAY.items() if sign in str(error)), "")
 
 
 def one_line(error: Exception) -> str:
-    """Return what an error says, in one line of bounded length."""
+    """Return the message of an error, in one line of bounded length."""
     text = str(error) or type(error).__name__
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return away(error) or (line if len(line) <= 300 else f"{line[:300]}...")
@@ -37,7 +37,7 @@ def without_password(text: str, uri: str) -> str:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silence MLflow, alembic and SQLAlchemy: what matters becomes an exception here."""
+    """Silence the logs of MLflow, alembic and SQLAlchemy: errors are raised as well."""
     loggers = [logging.getLogger(name) for name in ("mlflow", "alembic", "sqlalchemy")]
     levels = [logger.level for logger in loggers]
     try:

@@ -1,4 +1,4 @@
-"""Which store it is: its address, and the addresses that follow from it."""
+"""Address of the store, and the addresses that follow from it."""
 
 from __future__ import annotations
 
@@ -12,37 +12,19 @@ from kbench.tracking.views import View
 
 
 def default_uri(folder: Path | None = None) -> str:
-    """Say which store MLflow would use, and kbench uses.
+    """Return the store that MLflow would use, and kbench uses.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        The folder of the database; the current one by default.
-
-    Returns
-    -------
-    str
-        ``MLFLOW_TRACKING_URI`` if set, else the SQLite database ``mlflow.db``
-        in `folder`, with its absolute path.
+    ``MLFLOW_TRACKING_URI`` if set, else the SQLite database ``mlflow.db`` in
+    `folder` (by default the current one), with its absolute path.
     """
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{_folder(folder) / 'mlflow.db'}"
 
 
 def old_store_notice(folder: Path | None = None) -> str | None:
-    """Say what to do about an old ``mlruns`` folder, where there is one.
+    """Return a line about an old ``mlruns`` folder in `folder`; None where there is none.
 
     Runs of an earlier MLflow in ``./mlruns`` make MLflow choose that folder as
     its store, which it then refuses to use.
-
-    Parameters
-    ----------
-    folder : Path, optional
-        The folder to look in; the current one by default.
-
-    Returns
-    -------
-    str or None
-        One line, or None where MLflow and kbench choose the same store.
     """
     folder = _folder(folder)
     if os.environ.get("MLFLOW_TRACKING_URI"):
@@ -57,19 +39,10 @@ def old_store_notice(folder: Path | None = None) -> str | None:
 
 
 def ui_address(server: str, experiment: Experiment, view: View | None = None) -> str:
-    """Return the page of an experiment in MLflow's user interface.
+    """Return the page of an experiment in MLflow's user interface, opened in a view.
 
-    Parameters
-    ----------
-    server : str
-        Address of the MLflow server, such as ``"http://127.0.0.1:5000"``.
-    experiment : Experiment
-        The experiment.
-    view : View, optional
-        What it opens as.
+    `server` is the address of the MLflow server.
 
-    Examples
-    --------
     >>> experiment = Experiment("3", "uci", 0)
     >>> ui_address("http://127.0.0.1:5000", experiment)
     'http://127.0.0.1:5000/#/experiments/3/runs'
@@ -85,10 +58,8 @@ def ui_address(server: str, experiment: Experiment, view: View | None = None) ->
 
 def sqlite_path(uri: str) -> Path | None:
     """Return the file of a local SQLite store; None for every other store."""
-    found = re.match(r"sqlite(?:\+pysqlite)?:///([^?]+)", uri)
-    if found is None or found[1] == ":memory:":
-        return None
-    return Path(found[1]).absolute()
+    match = re.match(r"sqlite(?:\+pysqlite)?:///([^?]+)", uri)
+    return Path(match[1]).absolute() if match and match[1] != ":memory:" else None
 
 
 def _folder(folder: Path | None) -> Path:

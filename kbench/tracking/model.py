@@ -1,4 +1,4 @@
-"""A fitted pipeline as an MLflow model, in a folder of its own."""
+"""A fitted pipeline as an MLflow model in a folder."""
 
 from __future__ import annotations
 
@@ -13,32 +13,20 @@ from kbench.tracking.faults import no_warnings, one_line, quiet
 
 
 def save_model(pipeline: Any, folder: Path, example: Any, requirements: Sequence[str]) -> None:
-    """Save a pipeline as an MLflow model with signature and input example.
+    """Save a fitted pipeline as an MLflow model with signature and input example.
 
     It is loaded with ``mlflow.sklearn.load_model(folder)``, or served with
     ``mlflow models serve -m folder``. MLflow pickles it: load only what you trust.
-
-    Parameters
-    ----------
-    pipeline : fitted scikit-learn estimator
-    folder : Path
-        Must not exist.
-    example : DataFrame, ndarray or CSR matrix
-        A few rows as the pipeline takes them.
-    requirements : sequence of str
-        Packages of the model, for pip.
-
-    Raises
-    ------
-    StoreError
-        MLflow cannot save it.
+    The folder must not exist; `example` are a few rows as the pipeline takes
+    them, `requirements` packages for pip. A `StoreError` says why MLflow cannot
+    save it.
     """
     for name, value in QUIET_DEFAULTS.items():
         os.environ.setdefault(name, value)
     with quiet(), no_warnings():
         import mlflow.sklearn
         from mlflow.models import infer_signature
-    # its import sets the levels of its loggers, so that they are silenced anew
+    # MLflow's import sets the levels of its loggers, so they are silenced again
     with quiet(), no_warnings():
         try:
             mlflow.sklearn.save_model(
@@ -49,5 +37,5 @@ def save_model(pipeline: Any, folder: Path, example: Any, requirements: Sequence
                 pip_requirements=list(requirements),
                 serialization_format="cloudpickle",
             )
-        except Exception as error:  # MLflow raises what it likes
+        except Exception as error:  # errors of MLflow have no common base
             raise StoreError(f"MLflow cannot save this model: {one_line(error)}") from error

@@ -1,4 +1,4 @@
-"""Which process writes a run, and whether it lives."""
+"""The process that writes a run, and whether it still exists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def owner() -> dict[str, str]:
-    """Return the tags that tell the writing process from every other one."""
+    """Return the tags that identify the writing process."""
     return {
         "kbench.host": socket.gethostname(),
         "kbench.pid": str(os.getpid()),
@@ -20,7 +20,7 @@ def owner() -> dict[str, str]:
 
 
 def owner_is_gone(tags: Mapping[str, str]) -> bool:
-    """Say whether the writer of a run is gone for sure."""
+    """Return whether the writer of a run has certainly ended."""
     pid = tags.get("kbench.pid", "")
     if tags.get("kbench.host") != socket.gethostname() or not pid.isdigit():
         return False
@@ -28,7 +28,7 @@ def owner_is_gone(tags: Mapping[str, str]) -> bool:
 
 
 def process_start(pid: int) -> str:
-    """Return when a process started, in words that no later process of that number shares.
+    """Return the start of a process, different for a later process of that number.
 
     Empty where there is no such process.
     """
@@ -44,7 +44,7 @@ def process_start(pid: int) -> str:
 
 
 def user() -> str:
-    """Return who runs it, as MLflow shows it."""
+    """Return the name of the user, as MLflow shows it."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

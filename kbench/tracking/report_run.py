@@ -1,4 +1,4 @@
-"""A suite's report as a run of its own, which no reader takes for a cell."""
+"""A suite's report as a separate run, which readers do not take for a cell."""
 
 from __future__ import annotations
 
@@ -16,22 +16,9 @@ KIND = "report"
 def log_report(
     client: Any, experiment_id: str, suite: str, machine: str, files: Mapping[str, str]
 ) -> str:
-    """Keep one report run per machine: a new one, then the earlier goes.
+    """Write a report run, then delete the machine's earlier one; return MLflow's id of the run.
 
-    Parameters
-    ----------
-    client : MlflowClient
-    experiment_id, suite : str
-        The experiment, and the suite that is reported on.
-    machine : str
-        Whose results it tells.
-    files : mapping of str to str
-        Relative path to text.
-
-    Returns
-    -------
-    str
-        MLflow's id of the run.
+    `files` are texts by relative path.
     """
     tags = {
         **owner(),
@@ -41,14 +28,14 @@ def log_report(
         "mlflow.source.name": "kbench",
         "mlflow.user": user(),
     }
-    # a run of its own: MLflow takes no file back, and a table that has no rows now would stay
+    # a new run: MLflow deletes no file, and a table that has no rows now would stay
     run_id = str(client.create_run(experiment_id, tags=tags, run_name=KIND).info.run_id)
     try:
         for path, text in files.items():
             client.log_text(run_id, text, inside(path))
         client.set_terminated(run_id, "FINISHED", time.time_ns() // 1_000_000)
     except BaseException:
-        with contextlib.suppress(Exception):  # the store may be away: `abandoned` finds it later
+        with contextlib.suppress(Exception):  # the store may be away: `abandoned` returns it later
             client.delete_run(run_id)
         raise
     for older in _reports(client, experiment_id):
@@ -58,9 +45,9 @@ def log_report(
 
 
 def abandoned(client: Any, experiment_id: str) -> list[str]:
-    """Return the ids of reports that were never finished and whose writer is gone."""
-    found = _reports(client, experiment_id, "attributes.status = 'RUNNING'")
-    return [run.info.run_id for run in found if owner_is_gone(run.data.tags)]
+    """Return the ids of unfinished reports whose writer is gone."""
+    unfinished = _reports(client, experiment_id, "attributes.status = 'RUNNING'")
+    return [run.info.run_id for run in unfinished if owner_is_gone(run.data.tags)]
 
 
 def _reports(client: Any, experiment_id: str, where: str = "") -> list[Any]:

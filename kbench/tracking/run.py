@@ -1,4 +1,4 @@
-"""What a run should look like: as others give it, and in the form in which MLflow accepts it."""
+"""Runs as kbench wants them, in the form in which MLflow accepts them, and as read back."""
 
 from __future__ import annotations
 
@@ -30,16 +30,8 @@ _Key = TypeVar("_Key", int, str)
 class DatasetInput:
     """The data of a run, as MLflow's dataset input shows them.
 
-    Parameters
-    ----------
-    name : str
-        The label of the dataset.
-    digest : str
-        Checksum of the data; the first 36 characters are stored.
-    source : str
-        Where they come from: a URL or a description.
-    n_rows, n_features : int
-        Their shape.
+    `name` is the label of the dataset, `digest` the checksum of the data (the
+    first 36 characters are stored), `source` their URL or a description.
     """
 
     name: str
@@ -51,7 +43,7 @@ class DatasetInput:
 
 @dataclass(frozen=True)
 class CellRun:
-    """What one MLflow run should look like; one per cell.
+    """The MLflow run that a cell should have.
 
     Parameters
     ----------
@@ -61,7 +53,7 @@ class CellRun:
     machine : str
         The machine that computed it.
     name : str
-        What people read: ``map + learner on dataset``, by labels. Two cells of
+        Name for people: ``map + learner on dataset``, by labels. Two cells of
         one key, such as the same data under two labels, are two runs.
     status : str
         ok, error, timeout, memory, crash, unavailable or skipped; FINISHED in
@@ -84,7 +76,6 @@ class CellRun:
         Values of each split, logged as ``{name}_by_split`` with the index of
         the split as step.
     dataset : DatasetInput, optional
-        The data.
     artifacts : mapping of str to str
         Relative path to text.
 
@@ -124,20 +115,9 @@ class CellRun:
 class StoredRun:
     """A run as it is read back from a store.
 
-    Parameters
-    ----------
-    key, machine, name, status : str
-        As those of a `CellRun`; `name` is what MLflow's pages show.
-    n_splits_done : int
-        Splits behind the means.
-    params, tags : mapping of str to str
-        Tags have their full names, such as ``kbench.version``.
-    metrics : mapping of str to float
-        The means.
-    run_id, experiment_id : str
-        MLflow's identifiers.
-    start_ms, end_ms : int
-        Milliseconds since 1970.
+    The fields are those of a `CellRun`, but `name` is what MLflow's pages show,
+    tags have their full names, such as ``kbench.version``, and the identifiers
+    are MLflow's.
     """
 
     key: str
@@ -158,13 +138,8 @@ class StoredRun:
 class Experiment:
     """An experiment of a store.
 
-    Parameters
-    ----------
-    id, name : str
-        MLflow's number of it, and its name.
-    created : int
-        When, in milliseconds since 1970: tells a store that was made anew
-        from the one it replaced.
+    `id` is MLflow's number of it; `created`, in milliseconds since 1970,
+    distinguishes a store from an earlier one in its place.
     """
 
     id: str
@@ -176,7 +151,7 @@ class Experiment:
 class RunContent:
     """A `CellRun` in the form in which MLflow accepts it.
 
-    Without its start: that cannot be changed, so that it is no reason to write.
+    Its start is missing: MLflow never changes it, so it is not a reason to write.
     """
 
     name: str
@@ -208,7 +183,7 @@ class RunContent:
             "kbench.machine": run.machine,
             "kbench.status": run.status,
             "kbench.n_splits_done": str(run.n_splits_done),
-            "kbench.splits": " ".join(f"{index}:{each}" for index, each in split_hashes.items()),
+            "kbench.splits": " ".join(f"{index}:{hash_}" for index, hash_ in split_hashes.items()),
         }
         return cls(
             name=cut(run.name, KEY_CHARS) or "-",
@@ -244,12 +219,12 @@ def _shortened(data: DatasetInput) -> DatasetInput:
 
 
 def _split_hashes(by_split: Mapping[str, Mapping[int, float]]) -> dict[str, str]:
-    """Hash the values of each split, so that a later write sees which are already there."""
+    """Hash the values of each split: a later write skips those that are stored already."""
     rows: dict[int, list[str]] = {}
     for name in sorted(by_split):
         for index, value in by_split[name].items():
             rows.setdefault(index, []).append(f"{name}={value!r}")
     hashes = {str(index): sha("\n".join(rows[index]))[:8] for index in sorted(rows)}
-    if len(hashes) > 500:  # would not fit into a tag; then the whole or nothing is known
+    if len(hashes) > 500:  # too long for a tag: one hash of all
         return {"all": sha(json.dumps(hashes))[:8]}
     return hashes

@@ -1,4 +1,4 @@
-"""A store that may be away: found out at once, opened by one process at a time."""
+"""A store on a server: checked quickly, opened by one process at a time."""
 
 from __future__ import annotations
 

@@ -23,21 +23,14 @@ _RETRY_S = 2.0
 class Store:
     """An MLflow store that holds one run per cell.
 
-    Creating the object costs nothing and imports nothing; every method opens
-    the store when it needs it. One object serves one thread.
+    `uri` is MLflow's tracking URI. Creating the object imports nothing; every
+    method opens the store when it needs it. One object serves one thread.
 
-    Parameters
-    ----------
-    uri : str
-        MLflow's tracking URI.
-
-    Notes
-    -----
     A run counts as delivered when its tag ``kbench.digest`` is there and its
     status is FINISHED or FAILED: the tag goes with the last piece of content
-    and the status after it, so that a write cut short is found and redone.
-    The number of attempts is the caller's business: a method fails within
-    seconds, with `StoreError`, and may be called again at any time.
+    and the status after it, so that an interrupted write is found and repeated.
+    Every method fails within seconds where the store cannot be read or written,
+    with a `StoreError` of one line, and may be called again at any time.
 
     Examples
     --------
@@ -63,16 +56,13 @@ class Store:
     def open(self) -> None:
         """Import MLflow and open the store; create it where it is a local one.
 
-        Raises
-        ------
-        StoreError
-            One line: the server does not answer, the database is locked,
-            damaged, half-migrated or of another MLflow version.
+        Causes of a `StoreError`: the server does not answer, the database is
+        locked, damaged, half-migrated or of another MLflow version.
         """
         self._connection.open()
 
     def close(self) -> None:
-        """Let go of a local store's file; the next call takes it up again."""
+        """Release a local store's file; the next call opens it again."""
         self._connection.close()
 
     @property
@@ -80,53 +70,27 @@ class Store:
         return self._connection.client
 
     def experiment(self, name: str) -> Experiment:
-        """Return the experiment of that name; create or restore it.
-
-        Parameters
-        ----------
-        name : str
-            Its name, at most 500 characters.
-
-        Raises
-        ------
-        StoreError
-            The store cannot be opened, read or written.
-        """
+        """Return the experiment of that name, at most 500 characters; create or restore it."""
         self.open()
         with self._connection.calls(f"cannot get experiment {name!r}"):
-            found = self._client.get_experiment_by_name(name)
-            if found is None:
+            entity = self._client.get_experiment_by_name(name)
+            if entity is None:
                 self._connection.check_lock()
                 try:
                     self._client.create_experiment(name, self._connection.artifact_location(name))
-                except Exception:  # another process was faster, or the reply was lost
+                except Exception:  # another process has created it, or the reply was lost
                     if self._client.get_experiment_by_name(name) is None:
                         raise
-                found = self._client.get_experiment_by_name(name)
-            elif found.lifecycle_stage == "deleted":
-                self._client.restore_experiment(found.experiment_id)
-                self._indexes.pop(found.experiment_id, None)
-            return Experiment(found.experiment_id, found.name, found.creation_time or 0)
+                entity = self._client.get_experiment_by_name(name)
+            elif entity.lifecycle_stage == "deleted":
+                self._client.restore_experiment(entity.experiment_id)
+                self._indexes.pop(entity.experiment_id, None)
+            return Experiment(entity.experiment_id, entity.name, entity.creation_time or 0)
 
     def present(
         self, experiment: Experiment, views: Mapping[str, View], measure: str = "accuracy"
     ) -> None:
-        """Give an experiment its views and its note, where it lacks them.
-
-        Parameters
-        ----------
-        experiment : Experiment
-            Which one.
-        views : mapping of str to View
-            What MLflow's page can open as.
-        measure : str, default "accuracy"
-            The measure that its suite compares.
-
-        Raises
-        ------
-        StoreError
-            The store cannot be read or written.
-        """
+        """Write the views and the note that an experiment lacks; its suite compares `measure`."""
         self.open()
         with self._connection.calls("cannot write views"):
             present = self._client.get_experiment(experiment.id).tags
@@ -135,26 +99,10 @@ class Store:
                 self._client.set_experiment_tag(experiment.id, name, value)
 
     def log_report(self, experiment: Experiment, machine: str, files: Mapping[str, str]) -> str:
-        """Keep the report of an experiment in a run of its own, which `read` leaves out.
+        """Write the report of a machine's results in a separate run, which `read` leaves out.
 
-        Parameters
-        ----------
-        experiment : Experiment
-            Where it belongs.
-        machine : str
-            Whose results it tells; its earlier report is replaced.
-        files : mapping of str to str
-            Relative path to text.
-
-        Returns
-        -------
-        str
-            MLflow's id of the run.
-
-        Raises
-        ------
-        StoreError
-            It is not written, and the earlier one is still there.
+        `files` are texts by relative path. The machine's earlier report is
+        deleted only once the new one is written. Returns MLflow's id of the run.
         """
         self.open()
         with self._connection.calls("cannot write the report"):
@@ -162,29 +110,13 @@ class Store:
             return log_report(self._client, experiment.id, experiment.name, machine, files)
 
     def log(self, experiment: Experiment, run: CellRun) -> str:
-        """Make the store hold `run`, once.
+        """Make the store hold `run`, once; return MLflow's id of it.
 
         Nothing is written where the store has it already. A run that needs
         additions only (more splits, a retry that succeeded) is completed; one
         that would have to change a param or a point of a metric is deleted
-        and written anew.
-
-        Parameters
-        ----------
-        experiment : Experiment
-            Where it belongs.
-        run : CellRun
-            What it should look like.
-
-        Returns
-        -------
-        str
-            MLflow's id of the run.
-
-        Raises
-        ------
-        StoreError
-            It may be written in part; calling again repairs that.
+        and written anew. After a `StoreError` it may be written in part;
+        calling again repairs that.
         """
         self.open()
         started = time.monotonic()
@@ -193,7 +125,7 @@ class Store:
                 with self._connection.calls(f"cannot write run {run.content.name!r}"):
                     return self._log(experiment, run)
             except StoreError:
-                # What was stored before the failure is unknown: look again before writing.
+                # it is unknown what was stored before the failure: search again before writing
                 self._indexes.pop(experiment.id, None)
                 if last or time.monotonic() - started > _RETRY_S:
                     raise
@@ -206,7 +138,7 @@ class Store:
         stored = index.get(place)
         if stored is None or not stored.is_written_as(run.content):
             self._connection.check_lock()
-            # Until the write is complete the index says nothing: a failure leaves no lie behind.
+            # no entry until the write is complete: after a failure it would be wrong
             index.pop(place, None)
             stored = upsert(self._connection, experiment.id, run, stored)
             index[place] = stored
@@ -219,14 +151,12 @@ class Store:
         planned: Mapping[str, Collection[str]],
         data: Mapping[str, Collection[str]] | None = None,
     ) -> int:
-        """Tag runs whose cell is planned under another key, labels or other data now.
+        """Tag a machine's runs whose cell is planned under another key, labels or other data now.
 
         Parameters
         ----------
         experiment : Experiment
-            Where they are.
         machine : str
-            Whose runs.
         planned : mapping of str to collection of str
             Name of a run (`CellRun.name`, the labels of its cell) to all keys
             planned under it. Runs of other names and keys are left alone,
@@ -240,18 +170,13 @@ class Store:
         int
             Number of runs tagged ``kbench.superseded = <new key>``, or
             ``<new checksum>`` where no cell takes their place.
-
-        Raises
-        ------
-        StoreError
-            The store cannot be read or written.
         """
         self.open()
         count = 0
         known = {key for keys in planned.values() for key in keys}
         digests = {
-            cut(label, NAME_CHARS): sorted(each[:DIGEST_CHARS] for each in found)
-            for label, found in (data or {}).items()
+            cut(label, NAME_CHARS): sorted(checksum[:DIGEST_CHARS] for checksum in checksums)
+            for label, checksums in (data or {}).items()
         }
         with self._connection.calls("cannot mark superseded runs"):
             for (key, owner, name), stored in self._index(experiment).items():
@@ -261,7 +186,7 @@ class Store:
                 label, digest = stored.dataset or ("", "")
                 current = digests.get(label, ())
                 if keys or key in known:
-                    # under other labels the key is the same
+                    # the same key under other labels
                     new = next(iter(keys), key)
                 elif current and digest not in current:
                     new = next(iter(current))
@@ -276,26 +201,10 @@ class Store:
         return count
 
     def withdraw(self, experiment: Experiment, machine: str, keys: Collection[str]) -> int:
-        """Delete runs without data of suite lines that have a real result now.
+        """Delete a machine's runs without data of suite lines that have a real result now.
 
-        Parameters
-        ----------
-        experiment : Experiment
-            Where they are.
-        machine : str
-            Whose runs.
-        keys : collection of str
-            Keys of the suite lines; only runs of status "unavailable" go.
-
-        Returns
-        -------
-        int
-            Number of runs deleted.
-
-        Raises
-        ------
-        StoreError
-            The store cannot be read or written.
+        `keys` are those of the suite lines; only runs of status "unavailable"
+        are deleted. Returns their number.
         """
         self.open()
         with self._connection.calls("cannot delete runs without data"):
@@ -313,60 +222,27 @@ class Store:
         return len(gone)
 
     def sweep(self, experiment: Experiment) -> int:
-        """Give up runs that are RUNNING although their writer is gone.
+        """Set the status of RUNNING runs whose writer is gone to KILLED; return their number.
 
-        Runs of other hosts are left alone: whether their writer lives cannot
-        be told from here.
-
-        Parameters
-        ----------
-        experiment : Experiment
-            Where they are.
-
-        Returns
-        -------
-        int
-            Number of runs whose status is KILLED now.
-
-        Raises
-        ------
-        StoreError
-            The store cannot be read or written.
+        Runs of other hosts are left alone: their writers cannot be seen from here.
         """
         self.open()
-        count = 0
         with self._connection.calls("cannot look for abandoned runs"):
-            for run in live_runs(self._client, experiment.id, "attributes.status = 'RUNNING'"):
-                if owner_is_gone(run.tags):
-                    self._client.set_terminated(run.run_id, "KILLED")
-                    count += 1
-            for run_id in abandoned(self._client, experiment.id):
+            running = live_runs(self._client, experiment.id, "attributes.status = 'RUNNING'")
+            run_ids = [run.run_id for run in running if owner_is_gone(run.tags)]
+            run_ids += abandoned(self._client, experiment.id)
+            for run_id in run_ids:
                 self._client.set_terminated(run_id, "KILLED")
-                count += 1
-        if count:
+        if run_ids:
             self._indexes.pop(experiment.id, None)
-        return count
+        return len(run_ids)
 
     def read(self, experiment_name: str, superseded: bool = False) -> list[StoredRun]:
         """Return the complete, live runs of cells, the newest per key, machine and name.
 
-        Parameters
-        ----------
-        experiment_name : str
-            Name of the experiment.
-        superseded : bool, default False
-            Those of earlier code, data or labels too.
-
-        Returns
-        -------
-        list of StoredRun
-            In the order of the start. Runs being written are left out. Empty
-            where there is no such experiment.
-
-        Raises
-        ------
-        StoreError
-            The store cannot be read.
+        They are in the order of their start; runs being written are left out,
+        and with `superseded` false those of earlier code, data or labels too.
+        Empty where there is no such experiment.
         """
         self.open()
         newest: dict[Identity, Stored] = {}
@@ -377,22 +253,22 @@ class Store:
             for run in live_runs(self._client, experiment.experiment_id):
                 if run.complete and (superseded or not run.superseded):
                     other = newest.setdefault(run.identity, run)
-                    newest[run.identity] = max(run, other, key=lambda each: each.preference)
-        ordered = sorted(newest.values(), key=lambda each: (each.start_ms, each.run_id))
+                    newest[run.identity] = max(run, other, key=lambda stored: stored.preference)
+        ordered = sorted(newest.values(), key=lambda stored: (stored.start_ms, stored.run_id))
         return [run.read_back(experiment.experiment_id) for run in ordered]
 
     def _index(self, experiment: Experiment) -> dict[Identity, Stored]:
-        """All runs of ours in an experiment: searched once, then kept up to date.
+        """Return all runs of kbench in an experiment: searched once, then kept up to date.
 
-        A reply that was lost may have left two runs of one identity: all but
-        the best are deleted.
+        A lost reply may have left two runs of one identity: all but the best
+        are deleted.
         """
         if experiment.id not in self._indexes:
             index: dict[Identity, Stored] = {}
             for run in live_runs(self._client, experiment.id):
                 other = index.setdefault(run.identity, run)
                 if other is not run:
-                    worse, better = sorted([run, other], key=lambda each: each.preference)
+                    worse, better = sorted([run, other], key=lambda stored: stored.preference)
                     self._client.delete_run(worse.run_id)
                     index[run.identity] = better
             self._indexes[experiment.id] = index

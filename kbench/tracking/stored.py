@@ -9,7 +9,7 @@ from typing import Any
 from kbench.tracking.run import CellRun, RunContent, StoredRun
 
 BOOKKEEPING = {f"kbench.{name}" for name in ("host", "pid", "pid_start", "writing", "digest")}
-"""Tags that are not content: who writes or wrote, and how far that went."""
+"""Tags that are not content: the writing process, and its progress."""
 
 Identity = tuple[str, str, str]
 """Key, machine and name of a cell: one run each within an experiment."""
@@ -37,7 +37,7 @@ class Stored:
 
     @classmethod
     def of(cls, run: Any) -> Stored:
-        """Take what matters from MLflow's entity."""
+        """Convert MLflow's entity."""
         datasets = [each.dataset for each in run.inputs.dataset_inputs] if run.inputs else []
         return cls(
             run_id=run.info.run_id,
@@ -52,12 +52,12 @@ class Stored:
 
     @property
     def is_ours(self) -> bool:
-        """Written by kbench, whichever process it was."""
+        """Whether any process of kbench has written it."""
         return "kbench.cell_key" in self.tags
 
     @property
     def identity(self) -> Identity:
-        """Key, machine and name, as they were written, whatever people call the run now."""
+        """Key, machine and name as written, though somebody may have renamed the run."""
         name = self.tags.get("kbench.cell") or self.tags.get("mlflow.runName", "")
         return self.tags["kbench.cell_key"], self.tags.get("kbench.machine", ""), name
 
@@ -68,12 +68,12 @@ class Stored:
 
     @property
     def complete(self) -> bool:
-        """Nothing of its content is missing."""
+        """Whether all its content is stored."""
         return bool(self.digest) and self.status in ("FINISHED", "FAILED")
 
     @property
     def superseded(self) -> bool:
-        """Its cell is planned under another key now."""
+        """Whether its cell is planned under another key now."""
         return "kbench.superseded" in self.tags
 
     @property
@@ -85,14 +85,15 @@ class Stored:
     @property
     def split_hashes(self) -> dict[str, str]:
         """`RunContent.split_hashes`, read back from their tag."""
-        pairs = (each.partition(":") for each in self.tags.get("kbench.splits", "").split())
+        pairs = (pair.partition(":") for pair in self.tags.get("kbench.splits", "").split())
         return {index: sha for index, _, sha in pairs}
 
     def read_back(self, experiment_id: str) -> StoredRun:
-        """Return the run as others read it: without the values of each split."""
+        """Return the run without the values of each split."""
+        key, machine, _ = self.identity
         return StoredRun(
-            key=self.identity[0],
-            machine=self.identity[1],
+            key=key,
+            machine=machine,
             name=self.tags.get("mlflow.runName", ""),
             status=self.tags.get("kbench.status", ""),
             n_splits_done=self.n_splits_done,
@@ -111,19 +112,19 @@ class Stored:
 
     @property
     def preference(self) -> tuple[Any, ...]:
-        """Which of several runs of one identity is kept: the greatest."""
+        """Sort key: of several runs of one identity the greatest is kept."""
         return self.complete, not self.superseded, self.end_ms, self.start_ms, self.run_id
 
     def is_written_as(self, content: RunContent) -> bool:
-        """Say whether nothing has to be written."""
+        """Return whether nothing has to be written."""
         return (
             self.digest == content.digest and self.status == content.status and not self.superseded
         )
 
     def can_become(self, content: RunContent) -> bool:
-        """Say whether additions turn it into `content`: MLflow changes no param and no point."""
+        """Return whether additions make it `content`: MLflow changes no param and no point."""
         if not self.digest:
-            # Begun and not finished: every step of the same can be repeated.
+            # begun and not finished: all steps for the same content can be repeated
             return self.tags.get("kbench.writing") == content.digest
         before, after = self.n_splits_done, content.n_splits_done
         means = {
@@ -152,6 +153,5 @@ def live_runs(client: Any, experiment_id: str, where: str = "") -> Iterator[Stor
             if run.is_ours and run.run_id not in seen:
                 seen.add(run.run_id)
                 yield run
-        token = page.token
-        if not token:
+        if not (token := page.token):
             return

@@ -1,4 +1,4 @@
-"""A run written so that it can be written again at any time, whatever cut it short.
+"""Writing a run so that the write can be repeated at any time, after any interruption.
 
 The tag ``kbench.digest`` goes with the last piece of content, and the status
 after it: a run that lacks one of them is found and completed, or written anew.
@@ -59,7 +59,7 @@ def begin(client: Any, experiment_id: str, run: CellRun) -> Stored:
 
 
 class _Writing:
-    """The additions that turn a stored run into `content`."""
+    """Additions that make `content` of a stored run."""
 
     def __init__(self, connection: Connection, stored: Stored, content: RunContent) -> None:
         self._connection = connection
@@ -68,10 +68,10 @@ class _Writing:
         self._content = content
 
     def complete(self) -> None:
-        """Add what the run lacks; the last step is what makes it complete.
+        """Add what the run lacks; the last step makes it complete.
 
-        That is the status of a run that is RUNNING, so that a kill before it
-        is seen, and the digest, taken away first of all, of every other.
+        For a run that is RUNNING this is the status, so that a kill before it
+        is visible; for any other run the digest, which is removed first of all.
         """
         stored, content = self._stored, self._content
         if stored.digest != content.digest:
@@ -97,7 +97,7 @@ class _Writing:
         stored, content = self._stored, self._content
         means, known = content.metrics, stored.split_hashes if stored.digest else {}
         if stored.digest and stored.n_splits_done == content.n_splits_done:
-            # `can_become` has made sure that values under the same step are the same.
+            # `can_become` has checked that values under the same step are equal
             means = {name: value for name, value in means.items() if name not in stored.metrics}
         points = [(name, value, content.n_splits_done) for name, value in means.items()]
         for name, values in content.by_split.items():
@@ -115,11 +115,11 @@ class _Writing:
             stored.status, stored.end_ms = content.status, content.end_ms
 
     def _set_tags(self) -> None:
-        """Set tags anew; for a complete run this takes its digest away first of all."""
+        """Set tags anew; for a complete run this removes its digest first of all."""
         stored, content = self._stored, self._content
         tags = {**content.tags, "mlflow.runName": content.name}
         if stored.digest:
-            # No content's digest: what is cut short from here on is written anew.
+            # not the digest of any content: after an interruption the run is written anew
             tags |= {"kbench.digest": "", "kbench.writing": "additions"}
         changed = {name: text for name, text in tags.items() if stored.tags.get(name) != text}
         self._send(tags=changed)
@@ -166,9 +166,9 @@ class _Writing:
 
         stamp = self._content.end_ms
         metrics = [Metric(name, value, stamp, step) for name, value, step in points]
-        fill("params", [Param(*each) for each in (params or {}).items()], _ITEMS_A_BATCH)
+        fill("params", [Param(*item) for item in (params or {}).items()], _ITEMS_A_BATCH)
         fill("metrics", metrics, _POINTS_A_BATCH)
-        fill("tags", [RunTag(*each) for each in (tags or {}).items()], _ITEMS_A_BATCH)
+        fill("tags", [RunTag(*item) for item in (tags or {}).items()], _ITEMS_A_BATCH)
         for batch in batches:
             self._client.log_batch(self._stored.run_id, **batch)
 
@@ -190,15 +190,15 @@ class _Writing:
                 self._client.log_inputs(self._stored.run_id, inputs)
                 break
             except Exception as error:
-                # Two writers that bring the same new dataset: one breaks a unique key, and
-                # finds the other's row when it tries again.
+                # Of two writers with the same new dataset one violates a unique key, and
+                # finds the other's row on its next attempt.
                 if attempt == 3 or not re.search(r"unique|duplicate", str(error), re.IGNORECASE):
                     raise
                 time.sleep(0.02 * 3**attempt)
         self._stored.dataset = data.name, data.digest
 
     def _log_artifacts(self) -> str:
-        """Log texts; where a store takes no files, that costs them only and is told in a tag."""
+        """Log texts; where a store refuses files, only they are lost, and a tag says so."""
         for path, text in self._content.artifacts.items():
             try:
                 self._client.log_text(self._stored.run_id, text, path)

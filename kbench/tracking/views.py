@@ -1,4 +1,4 @@
-"""Views of MLflow's pages that open ready, as tags of an experiment.
+"""Saved views of MLflow's pages, as tags of an experiment.
 
 MLflow keeps what "Save view" makes in a tag ``mlflow.sharedViewState.KEY`` of
 the experiment and opens it for ``?viewStateShareKey=KEY``. The value is a JSON
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbench.errors import PluginError
+from kbench.parameters import check_choice
 
 TAG = "mlflow.sharedViewState."
 
@@ -38,13 +39,13 @@ class View:
     Parameters
     ----------
     key : str
-        What addresses name it by.
+        Its name in addresses.
     name : str
-        What MLflow's menu of views shows.
+        Its name in MLflow's menu of views.
     mode : {"table", "chart"}
         Which of MLflow's two pages it is for.
     state : mapping
-        MLflow's own, with ``{measure}`` for the measure that a suite compares.
+        MLflow's state, with ``{measure}`` for the measure that a suite compares.
     """
 
     key: str
@@ -54,53 +55,31 @@ class View:
 
     @classmethod
     def of(cls, file_name: str, text: str) -> View:
-        """Read a ``*.view.json`` file.
+        """Parse a ``*.view.json`` file: a JSON object with ``name``, ``mode`` and ``state``.
 
-        Parameters
-        ----------
-        file_name : str
-            The key is ``kbench-`` and what stands before ``.view.json``.
-        text : str
-            JSON: an object with ``name``, ``mode`` and ``state``.
+        The key is ``kbench-`` and what stands before ``.view.json``. A
+        `PluginError` says what is wrong.
 
-        Raises
-        ------
-        PluginError
-            It is none.
-
-        Examples
-        --------
         >>> View.of("t.view.json", '{"name": "Times", "mode": "chart", "state": {}}').key
         'kbench-t'
         """
         try:
             given = json.loads(text)
         except ValueError as error:
-            raise PluginError(f"{file_name} is no JSON: {error}") from error
+            raise PluginError(f"{file_name} is not JSON: {error}") from error
         wanted = {"name": str, "mode": str, "state": dict}
         if not isinstance(given, dict) or given.keys() != wanted.keys():
             raise PluginError(f"{file_name}: an object with name, mode and state is needed")
         for name, kind in wanted.items():
             if not isinstance(given[name], kind):
                 raise PluginError(f"{file_name}: {name} must be a {kind.__name__}")
-        if given["mode"] not in _MODES:
-            raise PluginError(f"{file_name}: mode must be one of {', '.join(_MODES)}")
+        check_choice(given["mode"], f"{file_name}: mode", _MODES, error=PluginError)
         return cls("kbench-" + file_name.removesuffix(".view.json"), **given)
 
     def tag(self, measure: str, created: int) -> tuple[str, str]:
-        """Return the tag that makes MLflow know the view.
+        """Return the tag that holds the view; `created` is in milliseconds since 1970.
 
-        Parameters
-        ----------
-        measure : str
-            The measure that the suite compares.
-        created : int
-            Milliseconds since 1970.
-
-        Raises
-        ------
-        PluginError
-            It is too large.
+        A `PluginError` says that the view is too large.
         """
         state = _filled(self.state, measure)
         envelope = {"name": self.name, "createdAt": created, "updatedAt": created}
@@ -114,21 +93,21 @@ class View:
 
 
 def _filled(value: Any, measure: str) -> Any:
-    """Put the measure into every text; what then stands twice in a list stands there once."""
+    """Put the measure into every text; duplicates that this makes in a list are removed."""
     if isinstance(value, str):
         return value.replace("{measure}", measure)
     if isinstance(value, Mapping):
-        return {name: _filled(each, measure) for name, each in value.items()}
+        return {name: _filled(inner, measure) for name, inner in value.items()}
     if isinstance(value, list):
-        found = [_filled(each, measure) for each in value]
-        return [each for i, each in enumerate(found) if each not in found[:i]]
+        items = [_filled(item, measure) for item in value]
+        return [item for i, item in enumerate(items) if item not in items[:i]]
     return value
 
 
 def _code(text: str) -> str:
     """Write text as code in Markdown, which a backtick in it does not end."""
     text = " ".join(text.splitlines())
-    runs = {len(each) for each in re.findall("`+", text)}
+    runs = {len(run) for run in re.findall("`+", text)}
     fence = "`" * next(n for n in range(1, len(runs) + 2) if n not in runs)
     return f"{fence}{text}{fence}"
 
@@ -136,25 +115,16 @@ def _code(text: str) -> str:
 def experiment_tags(
     suite: str, views: Mapping[str, View], measure: str, created: int, present: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the tags that an experiment lacks.
+    """Return the tags that an experiment lacks, where `present` are its tags.
 
-    Parameters
-    ----------
-    suite : str
-        Its name.
-    views : mapping of str to View
-    measure : str
-        The measure that the suite compares.
-    created : int
-        When the experiment was made, in milliseconds since 1970.
-    present : mapping of str to str
-        Its tags; a note that somebody wrote is left alone.
+    A note that somebody wrote is left alone. `created` is when the experiment
+    was made, in milliseconds since 1970.
     """
-    tags = dict(each.tag(measure, created) for each in views.values())
+    tags = dict(view.tag(measure, created) for view in views.values())
     if present.get("mlflow.note.content", _OURS).startswith(_OURS):
         tags["mlflow.note.content"] = NOTE.format(
             command=_code(f"kbench report {shlex.quote(suite)}")
         )
-    # otherwise MLflow asks what kind it is before it shows the runs
+    # without a kind MLflow asks for one before it shows the runs
     tags["mlflow.experimentKind"] = present.get("mlflow.experimentKind", "custom_model_development")
     return {name: value for name, value in tags.items() if present.get(name) != value}

@@ -1,4 +1,4 @@
-"""What a local store holds, told in milliseconds: SQLite is read, MLflow not imported."""
+"""The runs of a local store, read in milliseconds: by SQLite, without importing MLflow."""
 
 from __future__ import annotations
 
@@ -10,21 +10,10 @@ from kbench.tracking.location import sqlite_path
 
 
 def delivered_without_mlflow(uri: str, experiment_id: str) -> set[tuple[str, str]] | None:
-    """Say which runs a local store holds, without importing MLflow.
+    """Return (key, digest) of the live runs that are complete and not superseded.
 
-    Parameters
-    ----------
-    uri : str
-        The store.
-    experiment_id : str
-        The experiment.
-
-    Returns
-    -------
-    set of (key, digest) or None
-        The live runs that are complete and not superseded; empty where the
-        store or the experiment is gone; None where it cannot be told: not a
-        local SQLite store, another schema, locked.
+    Empty where the store or the experiment is gone; None where the runs are not
+    known without MLflow: not a local SQLite store, another schema, locked.
     """
     path = sqlite_path(uri)
     if path is None:

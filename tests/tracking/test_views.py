@@ -90,10 +90,13 @@ def test_the_views_that_come_with_kbench():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
         ("[]", "an object with name, mode and state"),
         ('{"name": 1, "mode": "table", "state": {}}', "name must be a str"),
-        ('{"name": "a", "mode": "3d", "state": {}}', "mode must be one of table, chart"),
+        (
+            '{"name": "a", "mode": "3d", "state": {}}',
+            "mode must be one of 'table', 'chart', got '3d'",
+        ),
     ],
 )
 def test_files_that_are_no_views_are_named(text, problem):
