@@ -185,13 +185,18 @@ class ReportData:
         pairs = []
         for i, j in chosen:
             d, gained = values[:, i] - values[:, j], gains[:, i] - gains[:, j]
+            low, high = stats.bootstrap_interval(d)
+            wins, ties, losses = map(int, counted[i, j])
             pairs.append(
                 Pair(
                     self.scores.methods[i],
                     self.scores.methods[j],
                     float(d.mean()),
-                    *stats.bootstrap_interval(d),
-                    *map(int, counted[i, j]),
+                    low,
+                    high,
+                    wins,
+                    ties,
+                    losses,
                     p=stats.signed_rank(d).p,
                     adjusted=float(self.adjusted[i, j]),
                     posterior=stats.bayesian_signed_rank(gained, ROPE, n_samples=10_000),

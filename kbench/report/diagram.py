@@ -118,10 +118,12 @@ def draw(names: Sequence[str], ranks: Sequence[float], cliques: Sequence[Sequenc
         parts.append(element("path", d=f"M{x:.1f} {y}V{label.y:.1f}H{edge:.1f}", class_="elbow"))
         parts.append(element("circle", cx=x, cy=y, r=3.5, class_="dot"))
         inwards, anchor, inner = (1, "end", "start") if label.left else (-1, "start", "end")
-        rank = f"{label.rank:.2f}"
-        parts.append(text(rank, edge + 4 * inwards, label.y - 4, class_="small", text_anchor=inner))
+        number = f"{label.rank:.2f}"
+        parts.append(
+            text(number, edge + 4 * inwards, label.y - 4, class_="small", text_anchor=inner)
+        )
         first = label.y - _LINE * (len(label.lines) - 1) / 2 + 4.5
-        for number, line in enumerate(label.lines):
-            at = first + _LINE * number
+        for i, line in enumerate(label.lines):
+            at = first + _LINE * i
             parts.append(text(line, edge - 7 * inwards, at, class_="name", text_anchor=anchor))
     return document(plan.width, plan.height, parts, "Critical-difference diagram", class_="cd")
