@@ -9,7 +9,6 @@ from typing import Any
 
 from kbench.errors import DatasetError, SuiteError
 from kbench.execution.fetching import opened
-from kbench.export.tables import read_table
 from kbench.messages import counted
 from kbench.planning.lines import parameters_of
 from kbench.planning.raw import OWN_TABLE
@@ -18,6 +17,7 @@ from kbench.planning.suite_file import find
 from kbench.records import Block, DatasetFacts, DatasetSource, Problem, Ref, Suite
 from kbench.registry.registry import Registry
 from kbench.tables.columns import is_free_text
+from kbench.tables.reading import read_table
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 

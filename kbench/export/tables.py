@@ -7,18 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kbench.records import Cell, Dataset, Ref
-from kbench.registry.registry import Registry, resolve
-
-
-def read_table(ref: Ref, registry: Registry) -> Any:
-    """Read a user's own table before it is encoded; None for other datasets."""
-    source = registry.all("dataset").get(ref.name)
-    if source is None or source.table is None or "target" not in ref.params:
-        return None
-    frame = resolve(source.table)(**ref.params)
-    frame.columns = [str(name) for name in frame.columns]
-    return frame
+from kbench.records import Cell, Dataset
+from kbench.registry.registry import Registry
+from kbench.tables.reading import read_table
 
 
 def raw_table(cell: Cell, dataset: Dataset, registry: Registry) -> Any:
