@@ -1,1 +1,1 @@
-"""Finished cells become MLflow runs: now, or when the store answers again."""
+"""Delivery of finished cells as MLflow runs: now, or when the store answers again."""

@@ -1,4 +1,4 @@
-"""What the MLflow run of a finished cell looks like."""
+"""The MLflow run of a finished cell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from kbench.planning.planner import PlannedCell
 from kbench.records import ACCURACY, Measure, written
 from kbench.records.canonical import dumps
-from kbench.results.rows import TIMES, Row
+from kbench.results.rows import LABELS, TIMES, Row
 from kbench.results.sources import by_split, of_cell_in_full
 from kbench.tracking import CellRun, DatasetInput
 
@@ -19,39 +19,28 @@ TAG_CHARS = 7900
 
 
 def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = ACCURACY) -> CellRun:
-    """Return what the MLflow run of a finished cell should look like.
-
-    Parameters
-    ----------
-    planned : PlannedCell
-    suite : str
-        Name of the suite.
-    machine : str
-        Identity of the machine that computed it.
-    measure : Measure, optional
-        What the suite compares.
-    """
+    """Return the MLflow run of a finished cell, computed on `machine`."""
     row = of_cell_in_full(planned, machine, measure)
-    # a cluster's machines; of a run of this machine its id says it all
-    away = [each for each in planned.in_order if each.machine not in ("", machine)]
+    # a cluster's machines; a run of this machine needs its id only
+    remote = [result for result in planned.in_order if result.machine not in ("", machine)]
     tags = {
         "suite": suite,
         "version": row.version,
         "n_splits": str(row.n_splits),
-        # what tests over datasets need beside the means, without a request per run
+        # tests over datasets need these beside the means, without a request per run
         "group": planned.dataset.group if planned.dataset else "",
         "equivalence": row.equivalence,
         "search_curves": _curves(row),
         "measure": measure.name,
         "better": measure.better,
-        **{f"{name}_by_split": _numbered(each) for name, each in row.values_by_split.items()},
+        **{f"{name}_by_split": _numbered(values) for name, values in row.values_by_split.items()},
         "split_hash": _numbered(row.split_hash),
         "at_edge": row.at_edge,
         "notes": row.notes,
         "contention": row.contention,
         "timing": row.timing,
         "calibration_s": row.calibration_s,
-        "hosts": ", ".join(sorted({f"{each.host} ({each.cpu})" for each in away})),
+        "hosts": ", ".join(sorted({f"{result.host} ({result.cpu})" for result in remote})),
         "error": row.error[-ERROR_TAIL:],
     }
     return CellRun(
@@ -78,11 +67,7 @@ def _numbered(values: Mapping[str, Any]) -> str:
 
 def _params(planned: PlannedCell, row: Row) -> dict[str, str]:
     cell = planned.cell
-    params = {
-        "dataset": cell.dataset.label,
-        "feature_map": cell.feature_map.label,
-        "learner": cell.learner.label,
-    }
+    params = dict(zip(LABELS, row.labels, strict=True))
     for kind, ref in (("feature_map", cell.feature_map), ("learner", cell.learner)):
         params[f"{kind}.name"] = ref.name
         params |= {f"{kind}.{name}": written(value) for name, value in ref.params.items()}
@@ -90,10 +75,10 @@ def _params(planned: PlannedCell, row: Row) -> dict[str, str]:
 
 
 def _curves(row: Row) -> str:
-    """Return the points of the search's curves, those that fit into a tag."""
+    """Return the search curves that fit into a tag."""
     curves = dict(row.search)
     while len(text := dumps(curves)) > TAG_CHARS:
-        # a grid that nobody reads; the artifact has it
+        # the longest curve is dropped; the artifact has it
         curves.pop(max(curves, key=lambda name: len(curves[name])))
     return text if curves else ""
 
@@ -110,9 +95,7 @@ def _by_split(planned: PlannedCell, measure: Measure) -> dict[str, dict[int, flo
 
 def _dataset_input(planned: PlannedCell) -> DatasetInput | None:
     facts = planned.dataset
-    if facts is None:
-        return None
-    return DatasetInput(
+    return facts and DatasetInput(
         name=planned.cell.dataset.label,
         digest=facts.checksum,
         source=facts.source,
@@ -124,8 +107,8 @@ def _dataset_input(planned: PlannedCell) -> DatasetInput | None:
 def _artifacts(planned: PlannedCell, row: Row) -> dict[str, str]:
     artifacts = {}
     if done := planned.done:
-        artifacts["search.json"] = dumps({each.split: each.details.search for each in done})
-    failed = next((each for each in planned.in_order if not each.is_ok), None)
+        artifacts["search.json"] = dumps({result.split: result.details.search for result in done})
+    failed = next((result for result in planned.in_order if not result.is_ok), None)
     if failed:
         printed = f"\n\nPrinted last:\n{failed.printed}" if failed.printed else ""
         artifacts["error.txt"] = row.error + printed

@@ -1,7 +1,7 @@
-"""Finished cells become MLflow runs: what the store lacks is written, no more.
+"""Delivery of finished cells as MLflow runs: only runs that the store lacks are written.
 
-The journal has everything already; a store that is down, or was deleted, gets
-it later.
+The journal has all results already; a store that is down, or was deleted, gets
+them later.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbench.delivery.as_run import as_run
+from kbench.delivery.owed import checksums
 from kbench.errors import JournalError, PluginError, StoreError
 from kbench.planning.planner import PlannedCell, line_key
 from kbench.records import ACCURACY, Measure
@@ -25,12 +26,12 @@ from kbench.tracking import CellRun, Experiment, Store, View, delivered_without_
 
 @dataclass(frozen=True)
 class Delivered:
-    """What a delivery came to.
+    """Result of a delivery.
 
     Parameters
     ----------
     uri, experiment : str
-        Where the runs are; the URI without its password.
+        The store, its URI without the password, and the experiment.
     experiment_id : str
         MLflow's number of the experiment; empty where the store did not answer.
     written : int
@@ -38,7 +39,7 @@ class Delivered:
     stored : int
         Runs of the planned cells that the store has now.
     problem : str
-        Why some are not there yet; empty where all are.
+        Why some are missing; empty where none are.
     """
 
     uri: str
@@ -50,7 +51,7 @@ class Delivered:
 
 
 class Delivery:
-    """Brings finished cells to a store from a thread of low priority.
+    """Writes finished cells to a store from a thread of low priority.
 
     Parameters
     ----------
@@ -59,13 +60,13 @@ class Delivery:
     suite : str
         Name of the suite, and of the experiment.
     journal : Journal
-        Remembers what was delivered where.
+        Keeps a line for each run that was delivered.
     machine : str
         Identity of this machine.
     measure : Measure, optional
         What the suite compares.
     views : mapping of str to View, optional
-        What MLflow's page of the suite can open as.
+        Saved views for MLflow's page of the suite.
     """
 
     def __init__(
@@ -89,47 +90,47 @@ class Delivery:
         self._problem = ""
 
     def start(self) -> None:
-        """Open the store and begin to write what `offer` brings."""
+        """Open the store and begin to write the cells that are offered."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="delivery", daemon=True)
             self._thread.start()
 
     def offer(self, planned: PlannedCell) -> None:
-        """Hand over a finished cell."""
+        """Queue a finished cell."""
         self._offered.add(_identity(planned))
         self._queue.put(planned)
 
     def has_delivered(self) -> bool:
-        """Tell whether this suite was ever delivered to this store."""
+        """Return whether this suite was ever delivered to this store."""
         return self._last_delivery() is not None
 
     def lacking(self, planned: Iterable[PlannedCell]) -> list[PlannedCell]:
         """Return the finished cells that the store does not have as they are now.
 
-        Answers without importing MLflow where the store is a local database;
-        otherwise every cell is lacking until MLflow has been asked.
+        MLflow is not imported. Where the store is not a local database, all
+        finished cells count as lacking; the store itself is asked later.
         """
-        cells = [each for each in planned if each.is_finished]
+        cells = [cell for cell in planned if cell.is_finished]
         known = self._last_delivery()
         if known is None:
             return cells
         stored = delivered_without_mlflow(self._uri, known["experiment_id"])
         if stored is None:
             return cells
-        return [each for each in cells if (each.key, self._run(each).digest) not in stored]
+        return [cell for cell in cells if (cell.key, self._run(cell).digest) not in stored]
 
     def finish(self, planned: Collection[PlannedCell]) -> Delivered:
-        """Write what is still lacking and say what the store has now."""
-        finished = [each for each in planned if each.is_finished]
-        # what was known before this run was perhaps never offered
-        lacking = self.lacking(each for each in finished if _identity(each) not in self._offered)
+        """Write the cells that are still lacking and return what the store has now."""
+        finished = [cell for cell in planned if cell.is_finished]
+        # cells that were finished before this run may never have been offered
+        lacking = self.lacking(cell for cell in finished if _identity(cell) not in self._offered)
         if self._thread is None and not lacking and self._queue.empty():
             known = self._last_delivery() or {}
             return Delivered(
                 self._store.name, self._suite, known.get("experiment_id", ""), stored=len(finished)
             )
-        for each in lacking:
-            self.offer(each)
+        for cell in lacking:
+            self.offer(cell)
         self.start()
         assert self._thread is not None
         self._queue.put(None)
@@ -137,7 +138,7 @@ class Delivery:
         if not self._problem:
             self._tidy(planned)
         with contextlib.suppress(StoreError):
-            # whoever moves or replaces a local store finds its file whole
+            # a local store may be moved or replaced: its file must be complete
             self._store.close()
         return Delivered(
             self._store.name,
@@ -153,11 +154,11 @@ class Delivery:
 
     def _last_delivery(self) -> Mapping[str, Any] | None:
         """Return the newest line that says where this suite was delivered."""
-        found = None
+        newest = None
         for line in self._journal.read("delivered"):
             if line["store"] == self._uri and line["suite"] == self._suite:
-                found = line
-        return found
+                newest = line
+        return newest
 
     def _work(self) -> None:
         # Writing must not take the CPU from what is being timed.
@@ -169,7 +170,7 @@ class Delivery:
         except (StoreError, JournalError) as error:
             self._problem = str(error)
         else:
-            # only what people look at: a store that refuses it may take runs all the same
+            # a store that refuses views may accept runs all the same
             with contextlib.suppress(StoreError):
                 if self._views:
                     self._store.present(self._experiment, self._views, self._measure.name)
@@ -199,52 +200,39 @@ class Delivery:
     def _tidy(self, planned: Collection[PlannedCell]) -> None:
         """Mark runs whose key or data have changed; drop those that waited for data."""
         assert self._experiment is not None
-        keys = {each.cell.name: {each.key} for each in planned if each.is_finished}
-        lines = {line_key(each.cell) for each in planned if not each.problem}
-        data: dict[str, set[str]] = {}
-        for each in planned:
-            if each.dataset is not None:
-                data.setdefault(each.cell.dataset.label, set()).add(each.dataset.checksum)
+        keys = {cell.cell.name: {cell.key} for cell in planned if cell.is_finished}
+        lines = {line_key(cell.cell) for cell in planned if not cell.problem}
         try:
             self._store.withdraw(self._experiment, self._machine, lines)
-            self._store.supersede(self._experiment, self._machine, keys, data)
+            self._store.supersede(self._experiment, self._machine, keys, checksums(planned))
         except (StoreError, JournalError) as error:
             self._problem = str(error)
 
 
 def lock_name(suite: str, store: str) -> str:
-    """Name what one process at a time may bring up to date: a suite in a store."""
+    """Return the name of a lock: one process at a time updates a suite in a store."""
     return f"{suite} in {Store(store).name}"
 
 
 def views_of(
     registry: Registry, notice: Callable[[str], None] = lambda text: None
 ) -> dict[str, View]:
-    """Read the views that plugins give for MLflow's pages.
+    """Read the ``*.view.json`` dashboards of plugins, views of MLflow's pages, by their keys.
 
-    Parameters
-    ----------
-    registry : Registry
-        Its dashboards whose names end in ``.view.json``.
-    notice : callable, optional
-        Is told of files that are no views; they are left out.
-
-    Returns
-    -------
-    dict of str to View
-        By their keys.
+    `notice` is called with a message about each file that is not a view; it is
+    left out.
     """
-    found = {}
+    views = {}
     for name, file in sorted(registry.all("dashboard").items()):
         if name.endswith(".view.json"):
             try:
                 view = View.of(name, file.read_text(encoding="utf-8"))
-                found[view.key] = view
+                views[view.key] = view
             except (PluginError, OSError, UnicodeDecodeError) as error:
                 notice(f"a view is left out: {error}")
-    return found
+    return views
 
 
 def _identity(planned: PlannedCell) -> tuple[str, str]:
-    """Tell a run of a suite from every other: two cells of one key differ in their labels."""
+    """Return what identifies a run of a suite: two cells of one key differ in their labels."""
     return planned.key, planned.cell.name

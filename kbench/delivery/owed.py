@@ -1,8 +1,8 @@
-"""Plans in the journal: what each suite was run for, and for which store.
+"""Plans in the journal: the cells of each suite, and the stores that they are for.
 
-A result line knows its key and nothing of suites. With the plan beside it, what
-was computed can be delivered later, although the suite's file, its data or a
-plugin are gone, or its code has changed.
+A result line has its key, but no suite. With the plan beside it, results can be
+delivered later, although the suite's file, its data or a plugin are gone, or its
+code has changed.
 """
 
 from __future__ import annotations
@@ -18,35 +18,24 @@ from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Ref, 
 from kbench.records.canonical import dumps, from_json, to_json
 from kbench.storage.journal import Journal
 
-_TOLD = ("key", "n_splits", "equivalence")
+_PLAIN = ("key", "n_splits", "equivalence")
 """Fields of a planned cell that are kept as they are."""
 
 
 class Plans:
-    """The plans that a journal keeps.
-
-    Parameters
-    ----------
-    journal : Journal
-    """
+    """The plans that a journal keeps."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        # plans that the last call of `cells` passed over: of another version of kbench
+        # plans that the last call of `cells` skipped: of another version of kbench
         self.unread = 0
 
     def keep(self, suite: Suite, store: str, cells: Sequence[PlannedCell]) -> None:
-        """Write down what a suite is about to do for a store, unless that is known.
+        """Write the plan of a suite for the store at a URI, unless the journal has it.
 
-        Parameters
-        ----------
-        suite : Suite
-        store : str
-            URI of the MLflow store.
-        cells : sequence of PlannedCell
-            Those whose data are still to be fetched are left out.
+        Cells whose data are still to be fetched are left out.
         """
-        content = _packed([each for each in cells if each.dataset or each.problem])
+        content = _packed([cell for cell in cells if cell.dataset or cell.problem])
         if not content["cells"]:
             return
         content["measure"] = dataclasses.asdict(suite.measure)
@@ -56,45 +45,35 @@ class Plans:
             self._journal.append(
                 "plan", suite=suite.name, store=store, digest=digest, content=content
             )
-        elif any(each.missing for each in cells) and suite.name not in self.unsettled(store):
+        elif any(cell.missing for cell in cells) and suite.name not in self.unsettled(store):
             self._journal.append("reopened", suite=suite.name, store=store)
 
     def settle(self, suite: str, store: str) -> None:
-        """Note that a store has all that is finished of a suite."""
+        """Record that a store has all finished cells of a suite."""
         if suite in self.unsettled(store):
             self._journal.append("settled", suite=suite, store=store)
 
     def unsettled(self, store: str) -> list[str]:
-        """Name the suites of which a store may lack what was computed for it."""
-        found: dict[str, bool] = {}
+        """Return the suites of which a store may lack results that were computed for it."""
+        is_open: dict[str, bool] = {}
         for line in self._journal.read("plan", "reopened", "settled"):
             if line["store"] == store:
-                found[line["suite"]] = line["kind"] != "settled"
-        return [suite for suite, open_ in found.items() if open_]
+                is_open[line["suite"]] = line["kind"] != "settled"
+        return [suite for suite, open_ in is_open.items() if open_]
 
     def suites(self) -> dict[str, set[str]]:
-        """Return the stores for which every suite was run, or to which it was delivered."""
-        found: dict[str, set[str]] = {}
+        """Return for each suite the stores for which it was run, or to which it was delivered."""
+        stores: dict[str, set[str]] = {}
         for line in self._journal.read("plan", "delivered"):
-            found.setdefault(line["suite"], set()).add(line["store"])
-        return found
+            stores.setdefault(line["suite"], set()).add(line["store"])
+        return stores
 
     def cells(self, suite: str, store: str | None = None) -> tuple[list[PlannedCell], Measure]:
-        """Return the cells of a suite as last planned, with their results.
+        """Return the cells of a suite as last planned, with their results, and its measure.
 
-        Parameters
-        ----------
-        suite : str
-        store : str, optional
-            Only what was planned for this one.
-
-        Returns
-        -------
-        cells : list of PlannedCell
-            The latest of each name, over all plans: but for those that a later
-            plan has under other labels, or whose dataset has other data there.
-        measure : Measure
-            What the suite compares.
+        The latest cell of each name, over all plans, or over those for one
+        store: without cells that a later plan has under other labels, or whose
+        dataset has other data there.
         """
         planned: dict[str, PlannedCell] = {}
         measure = Measure()
@@ -103,15 +82,19 @@ class Plans:
             if store not in (None, line["store"]):
                 continue
             try:
-                new = {each.cell.name: each for each in _unpacked(line["content"])}
+                new = {cell.cell.name: cell for cell in _unpacked(line["content"])}
                 measure = Measure(**line["content"]["measure"])
             except (TypeError, KeyError, ValueError, IndexError, AttributeError, KbenchError):
-                # what it replaces cannot be told: nothing earlier is safe to deliver
+                # it is unknown what it replaces: nothing earlier is safe to deliver
                 self.unread += 1
                 planned.clear()
                 continue
-            is_replaced = _replaced_by(new.values())
-            planned = {n: each for n, each in planned.items() if n in new or not is_replaced(each)}
+            known, current = {cell.key for cell in new.values()}, checksums(new.values())
+            planned = {
+                name: cell
+                for name, cell in planned.items()
+                if name in new or not _is_replaced(cell, known, current)
+            }
             planned |= new
         recall(planned.values(), self._journal)
         return [*planned.values()], measure
@@ -120,23 +103,23 @@ class Plans:
         return (line for line in self._journal.read("plan") if line["suite"] == suite)
 
 
-def _replaced_by(later: Collection[PlannedCell]) -> Callable[[PlannedCell], bool]:
-    """Return what tells whether an earlier cell is void: as `Store.supersede` has it."""
-    keys = {each.key for each in later}
+def checksums(cells: Iterable[PlannedCell]) -> dict[str, set[str]]:
+    """Return the checksums of the data that are planned under each dataset's label."""
     data: dict[str, set[str]] = {}
-    for each in later:
-        if each.dataset is not None:
-            data.setdefault(each.cell.dataset.label, set()).add(each.dataset.checksum)
+    for cell in cells:
+        if cell.dataset is not None:
+            data.setdefault(cell.cell.dataset.label, set()).add(cell.dataset.checksum)
+    return data
 
-    def is_replaced(earlier: PlannedCell) -> bool:
-        if earlier.key in keys:
-            return True
-        current = data.get(earlier.cell.dataset.label)
-        if earlier.dataset is None or current is None:
-            return False
-        return earlier.dataset.checksum not in current
 
-    return is_replaced
+def _is_replaced(
+    cell: PlannedCell, keys: Collection[str], data: Mapping[str, Collection[str]]
+) -> bool:
+    """Return whether a later plan's keys and data replace a cell, as in `Store.supersede`."""
+    current = data.get(cell.cell.dataset.label)
+    if cell.key in keys or cell.dataset is None or current is None:
+        return cell.key in keys
+    return cell.dataset.checksum not in current
 
 
 def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:
@@ -145,15 +128,15 @@ def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:
     protocols = _Numbered(to_json)
     refs = _Numbered(lambda ref: {**to_json(ref), "label": ref.label})
     rows = []
-    for each in cells:
-        cell = each.cell
-        others = {name: getattr(each, name) for name in _TOLD}
-        others["problem"] = each.problem and dataclasses.astuple(each.problem)
+    for planned in cells:
+        cell = planned.cell
+        others = {name: getattr(planned, name) for name in _PLAIN}
+        others["problem"] = planned.problem and dataclasses.astuple(planned.problem)
         rows.append(
             [
                 *(refs.number(ref) for ref in (cell.dataset, cell.feature_map, cell.learner)),
                 protocols.number(cell.protocol),
-                datasets.number(each.dataset),
+                datasets.number(planned.dataset),
                 others,
             ]
         )
@@ -167,13 +150,13 @@ def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:
 
 def _unpacked(content: Mapping[str, Any]) -> Iterator[PlannedCell]:
     refs = [
-        Ref(made.name, made.params, each["label"])
-        for each in content["refs"]
-        if (made := from_json({key: each[key] for key in ("name", "params")}))
+        Ref(made.name, made.params, ref["label"])
+        for ref in content["refs"]
+        if (made := from_json({key: ref[key] for key in ("name", "params")}))
     ]
     protocols = [
-        Protocol(**{name: from_json(value) for name, value in each.items()})
-        for each in content["protocols"]
+        Protocol(**{name: from_json(value) for name, value in fields.items()})
+        for fields in content["protocols"]
     ]
     for dataset, feature_map, learner, protocol, known, others in content["cells"]:
         facts = content["datasets"][known] or {}
@@ -183,24 +166,18 @@ def _unpacked(content: Mapping[str, Any]) -> Iterator[PlannedCell]:
             Cell(refs[dataset], refs[feature_map], refs[learner], protocols[protocol]),
             dataset=DatasetFacts.from_json(facts) if "checksum" in facts else None,
             problem=Problem(*others["problem"], **since) if others["problem"] else None,
-            **{name: others[name] for name in _TOLD},
+            **{name: others[name] for name in _PLAIN},
         )
 
 
 class _Numbered:
-    """Values in the order of first sight, each with its number.
-
-    Parameters
-    ----------
-    form : callable
-        Makes plain JSON of a value.
-    """
+    """Different values in the order of first use; `form` makes plain JSON of a value."""
 
     def __init__(self, form: Callable[[Any], Any]) -> None:
         self.values: list[Any] = []
         self._form = form
         self._numbers: dict[str, int] = {}
-        # cells share their parts: most are written once only
+        # by id: cells share their parts, and most need not be written again
         self._seen: dict[int, int] = {}
 
     def number(self, value: Any) -> int:

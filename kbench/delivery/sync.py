@@ -1,4 +1,4 @@
-"""What the journals have and a store lacks is brought there; nothing is computed."""
+"""Delivery of results that the journals have and a store lacks; nothing is computed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from kbench.tracking import Store, View
 
 @dataclass(frozen=True)
 class Synced:
-    """What became of one suite.
+    """Result of the synchronisation of one suite.
 
     Parameters
     ----------
     suite : str
-        Its name.
     machine : str
-        Whose results: this machine's, or those of clusters that it used.
+        Owner of the results: this machine, or the clusters that it used.
     delivered : Delivered
         What the store has now.
     finished : int
@@ -44,7 +43,7 @@ class Synced:
 
     @property
     def sentence(self) -> str:
-        """What became of it, in one line."""
+        """The result in one line."""
         delivered = self.delivered
         text = f"{self.suite} in {delivered.uri}: "
         if delivered.problem:
@@ -67,7 +66,7 @@ class Synced:
 
 
 class _Busy(Exception):
-    """Another process brings this suite to this store now."""
+    """Another process delivers this suite to this store now."""
 
 
 def sync(
@@ -77,7 +76,7 @@ def sync(
     waiting: Callable[[Holder | None], None] | None = None,
     views: Mapping[str, View] | None = None,
 ) -> Iterator[Synced]:
-    """Deliver what was computed to a store that lacks it, one suite after the other.
+    """Deliver results to the store at a URI that lacks them, one suite after the other.
 
     Ends with the first suite for which the store does not answer.
 
@@ -86,13 +85,14 @@ def sync(
     store : str
         URI of the MLflow store.
     suites : sequence of str, optional
-        Which; all that were run for this store by default.
+        By default all that were run for this store.
     everything : bool, default False
         Also suites that were run for other stores only.
     waiting : callable, optional
-        Is told who delivers the same at the moment; None where it is not known.
+        Called with the process that delivers the same at the moment; None
+        where it is not known.
     views : mapping of str to View, optional
-        What MLflow's page of a suite can open as.
+        Saved views for MLflow's pages of the suites.
 
     Raises
     ------
@@ -103,51 +103,36 @@ def sync(
     places = (machine_id(), cluster_id())
     journals = {place: Journal(state_folder(place) / "journal.jsonl") for place in places}
     known = {place: Plans(journal).suites() for place, journal in journals.items()}
-    ever = {suite for found in known.values() for suite in found}
-    here = {suite for found in known.values() for suite in found if uri in found[suite]}
+    ever = {suite for stores_of in known.values() for suite in stores_of}
+    here = {name for stores_of in known.values() for name, uris in stores_of.items() if uri in uris}
     missing = [suite for suite in suites if suite not in ever]
     if missing:
         shown = f"; there are: {', '.join(sorted(ever))}" if ever else ""
         raise SuiteError(
-            *(f"no suite {each!r} was ever run here{did_you_mean(each, ever)}" for each in missing),
-            *([f"`kbench suite` writes down what it plans{shown}"]),
+            *(f"no suite {name!r} was ever run here{did_you_mean(name, ever)}" for name in missing),
+            f"`kbench suite` records its plans{shown}",
         )
     wanted = set(suites) or (ever if everything else here)
     if not wanted:
-        name = Store(uri).name
-        raise SuiteError(
-            f"no suite was ever run for the store {name}"
-            + (
-                f"; name the suites to bring there, or --all of them: {', '.join(sorted(ever))}"
-                if ever
-                else ""
-            )
-        )
+        shown = ", ".join(sorted(ever))
+        hint = f"; name the suites to deliver there, or --all of them: {shown}" if ever else ""
+        raise SuiteError(f"no suite was ever run for the store {Store(uri).name}{hint}")
     for place, journal in journals.items():
         for suite in known[place]:
             if suite in wanted:
-                found = _deliver(place, journal, suite, uri, waiting, views)
-                yield found
-                if found.delivered.problem:
+                synced = _deliver(place, journal, suite, uri, waiting, views)
+                yield synced
+                if synced.delivered.problem:
                     return
 
 
 def deliver_leftovers(
     journal: Journal, machine: str, store: str, views: Mapping[str, View] | None = None
 ) -> Iterator[Synced]:
-    """Deliver what earlier commands could not bring to a store: killed, or it was away.
+    """Deliver results of earlier commands that were killed, or whose store was away.
 
-    Suites that another process is working on are left to it.
-
-    Parameters
-    ----------
-    journal : Journal
-    machine : str
-        Whose journal it is.
-    store : str
-        URI of the MLflow store.
-    views : mapping of str to View, optional
-        What MLflow's page of a suite can open as.
+    Suites that another process is working on are left to it. `machine` is the
+    owner of the journal, `store` the URI of the MLflow store.
     """
 
     def leave(holder: Holder | None) -> None:
@@ -156,11 +141,11 @@ def deliver_leftovers(
     uri = Store(store).uri
     for suite in Plans(journal).unsettled(uri):
         try:
-            found = _deliver(machine, journal, suite, uri, leave, views, planned_for=uri)
+            synced = _deliver(machine, journal, suite, uri, leave, views, leftovers=True)
         except _Busy:
             continue
-        yield found
-        if found.delivered.problem:
+        yield synced
+        if synced.delivered.problem:
             return
 
 
@@ -171,13 +156,14 @@ def _deliver(
     uri: str,
     waiting: Callable[[Holder | None], None] | None,
     views: Mapping[str, View] | None,
-    planned_for: str | None = None,
+    leftovers: bool = False,
 ) -> Synced:
+    """Deliver a suite; of leftovers only what was planned for this store."""
     plans = Plans(journal)
     with journal.lock(lock_name(suite, uri), waiting):
-        cells, measure = plans.cells(suite, planned_for)
+        cells, measure = plans.cells(suite, uri if leftovers else None)
         delivered = Delivery(uri, suite, journal, machine, measure, views).finish(cells)
         if not delivered.problem:
             plans.settle(suite, uri)
-    finished = sum(each.is_finished for each in cells)
+    finished = sum(cell.is_finished for cell in cells)
     return Synced(suite, machine, delivered, finished, len(cells) - finished, plans.unread)
