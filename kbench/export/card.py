@@ -1,4 +1,4 @@
-"""The card of an exported model: what it is, how to load it, how well it did."""
+"""The card of an exported model: what it is, how to load it, how accurate it is."""
 
 from __future__ import annotations
 
@@ -12,22 +12,11 @@ from kbench.messages import counted
 
 
 def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -> str:
-    """Write the card of a model in Markdown.
+    """Write the card of a model in Markdown, from the facts of its ``model.json``.
 
-    Parameters
-    ----------
-    facts : mapping
-        As ``model.json`` has them.
-    fitted : Fitted
-    warning : str
-        What to know before the file is loaded.
-    mlflow : bool
-        Whether it was saved as an MLflow model too.
-
-    Returns
-    -------
-    str
-        No text of the facts becomes markup.
+    `warning` is what to know before the file is loaded; `mlflow` says whether
+    the model was saved as an MLflow model too. No text of the facts becomes
+    markup.
     """
     measured = facts["measured"]
     accuracy = "not measured: `kbench suite` or `kbench run` has not computed this cell here"
@@ -42,14 +31,11 @@ def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -
             "this model was then fitted on all rows"
         )
     if facts["file"].endswith("skops"):
-        load = "\n".join(
-            [
-                "import skops.io",
-                "",
-                "# the types in the file beside scikit-learn's: look through them first",
-                f"trusted = {json.dumps(facts['trusted'], indent=4)}",
-                f'model = skops.io.load("{facts["file"]}", trusted=trusted)',
-            ]
+        load = (
+            "import skops.io\n\n"
+            "# the types in the file beside scikit-learn's: look through them first\n"
+            f"trusted = {json.dumps(facts['trusted'], indent=4)}\n"
+            f'model = skops.io.load("{facts["file"]}", trusted=trusted)'
         )
     else:
         load = f'import joblib\n\nmodel = joblib.load("{facts["file"]}")'
@@ -109,7 +95,7 @@ def _input(fitted: Fitted) -> str:
 
 
 def _code(value: Any) -> str:
-    """Write untrusted text as Markdown code, between more backticks than it has itself."""
+    """Write untrusted text as Markdown code, between more backticks than it contains."""
     text = " ".join(str(value).split())
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence, space = "`" * (longest + 1), " " if longest else ""

@@ -14,11 +14,11 @@ from kbench.evaluation.method import learner_side, map_side
 from kbench.evaluation.preprocessing import missing_rows, refuse_missing
 from kbench.evaluation.search import Data, fit_map, search
 from kbench.evaluation.splits import derive_seed
-from kbench.export.tables import columns_of, decoded, raw_table
+from kbench.export.tables import columns_of, decoded, raw_table, row_ids_of
 from kbench.records import Cell, Dataset
 from kbench.registry.registry import Registry
 
-# as a 64-bit number is written
+# a 64-bit integer in canonical decimal form
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
@@ -48,19 +48,7 @@ class Fitted:
 
 
 def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
-    """Search and fit the method of a cell on all rows of its dataset.
-
-    Parameters
-    ----------
-    cell : Cell
-        Its map, learner and protocol.
-    dataset : Dataset
-        In canonical form.
-    registry : Registry
-
-    Returns
-    -------
-    Fitted
+    """Search and fit the method of a cell on all rows of its dataset, in canonical form.
 
     Raises
     ------
@@ -71,7 +59,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     from sklearn.pipeline import Pipeline
     from threadpoolctl import threadpool_limits
 
-    from kbench.export.pipeline import NamedClasses, Prepared, TableEncoder
+    from kbench.export.pipeline import NamedClasses, Preprocessor, TableEncoder
 
     if dataset.pairwise:
         raise DatasetError(
@@ -83,8 +71,8 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     X, y = dataset.X, np.asarray(dataset.y)
     if protocol.missing == "drop_rows":
         kept = np.flatnonzero(~missing_rows(X))
-        own = dataset.row_ids if dataset.row_ids is not None else np.arange(len(y))
-        dataset = replace(dataset, X=X[kept], y=y[kept], row_ids=own[kept], splits=())
+        row_ids = row_ids_of(dataset)[kept]
+        dataset = replace(dataset, X=X[kept], y=y[kept], row_ids=row_ids, splits=())
         X, y = dataset.X, dataset.y
     impute = list(dataset.feature_kinds) if protocol.missing == "impute" else None
     data = Data(X, y, None, impute)
@@ -93,12 +81,12 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     seed = derive_seed(protocol.seed, dataset.checksum, "export")
     with threadpool_limits(limits=protocol.threads):
         best = search(map_, learner_, data, protocol, seed).best
-        prepared = Prepared(best.preprocess, map_.requires, impute).fit(data.X)
+        prepared = Preprocessor(best.preprocess, map_.requires, impute).fit(data.X)
         inputs = prepared.transform(data.X)
         feature_map = fit_map(map_, best.feature_map, seed, inputs, data.y)
         learner = learner_.build(best.learner, derive_seed(seed, "learner"))
         classes = NamedClasses(learner, typed(dataset.target_names))
-        # what its own fit would do, with the very estimator that was fitted
+        # as its own `fit` would do, but with the estimator that is fitted already
         classes.estimator_ = learner.fit(feature_map.transform(inputs), data.y)
     steps = [("prepare", prepared), ("feature_map", feature_map), ("learner", classes)]
     table: Any = X
@@ -113,7 +101,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
 
 
 def typed(names: Sequence[str]) -> np.ndarray:
-    """Return class names as a table's user knows them: whole numbers and truth values too."""
+    """Return class names as the user's table has them: as integers or truth values too."""
     if all(_WHOLE.fullmatch(name) for name in names):
         return np.array([int(name) for name in names])
     if set(names) <= {"False", "True"}:

@@ -1,4 +1,4 @@
-"""The folder of an exported model: written under another name, loaded again, compared, renamed."""
+"""The folder of an exported model: written under another name, loaded, compared, renamed."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from kbench._version import __version__
 from kbench.errors import ExportError
 from kbench.export.card import card
 from kbench.export.fit import Fitted, typed
+from kbench.parameters import check_choice
 from kbench.records import Cell
 from kbench.registry.registry import how_to_get
 from kbench.results.rows import Row
@@ -35,19 +36,12 @@ _MEASURED = (
     "fit_time_s",
     "predict_time_s",
 )
-"""What ``model.json`` has of a results row, beside the machine."""
+"""Columns of a results row that ``model.json`` has, beside the machine."""
 
 
 def check_format(form: str) -> None:
-    """Refuse a format whose package is not installed, before anything is fitted.
-
-    Raises
-    ------
-    ExportError
-        Says what to install.
-    """
-    if form not in FORMATS:
-        raise ExportError(f"no format is called {form!r}; there are: {', '.join(FORMATS)}")
+    """Refuse a format whose package is not installed, before anything is fitted."""
+    check_choice(form, "--format", FORMATS, error=ExportError)
     if form == "skops":
         try:
             import skops.io  # noqa: F401
@@ -63,27 +57,9 @@ def write(
 ) -> int:
     """Save a fitted pipeline with its card, load it again, compare its predictions.
 
-    The folder is written under another name and renamed: it is there as a
-    whole or not at all.
-
-    Parameters
-    ----------
-    folder : Path
-        Must not exist.
-    cell : Cell
-    key : str
-        Its cell key.
-    fitted : Fitted
-    row : Row or None
-        Its results row, where it was measured.
-    form : {"skops", "joblib"}
-    mlflow : bool
-        Save it as an MLflow model too.
-
-    Returns
-    -------
-    int
-        Number of rows on which the loaded model predicts the same.
+    The folder, which must not exist, is written under another name and renamed:
+    it is never there in part. Returns the number of rows on which the loaded
+    model predicts the same.
 
     Raises
     ------
@@ -117,7 +93,7 @@ def write(
 
 
 def refuse_existing(folder: Path) -> None:
-    """Raise where something is in the way of a folder: nothing is ever overwritten."""
+    """Refuse a folder that exists: nothing is ever overwritten."""
     if folder.exists() or folder.is_symlink():
         raise ExportError(f"-o {folder}: it exists; name another folder, or remove it first")
 
@@ -162,10 +138,10 @@ def _answers(pipeline: Any, table: Any) -> dict[str, np.ndarray]:
 
 
 def _compare(
-    expected: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray], form: str
+    expected: Mapping[str, np.ndarray], loaded: Mapping[str, np.ndarray], form: str
 ) -> None:
-    same = expected.keys() == found.keys() and all(
-        np.array_equal(expected[name], found[name], equal_nan=expected[name].dtype.kind == "f")
+    same = expected.keys() == loaded.keys() and all(
+        np.array_equal(expected[name], loaded[name], equal_nan=expected[name].dtype.kind == "f")
         for name in expected
     )
     if not same:
@@ -173,7 +149,7 @@ def _compare(
 
 
 def _compare_with_canonical(fitted: Fitted, predicted: np.ndarray) -> None:
-    """Make sure that the encoder gives what the method was fitted on."""
+    """Check that the encoder gives the inputs that the method was fitted on."""
     steps = fitted.pipeline[1:] if "encode" in fitted.pipeline.named_steps else fitted.pipeline
     if not np.array_equal(steps.predict(fitted.dataset.X), predicted):
         raise ExportError("the table does not give the inputs on which the method was measured")
@@ -198,7 +174,7 @@ def _facts(
         "dataset_source": dataset.source,
         "dataset_checksum": dataset.checksum,
         "n_rows": len(dataset.y),
-        "classes": [each.item() for each in typed(dataset.target_names)],
+        "classes": typed(dataset.target_names).tolist(),
         "measured": row
         and {name: row.value(name) for name in _MEASURED} | {"machine": row.machine},
         "file": file.name,

@@ -1,11 +1,12 @@
-"""Steps of an exported pipeline: what its file names, and loading it imports.
+"""Steps of an exported pipeline: its file names this module, and loading it imports it.
 
-A pipeline takes a table as its user has it, and answers with the labels that
-its user knows. All steps are scikit-learn estimators; `kbench.export` fits them.
+A pipeline takes the user's table, and predicts the user's labels. All steps are
+scikit-learn estimators; `kbench.export` fits them.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,14 +20,14 @@ _TRUTHS = {
     **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), "False"),
     **dict.fromkeys(("1", "1.0", "True", "true", "TRUE"), "True"),
 }
-"""How truth values are written."""
+"""Spellings of truth values."""
 
 MISSING = ("", "?")
-"""Text that stands for a missing value, beside what pandas takes for one."""
+"""Texts that mean a missing value, beside those of pandas."""
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turn the columns of a table into those that a dataset was made of.
+    """Encode the columns of a table as numbers, as its dataset was.
 
     Numbers pass; a nominal column becomes one indicator column per category, in
     order, all of them NaN where the value is missing and 0 where the value is
@@ -50,28 +51,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.columns = columns
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
-        """Do nothing: the categories are given."""
+        """Do nothing: the categories are parameters."""
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the numbers.
+        """Return the encoded table, shape (n_samples, n_features).
 
-        Parameters
-        ----------
-        X : DataFrame with the columns, in any order; others are ignored. Where all
-            columns are numbers, an array of shape (n_samples, n_columns) too.
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_features)
-
-        Raises
-        ------
-        ValueError
-            Columns are missing, or hold text where numbers belong.
+        X is a data frame with the columns, in any order; others are ignored.
+        Where all columns are numbers, it may be an array of shape (n_samples,
+        n_columns). A `ValueError` says which columns are missing, or hold text
+        where numbers belong.
         """
         if not hasattr(X, "columns"):
             return self._of_array(X)
@@ -88,10 +80,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _of_array(self, X: Any) -> np.ndarray:
         names = [name for name, _ in self.columns]
         if any(categories is not None for _, categories in self.columns):
-            raise ValueError(f"a data frame with the columns {', '.join(names[:8])} is needed")
+            raise ValueError(f"X must be a data frame with the columns {', '.join(names[:8])}")
         array: np.ndarray = np.asarray(X, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != len(names):
-            raise ValueError(f"X has shape {array.shape}; it must be (n_samples, {len(names)})")
+            raise ValueError(f"X must have shape (n_samples, {len(names)}), got {array.shape}")
         return array
 
 
@@ -108,13 +100,13 @@ def _numbers(column: Any, name: str) -> np.ndarray:
 def _indicators(column: Any, categories: Sequence[str]) -> np.ndarray:
     import pandas
 
-    codes, found = pandas.factorize(column.astype(object))
+    codes, values = pandas.factorize(column.astype(object))
     place = {category: j for j, category in enumerate(categories)}
     numbers = _as_numbers(categories)
     # one more for -1, which pandas gives to missing values
     width = len(categories)
-    rows = np.full((len(found) + 1, width), np.nan)
-    for i, value in enumerate(found):
+    rows = np.full((len(values) + 1, width), np.nan)
+    for i, value in enumerate(values):
         text = str(value).strip()
         if text in MISSING:
             continue
@@ -132,16 +124,14 @@ def _indicators(column: Any, categories: Sequence[str]) -> np.ndarray:
 
 def _as_numbers(categories: Sequence[str]) -> Mapping[float, int]:
     """Return the places of categories that are numbers: 1 in one table is 1.0 in another."""
-    found: dict[float, int] = {}
+    places: dict[float, int] = {}
     for j, category in enumerate(categories):
-        try:
-            found.setdefault(float(category), j)
-        except ValueError:
-            continue
-    return found
+        with contextlib.suppress(ValueError):
+            places.setdefault(float(category), j)
+    return places
 
 
-class Prepared(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Preprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The protocol's preprocessing: missing values and scaling.
 
     Parameters
@@ -164,13 +154,13 @@ class Prepared(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.requires = requires
         self.impute = impute
 
-    def fit(self, X: Any, y: Any = None) -> Prepared:
+    def fit(self, X: Any, y: Any = None) -> Preprocessor:
         """Learn ranges and medians."""
         self.preprocessing_ = Preprocessing(self.step, self.requires, self.impute).fit(X)
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the inputs as the feature map was given them."""
+        """Return the inputs of the feature map."""
         return self.preprocessing_.transform(X)
 
 
@@ -179,7 +169,7 @@ def _learner_has(name: str) -> Any:
 
 
 class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A learner of labels 0..k-1 that answers with their names.
+    """A learner of labels 0..k-1 that predicts their names.
 
     Parameters
     ----------
@@ -194,14 +184,7 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.names = names
 
     def fit(self, X: Any, y: Any) -> NamedClasses:
-        """Fit a copy of the learner.
-
-        Parameters
-        ----------
-        X : ndarray or CSR matrix, shape (n_samples, n_components)
-        y : array-like, shape (n_samples,)
-            Labels among `names`.
-        """
+        """Fit a copy of the learner; `y` has labels among `names`."""
         from sklearn.base import clone
 
         place = {name: code for code, name in enumerate(np.asarray(self.names).tolist())}
@@ -212,14 +195,14 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def classes_(self) -> np.ndarray:
         """Names of the classes, in the order of the columns of `predict_proba`."""
-        named: np.ndarray = np.asarray(self.names)[np.asarray(self.estimator_.classes_, dtype=int)]
-        return named
+        return self._named(self.estimator_.classes_)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the name of a class for each row."""
-        named: np.ndarray = np.asarray(self.names)[
-            np.asarray(self.estimator_.predict(X), dtype=int)
-        ]
+        return self._named(self.estimator_.predict(X))
+
+    def _named(self, codes: Any) -> np.ndarray:
+        named: np.ndarray = np.asarray(self.names)[np.asarray(codes, dtype=int)]
         return named
 
     @_learner_has("predict_proba")  # type: ignore[untyped-decorator]

@@ -1,4 +1,4 @@
-"""The table that a dataset was made of: as its user's file has it, or written anew."""
+"""The table that a dataset was made of: as the user's file has it, or decoded."""
 
 from __future__ import annotations
 
@@ -17,28 +17,22 @@ def raw_table(cell: Cell, dataset: Dataset, registry: Registry) -> Any:
     frame, params = read_table(cell.dataset, registry), cell.dataset.params
     if frame is None:
         return None
-    rows = dataset.row_ids if dataset.row_ids is not None else np.arange(len(dataset.y))
     left_out = {params["target"], *params.get("ignore", ())}
-    return frame.iloc[rows].drop(columns=list(left_out)).reset_index(drop=True)
+    return frame.iloc[row_ids_of(dataset)].drop(columns=list(left_out)).reset_index(drop=True)
+
+
+def row_ids_of(dataset: Dataset) -> np.ndarray:
+    """Return the numbers of a dataset's rows in its table."""
+    return np.arange(len(dataset.y)) if dataset.row_ids is None else dataset.row_ids
 
 
 def columns_of(
     dataset: Dataset, header: Sequence[str] | None = None
 ) -> list[tuple[str, list[str] | None]]:
-    """Return the columns of the table that a dataset was made of, by its feature names.
+    """Return the columns of a dataset's table as `TableEncoder` takes them.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Nominal features are called ``column=category``.
-    header : sequence of str, optional
-        Names of the columns in their order, where they are known; otherwise
-        the column's name ends at the first ``=``.
-
-    Returns
-    -------
-    list of (str, list of str or None)
-        As `kbench.export.pipeline.TableEncoder` takes them.
+    Nominal features are called ``column=category``. Where the `header` is not
+    known, the column's name ends at the first ``=``.
     """
     names, kinds = list(dataset.feature_names), list(dataset.feature_kinds)
     known = iter(header) if header is not None else None
@@ -57,24 +51,24 @@ def columns_of(
         while at < len(names) and kinds[at] == "nominal" and names[at].startswith(start):
             categories.append(names[at].removeprefix(start))
             at += 1
-        if not categories:  # an indicator that is a column of its own
+        if categories:
+            columns.append((column, categories))
+        else:  # an indicator that is a column itself
             columns.append((names[at], None))
             at += 1
-        else:
-            columns.append((column, categories))
     return columns
 
 
 def decoded(dataset: Dataset, columns: Sequence[tuple[str, Sequence[str] | None]]) -> Any:
-    """Write a dataset as the table that it was made of."""
+    """Return a dataset as the table that it was made of."""
     import pandas
 
     X = np.asarray(dataset.X)
-    found: dict[str, Any] = {}
+    table: dict[str, Any] = {}
     at = 0
     for name, categories in columns:
         if categories is None:
-            found[name] = X[:, at]
+            table[name] = X[:, at]
             at += 1
             continue
         block = X[:, at : at + len(categories)]
@@ -83,5 +77,5 @@ def decoded(dataset: Dataset, columns: Sequence[tuple[str, Sequence[str] | None]
         codes = np.where(
             np.isnan(block).any(axis=1), len(categories), np.nan_to_num(block).argmax(1)
         )
-        found[name] = named[codes]
-    return pandas.DataFrame(found)
+        table[name] = named[codes]
+    return pandas.DataFrame(table)

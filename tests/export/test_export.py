@@ -111,7 +111,7 @@ def test_rows_without_a_label_are_no_trouble(customers, tmp_path, capfd):
     [
         (["uci"], "-o FOLDER"),
         (["uci", "-o", "there"], "it exists"),
-        (["uci", "-o", "m", "--format", "onnx"], "there are: skops, joblib"),
+        (["uci", "-o", "m", "--format", "onnx"], "--format must be one of 'skops', 'joblib'"),
         (["ucy", "-o", "m"], "did you mean 'uci'"),
         (["uci", "nystroem + rigde on iris", "-o", "m"], "did you mean 'nystroem + ridge on iris'"),
         (["uci", "--dataset", "iris", "-o", "m"], "which of these 24 cells?"),
@@ -341,9 +341,9 @@ def test_truth_values_may_be_written_as_numbers(categories, given):
 def test_arrays_are_taken_where_all_columns_are_numbers():
     encoder = TableEncoder([("a", None), ("b", None)])
     assert encoder.transform([[1, 2]]).tolist() == [[1, 2]]
-    with pytest.raises(ValueError, match="must be \\(n_samples, 2\\)"):
+    with pytest.raises(ValueError, match="must have shape \\(n_samples, 2\\)"):
         encoder.transform([[1, 2, 3]])
-    with pytest.raises(ValueError, match="a data frame with the columns a, c is needed"):
+    with pytest.raises(ValueError, match="X must be a data frame with the columns a, c"):
         TableEncoder([("a", None), ("c", ["x"])]).transform([[1, 2]])
     with pytest.raises(ValueError, match="column 'a' must be numbers"):
         encoder.transform(pandas.DataFrame({"a": ["one"], "b": [2]}))
