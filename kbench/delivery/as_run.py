@@ -95,7 +95,9 @@ def _by_split(planned: PlannedCell, measure: Measure) -> dict[str, dict[int, flo
 
 def _dataset_input(planned: PlannedCell) -> DatasetInput | None:
     facts = planned.dataset
-    return facts and DatasetInput(
+    if facts is None:
+        return None
+    return DatasetInput(
         name=planned.cell.dataset.label,
         digest=facts.checksum,
         source=facts.source,

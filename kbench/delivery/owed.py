@@ -117,9 +117,8 @@ def _is_replaced(
 ) -> bool:
     """Return whether a later plan's keys and data replace a cell, as in `Store.supersede`."""
     current = data.get(cell.cell.dataset.label)
-    if cell.key in keys or cell.dataset is None or current is None:
-        return cell.key in keys
-    return cell.dataset.checksum not in current
+    has_other_data = cell.dataset and current and cell.dataset.checksum not in current
+    return cell.key in keys or bool(has_other_data)
 
 
 def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:
