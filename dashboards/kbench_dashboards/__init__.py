@@ -1,11 +1,12 @@
-"""What people look at beside the report's own parts, as files beside this one.
+"""Further sections of the report and views of MLflow's pages, as files beside this one.
 
 A section (``.html.j2``) is a Jinja template: it begins with an ``<h2>`` and is
 given ``content`` (see `kbench.report.content`). Whatever it writes is escaped.
 
-A view (``.view.json``) is what MLflow's page of a suite opens as: its ``name``
-in the menu, ``mode`` ("table" or "chart") and ``state``, MLflow's own: save a
-view there and copy its tag. ``{measure}`` stands for what the suite compares.
+A view (``.view.json``) is a saved view of MLflow's page of a suite: its ``name``
+in the menu, ``mode`` ("table" or "chart") and MLflow's ``state``: save a view
+there and copy its tag. ``{measure}`` stands for the measure that the suite
+compares.
 """
 
 from importlib.resources import files
@@ -16,11 +17,6 @@ from kbench import hookimpl
 @hookimpl
 def kbench_dashboards():
     """List the sections and views."""
-    return sorted(
-        (
-            each
-            for each in files(__name__).iterdir()
-            if each.name.endswith((".html.j2", ".view.json"))
-        ),
-        key=lambda each: each.name,
-    )
+    endings = (".html.j2", ".view.json")
+    paths = (path for path in files(__name__).iterdir() if path.name.endswith(endings))
+    return sorted(paths, key=lambda path: path.name)

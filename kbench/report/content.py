@@ -400,7 +400,7 @@ def _written(ms: int) -> str:
 
 
 def _places(rows: Sequence[Row]) -> str:
-    """Name the cells of a remark; a few of them where there are many."""
+    """List the cells of a remark; a few of them where there are many."""
     names = [f"{name_of(r.method)} on {r.dataset}" for r in rows]
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return ", ".join(names[:4]) + more

@@ -57,7 +57,7 @@ def draw(kind: str, content: ReportData, registry: Registry) -> Figure:
 
 
 def draw_given(figure: records.Figure, content: ReportData) -> Figure:
-    """Draw a plugin's figure; whatever goes wrong in it is a `PluginError`."""
+    """Draw a plugin's figure; any error in it becomes a `PluginError`."""
     try:
         drawn = resolve(figure.draw)([row.to_json(content.measure) for row in content.rows])
         if not hasattr(drawn, "savefig"):
@@ -119,7 +119,7 @@ def _ranks(content: ReportData) -> Figure:
             ha="right" if label.left else "left",
             va="center",
             size=9,
-            parse_math=False,  # a name is no formula
+            parse_math=False,  # a name is not a formula
         )
     return figure
 
@@ -137,9 +137,10 @@ def _against(content: ReportData, cost: Cost) -> Figure:
     axes.set(xscale="log", xlabel=cost.label, ylabel=content.measure.words)
     steps = [costs[i] for i in front], [means[i] for i in front]
     axes.step(*steps, where="post", color="0.6", lw=1, zorder=0)
-    for each, x, y in zip(standings, costs, means, strict=True):
-        axes.plot(x, y, "osv^D"[each.place // 10 % 5], label=_in_legend(each.place, each.name))
-        axes.annotate(str(each.place), (x, y), (5, 4), textcoords="offset points", size=8)
+    for standing, x, y in zip(standings, costs, means, strict=True):
+        place = standing.place
+        axes.plot(x, y, "osv^D"[place // 10 % 5], label=_in_legend(place, standing.name))
+        axes.annotate(str(place), (x, y), (5, 4), textcoords="offset points", size=8)
     return _finished(figure, axes, cost.written)
 
 
@@ -154,9 +155,9 @@ def _growth(content: ReportData) -> Figure:
     figure = _figure(7.0, 4.2)
     axes = figure.subplots()
     axes.set(xscale="log", yscale="log", xlabel="training rows", ylabel="fit time")
-    for each in growth:
-        name = f"{_in_legend(each.place, each.name)} (n to the {each.exponent:.2f})"
-        axes.plot(*zip(*each.points, strict=True), "o-", ms=3, lw=1, label=name)
+    for line in growth:
+        name = f"{_in_legend(line.place, line.name)} (n to the {line.exponent:.2f})"
+        axes.plot(*zip(*line.points, strict=True), "o-", ms=3, lw=1, label=name)
     axes.yaxis.set_major_formatter(lambda value, place: duration(value))
     axes.yaxis.set_minor_formatter(lambda value, place: "")
     return _finished(figure, axes, number)
@@ -168,7 +169,7 @@ def _in_legend(place: int, name: str) -> str:
 
 
 def _finished(figure: Figure, axes: Any, written: Callable[[float], str]) -> Figure:
-    """Add grid, marks of the horizontal axis and a legend whose names are no formulas."""
+    """Add grid, marks of the horizontal axis and a legend whose names are not formulas."""
     axes.grid(alpha=0.3)
     axes.xaxis.set_major_formatter(lambda value, place: written(value))
     axes.xaxis.set_minor_formatter(lambda value, place: "")

@@ -102,7 +102,7 @@ def main(content: ReportData) -> Table:
 
 
 def _headings(methods: Sequence[Method]) -> dict[Method, str]:
-    """Name a column for each method; two that read the same are numbered."""
+    """Return the heading of each method's column; equal names are numbered."""
     headings: dict[Method, str] = {}
     for method in methods:
         name = name_of(method)

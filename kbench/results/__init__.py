@@ -1,1 +1,1 @@
-"""Rows in, numbers out: tables, tests over datasets, comparisons of two sets of results."""
+"""Rows in, numbers out: rows, tests over datasets, comparisons of two sets of results."""

@@ -1,4 +1,4 @@
-"""What searches saw, as curves: mean accuracy against the values of a parameter."""
+"""Search curves: mean inner accuracy against the values of a parameter."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from kbench.results.rows import LABELS
+
 CURVE = ("value", "mean", "standard_error", "n", "at_edge")
-"""What is known of a point of a search's curve."""
+"""Fields of a point of a search curve."""
 
 _NOT_PARAMETERS = ("accuracies", "converged", "error", "share")
 
 
 def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Turn the scores that searches kept into the points of curves.
+    """Return the points of the search curves of several cells.
 
     A point is the best that inner cross-validation found with one value of one
-    parameter, whatever the other parameters were: in each split, the candidate
+    parameter, for any values of the other parameters: in each split, the candidate
     of that value with the highest mean accuracy. Candidates that failed, or
     that a search left before they had seen all rows, are in no point.
 
@@ -27,7 +29,7 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ----------
     runs : iterable of mapping
         One for each cell: ``dataset``, ``feature_map`` and ``learner``, the
-        labels, and ``search``, what the run's artifact ``search.json`` holds,
+        labels, and ``search``, the content of the run's artifact ``search.json``,
         as text or parsed: by number of the split, a list of candidates, each
         with its parameters and ``accuracies``, one for each inner fold.
 
@@ -61,23 +63,20 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     learner.C 1.0 0.8 2
     learner.C 8.0 0.9 2
     """
-    found = []
+    points = []
     for run in runs:
-        kept = run["search"]
-        splits = list((json.loads(kept) if isinstance(kept, str) else kept).values())
-        labels = {name: run[name] for name in ("dataset", "feature_map", "learner")}
+        search = run["search"]
+        splits = list((json.loads(search) if isinstance(search, str) else search).values())
+        labels = {name: run[name] for name in LABELS}
         for parameter in _numeric_parameters(splits):
-            found += [{**labels, **point} for point in _curve(parameter, splits)]
-    return found
+            points += [{**labels, **point} for point in _curve(parameter, splits)]
+    return points
 
 
 def curves_of(search: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[list[Any]]]:
     """Return the curves of one cell by parameter, each point a list of `CURVE`.
 
-    Parameters
-    ----------
-    search : mapping of str to sequence of mapping
-        The candidates of each split, as `search_curves` takes them.
+    `search` has the candidates of each split, as `search_curves` takes them.
     """
     splits = list(search.values())
     curves = {}
@@ -100,8 +99,8 @@ def _numeric_parameters(splits: Sequence[Sequence[Mapping[str, Any]]]) -> list[s
     """Return the parameters of at least two values, all of them numbers."""
     values: dict[str, list[Any]] = {}
     for candidates in splits:
-        for each in candidates:
-            for name, value in each.items():
+        for candidate in candidates:
+            for name, value in candidate.items():
                 if name not in _NOT_PARAMETERS:
                     values.setdefault(name, []).append(value)
     return [
@@ -114,7 +113,7 @@ def _numeric_parameters(splits: Sequence[Sequence[Mapping[str, Any]]]) -> list[s
 def _curve(
     parameter: str, splits: Sequence[Sequence[Mapping[str, Any]]]
 ) -> Iterator[dict[str, Any]]:
-    tried = sorted({each[parameter] for split in splits for each in split if parameter in each})
+    tried = sorted({c[parameter] for split in splits for c in split if parameter in c})
     folds = {
         value: [a for split in splits for a in _best(split, parameter, value)] for value in tried
     }
@@ -136,11 +135,11 @@ def _curve(
 def _best(candidates: Sequence[Mapping[str, Any]], parameter: str, value: Any) -> list[float]:
     """Return the inner accuracies of the best candidate with a value; none if none has any."""
     judged = [
-        each["accuracies"]
-        for each in candidates
-        if each.get(parameter) == value
-        and each["accuracies"]
-        and not each.get("error")
-        and each.get("share", 1.0) == 1.0
+        candidate["accuracies"]
+        for candidate in candidates
+        if candidate.get(parameter) == value
+        and candidate["accuracies"]
+        and not candidate.get("error")
+        and candidate.get("share", 1.0) == 1.0
     ]
     return max(judged, key=np.mean, default=[])

@@ -13,7 +13,7 @@
     upsert          writing a run so that it can be repeated at any time
     owner           the process that writes a run, and whether it still exists
     views           saved views of MLflow's pages
-    report_run      the report, as a run of its own
+    report_run      the report, as a separate run
     store           `Store`: all of this behind one class
     model           a fitted pipeline as an MLflow model in a folder
 

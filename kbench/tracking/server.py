@@ -36,7 +36,7 @@ def reach(uri: str) -> None:
 
 @contextlib.contextmanager
 def few_attempts(uri: str) -> Iterator[None]:
-    """Let MLflow try a database that is away for half a second, not for 100."""
+    """Limit MLflow's attempts on a database that is away to half a second, not 100."""
     if urlsplit(uri).scheme in ("http", "https"):
         yield
         return

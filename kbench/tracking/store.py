@@ -1,4 +1,4 @@
-"""`Store`: one run per cell, whatever was written before and whatever fails."""
+"""`Store`: one run per cell, whatever was written before, after any failure."""
 
 from __future__ import annotations
 

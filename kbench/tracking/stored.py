@@ -38,7 +38,7 @@ class Stored:
     @classmethod
     def of(cls, run: Any) -> Stored:
         """Convert MLflow's entity."""
-        datasets = [each.dataset for each in run.inputs.dataset_inputs] if run.inputs else []
+        datasets = [given.dataset for given in run.inputs.dataset_inputs] if run.inputs else []
         return cls(
             run_id=run.info.run_id,
             status=run.info.status,

@@ -1,8 +1,8 @@
-"""Two sets of results, cell by cell: what became better, worse, slower. Rows in, rows out.
+"""Comparison of two sets of results, cell by cell: better, worse, slower. Rows in, rows out.
 
 A cell of one side is matched with that of the other by its labels (dataset,
-feature map, learner). Both must have been measured on the same splits: their
-hashes tell. Accuracies are compared over these splits by the corrected
+feature map, learner). Both must have been measured on the same splits, which
+have hashes. Accuracies are compared over these splits by the corrected
 resampled t-test; on one split, by the binomial error of its test rows. Times
 are compared by their logarithms, after those of the second side were multiplied
 by the ratio of the machines' calibration figures; their noise has two parts,

@@ -52,7 +52,7 @@ class Standing:
 
     @property
     def name(self) -> str:
-        """What people read."""
+        """The method, written for people."""
         return " + ".join(self.method)
 
 
