@@ -16,16 +16,11 @@ COLOURS = 8
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a chart.
-
-    Its `number` stands at its end and decides its colour; `errors` are
-    half-lengths of the bars at its points.
-    """
+    """A line of a chart; its `number` stands at its end and decides its colour."""
 
     name: str
     points: Sequence[tuple[float, float]]
     number: int
-    errors: Sequence[float] = ()
 
 
 def draw(
@@ -33,27 +28,18 @@ def draw(
     label: str,
     vertical: str,
     written: Callable[[float], str],
-    written_y: Callable[[float], str] | None = None,
+    written_y: Callable[[float], str],
 ) -> str:
-    """Draw lines over a horizontal axis that is logarithmic where its values allow.
+    """Draw at least one line; the horizontal axis is logarithmic where its values allow.
 
-    Parameters
-    ----------
-    lines : sequence of Line
-        At least one, with at least one point each.
-    label, vertical : str
-        Labels of the axes.
-    written : callable
-        Writes a value of the horizontal axis.
-    written_y : callable, optional
-        Writes a value of the vertical axis, which is logarithmic then.
+    The vertical one always is. `label` and `vertical` are their labels;
+    `written` and `written_y` write their values.
     """
     xs = [x for line in lines for x, _ in line.points]
     ys = [y for line in lines for _, y in line.points]
     spans = min(xs) > 0 and max(xs) >= 4 * min(xs)
     across: Axis = logarithmic(xs, label, written) if spans else linear(xs, label)
-    up = logarithmic(ys, vertical, written_y) if written_y else linear(ys, vertical)
-    frame = Frame(across, up)
+    frame = Frame(across, logarithmic(ys, vertical, written_y))
     parts = frame.drawn()
     ends: list[float] = []
     for line in lines:
@@ -61,13 +47,7 @@ def draw(
         shapes = [element("title", escape(line.name))]
         path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in spots)
         shapes.append(element("path", d=path, class_="run"))
-        for (x, y), (_, value), error in zip(
-            spots, line.points, [*line.errors] or [0.0] * len(spots), strict=True
-        ):
-            if error > 0:
-                low, high = frame.y(value - error), frame.y(value + error)
-                shapes.append(element("path", d=f"M{x:.1f} {low:.1f}V{high:.1f}", class_="bar"))
-            shapes.append(element("circle", cx=x, cy=y, r=2.6))
+        shapes += [element("circle", cx=x, cy=y, r=2.6) for x, y in spots]
         # numbers at the ends keep clear of each other
         x, end = spots[-1]
         near = (end + (11 if k % 2 else -11) * math.ceil(k / 2) for k in range(60))
