@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 
 from kbench.evaluation.preprocessing import Preprocessing
@@ -185,8 +185,6 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> NamedClasses:
         """Fit a copy of the learner; `y` has labels among `names`."""
-        from sklearn.base import clone
-
         place = {name: code for code, name in enumerate(np.asarray(self.names).tolist())}
         codes = np.array([place[name] for name in np.asarray(y).tolist()])
         self.estimator_ = clone(self.estimator).fit(X, codes)

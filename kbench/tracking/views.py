@@ -69,7 +69,7 @@ class View:
             raise PluginError(f"{file_name} is not JSON: {error}") from error
         wanted = {"name": str, "mode": str, "state": dict}
         if not isinstance(given, dict) or given.keys() != wanted.keys():
-            raise PluginError(f"{file_name}: an object with name, mode and state is needed")
+            raise PluginError(f"{file_name} must be an object with name, mode and state")
         for name, kind in wanted.items():
             if not isinstance(given[name], kind):
                 raise PluginError(f"{file_name}: {name} must be a {kind.__name__}")

@@ -290,7 +290,7 @@ def test_nothing_to_compare():
 
 
 @pytest.mark.parametrize(
-    ("values", "message"), [([0.1, 0.2], "dimensions"), ([[0.1, np.nan]], "not finite")]
+    ("values", "message"), [([0.1, 0.2], r"got \(2,\)"), ([[0.1, np.nan]], "must be finite")]
 )
 def test_what_is_no_score_is_refused(values, message):
     with pytest.raises(ValueError, match=message):

@@ -12,7 +12,7 @@ def checked(values: Array) -> Array:
     """Return scores as an array of shape (n_datasets, n_methods); all must be finite."""
     values = np.asarray(values, dtype=float)
     if values.ndim != 2:
-        raise ValueError(f"values has {values.ndim} dimensions; (n_datasets, n_methods) is needed")
+        raise ValueError(f"values must have shape (n_datasets, n_methods), got {values.shape}")
     if not np.isfinite(values).all():
-        raise ValueError("values has numbers that are not finite; compare complete datasets only")
+        raise ValueError("values must be finite: compare only datasets that all methods finished")
     return values

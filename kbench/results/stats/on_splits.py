@@ -62,7 +62,7 @@ def corrected_t(
     d = np.round(np.asarray(differences, dtype=float), 12)
     n = len(d)
     if n < 2:
-        raise ValueError(f"differences has {n} values; at least 2 splits are compared")
+        raise ValueError(f"differences must be those of at least 2 splits, got {n}")
     mean = float(d.mean())
     if np.ptp(d) < _EQUAL:  # the mean of equal floats is not always that float
         return CorrectedT(mean, mean, mean, 1.0 if abs(mean) < _EQUAL else 0.0)

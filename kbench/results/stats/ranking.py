@@ -65,7 +65,7 @@ def friedman(values: Array, correct_ties: bool = True) -> Friedman:
     values = checked(values)
     n, k = values.shape
     if n < 2 or k < 3:
-        raise ValueError(f"values has shape {values.shape}; at least 2 datasets and 3 methods")
+        raise ValueError(f"values must have at least 2 datasets and 3 methods, got {values.shape}")
     placed = ranks(values)
     statistic = 12 * n / (k * (k + 1)) * (np.sum(placed.mean(axis=0) ** 2) - k * (k + 1) ** 2 / 4)
     if correct_ties:
