@@ -12,7 +12,7 @@ import typer
 from kbench.errors import PluginError
 
 if TYPE_CHECKING:
-    from kbench.testing import Outcome
+    from kbench.testing import CheckResult
 
 _SIGNS = {"passed": "ok", "failed": "FAILED", "warned": "warning", "skipped": "skipped"}
 
@@ -61,7 +61,7 @@ def check(
     raise typer.Exit(1 if counts["failed"] else 0)
 
 
-def _show(component: str, outcomes: list[Outcome]) -> None:
+def _show(component: str, outcomes: list[CheckResult]) -> None:
     """Print the line of one component, and the messages of its checks below it."""
     passed = sum(each.status == "passed" for each in outcomes)
     worst = next(
