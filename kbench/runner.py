@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,7 +31,6 @@ from kbench.planning.cells import indistinct_cells
 from kbench.planning.planner import (
     PlannedCell,
     Planner,
-    kinds_to_impute,
     recall,
     task_key,
     with_expanded,
@@ -389,7 +388,7 @@ def _compute(
         if each.is_finished:
             delivery.offer(each)
     try:
-        for task, answer in engine.run(_tasks(state, cells)):
+        for task, answer in engine.run(state.planner.tasks(cells, state.until)):
             same = state.by_key[task.cell_key]
             planned = same[0]
             result = _kept(state, task, answer)
@@ -430,35 +429,6 @@ def _notice_shared(watch: Watcher, cells: list[PlannedCell]) -> None:
             f"{len(known)} known results keep the times of an ordinary run; "
             "--fresh takes all of them again"
         )
-
-
-def _tasks(state: _State, cells: list[PlannedCell]) -> Iterator[Task]:
-    """Yield the missing splits, until the time of the run is over."""
-    begun: set[tuple[str, int]] = set()  # cells of one key share their splits
-    for planned in cells:
-        for index in list(planned.missing):
-            if (planned.key, index) in begun or planned.stopped:
-                continue
-            # the first begins however late it is: each run brings at least one split
-            if begun and not _has_time_for(planned, state.until):
-                continue
-            begun.add((planned.key, index))
-            cell, facts = planned.cell, planned.dataset
-            assert facts is not None
-            yield Task(
-                cell,
-                index,
-                planned.key,
-                facts.checksum,
-                kinds_to_impute(cell.protocol, facts),
-                state.planner.source_code(cell.dataset),
-            )
-
-
-def _has_time_for(planned: PlannedCell, until: float) -> bool:
-    """Tell whether another split may begin: as long as the longest so far takes."""
-    longest = max((result.seconds for result in list(planned.results.values())), default=0.0)
-    return time.monotonic() + longest < until
 
 
 def _kept(state: _State, task: Task, answer: Answer) -> Result:

@@ -68,7 +68,7 @@ class Lines:
             if ref.label in seen:
                 self.problems.append(
                     f"{at}: the label {ref.label!r} is that of {seen[ref.label]} too; "
-                    "give one of them a label of its own"
+                    "give one of them another label"
                 )
             seen.setdefault(ref.label, at)
 
@@ -76,7 +76,7 @@ class Lines:
         if isinstance(line, str):
             line = {"name": line}
         if not isinstance(line, dict):
-            return []  # the model of the file has said so
+            return []  # the model of the file reports it
         name = line.get("name")
         installed = not isinstance(name, str) or name in self._registry.all(self.kind)
         if self._installed_only and not installed:
@@ -121,7 +121,7 @@ class Lines:
         return name, params
 
     def _hint(self, name: str, kinds: Sequence[Kind]) -> str:
-        """Say what is near, or that the name is of another kind, or in a broken plugin."""
+        """Return a hint: a similar name, another kind of that name, or broken plugins."""
         others = self._registry.kinds_of(name)
         if others:
             return f"; {name!r} is a {others[0]}"
@@ -168,24 +168,16 @@ class Lines:
 def parameter_problems(
     placed: Iterable[tuple[str, Ref]], kind: Kind, registry: Registry
 ) -> list[str]:
-    """Check the parameter names of components against what makes them.
+    """Return the wrong or missing parameter names of components, each with its place.
 
     Imports the modules of the components.
-
-    Parameters
-    ----------
-    placed : iterable of (str, Ref)
-        Components with the place to name in a message.
-    kind : str
-        Their kind.
-    registry : Registry
     """
     problems: list[str] = []
     for at, ref in placed:
-        kinds = [each for each in (kind, *NESTED) if ref.name in registry.all(each)]
-        record = registry.get(kinds[0], ref.name)
+        of = next(k for k in (kind, *NESTED) if ref.name in registry.all(k))
+        record = registry.get(of, ref.name)
         try:
-            allowed = parameters_of(record.load if kinds[0] == "dataset" else record.make)
+            allowed = parameters_of(record.load if of == "dataset" else record.make)
         except (PluginError, ImportError) as error:
             problems.append(f"{at}: {ref.name!r} cannot be used: {error}")
             continue
@@ -195,11 +187,12 @@ def parameter_problems(
                     f"{at}.{key}: {ref.name!r} has no such parameter{did_you_mean(key, allowed)}"
                 )
             problems += parameter_problems(_nested(f"{at}.{key}", value), "kernel", registry)
-        for key in allowed or {}:
-            needed = allowed is not None and allowed[key].default is inspect.Parameter.empty
-            searched = key in getattr(record, "grid", {})
-            if needed and key not in ref.params and not searched:
-                problems.append(f"{at}: {ref.name!r} needs the parameter {key!r}")
+        problems += [
+            f"{at}: {ref.name!r} needs the parameter {key!r}"
+            for key, parameter in (allowed or {}).items()
+            if parameter.default is parameter.empty
+            and key not in (*ref.params, *getattr(record, "grid", ()))
+        ]
     return problems
 
 

@@ -215,7 +215,7 @@ def test_a_dataset_label_means_one_thing_in_the_whole_file(registry):
     text = 'feature_maps = ["rff"]\n' + block.format("iris", "ridge")
     assert read(text + block.format("iris", "linear-svm"), "s", registry)
     found = problems(text + block.format("wine", "linear-svm"), registry)
-    assert found == ("the dataset label 'L' means two things; give one a label of its own",)
+    assert found == ("the dataset label 'L' means two things; give one another label",)
 
 
 def test_an_unknown_suite_says_what_is_near(registry):
