@@ -77,11 +77,11 @@ def export(
     refs = {ref.label: ref for block in chosen.blocks for ref in block.datasets}
     there = {label: planner.dataset(ref) for label, ref in refs.items()}
     known = {label: each for label, each in there.items() if each is not None}
-    planned = _one(planner.plan(chosen, known, {}), cell, suite)
+    planned = _one(planner.plan(chosen, known), cell, suite)
     label = planned.cell.dataset.label
     if label not in known:
         known[label] = fetched(refs[label], registry)
-        again = planner.plan(chosen, known, {})
+        again = planner.plan(chosen, known)
         planned = next(each for each in again if each.cell == planned.cell)
     planned, where = _recalled(planned)
     row = of_cell_in_full(planned, where, chosen.measure) if planned.done else None

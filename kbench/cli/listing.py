@@ -1,4 +1,4 @@
-"""`kbench list` and `kbench show`: what there is, and what it takes."""
+"""`kbench list` and `kbench show`: installed components, and their parameters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import json
 import shutil
 import sys
 from enum import StrEnum
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -44,14 +45,14 @@ _KINDS: dict[What, Kind] = {
 
 
 def _complete_what(incomplete: str) -> list[str]:
-    return [each.value for each in What if each.value.startswith(incomplete)]
+    return [what.value for what in What if what.value.startswith(incomplete)]
 
 
 def list_(
     what: Annotated[
         str | None,
         typer.Argument(
-            help=f"What to list: {', '.join(each.value for each in What)}; everything by default.",
+            help=f"What to list: {', '.join(What)}; everything by default.",
             autocompletion=_complete_what,
         ),
     ] = None,
@@ -75,35 +76,36 @@ def list_(
         typer.echo(typer.style(title, bold=True))
         if not rows:
             typer.echo("  none")
-        names, plugins = (
+        name_width, plugin_width = (
             max((len(row[key]) for row in rows), default=0) for key in ("name", "plugin")
         )
         for row in rows:
+            line = f"  {row['name']:{name_width}}  "
             if row.get("reason"):
-                typer.echo(f"  {row['name']:{names}}  LEFT OUT: {row['reason']}")
+                typer.echo(f"{line}LEFT OUT: {row['reason']}")
                 continue
-            line = f"  {row['name']:{names}}  {row['plugin']:{plugins}}  {row['description']}"
+            line += f"{row['plugin']:{plugin_width}}  {row['description']}"
             typer.echo(_cut(line.rstrip(), terminal))
     broken = [plugin for plugin in registry.plugins if plugin.reason]
     if broken and chosen not in (None, What.plugins):
-        told = ", ".join(plugin.name for plugin in broken)
-        typer.echo(f"left out: {told} (why: `kbench list plugins`)", err=True)
+        names = ", ".join(plugin.name for plugin in broken)
+        typer.echo(f"left out: {names} (why: `kbench list plugins`)", err=True)
 
 
 def _cut(line: str, columns: int | None) -> str:
-    """Return a line that a terminal shows as one."""
+    """Shorten a line to the columns of a terminal."""
     if columns is None or len(line) <= columns:
         return line
     return line[: columns - 3].rstrip() + "..."
 
 
 def _what(given: str | None) -> What | None:
-    """Return what is to be listed; a part of a name is a hint, not enough."""
+    """Parse what is to be listed; a part of a name gives a hint only."""
     if given is None:
         return None
     if given in list(What):
         return What(given)
-    names = [each.value for each in What]
+    names = list(What)
     near = [name for name in names if given.rstrip("s") in name]
     hint = f"; did you mean {near[0]!r}?" if len(near) == 1 else did_you_mean(given, names)
     raise SuiteError(f"{given!r} cannot be listed{hint}")
@@ -138,7 +140,7 @@ def _names(what: What, registry: Registry, summaries: Summaries) -> list[dict[st
 
 
 def _text(file: Traversable) -> str:
-    """Return what is in a suite's file; nothing where it cannot be read."""
+    """Return the text of a suite's file; empty where it cannot be read."""
     with contextlib.suppress(OSError):
         return file.read_bytes().decode("utf-8", "replace")
     return ""
@@ -147,17 +149,13 @@ def _text(file: Traversable) -> str:
 def show(
     name: Annotated[str, typer.Argument(help="Name of anything that `kbench list` lists.")],
 ) -> None:
-    """Show what a component is: parameters with defaults and meaning, source, plugin."""
+    """Show a component: its parameters with defaults and meaning, source, plugin."""
     from kbench.registry.registry import build, installed
 
     registry = build(installed())
     kinds = [kind for kind in registry.kinds_of(name) if kind not in ("figure", "dashboard")]
     if not kinds:
-        known = [
-            each
-            for kind in ("dataset", "kernel", "feature map", "learner", "suite")
-            for each in registry.all(kind)
-        ]
+        known = [each for kind in _KINDS.values() for each in registry.all(kind)]
         raise SuiteError(f"nothing is called {name!r}{did_you_mean(name, known)}")
     for kind in kinds:
         plugin = registry.owner(kind, name)
@@ -200,14 +198,10 @@ def _show_component(record: Any) -> None:
         typer.echo("  " + typer.style(each.name, bold=True) + f" ({default})")
         meaning = meanings.get(each.name)
         if meaning and meaning.description:
-            for line in meaning.description.splitlines():
-                typer.echo(f"      {line}".rstrip())
-    references = [m.description for m in doc.meta if m.args and m.args[0].startswith("reference")]
-    for reference in references:
-        if reference:
-            typer.echo(
-                "\nreferences:\n" + "\n".join(f"  {line}" for line in reference.splitlines())
-            )
+            typer.echo(indent(meaning.description, " " * 6))
+    for part in doc.meta:
+        if part.args and part.args[0].startswith("reference") and part.description:
+            typer.echo("\nreferences:\n" + indent(part.description, "  "))
 
 
 def _values(values: Any) -> str:

@@ -1,8 +1,7 @@
-"""`kbench run`: which method for a file of one's own."""
+"""`kbench run`: compares methods on the user's own data and recommends one."""
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 import time
@@ -79,17 +78,17 @@ def run(
     split. Results are journalled and logged to MLflow under the file's name,
     so that the same command goes on where it stopped.
     """
-    from rich.markup import escape
-
+    from kbench.api.inputs import check_limit
     from kbench.api.own_data import fetched, look, source_of, suite_for, without_texts
     from kbench.api.running import run_shown
     from kbench.registry.registry import build, installed
     from kbench.report.page import Lead
     from kbench.report.recommendation import advise
+    from kbench.runner import Options
 
     started = time.monotonic()
-    if time_limit is not None and not time_limit > 0:
-        raise SuiteError(f"--time-limit must be positive; found {time_limit:g}")
+    if time_limit is not None:
+        check_limit(time_limit, "--time-limit")
     if output is not None and not output.absolute().parent.is_dir():
         raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
     registry = build(installed())
@@ -103,20 +102,17 @@ def run(
     report = run_shown(
         suite,
         registry,
-        store=store,
-        jobs=jobs,
+        Options(store, jobs, fresh=fresh, total_s=left),
         as_json=as_json,
         quiet=quiet,
-        told=left_out,
-        fresh=fresh,
-        total_s=left,
+        further_notices=left_out,
     )
     rows = _rows(report, time_limit)
     learners = registry.all("learner").values()
     advice = advise(
         rows,
-        [each.name for each in learners if each.kernelized],
-        [each.name for each in learners if each.baseline],
+        [learner.name for learner in learners if learner.kernelized],
+        [learner.name for learner in learners if learner.baseline],
     )
     given = {
         "target": target,
@@ -130,14 +126,7 @@ def run(
     if as_json:
         _print_json(report, rows, advice, export)
     else:
-        _print(
-            f"[bold]{escape(ref.label)}[/bold]: {escape(data)}",
-            report,
-            rows,
-            advice,
-            answer,
-            export,
-        )
+        _print((ref.label, data), report, rows, advice, Lead(answer, (), export))
     if output is not None:
         _write_page(output, report, rows, registry, Lead(answer, (data, *left_out), export))
         if not as_json:
@@ -149,7 +138,7 @@ def run(
 
 
 def _data(known: DatasetFacts, looked: Look | None) -> str:
-    """Say what is compared on: rows, columns before and after encoding, classes, holes."""
+    """Describe the data: rows, columns before and after encoding, classes, missing values."""
     n, width = known.n_samples, known.n_features
     columns = counted(width, "column")
     if looked is not None and looked.n_columns != width:
@@ -165,21 +154,21 @@ def _data(known: DatasetFacts, looked: Look | None) -> str:
 def _answer(
     rows: Sequence[Row], advice: Advice | None, time_limit: float | None
 ) -> tuple[str, ...]:
-    """Return what a run found, in sentences."""
-    found = advice.sentences if advice else ("No method was measured in full.",)
+    """Return the answer of a run, in sentences."""
+    sentences = advice.sentences if advice else ("No method was measured in full.",)
     if time_limit is None or not any(row.status == "skipped" for row in rows):
-        return found
+        return sentences
     begun = any(row.n_splits_done for row in rows)
     before = "all was measured" if begun else "anything was measured"
     return (
-        *found,
+        *sentences,
         f"The time limit of {time_limit:g} s ended before {before}: give a larger one, say "
-        f"--time-limit {max(60, math.ceil(4 * time_limit))}; what is done is kept.",
+        f"--time-limit {max(60, math.ceil(4 * time_limit))}; finished results are kept.",
     )
 
 
 def _rows(report: Report, time_limit: float | None) -> list[Row]:
-    """Return the rows of a report with all that MLflow would tell of them, best first."""
+    """Return the rows of a report with all fields of a run in MLflow, best first."""
     from kbench.machine import machine_id
     from kbench.results.rows import of_cell_in_full
 
@@ -211,89 +200,73 @@ def _export(file: str, given: Mapping[str, Any], report: Report, advice: Advice)
 
 
 def _print_json(report: Report, rows: Sequence[Row], advice: Advice | None, export: str) -> None:
+    from kbench.cli import printing
     from kbench.results.rows import COLUMNS as ALL
 
-    assert report.delivered is not None
-    end = {
-        "event": "interrupted" if report.interrupted else "done",
-        "rows": [
+    printing.print_end_event(
+        report,
+        [
             {name: row.value(name) for name in (*ALL, "model_floats")} | {"error": row.error}
             for row in rows
         ],
-        "recommended": advice and {name: advice.chosen.value(name) for name in ALL[:3]},
-        "sentences": list(advice.sentences) if advice else [],
-        "export": export,
-        "store": report.delivered.uri,
-        "experiment": report.delivered.experiment,
-        "problem": report.delivered.problem,
-        "seconds": report.seconds,
-    }
-    print(json.dumps(end), flush=True)
+        recommended=advice and {name: advice.chosen.value(name) for name in ALL[:3]},
+        sentences=list(advice.sentences) if advice else [],
+        export=export,
+    )
 
 
 def _print(
-    heading: str,
+    heading: tuple[str, str],
     report: Report,
     rows: Sequence[Row],
     advice: Advice | None,
-    answer: Sequence[str],
-    export: str,
+    lead: Lead,
 ) -> None:
-    """Print the table, the recommendation, and what to type next."""
-    from rich.console import Console
+    """Print the table, the recommendation, and the next commands."""
     from rich.markup import escape
-    from rich.table import Table
 
+    from kbench.cli import printing
     from kbench.report import shown
     from kbench.report.recommendation import size
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=160)
-    console.print(heading + "\n", soft_wrap=True)
-    drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for name in (*COLUMNS, "size", "splits"):
-        words = name in COLUMNS[:3]
-        drawn.add_column(name, justify="left" if words else "right", overflow="fold")
+    console = printing.console()
+    label, data = map(escape, heading)
+    console.print(f"[bold]{label}[/bold]: {data}\n", soft_wrap=True)
+    headings = {name: name not in COLUMNS[:3] for name in (*COLUMNS, "size", "splits")}
+    lines = []
     for row in rows:
         floats = row.measures.get("model_floats")
         style = "bold" if advice and row is advice.chosen else "" if row.status == "ok" else "dim"
-        drawn.add_row(
-            *(escape(shown(name, row.value(name))) for name in COLUMNS),
-            size(floats) if floats else "",
-            f"{row.n_splits_done}/{row.n_splits}",
-            style=style,
-        )
-    console.print(drawn)
+        values = [shown(name, row.value(name)) for name in COLUMNS]
+        values += [size(floats) if floats else "", f"{row.n_splits_done}/{row.n_splits}"]
+        lines.append((values, style))
+    printing.print_table(console, headings, lines)
     for row in rows:
         if row.status not in ("ok", "skipped") and row.error:
-            last = row.error.strip().splitlines()[-1]
             name = f"{row.feature_map} + {row.learner}"
-            console.print(f"[red]{row.status}[/red]: {escape(name)}: {escape(last)}")
+            printing.print_failure(console, row.status, name, row.error)
     reasons = Counter(row.error for row in rows if row.status == "skipped" and row.error)
     for reason, n in reasons.items():
         console.print(f"skipped: {counted(n, 'method')}: {escape(reason)}")
     console.print()
-    for sentence in answer:
+    for sentence in lead.sentences:
         console.print(escape(sentence), soft_wrap=True)
     if report.interrupted:
-        console.print("Interrupted: what is done is kept, the same command goes on.")
+        console.print("Interrupted: finished results are kept, the same command goes on.")
     delivered = report.delivered
     assert delivered is not None
-    if delivered.problem:
-        console.print(f"[red]not all runs are in the store: {escape(delivered.problem)}[/red]")
-    console.print("\nnext:")
-    if export:
-        console.print(f"  {escape(export)}", soft_wrap=True)
+    printing.print_undelivered(console, delivered, "run")
     name = shlex.quote(delivered.experiment)
-    console.print(f"  kbench report {escape(name)} --open", soft_wrap=True)
-    console.print(f"  kbench ui {escape(name)}", soft_wrap=True)
+    commands = [lead.command] if lead.command else []
+    commands += [f"kbench report {name} --open", f"kbench ui {name}"]
+    printing.print_next(console, [(command, "") for command in commands])
 
 
 def _write_page(
     path: Path, report: Report, rows: Sequence[Row], registry: Registry, lead: Lead
 ) -> None:
-    from kbench.cli.report import machine_facts, write_file
+    from kbench.cli.printing import write_file
+    from kbench.cli.report import machine_facts
     from kbench.report.content import Content
     from kbench.report.page import page
 

@@ -203,25 +203,22 @@ class Planner:
     def plan(
         self,
         suite: Suite,
-        datasets: Mapping[str, DatasetFacts],
-        problems: Mapping[str, Problem],
+        datasets: Mapping[str, DatasetFacts | Problem | None],
     ) -> list[PlannedCell]:
         """Plan all cells of a suite; `recall` adds their known results.
 
-        `datasets` and `problems` have facts of datasets, and reasons why others
-        cannot be had, by label. A dataset in neither is still to be fetched.
+        `datasets` has facts of datasets by label, or the reason why one cannot be
+        had. Any other dataset is still to be fetched.
         """
         planned = []
         # cells of one key, such as the same data under two labels, are computed once
         results: dict[str, dict[int, Result]] = {}
         for cell in cells(suite, self._registry):
-            label = cell.dataset.label
-            if label not in datasets:
+            facts = datasets.get(cell.dataset.label)
+            if facts is None or isinstance(facts, Problem):
                 n_splits = how_many_splits(cell.protocol, suite.limits)
-                problem = problems.get(label)
-                planned.append(PlannedCell(cell, line_key(cell), None, n_splits, problem))
+                planned.append(PlannedCell(cell, line_key(cell), None, n_splits, facts))
                 continue
-            facts = datasets[label]
             key = self.cell_key(cell, facts.checksum, kinds_to_impute(cell.protocol, facts))
             planned.append(
                 PlannedCell(

@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from kbench.cli import show
+from kbench.cli import printing, show
 from kbench.results.rows import COLUMNS
 from tests.support.report_rows import changed, grid
 
@@ -11,7 +11,7 @@ from tests.support.report_rows import changed, grid
 @pytest.fixture
 def printed(monkeypatch, capsys):
     def print_at(width, rows):
-        monkeypatch.setattr(show, "_console", lambda: Console(width=width, highlight=False))
+        monkeypatch.setattr(printing, "console", lambda: Console(width=width, highlight=False))
         show.table(rows, ranked=True)
         return capsys.readouterr().out
 
