@@ -30,7 +30,7 @@ from kbench.records import (
     Task,
 )
 from kbench.records.canonical import dumps, to_json
-from kbench.registry.registry import Registry, module_of, resolve
+from kbench.registry.registry import Registry, makes, module_of, resolve
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 
@@ -262,7 +262,7 @@ class Planner:
         map_record = self._registry.get("feature map", cell.feature_map.name)
         learner_record = self._registry.get("learner", cell.learner.name)
         sides = ((cell.feature_map, map_record), (cell.learner, learner_record))
-        made = [_made(record) for _, record in sides]
+        made = [{k: _named(make) for k, make in makes(record).items()} for _, record in sides]
         for ref, record in sides:
             made.append(self._nested(ref.params.values()))
             made.append(self._nested(map(tuple, _grid(ref, record).values())))
@@ -310,12 +310,6 @@ class Planner:
         if distinct not in self._codes:
             self._codes[distinct] = self._fingerprint(distinct)
         return self._codes[distinct]
-
-
-def _made(record: Any) -> dict[str, str]:
-    """Return the imports that a feature map's or learner's record names, by field."""
-    fields = {name: getattr(record, name, None) for name in ("make", "kernel", "measures")}
-    return {name: _named(make) for name, make in fields.items() if make is not None}
 
 
 def _named(make: Make) -> str:
