@@ -17,14 +17,7 @@ from kbench.delivery.owed import Plans
 from kbench.delivery.sync import deliver_leftovers
 from kbench.errors import ClusterError, SuiteError
 from kbench.execution import components
-from kbench.execution.engine import (
-    Answer,
-    DaskEngine,
-    Engine,
-    LocalEngine,
-    Terms,
-    ThisMachine,
-)
+from kbench.execution.engine import Answer, DaskEngine, Engine, LocalEngine, Terms, ThisMachine
 from kbench.execution.fetching import Fetching, is_offline
 from kbench.execution.sandbox import Sandbox
 from kbench.parameters import check_choice, check_integer
@@ -40,7 +33,7 @@ from kbench.tracking import Store, View, default_uri
 
 @dataclass(frozen=True)
 class Options:
-    """How to run; nothing here decides a number.
+    """Options of a run; none of them decides a number.
 
     Parameters
     ----------
@@ -139,7 +132,7 @@ class Report:
     suite : Suite
         As it was run, with lines that mean many datasets replaced by these.
     cells : list of PlannedCell
-        One per planned cell, with the journal's results.
+        All planned cells, with the journal's results.
     seconds : float
         Wall clock of the whole.
     delivered : Delivered or None
@@ -163,15 +156,7 @@ class Report:
 class Runner:
     """Runs a suite, or only plans it: once.
 
-    Parameters
-    ----------
-    suite : Suite
-    registry : Registry
-    options : Options, optional
-    watcher : Watcher, optional
-    journal : Journal, optional
-        That of this machine, or of its clusters, by default.
-    data_cache : DataCache, optional
+    The journal is that of this machine, or of its clusters, if none is given.
     """
 
     def __init__(

@@ -151,11 +151,11 @@ def look(ref: Ref, registry: Registry) -> Look | None:
     )
 
 
-def without_texts(ref: Ref, found: Look | None) -> Ref:
+def without_texts(ref: Ref, looked: Look | None) -> Ref:
     """Return the dataset line with the columns of text left out."""
-    if found is None or not found.texts:
+    if looked is None or not looked.texts:
         return ref
-    ignore = (*ref.params.get("ignore", ()), *found.texts)
+    ignore = (*ref.params.get("ignore", ()), *looked.texts)
     return Ref(ref.name, {**ref.params, "ignore": ignore}, ref.label)
 
 

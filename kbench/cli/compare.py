@@ -58,8 +58,7 @@ def compare(
         float, typer.Option(help="How many times slower a cell must be, at least.")
     ] = 2.0,
     time_noise: Annotated[
-        float,
-        typer.Option(help="Relative standard deviation of a cell's time from run to run."),
+        float, typer.Option(help="Relative standard deviation of a cell's time from run to run.")
     ] = 0.1,
     form: Format = Form.table,
     store: Annotated[

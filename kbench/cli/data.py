@@ -127,9 +127,7 @@ def path() -> None:
 
 
 @app.command()
-def clear(
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> None:
+def clear(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
     """Remove all datasets from the cache; results stay."""
     from kbench.storage.datacache import DataCache
 

@@ -127,14 +127,7 @@ def _suite(
 ) -> Suite:
     """Return the suite of a name, or that of a file of data, with the filters applied."""
     from kbench.api.inputs import chosen_suite
-    from kbench.api.own_data import (
-        fetched,
-        is_data_file,
-        look,
-        source_of,
-        suite_for,
-        without_texts,
-    )
+    from kbench.api.own_data import fetched, is_data_file, look, source_of, suite_for, without_texts
 
     def listed(given: str | None) -> list[str]:
         return [given] if given else []

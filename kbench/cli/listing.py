@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class What(StrEnum):
-    """What `kbench list` lists."""
+    """Kinds of things that `kbench list` lists."""
 
     datasets = "datasets"
     kernels = "kernels"

@@ -32,8 +32,8 @@ def results(
     stored = stored_results(suite, store, machine, partial(typer.echo, err=True))
     rows, measure = stored.rows, stored.measure
     if form is Form.table:
-        show.table(rows, columns(measure))
-        show.published(rows, published_by(suite, build(installed())), measure)
+        show.print_rows(rows, columns(measure))
+        show.print_published(rows, published_by(suite, build(installed())), measure)
         fewer = sum(row.n_splits_done < row.n_splits for row in rows)
         typer.echo(
             f"\n{counted(len(rows), 'cell')}"

@@ -44,8 +44,7 @@ def run(
     ],
     target: Target = None,
     feature_map: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Try this feature map; repeatable."),
+        list[str] | None, typer.Option(metavar="NAME", help="Try this feature map; repeatable.")
     ] = None,
     learner: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Try this learner; repeatable.")
@@ -216,11 +215,7 @@ def _print_json(report: Report, rows: Sequence[Row], advice: Advice | None, expo
 
 
 def _print(
-    heading: tuple[str, str],
-    report: Report,
-    rows: Sequence[Row],
-    advice: Advice | None,
-    lead: Lead,
+    heading: tuple[str, str], report: Report, rows: Sequence[Row], advice: Advice | None, lead: Lead
 ) -> None:
     """Print the table, the recommendation, and the next commands."""
     from rich.markup import escape

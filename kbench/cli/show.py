@@ -23,7 +23,7 @@ from kbench.results.rows import COLUMNS, Row
 from kbench.runner import Report
 
 
-def table(
+def print_rows(
     rows: Sequence[Row],
     columns: Sequence[str] = COLUMNS,
     ranked: bool = False,
@@ -42,20 +42,20 @@ def table(
     printing.print_table(printing.console(), headings | ({"rank": True} if ranked else {}), lines)
 
 
-def report(found: Report, name: str, as_json: bool, filtered: bool = False) -> None:
+def print_report(report: Report, name: str, as_json: bool, filtered: bool = False) -> None:
     """Print the results of a run, where they are, and the next commands.
 
     `name` is what the user called the suite; `filtered` says that it has more cells
     than were asked for.
     """
-    measure = found.suite.measure
-    rows = results.by_dataset([results.of_cell(cell, measure) for cell in found.cells])
+    measure = report.suite.measure
+    rows = results.by_dataset([results.of_cell(cell, measure) for cell in report.cells])
     columns = results.columns(measure)
-    delivered = found.delivered
+    delivered = report.delivered
     assert delivered is not None
     if as_json:
         printing.print_end_event(
-            found,
+            report,
             [{name: row.value(name) for name in columns} for row in rows],
             runs=delivered.stored,
         )
@@ -63,30 +63,30 @@ def report(found: Report, name: str, as_json: bool, filtered: bool = False) -> N
     console = printing.console()
     with_data = [row for row in rows if row.status != "unavailable"]
     if with_data:
-        console.print(f"\n[bold]{escape(found.suite.name)}[/bold]: results")
+        console.print(f"\n[bold]{escape(report.suite.name)}[/bold]: results")
         hidden = {"n_splits_done", "n_splits", "peak_memory_mb"}
         if measure != ACCURACY:
             hidden |= {ACCURACY.name, ACCURACY.sd}
-        table(with_data, [name for name in columns if name not in hidden], True, measure)
+        print_rows(with_data, [name for name in columns if name not in hidden], True, measure)
     _unequal_splits(console, rows)
-    _unavailable(console, found)
+    _unavailable(console, report)
     _summary(console, rows, measure)
-    published(rows, found.suite.published, measure)
-    _counts(console, found, rows)
-    _failures(console, found)
+    print_published(rows, report.suite.published, measure)
+    _counts(console, report, rows)
+    _failures(console, report)
     console.print(f"\nMLflow store:  {escape(delivered.uri)}", soft_wrap=True)
     console.print(
         f"experiment:    {escape(delivered.experiment)}, {counted(delivered.stored, 'run')} "
         f"({delivered.written} written now)"
     )
     printing.print_undelivered(console, delivered, "suite")
-    label, again = shlex.quote(found.suite.name), f"kbench suite {shlex.quote(name)}"
+    label, again = shlex.quote(report.suite.name), f"kbench suite {shlex.quote(name)}"
     commands = []
-    if found.interrupted:
+    if report.interrupted:
         commands.append((again, "goes on where this stopped"))
     if any(row.status == "unavailable" for row in rows):
         commands.append((again, "again, once the missing data can be had"))
-    if found.failed and not found.interrupted:
+    if report.failed and not report.interrupted:
         commands.append((f"{again} --retry-failed", ""))
     if filtered:
         commands.append((f"kbench results {label}", "shows these beside the suite's others"))
@@ -110,10 +110,10 @@ def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:
         )
 
 
-def _unavailable(console: Console, found: Report) -> None:
+def _unavailable(console: Console, report: Report) -> None:
     """Print which data could not be had, and why; one line per dataset."""
     reasons: dict[str, list[str]] = {}
-    for each in found.cells:
+    for each in report.cells:
         if each.problem and each.problem.status == "unavailable":
             reasons.setdefault(each.cell.dataset.label, []).append(each.problem.reason)
     if reasons:
@@ -162,7 +162,7 @@ def _summary(console: Console, rows: Sequence[Row], measure: Measure) -> None:
     printing.print_table(console, headings, lines)
 
 
-def published(
+def print_published(
     rows: Sequence[Row], figures: Sequence[Published], measure: Measure = ACCURACY
 ) -> None:
     """Print ours beside the published figures, where a suite has any."""
@@ -188,11 +188,11 @@ def published(
     console.print("z = (ours - paper) / sqrt(sd^2 (1/n_ours + 1/n_paper)), sd of one run, ours")
 
 
-def _counts(console: Console, found: Report, rows: Sequence[Row]) -> None:
+def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
     """Print the number of cells by status, and of those with something to know."""
     by_status = Counter(row.status for row in rows)
     statuses = ", ".join(f"{count} {status}" for status, count in by_status.items())
-    text = f"\n{counted(len(rows), 'cell')} planned: {statuses or 'none'}; {found.seconds:.0f} s"
+    text = f"\n{counted(len(rows), 'cell')} planned: {statuses or 'none'}; {report.seconds:.0f} s"
     for template, count in (
         (
             "fewer splits than planned and no rank: {}",
@@ -201,35 +201,35 @@ def _counts(console: Console, found: Report, rows: Sequence[Row]) -> None:
         ("in {} a fit did not converge", sum(row.converged is False for row in rows)),
         (
             "in {} the search was stopped by its budget",
-            _n_cells(found, lambda result: result.measures.get("search_complete", 1.0) < 1.0),
+            _n_cells(report, lambda result: result.measures.get("search_complete", 1.0) < 1.0),
         ),
         (
             "the machine was busy during {}: times are less certain there",
-            _n_cells(found, lambda result: bool(result.details.contention)),
+            _n_cells(report, lambda result: bool(result.details.contention)),
         ),
     ):
         if count:
             text += "; " + template.format(counted(count, "cell"))
     console.print(text, soft_wrap=True)
-    if found.interrupted:
+    if report.interrupted:
         console.print("interrupted: finished results are kept")
 
 
-def _n_cells(found: Report, condition: Callable[[Result], bool]) -> int:
+def _n_cells(report: Report, condition: Callable[[Result], bool]) -> int:
     """Count the cells with an ok result that meets a condition."""
-    return sum(any(map(condition, cell.done)) for cell in found.cells)
+    return sum(any(map(condition, cell.done)) for cell in report.cells)
 
 
-def _failures(console: Console, found: Report) -> None:
+def _failures(console: Console, report: Report) -> None:
     """Print in a line each which cells failed, and why."""
-    for each in found.cells:
+    for each in report.cells:
         if each.status not in ("ok", "unavailable", "skipped"):
             errors = [result.error for result in each.results.values() if not result.is_ok]
             errors += [each.problem.reason] if each.problem else []
             printing.print_failure(console, each.status, each.cell.name, (*errors, "")[0])
 
 
-def plan(found: Report, as_json: bool) -> None:
+def print_plan(report: Report, as_json: bool) -> None:
     """Print the tasks of a run, those that are known, and how long the others may take."""
     rows: list[dict[str, Any]] = [
         {
@@ -240,9 +240,9 @@ def plan(found: Report, as_json: bool) -> None:
             "known": len(each.results),
             "note": _note(each),
         }
-        for each in found.cells
+        for each in report.cells
     ]
-    estimate = _estimated_s(found)
+    estimate = _estimated_s(report)
     if as_json:
         print(json.dumps({"cells": rows, "estimated_s": estimate}))
         return
@@ -268,17 +268,17 @@ def _note(cell: PlannedCell) -> str:
     return "" if cell.dataset else "to be fetched"
 
 
-def _estimated_s(found: Report) -> float | None:
+def _estimated_s(report: Report) -> float | None:
     """Estimate the work from the median time of the same method, else of all tasks."""
     seconds_of: dict[tuple[str, str], list[float]] = {}
-    for each in found.cells:
+    for each in report.cells:
         seconds = [result.seconds for result in each.results.values()]
         seconds_of.setdefault(_method(each), []).extend(seconds)
     all_seconds = [value for values in seconds_of.values() for value in values]
     if not all_seconds:
         return None
     medians = {method: median(values or all_seconds) for method, values in seconds_of.items()}
-    return sum(len(each.missing) * medians[_method(each)] for each in found.cells)
+    return sum(len(each.missing) * medians[_method(each)] for each in report.cells)
 
 
 def _method(cell: PlannedCell) -> tuple[str, str]:

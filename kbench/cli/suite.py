@@ -129,10 +129,10 @@ def suite(
     options = Options(store, jobs, scheduler or "", fresh, retry_failed, offline, timing.value)
     report = run_shown(chosen, registry, options, as_json=as_json, quiet=quiet, dry_run=dry_run)
     if dry_run:
-        show.plan(report, as_json=as_json)
+        show.print_plan(report, as_json=as_json)
         return
     filtered = bool(dataset or feature_map or learner)
-    show.report(report, name=name, as_json=as_json, filtered=filtered)
+    show.print_report(report, name=name, as_json=as_json, filtered=filtered)
     raise typer.Exit(_exit_code(report))
 
 

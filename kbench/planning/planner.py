@@ -46,15 +46,15 @@ class PlannedCell:
     ----------
     cell : Cell
     key : str
-        `cell_key`, or the key of the suite line where there are no data.
+        `Planner.cell_key`, or the key of the suite line where there are no data.
     dataset : DatasetFacts or None
-        Facts from the data cache; None where the dataset cannot be had.
+        None where the dataset cannot be had.
     n_splits : int
         Splits that are planned; `recall` adds those that are known beyond them.
     problem : Problem, optional
         The reason why the cell cannot be computed.
     results : dict of int to Result
-        The result of each split that is done.
+        By split; shared by cells of one key.
     equivalence : str
         Equal for methods that are the same up to a rotation of the features
         (see `kbench.FeatureMap`); empty where none is known.
@@ -201,9 +201,7 @@ class Planner:
         return self._cache.recall(ref.name, to_json(ref)["params"], self.source_code(ref))
 
     def plan(
-        self,
-        suite: Suite,
-        datasets: Mapping[str, DatasetFacts | Problem | None],
+        self, suite: Suite, datasets: Mapping[str, DatasetFacts | Problem | None]
     ) -> list[PlannedCell]:
         """Plan all cells of a suite; `recall` adds their known results.
 

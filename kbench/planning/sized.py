@@ -59,12 +59,7 @@ class SizedSuite:
 
 
 def read_for(
-    dataset: Ref,
-    size: Size,
-    text: str,
-    name: str,
-    registry: Registry,
-    installed_only: bool = False,
+    dataset: Ref, size: Size, text: str, name: str, registry: Registry, installed_only: bool = False
 ) -> SizedSuite:
     """Read a suite file with rules on size for one dataset.
 
@@ -159,14 +154,14 @@ def chosen_cells(
 
 def _named(sized: SizedSuite, key: str, names: Sequence[str], registry: Registry) -> list[Ref]:
     """Return the lines of components, preferably of blocks whose rules hold."""
-    found: list[Ref] = []
+    refs: list[Ref] = []
     for name in names:
         holding, others = (
             [ref for block in blocks for ref in getattr(block, key) if ref.name == name]
             for blocks in ((*sized.suite.blocks, sized.shared), sized.left_out)
         )
-        found += holding or others or [labelled(name, {}, METHODS[key], registry)]
-    return found
+        refs += holding or others or [labelled(name, {}, METHODS[key], registry)]
+    return refs
 
 
 def _unique(refs: Sequence[Ref]) -> tuple[Ref, ...]:

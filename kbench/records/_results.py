@@ -91,7 +91,7 @@ class Problem(AsJson):
 
 @dataclass(frozen=True)
 class Details(AsJson):
-    """What an evaluation reports beside its measures.
+    """Facts that an evaluation reports beside its measures.
 
     Parameters
     ----------

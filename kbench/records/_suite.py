@@ -127,7 +127,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Limits:
-    """How many splits to run, and how long; never part of a key.
+    """Limits of a run: its splits, and time and memory of a task; never part of a key.
 
     Parameters
     ----------

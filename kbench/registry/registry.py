@@ -14,13 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.metadata import (
-    Distribution,
-    PackageNotFoundError,
-    entry_points,
-    metadata,
-    requires,
-)
+from importlib.metadata import Distribution, PackageNotFoundError, entry_points, metadata, requires
 from importlib.resources.abc import Traversable
 from pathlib import PurePath
 from types import MappingProxyType, ModuleType, SimpleNamespace

@@ -8,7 +8,7 @@ In a test module of the plugin::
     def test_conformance(component, check):
         check(component)
 
-One case per component and check. A failure says what is wrong and how to mend
+One case per component and check. A failure says what is wrong and how to correct
 it; what is only missing is a `ConformanceWarning`. ``kbench check my-plugin``
 runs the same from the command line. `Component` and `Outcome` are earlier names of
 `Subject` and `CheckResult`.

@@ -136,9 +136,7 @@ def _same(first: Plugin, second: Plugin) -> bool:
 
 
 def parametrize_with_checks(
-    plugin: Any,
-    params: Mapping[str, Mapping[str, Any]] | None = None,
-    slow: bool = True,
+    plugin: Any, params: Mapping[str, Mapping[str, Any]] | None = None, slow: bool = True
 ) -> Any:
     """Make one pytest case of each component of a plugin and each check.
 
@@ -192,7 +190,7 @@ class CheckResult:
         Name of the check.
     status : {"passed", "failed", "warned", "skipped"}
     message : str, optional
-        What is wrong and how to mend it.
+        What is wrong and how to correct it.
     """
 
     component: Subject

@@ -45,13 +45,11 @@ def check_grid(subject: Subject) -> None:
                 f"the grid has {values!r} for {name!r}; give a list with at least one value"
             )
         for value in values:
-            try:
+            with subject.failing(
+                f"cannot be built with {name}={value!r} of its grid: {{error}}; "
+                "take that value out, or accept it"
+            ):
                 subject.build(**{name: value})
-            except Exception as error:
-                raise subject.fail(
-                    f"cannot be built with {name}={value!r} of its grid: {named_error(error)}; "
-                    "take that value out, or accept it"
-                ) from error
 
 
 def check_determinism(subject: Subject) -> None:
@@ -102,13 +100,11 @@ def check_pickle_and_clone(subject: Subject) -> None:
     from sklearn.base import clone
 
     estimator = subject.build()
-    try:
+    with subject.failing(
+        "cannot be cloned: {error}; __init__ must only store each parameter, unchanged, under "
+        "its own name"
+    ):
         twin = clone(estimator)
-    except Exception as error:
-        raise subject.fail(
-            f"cannot be cloned: {named_error(error)}; __init__ must only store each parameter, "
-            "unchanged, under its own name"
-        ) from error
     before, after = estimator.get_params(deep=False), twin.get_params(deep=False)
     for name, value in before.items():
         if repr(value) != repr(after[name]):
@@ -118,13 +114,11 @@ def check_pickle_and_clone(subject: Subject) -> None:
             )
     X, y = sample(subject)
     fitted = subject.fitted(X, y)
-    try:
+    with subject.failing(
+        "cannot be pickled once it is fitted: {error}; keep no lambdas, generators or open files "
+        "on self"
+    ):
         restored = pickle.loads(pickle.dumps(fitted))
-    except Exception as error:
-        raise subject.fail(
-            f"cannot be pickled once it is fitted: {named_error(error)}; keep no lambdas, "
-            "generators or open files on self"
-        ) from error
     expected = subject.output(fitted, X)
     is_steady = agree(expected, subject.output(fitted, X))
     if is_steady and not agree(expected, subject.output(restored, X)):
@@ -141,9 +135,9 @@ def check_width(subject: Subject) -> None:
     X, y = sample(subject)
     fitted = subject.fitted(X, y)
     if getattr(fitted, "n_features_in_", None) != X.shape[1]:
-        found = getattr(fitted, "n_features_in_", "missing")
+        width = getattr(fitted, "n_features_in_", "missing")
         raise subject.fail(
-            f"n_features_in_ is {found} after a fit on {X.shape[1]} columns; call "
+            f"n_features_in_ is {width} after a fit on {X.shape[1]} columns; call "
             "validate_data(self, X) in fit"
         )
     for wrong in (X[:, :-1], np.hstack([X, np.zeros((len(X), 1))])):
@@ -188,8 +182,8 @@ def check_measures(subject: Subject) -> None:
     """`measures` returns finite or NaN floats under names that MLflow takes."""
     X, y = sample(subject)
     fitted = subject.fitted(X, y)
-    found = resolve(subject.record.measures)(fitted, X, y)
-    for name, value in dict(found).items():
+    measures = resolve(subject.record.measures)(fitted, X, y)
+    for name, value in dict(measures).items():
         if not isinstance(name, str) or not _METRIC_NAME.fullmatch(name):
             raise subject.fail(
                 f"measures returns the name {name!r}; use letters, digits and _ only"

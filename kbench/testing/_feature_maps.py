@@ -180,10 +180,8 @@ def check_feature_names(subject: Subject) -> None:
         )
         return
     width = subject.output(fitted, _inputs(subject)).shape[1]
-    try:
+    with subject.failing("get_feature_names_out fails: {error}"):
         names = [str(name) for name in fitted.get_feature_names_out()]
-    except Exception as error:
-        raise subject.fail(f"get_feature_names_out fails: {named_error(error)}") from error
     if len(names) != width:
         raise subject.fail(
             f"get_feature_names_out gives {len(names)} names for {width} features; with "
@@ -212,15 +210,11 @@ def check_set_output(subject: Subject) -> None:
         raise subject.skip("names do not fit the features: see check_feature_names")
     index = pd.Index(np.arange(len(X)) + 100)
     columns = [f"x{j}" for j in range(X.shape[1])]
-    try:
+    with subject.failing("set_output(transform='pandas') fails: {error}"):
         fitted = subject.build().set_output(transform="pandas")
         with quiet(SEED):
             frame = pd.DataFrame(X, columns=columns, index=index)
             Z_frame = fitted.fit(frame, labels(X)).transform(frame)
-    except Exception as error:
-        raise subject.fail(f"set_output(transform='pandas') fails: {named_error(error)}") from (
-            error
-        )
     if not isinstance(Z_frame, pd.DataFrame) or not Z_frame.index.equals(index):
         raise subject.fail(
             "set_output(transform='pandas') gives no frame with the index of the inputs; leave "

@@ -73,10 +73,10 @@ def check_psd(subject: Subject) -> None:
     K = _gram(kernel, X, X)
     # symmetry is another check's
     K = (K + K.T) / 2
-    found = is_psd(K, tolerance=1e-10 * max(float(np.abs(K).max()) * len(K), 1e-300))
-    if not found:
+    psd = is_psd(K, tolerance=1e-10 * max(float(np.abs(K).max()) * len(K), 1e-300))
+    if not psd:
         raise subject.fail(
-            f"a Gram matrix has the eigenvalue {found.smallest:.3g}; declare psd=False in the "
+            f"a Gram matrix has the eigenvalue {psd.smallest:.3g}; declare psd=False in the "
             "record, or correct the formula"
         )
 
@@ -114,12 +114,8 @@ def check_repr(subject: Subject) -> None:
         return
     names = {**vars(kbench.kernels), **vars(sys.modules[type(kernel).__module__]), "np": np}
     names |= {"array": np.array, "inf": np.inf, "nan": np.nan}
-    try:
+    with subject.failing(f"its repr {text} cannot be read back: {{error}}"):
         restored = eval(text, names)
-    except Exception as error:
-        raise subject.fail(f"its repr {text} cannot be read back: {named_error(error)}") from (
-            error
-        )
     if not same(_gram(kernel, X, X[:9]), _gram(restored, X, X[:9]), rtol=1e-12):
         raise subject.fail(f"its repr {text} reads back as another kernel")
 

@@ -32,10 +32,10 @@ def check_classes(subject: Subject) -> None:
     """`classes_` holds the labels, sorted."""
     X, y = blobs(_most_classes(subject))
     fitted = subject.fitted(X, y)
-    found = getattr(fitted, "classes_", None)
-    if found is None or not np.array_equal(np.asarray(found), np.unique(y)):
+    classes = getattr(fitted, "classes_", None)
+    if classes is None or not np.array_equal(np.asarray(classes), np.unique(y)):
         raise subject.fail(
-            f"classes_ is {'missing' if found is None else found} after a fit with labels "
+            f"classes_ is {'missing' if classes is None else classes} after a fit with labels "
             f"{np.unique(y).tolist()}; set self.classes_ = numpy.unique(y) in fit"
         )
 

@@ -26,7 +26,7 @@ SEED = 0
 
 
 class Nonconforming(AssertionError):
-    """A component breaks a rule: what is wrong, and how to mend it."""
+    """A component breaks a rule: what is wrong, and how to correct it."""
 
 
 class ConformanceWarning(UserWarning):
@@ -68,6 +68,14 @@ class Subject:
     def warn(self, message: str) -> None:
         """Warn of something that is only missing."""
         warnings.warn(f"{self}: {message}", ConformanceWarning, stacklevel=3)
+
+    @contextmanager
+    def failing(self, message: str) -> Iterator[None]:
+        """Turn an exception into a failure; ``{error}`` in the message stands for it."""
+        try:
+            yield
+        except Exception as error:
+            raise self.fail(message.replace("{error}", named_error(error))) from error
 
     def skip(self, message: str) -> unittest.SkipTest:
         """Return the error that makes pytest skip a check."""
