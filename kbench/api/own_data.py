@@ -67,8 +67,8 @@ class Look:
 def source_of(
     path: str,
     target: str | None = None,
-    ignore: Sequence[str] = (),
-    nominal: Sequence[str] = (),
+    ignore: Sequence[str] | None = None,
+    nominal: Sequence[str] | None = None,
     delimiter: str | None = None,
     *,
     registry: Registry,
@@ -95,8 +95,8 @@ def source_of(
     # absolute: the journal and the data cache are there whatever the folder
     params: dict[str, Any] = {"path": str(file.absolute()), **source.endings[ending]}
     options = {
-        "ignore": tuple(ignore) or None,
-        "nominal": tuple(nominal) or None,
+        "ignore": tuple(ignore or ()) or None,
+        "nominal": tuple(nominal or ()) or None,
         "delimiter": delimiter or None,
         "target": target,
     }
@@ -157,6 +157,19 @@ def without_texts(ref: Ref, looked: Look | None) -> Ref:
         return ref
     ignore = (*ref.params.get("ignore", ()), *looked.texts)
     return Ref(ref.name, {**ref.params, "ignore": ignore}, ref.label)
+
+
+def prepared(
+    path: str, registry: Registry, **options: Any
+) -> tuple[Ref, Look | None, DatasetFacts]:
+    """Load a user's file: its dataset line, its shape before it is encoded, and its facts.
+
+    The options are those of `source_of`; columns of text are left out.
+    """
+    ref = source_of(path, **options, registry=registry)
+    looked = look(ref, registry)
+    ref = without_texts(ref, looked)
+    return ref, looked, fetched(ref, registry)
 
 
 def is_data_file(name: str, registry: Registry) -> bool:

@@ -127,7 +127,7 @@ def _suite(
 ) -> Suite:
     """Return the suite of a name, or that of a file of data, with the filters applied."""
     from kbench.api.inputs import chosen_suite
-    from kbench.api.own_data import fetched, is_data_file, look, source_of, suite_for, without_texts
+    from kbench.api.own_data import is_data_file, prepared, suite_for
 
     def listed(given: str | None) -> list[str]:
         return [given] if given else []
@@ -142,10 +142,7 @@ def _suite(
     if dataset is not None:
         raise SuiteError(f"--dataset has no meaning: {name} is the dataset")
     given = {option: value for option, value in options.items() if value}
-    ref = source_of(name, **given, registry=registry)
-    looked = look(ref, registry)
-    ref = without_texts(ref, looked)
-    known = fetched(ref, registry)
+    ref, looked, known = prepared(name, registry, **given)
     for text in looked.notices() if looked else ():
         typer.echo(f"kbench: {text}", err=True)
     return suite_for(ref, known, registry, listed(feature_map), listed(learner))
@@ -163,10 +160,10 @@ def _one(planned: list[PlannedCell], wanted: str | None, suite: str) -> PlannedC
     if wanted is not None:
         words = " ".join(wanted.split())
         matches = [
-            each
-            for each in planned
-            if words in (each.cell.name, each.cell.name.rpartition(" on ")[0])
-            or (len(words) >= 6 and each.key.startswith(words.lower()))
+            candidate
+            for candidate in planned
+            if words in (candidate.cell.name, candidate.cell.name.rpartition(" on ")[0])
+            or (len(words) >= 6 and candidate.key.startswith(words.lower()))
         ]
         if not matches:
             names = [each.cell.name for each in planned]

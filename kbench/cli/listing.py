@@ -186,17 +186,18 @@ def _show_component(record: Any) -> None:
     meanings = {name: p for p in doc.params for name in p.arg_name.replace("*", "").split(", ")}
     grid = getattr(record, "grid", {})
     parameters = [
-        each
-        for each in inspect.signature(target).parameters.values()
-        if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+        parameter
+        for parameter in inspect.signature(target).parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     ]
     typer.echo("\nparameters:" if parameters else "\nno parameters")
-    for each in parameters:
-        default = "required" if each.default is each.empty else f"default {each.default!r}"
-        if each.name in grid:
-            default += f", searched over {_values(grid[each.name])}"
-        typer.echo("  " + typer.style(each.name, bold=True) + f" ({default})")
-        meaning = meanings.get(each.name)
+    for parameter in parameters:
+        is_required = parameter.default is parameter.empty
+        default = "required" if is_required else f"default {parameter.default!r}"
+        if parameter.name in grid:
+            default += f", searched over {_values(grid[parameter.name])}"
+        typer.echo("  " + typer.style(parameter.name, bold=True) + f" ({default})")
+        meaning = meanings.get(parameter.name)
         if meaning and meaning.description:
             typer.echo(indent(meaning.description, " " * 6))
     for part in doc.meta:

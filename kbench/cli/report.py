@@ -81,8 +81,8 @@ def report(
     from kbench.report.tables import TABLES
 
     if name == "list":
-        for each, (text, _) in TABLES.items():
-            typer.echo(f"{each:<12} {text}")
+        for table, (text, _) in TABLES.items():
+            typer.echo(f"{table:<12} {text}")
         return
     registry = build(installed())
     if name or form not in (None, Form.html):

@@ -78,7 +78,7 @@ def run(
     so that the same command goes on where it stopped.
     """
     from kbench.api.inputs import check_limit
-    from kbench.api.own_data import fetched, look, source_of, suite_for, without_texts
+    from kbench.api.own_data import prepared, suite_for
     from kbench.api.running import run_shown
     from kbench.registry.registry import build, installed
     from kbench.report.page import Lead
@@ -91,10 +91,8 @@ def run(
     if output is not None and not output.absolute().parent.is_dir():
         raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
     registry = build(installed())
-    ref = source_of(file, target, ignore or (), nominal or (), delimiter, registry=registry)
-    looked = look(ref, registry)
-    ref = without_texts(ref, looked)
-    known = fetched(ref, registry)
+    own = {"target": target, "ignore": ignore, "nominal": nominal, "delimiter": delimiter}
+    ref, looked, known = prepared(file, registry, **own)
     suite = suite_for(ref, known, registry, feature_map or (), learner or (), time_limit)
     left = math.inf if time_limit is None else time_limit - (time.monotonic() - started)
     left_out = looked.notices() if looked else []
@@ -113,12 +111,7 @@ def run(
         [learner.name for learner in learners if learner.kernelized],
         [learner.name for learner in learners if learner.baseline],
     )
-    given = {
-        "target": target,
-        "ignore": ref.params.get("ignore", ()),
-        "nominal": nominal,
-        "delimiter": delimiter,
-    }
+    given = own | {"ignore": ref.params.get("ignore", ())}
     export = _export(file, given, report, advice) if advice else ""
     data = _data(known, looked)
     answer = _answer(rows, advice, time_limit)
@@ -172,11 +165,11 @@ def _rows(report: Report, time_limit: float | None) -> list[Row]:
     from kbench.results.rows import of_cell_in_full
 
     rows = []
-    for each in report.cells:
-        row = of_cell_in_full(each, machine_id(), report.suite.measure)
+    for planned in report.cells:
+        row = of_cell_in_full(planned, machine_id(), report.suite.measure)
         if row.status == "skipped" and not row.error and time_limit is not None:
-            done, planned = row.n_splits_done, row.n_splits
-            when = f"after {done} of {planned} splits" if done else "before its first split"
+            done, n_splits = row.n_splits_done, row.n_splits
+            when = f"after {done} of {n_splits} splits" if done else "before its first split"
             row = replace(row, error=f"the time limit of {time_limit:g} s ended {when}")
         rows.append(row)
     return sorted(rows, key=lambda row: (row.status != "ok", -row.measures.get("accuracy", 0.0)))
@@ -186,14 +179,14 @@ def _export(file: str, given: Mapping[str, Any], report: Report, advice: Advice)
     """Return the command that exports the recommended method."""
     chosen = (advice.chosen.feature_map, advice.chosen.learner)
     cell = next(
-        each.cell
-        for each in report.cells
-        if (each.cell.feature_map.label, each.cell.learner.label) == chosen
+        planned.cell
+        for planned in report.cells
+        if (planned.cell.feature_map.label, planned.cell.learner.label) == chosen
     )
     words = ["kbench", "export", file]
     for name, value in given.items():
-        for each in [value] if isinstance(value, str) else value or ():
-            words += [f"--{name}", each]
+        for item in [value] if isinstance(value, str) else value or ():
+            words += [f"--{name}", item]
     words += ["--feature-map", cell.feature_map.name, "--learner", cell.learner.name, "-o", "model"]
     return shlex.join(words)
 

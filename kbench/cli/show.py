@@ -113,9 +113,9 @@ def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:
 def _unavailable(console: Console, report: Report) -> None:
     """Print which data could not be had, and why; one line per dataset."""
     reasons: dict[str, list[str]] = {}
-    for each in report.cells:
-        if each.problem and each.problem.status == "unavailable":
-            reasons.setdefault(each.cell.dataset.label, []).append(each.problem.reason)
+    for planned in report.cells:
+        if planned.problem and planned.problem.status == "unavailable":
+            reasons.setdefault(planned.cell.dataset.label, []).append(planned.problem.reason)
     if reasons:
         console.print("\n[bold]unavailable[/bold]")
         lines = [([name, counted(len(w), "cell"), w[0]], "dim") for name, w in reasons.items()]
@@ -149,15 +149,15 @@ def _summary(console: Console, rows: Sequence[Row], measure: Measure) -> None:
     lines = [
         (
             [
-                *each.method,
-                f"{each.rank:.2f}",
-                shown(measure.name, each.mean),
-                shown("fit_time_s", each.fit_time_s),
-                shown("predict_time_s", each.predict_time_s),
+                *standing.method,
+                f"{standing.rank:.2f}",
+                shown(measure.name, standing.mean),
+                shown("fit_time_s", standing.fit_time_s),
+                shown("predict_time_s", standing.predict_time_s),
             ],
             "",
         )
-        for each in standings
+        for standing in standings
     ]
     printing.print_table(console, headings, lines)
 
@@ -174,15 +174,15 @@ def print_published(
     headings = dict.fromkeys(("dataset", "feature_map", "learner"), False)
     headings |= dict.fromkeys(("ours", "standard error", "n", "paper", "z"), True)
     lines = []
-    for each in compared:
-        paper = each.published
+    for row in compared:
+        paper = row.published
         values = [paper.dataset, paper.feature_map, paper.learner]
-        for number in (each.ours, each.standard_error):
+        for number in (row.ours, row.standard_error):
             values.append("" if number is None else f"{number:.4f}")
-        values += [str(each.n), f"{paper.value:.4f}", "" if each.z is None else f"{each.z:+.1f}"]
+        values += [str(row.n), f"{paper.value:.4f}", "" if row.z is None else f"{row.z:+.1f}"]
         lines.append((values, ""))
     printing.print_table(console, headings, lines)
-    sources = dict.fromkeys(each.published.source for each in compared if each.published.source)
+    sources = dict.fromkeys(row.published.source for row in compared if row.published.source)
     for source in sources:
         console.print(f"published: {escape(source)}", soft_wrap=True)
     console.print("z = (ours - paper) / sqrt(sd^2 (1/n_ours + 1/n_paper)), sd of one run, ours")
@@ -222,25 +222,25 @@ def _n_cells(report: Report, condition: Callable[[Result], bool]) -> int:
 
 def _failures(console: Console, report: Report) -> None:
     """Print in a line each which cells failed, and why."""
-    for each in report.cells:
-        if each.status not in ("ok", "unavailable", "skipped"):
-            errors = [result.error for result in each.results.values() if not result.is_ok]
-            errors += [each.problem.reason] if each.problem else []
-            printing.print_failure(console, each.status, each.cell.name, (*errors, "")[0])
+    for planned in report.cells:
+        if planned.status not in ("ok", "unavailable", "skipped"):
+            errors = [result.error for result in planned.results.values() if not result.is_ok]
+            errors += [planned.problem.reason] if planned.problem else []
+            printing.print_failure(console, planned.status, planned.cell.name, (*errors, "")[0])
 
 
 def print_plan(report: Report, as_json: bool) -> None:
     """Print the tasks of a run, those that are known, and how long the others may take."""
     rows: list[dict[str, Any]] = [
         {
-            "dataset": each.cell.dataset.label,
-            "feature_map": each.cell.feature_map.label,
-            "learner": each.cell.learner.label,
-            "tasks": len(each.missing),
-            "known": len(each.results),
-            "note": _note(each),
+            "dataset": planned.cell.dataset.label,
+            "feature_map": planned.cell.feature_map.label,
+            "learner": planned.cell.learner.label,
+            "tasks": len(planned.missing),
+            "known": len(planned.results),
+            "note": _note(planned),
         }
-        for each in report.cells
+        for planned in report.cells
     ]
     estimate = _estimated_s(report)
     if as_json:
@@ -271,14 +271,14 @@ def _note(cell: PlannedCell) -> str:
 def _estimated_s(report: Report) -> float | None:
     """Estimate the work from the median time of the same method, else of all tasks."""
     seconds_of: dict[tuple[str, str], list[float]] = {}
-    for each in report.cells:
-        seconds = [result.seconds for result in each.results.values()]
-        seconds_of.setdefault(_method(each), []).extend(seconds)
+    for planned in report.cells:
+        seconds = [result.seconds for result in planned.results.values()]
+        seconds_of.setdefault(_method(planned), []).extend(seconds)
     all_seconds = [value for values in seconds_of.values() for value in values]
     if not all_seconds:
         return None
     medians = {method: median(values or all_seconds) for method, values in seconds_of.items()}
-    return sum(len(each.missing) * medians[_method(each)] for each in report.cells)
+    return sum(len(planned.missing) * medians[_method(planned)] for planned in report.cells)
 
 
 def _method(cell: PlannedCell) -> tuple[str, str]:

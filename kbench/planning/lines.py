@@ -220,5 +220,5 @@ def _nested(at: str, value: Any) -> Iterator[tuple[str, Ref]]:
     elif isinstance(value, Search):
         yield from _nested(f"{at}.search", value.values)
     elif isinstance(value, tuple):
-        for index, each in enumerate(value):
-            yield from _nested(f"{at}[{index}]", each)
+        for index, item in enumerate(value):
+            yield from _nested(f"{at}[{index}]", item)

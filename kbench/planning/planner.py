@@ -234,20 +234,20 @@ class Planner:
     def tasks(self, planned: Iterable[PlannedCell], until: float) -> Iterator[Task]:
         """Yield the missing splits of cells, as long as `until` (`time.monotonic`) allows."""
         begun: set[tuple[str, int]] = set()  # cells of one key share their splits
-        for each in planned:
-            for index in each.missing:
+        for cell in planned:
+            for index in cell.missing:
                 # results have come in since: one may have stopped the cell
-                if (each.key, index) in begun or index not in each.missing:
+                if (cell.key, index) in begun or index not in cell.missing:
                     continue
                 # the first begins however late it is: each run brings at least one split
-                if begun and not _has_time_for(each, until):
+                if begun and not _has_time_for(cell, until):
                     continue
-                begun.add((each.key, index))
-                cell, facts = each.cell, each.dataset
+                begun.add((cell.key, index))
+                facts = cell.dataset
                 assert facts is not None
-                kinds = kinds_to_impute(cell.protocol, facts)
-                source = self.source_code(cell.dataset)
-                yield Task(cell, index, each.key, facts.checksum, kinds, source)
+                kinds = kinds_to_impute(cell.cell.protocol, facts)
+                source = self.source_code(cell.cell.dataset)
+                yield Task(cell.cell, index, cell.key, facts.checksum, kinds, source)
 
     def cell_key(self, cell: Cell, checksum: str, kinds: Sequence[str] = ()) -> str:
         """Return the SHA-256 of everything that decides a cell's numbers.

@@ -1,4 +1,4 @@
-"""A dataset and a split of its rows."""
+"""Datasets, their facts, and splits of their rows."""
 
 from __future__ import annotations
 
