@@ -87,7 +87,7 @@ class Lines:
         name, params = component
         label = line.get("label", "")
         if not isinstance(label, str):
-            self.problems.append(f"{at}.label: found {label!r}; must be a string")
+            self.problems.append(f"{at}.label must be a string, got {label!r}")
             return []
         eaches = {key: value.values for key, value in params.items() if isinstance(value, _Each)}
         refs = []
@@ -138,7 +138,7 @@ class Lines:
             return self._table(at, value, nested)
         if isinstance(value, str | int | float | bool):
             return value
-        self.problems.append(f"{at}: found {value}; dates and times have no meaning here")
+        self.problems.append(f"{at} must not be a date or a time, got {value}")
         return None
 
     def _table(self, at: str, table: Mapping[str, Any], nested: bool) -> Any:
@@ -148,13 +148,13 @@ class Lines:
         keys = sorted(table)
         if keys not in (["search"], ["each"]):
             self.problems.append(
-                f"{at}: found a table with {', '.join(keys) or 'nothing'}; it has `search`, "
-                "`each`, or the `name` of a component"
+                f"{at} must be a table with `search`, `each`, or the `name` of a component, "
+                f"got {', '.join(keys) or 'nothing'}"
             )
             return None
         values = table[keys[0]]
         if not isinstance(values, list) or not values:
-            self.problems.append(f"{at}.{keys[0]}: must be a list with at least one value")
+            self.problems.append(f"{at}.{keys[0]} must be a list with at least one value")
             return None
         if keys == ["each"] and nested:
             self.problems.append(f"{at}: `each` has no meaning inside a list or a component")

@@ -209,11 +209,14 @@ def explained(
         elif problem["type"] == "missing":
             yield f"{place}: missing"
         else:
-            message = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-            found = _at(raw, loc)
-            shown = "" if isinstance(found, dict | list) else f"found {found!r}; "
-            prefix = "" if problem["type"] == "value_error" else "must be "
-            yield f"{place or 'the file'}: {shown}{prefix}{message}"
+            message = problem["msg"].removeprefix("Value error, ")
+            value = _at(raw, loc)
+            got = "" if isinstance(value, dict | list) else f"got {value!r}"
+            if message.startswith("Input should be "):
+                allowed = "must be " + message.removeprefix("Input should be ")
+                yield f"{place or 'the file'} " + ", ".join(filter(None, (allowed, got)))
+            else:
+                yield f"{place or 'the file'}: " + "; ".join(filter(None, (got, message)))
 
 
 def _is_union_tag(part: str | int) -> bool:
