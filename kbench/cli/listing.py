@@ -105,7 +105,7 @@ def _what(given: str | None) -> What | None:
         return None
     if given in list(What):
         return What(given)
-    names = list(What)
+    names = [what.value for what in What]
     near = [name for name in names if given.rstrip("s") in name]
     hint = f"; did you mean {near[0]!r}?" if len(near) == 1 else did_you_mean(given, names)
     raise SuiteError(f"{given!r} cannot be listed{hint}")

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 from kbench.errors import KbenchError
@@ -18,58 +19,22 @@ from kbench.testing._subject import ConformanceWarning, Nonconforming, Subject, 
 
 Check = Callable[[Subject], None]
 
-_ESTIMATOR: tuple[Check, ...] = (
-    _estimators.check_grid,
-    _estimators.check_determinism,
-    _estimators.check_inputs_untouched,
-    _estimators.check_pickle_and_clone,
-    _estimators.check_width,
-    _estimators.check_unfitted,
-    _estimators.check_measures,
-    _estimators.check_sklearn,
-)
+def _checks_in(*modules: ModuleType) -> tuple[Check, ...]:
+    """Return the functions ``check_...`` that modules define, in their order."""
+    return tuple(
+        function
+        for module in modules
+        for name, function in vars(module).items()
+        if name.startswith("check_") and function.__module__ == module.__name__
+    )
+
+
 CHECKS: Mapping[str, tuple[Check, ...]] = {
     "plugin": (_others.check_loads,),
-    "feature map": (
-        _feature_maps.check_outputs,
-        _feature_maps.check_rows_are_independent,
-        _feature_maps.check_transform_learns_nothing,
-        _feature_maps.check_learns_nothing_from_y,
-        _feature_maps.check_float32,
-        _feature_maps.check_sparse,
-        _feature_maps.check_feature_names,
-        _feature_maps.check_set_output,
-        _feature_maps.check_gram_error,
-        *_ESTIMATOR,
-    ),
-    "kernel": (
-        _kernels.check_gram,
-        _kernels.check_symmetry,
-        _kernels.check_psd,
-        _kernels.check_diag,
-        _kernels.check_chunks,
-        _kernels.check_repr,
-        _kernels.check_inputs_untouched,
-    ),
-    "learner": (
-        _learners.check_labels,
-        _learners.check_classes,
-        _learners.check_better_than_majority,
-        _learners.check_one_class,
-        _learners.check_kernelized,
-        _learners.check_path,
-        _learners.check_simpler,
-        *_ESTIMATOR,
-    ),
-    "dataset": (
-        _datasets.check_is_dataset,
-        _datasets.check_shapes,
-        _datasets.check_finite,
-        _datasets.check_labels,
-        _datasets.check_checksum,
-        _datasets.check_expand,
-        _datasets.check_endings,
-    ),
+    "feature map": _checks_in(_feature_maps, _estimators),
+    "kernel": _checks_in(_kernels),
+    "learner": _checks_in(_learners, _estimators),
+    "dataset": _checks_in(_datasets),
     "suite": (_others.check_suite,),
     "figure": (_others.check_draw,),
 }
