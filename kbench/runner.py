@@ -35,36 +35,19 @@ from kbench.tracking import Store, View, default_uri
 class Options:
     """Options of a run; none of them decides a number.
 
-    Parameters
-    ----------
-    store : str, optional
-        URI of the MLflow store; ``MLFLOW_TRACKING_URI`` or ``mlflow.db`` in this
-        folder by default.
-    jobs : int or None, default 1
-        Tasks at a time. None stands for one with exclusive timing, else for the
-        physical cores here, or the threads of a cluster's workers.
-    scheduler : str, default ""
-        Address of the scheduler of a Dask cluster that computes the tasks; this
-        machine does if it is empty.
-    fresh : bool, default False
-        Compute everything again.
-    retry_failed : bool, default False
-        Compute again what failed.
-    offline : bool, default False
-        Ask no server for data; ``KBENCH_OFFLINE`` does so too.
-    timing : {"shared", "exclusive"}, default "shared"
-        "exclusive": one task at a time, and no other kbench of this user
-        computes on this machine meanwhile.
-    total_s : float, default inf
-        Wall clock of the whole run: no task begins that would not end by then,
-        judged by the longest of its cell. The first of a cell may overrun, and
-        the first of all begins in any case.
+    They are those of `kbench.run_suite`. If `jobs` is None, it becomes 1 with exclusive
+    timing, else the number of physical cores; on a cluster it stays None, for the threads
+    of all workers.
+
+    `total_s` is the wall clock of the whole run: no task begins that would not end by
+    then, judged by the longest of its cell. The first of a cell may overrun, and the
+    first of all begins in any case.
 
     Raises
     ------
     SuiteError
-        `jobs` is not positive, there is no such timing, or exclusive timing is
-        asked for with several tasks at a time or on a cluster.
+        `jobs` is not positive, `timing` is unknown, or exclusive timing is asked for
+        with several tasks at a time or on a cluster.
     """
 
     store: str | None = None
@@ -125,20 +108,11 @@ class Watcher:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a run, or of a plan.
+    """The result of a run, or of a plan, which has no `delivered`.
 
-    Parameters
-    ----------
-    suite : Suite
-        As it was run, with lines that mean many datasets replaced by these.
-    cells : list of PlannedCell
-        All planned cells, with the journal's results.
-    seconds : float
-        Wall clock of the whole.
-    delivered : Delivered or None
-        Where the runs are; None for a plan only.
-    interrupted : bool
-        Whether the user ended it.
+    In its suite, lines that mean many datasets are replaced by these datasets; its
+    cells have the journal's results. `seconds` is the wall clock of the whole, and
+    `interrupted` says that the user ended it.
     """
 
     suite: Suite

@@ -111,21 +111,10 @@ def stored_results(
     notice: Callable[[str], None] = lambda text: None,
     superseded: bool = False,
 ) -> StoredResults:
-    """Read the runs of a suite from MLflow.
+    """Read the runs of a suite from MLflow; the first parameters are those of `load_results`.
 
-    Parameters
-    ----------
-    suite : str
-        Its name, or the path of its file: the experiment is named after it.
-    store : str, optional
-        URI; the default store where it is None.
-    machine : str, optional
-        Id of the machine that made the runs; "all" for all machines. By default
-        this machine, else the machine that wrote last.
-    notice : callable, optional
-        Called with a text that names the machine, where there is a choice.
-    superseded : bool, default False
-        Include runs of earlier code, data or labels.
+    `notice` is called with a text that names the machine, where there is a choice.
+    `superseded` includes runs of earlier code, data or labels.
 
     Raises
     ------

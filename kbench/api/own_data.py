@@ -39,15 +39,9 @@ LOOKED_AT_MB = 2000
 class Look:
     """Shape of the user's table before it is encoded.
 
-    Parameters
-    ----------
-    n_rows, n_unlabelled : int
-        Rows, and how many of them have no label.
-    n_columns : int
-        Columns that become features.
-    texts : mapping of str to int
-        Columns of text or dates, with the number of different values; they
-        cannot be features.
+    `n_unlabelled` rows have no label; `n_columns` columns become features. `texts` has the
+    columns of text or dates, which cannot be features, with their numbers of different
+    values.
     """
 
     n_rows: int

@@ -8,7 +8,6 @@ import inspect
 import json
 import shutil
 import sys
-from enum import StrEnum
 from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,35 +23,26 @@ if TYPE_CHECKING:
     from kbench.registry.summaries import Summaries
 
 
-class What(StrEnum):
-    """Kinds of things that `kbench list` lists."""
-
-    datasets = "datasets"
-    kernels = "kernels"
-    feature_maps = "feature-maps"
-    learners = "learners"
-    suites = "suites"
-    plugins = "plugins"
-
-
-_KINDS: dict[What, Kind] = {
-    What.datasets: "dataset",
-    What.kernels: "kernel",
-    What.feature_maps: "feature map",
-    What.learners: "learner",
-    What.suites: "suite",
+_KINDS: dict[str, Kind | None] = {
+    "datasets": "dataset",
+    "kernels": "kernel",
+    "feature-maps": "feature map",
+    "learners": "learner",
+    "suites": "suite",
+    "plugins": None,
 }
+"""What `kbench list` lists, and its kind in the registry."""
 
 
 def _complete_what(incomplete: str) -> list[str]:
-    return [what.value for what in What if what.value.startswith(incomplete)]
+    return [what for what in _KINDS if what.startswith(incomplete)]
 
 
 def list_(
     what: Annotated[
         str | None,
         typer.Argument(
-            help=f"What to list: {', '.join(What)}; everything by default.",
+            help=f"What to list: {', '.join(_KINDS)}; everything by default.",
             autocompletion=_complete_what,
         ),
     ] = None,
@@ -65,9 +55,7 @@ def list_(
     chosen = _what(what)
     registry = build(installed())
     summaries = Summaries()
-    tables = {
-        each.value: _names(each, registry, summaries) for each in ([chosen] if chosen else What)
-    }
+    tables = {what: _names(what, registry, summaries) for what in ([chosen] if chosen else _KINDS)}
     if as_json:
         typer.echo(json.dumps(tables, indent=1))
         return
@@ -87,7 +75,7 @@ def list_(
             line += f"{row['plugin']:{plugin_width}}  {row['description']}"
             typer.echo(_cut(line.rstrip(), terminal))
     broken = [plugin for plugin in registry.plugins if plugin.reason]
-    if broken and chosen not in (None, What.plugins):
+    if broken and chosen not in (None, "plugins"):
         names = ", ".join(plugin.name for plugin in broken)
         typer.echo(f"left out: {names} (why: `kbench list plugins`)", err=True)
 
@@ -99,22 +87,20 @@ def _cut(line: str, columns: int | None) -> str:
     return line[: columns - 3].rstrip() + "..."
 
 
-def _what(given: str | None) -> What | None:
+def _what(given: str | None) -> str | None:
     """Parse what is to be listed; a part of a name gives a hint only."""
-    if given is None:
-        return None
-    if given in list(What):
-        return What(given)
-    names = [what.value for what in What]
-    near = [name for name in names if given.rstrip("s") in name]
-    hint = f"; did you mean {near[0]!r}?" if len(near) == 1 else did_you_mean(given, names)
+    if given is None or given in _KINDS:
+        return given
+    near = [name for name in _KINDS if given.rstrip("s") in name]
+    hint = f"; did you mean {near[0]!r}?" if len(near) == 1 else did_you_mean(given, _KINDS)
     raise SuiteError(f"{given!r} cannot be listed{hint}")
 
 
-def _names(what: What, registry: Registry, summaries: Summaries) -> list[dict[str, str]]:
+def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str, str]]:
     from kbench.registry.summaries import of_suite
 
-    if what is What.plugins:
+    kind = _KINDS[what]
+    if kind is None:
         return [
             {
                 "name": plugin.name,
@@ -126,7 +112,6 @@ def _names(what: What, registry: Registry, summaries: Summaries) -> list[dict[st
             }
             for plugin in registry.plugins
         ]
-    kind = _KINDS[what]
     return [
         {
             "name": name,
@@ -155,7 +140,7 @@ def show(
     registry = build(installed())
     kinds = [kind for kind in registry.kinds_of(name) if kind not in ("figure", "dashboard")]
     if not kinds:
-        known = [each for kind in _KINDS.values() for each in registry.all(kind)]
+        known = [each for kind in _KINDS.values() if kind for each in registry.all(kind)]
         raise SuiteError(f"nothing is called {name!r}{did_you_mean(name, known)}")
     for kind in kinds:
         plugin = registry.owner(kind, name)

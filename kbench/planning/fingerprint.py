@@ -15,7 +15,7 @@ import inspect
 import json
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 
@@ -52,15 +52,10 @@ Every component reaches them. Code that decides a number belongs in
 class Fingerprinter:
     """Computes fingerprints of modules, and reads each file once.
 
-    Parameters
-    ----------
-    own : iterable of str
-        Top-level packages whose files are hashed, kbench's and the plugins',
-        and with them all others of their distributions.
-        Of every other distribution, name and version stand for its files,
-        unless it is installed as editable.
-    left_out : set of str, optional
-        Modules and packages of two names at most that are not followed.
+    Files are hashed of the top-level packages `own`, kbench's and the plugins', and of all
+    others of their distributions. Of every other distribution, name and version stand for
+    its files, unless it is installed as editable. Modules in `left_out`, packages of two
+    names at most, are not followed.
 
     Examples
     --------
@@ -74,11 +69,12 @@ class Fingerprinter:
     def __init__(self, own: Iterable[str], left_out: Collection[str] = DECIDES_NO_NUMBER) -> None:
         self._own = frozenset(own)
         self._left_out = left_out
-        self._followed: dict[str, bool] = {}
         self._sources: dict[str, Path | None] = {}
-        self._syntaxes: dict[Path, Syntax] = {}
-        self._imports: dict[str, tuple[str, ...]] = {}
-        self._versions: dict[str, dict[str, str]] = {}
+        # each is computed once for each argument
+        self._is_followed = cache(self._must_follow)
+        self._syntax = cache(_syntax_of_file)
+        self._imported_by = cache(self._imports_of)
+        self._versions_of = cache(self._find_versions)
 
     def __call__(self, modules: Iterable[str]) -> str:
         """Return the hash of all code that the modules reach (hex)."""
@@ -116,10 +112,10 @@ class Fingerprinter:
         return seen
 
     def _is_own(self, module: str) -> bool:
-        top = module.partition(".")[0]
-        if top not in self._followed:
-            self._followed[top] = top in self._own or self._is_source(top)
-        return self._followed[top]
+        return self._is_followed(module.partition(".")[0])
+
+    def _must_follow(self, top: str) -> bool:
+        return top in self._own or self._is_source(top)
 
     def _is_source(self, top: str) -> bool:
         """Tell whether a module's files must be hashed because no version identifies them."""
@@ -136,13 +132,11 @@ class Fingerprinter:
     def _numeric(self) -> dict[str, str]:
         return {name: _version(name) for name in NUMERIC}
 
-    def _versions_of(self, top: str) -> dict[str, str]:
+    def _find_versions(self, top: str) -> dict[str, str]:
         """Return the versions of the distributions that install a top-level module."""
-        if top not in self._versions:
-            # parsed once: metadata take longer than all of a suite's syntax trees
-            names = {owner.metadata["Name"] for owner in self._distributions.get(top, ())}
-            self._versions[top] = {name: _version(name) for name in names}
-        return self._versions[top]
+        # parsed once: metadata take longer than all of a suite's syntax trees
+        names = {owner.metadata["Name"] for owner in self._distributions.get(top, ())}
+        return {name: _version(name) for name in names}
 
     @cached_property
     def _distributions(self) -> dict[str, list[metadata.Distribution]]:
@@ -162,20 +156,9 @@ class Fingerprinter:
     def _source(self, module: str) -> Path | None:
         return source_of(module, self._sources)
 
-    def _syntax(self, path: Path) -> Syntax:
-        if path not in self._syntaxes:
-            content = path.read_bytes()
-            if path.suffix == ".py":
-                self._syntaxes[path] = syntax_of(content, str(path))
-            else:  # compiled
-                self._syntaxes[path] = Syntax(hashlib.sha256(content).hexdigest(), ())
-        return self._syntaxes[path]
-
-    def _imported_by(self, module: str) -> tuple[str, ...]:
-        if module not in self._imports:
-            path = self._source(module)
-            self._imports[module] = () if path is None else tuple(self._names(module, path))
-        return self._imports[module]
+    def _imports_of(self, module: str) -> tuple[str, ...]:
+        path = self._source(module)
+        return () if path is None else tuple(self._names(module, path))
 
     def _names(self, module: str, path: Path) -> Iterator[str]:
         """Yield the names of the modules that a module's statements import."""
@@ -196,6 +179,13 @@ class Fingerprinter:
                 inner = f"{base}.{alias.name}"
                 if self._is_own(base) and self._source(inner) is not None:
                     yield inner
+
+
+def _syntax_of_file(path: Path) -> Syntax:
+    content = path.read_bytes()
+    if path.suffix == ".py":
+        return syntax_of(content, str(path))
+    return Syntax(hashlib.sha256(content).hexdigest(), ())  # compiled
 
 
 def evaluation_modules() -> list[str]:

@@ -28,15 +28,9 @@ class _Each:
 class Lines:
     """The lines of one list, as refs, with the mistakes found on the way.
 
-    Parameters
-    ----------
-    place : str
-        Path of the list in the file.
-    given : (str, list)
-        The list's key, and its lines as TOML gives them.
-    registry : Registry
-    installed_only : bool, default False
-        Leave lines out whose component is not installed; else they are mistakes.
+    `place` is the path of the list in the file; `given` has the list's key, and its lines
+    as TOML gives them. `installed_only` leaves lines out whose component is not
+    installed; else they are mistakes.
     """
 
     def __init__(

@@ -42,22 +42,12 @@ LOOK_AHEAD = 16
 class PlannedCell:
     """A cell with its key and the known results of its splits.
 
-    Parameters
-    ----------
-    cell : Cell
-    key : str
-        `Planner.cell_key`, or the key of the suite line where there are no data.
-    dataset : DatasetFacts or None
-        None where the dataset cannot be had.
-    n_splits : int
-        Splits that are planned; `recall` adds those that are known beyond them.
-    problem : Problem, optional
-        The reason why the cell cannot be computed.
-    results : dict of int to Result
-        By split; shared by cells of one key.
-    equivalence : str
-        Equal for methods that are the same up to a rotation of the features
-        (see `kbench.FeatureMap`); empty where none is known.
+    `key` is `Planner.cell_key`, or that of the suite lines where the dataset cannot be
+    had, whose facts are None then. `n_splits` are planned; `recall` adds those that are
+    known beyond them. `problem` is the reason why the cell cannot be computed. `results`
+    are by split, and shared by cells of one key. `equivalence` is equal for methods that
+    are the same up to a rotation of the features (see `kbench.FeatureMap`), and empty
+    where none is known.
     """
 
     cell: Cell
@@ -117,17 +107,9 @@ def recall(
     """Add the journal's results to cells, as far as they still hold.
 
     Where all splits that are asked for are ok, those that follow and are ok too
-    belong to the cell as well: asking for fewer loses nothing.
-
-    Parameters
-    ----------
-    planned : iterable of PlannedCell
-    journal : Journal
-    limits : Limits, optional
-        Those of the run that is planned: tasks that hit a lower limit are left
-        out, so that they are computed again.
-    retry_failed : bool, default False
-        Leave out what failed.
+    belong to the cell as well: asking for fewer loses nothing. Tasks that hit a limit
+    which is higher in `limits` are left out, so that they are computed again;
+    `retry_failed` leaves out all that failed.
     """
     spans = [(cell, range(max(cell.n_splits, LOOK_AHEAD))) for cell in planned if not cell.problem]
     while spans:

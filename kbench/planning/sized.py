@@ -43,14 +43,8 @@ class Size:
 class SizedSuite:
     """A suite with rules on size, for one dataset.
 
-    Parameters
-    ----------
-    suite : Suite
-        The blocks whose rules hold.
-    shared : Block
-        Lists and protocol at the top of the file; missing lists are empty.
-    left_out : tuple of Block
-        The blocks whose rules do not hold.
+    `suite` has the blocks whose rules hold, `left_out` the other blocks. `shared` has the
+    lists and the protocol at the top of the file; missing lists are empty.
     """
 
     suite: Suite
@@ -61,18 +55,10 @@ class SizedSuite:
 def read_for(
     dataset: Ref, size: Size, text: str, name: str, registry: Registry, installed_only: bool = False
 ) -> SizedSuite:
-    """Read a suite file with rules on size for one dataset.
+    """Read a suite file with rules on size for one dataset; the file lists none.
 
-    Parameters
-    ----------
-    dataset : Ref
-        The dataset; the file lists none.
-    size : Size
-        Size of the dataset.
-    text, name, registry
-        As `kbench.planning.suite_file.read` takes them.
-    installed_only : bool, default False
-        Leave lines out whose component is not installed; else they are mistakes.
+    `installed_only` leaves lines out whose component is not installed; else they are
+    mistakes.
 
     Raises
     ------

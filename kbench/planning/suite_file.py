@@ -21,16 +21,7 @@ File = TypeVar("File", bound=SuiteFile)
 
 
 def read(text: str, name: str, registry: Registry) -> Suite:
-    """Read a suite file.
-
-    Parameters
-    ----------
-    text : str
-        The TOML text.
-    name : str
-        Name of the suite where the file gives none: the file's stem.
-    registry : Registry
-        Where the names of components are looked up.
+    """Read the TOML text of a suite file; `name` is used if the file gives none.
 
     Raises
     ------

@@ -22,14 +22,10 @@ _FIELDS = {
 class Syntax:
     """The parts of a module's source that fingerprints need.
 
-    Parameters
-    ----------
-    digest : str
-        SHA-256 of the syntax tree (hex). Comments, formatting and positions do
-        not count, nor do docstrings and other statements that are just a
-        string, nor code for type checkers only.
-    imports : tuple of ast.Import or ast.ImportFrom
-        The import statements that may run, those in functions included.
+    `digest` is the SHA-256 of the syntax tree (hex). Comments, formatting and positions
+    do not count, nor do docstrings and other statements that are just a string, nor code
+    for type checkers only. `imports` are the import statements that may run, those in
+    functions included.
     """
 
     digest: str

@@ -135,31 +135,12 @@ class Dataset:
 class DatasetFacts(AsJson):
     """Facts of a dataset that are known without reading its arrays.
 
-    Parameters
-    ----------
-    checksum : str
-        Hash of the content.
-    name, version, source, group, role : str
-        As those of a `Dataset`.
-    n_samples, n_features, n_classes : int
-        Rows, columns and classes of the canonical form.
-    class_counts : tuple of int
-        Rows of each class.
-    n_missing : int
-        Missing values.
-    missing : mapping of str to int
-        Missing values by attribute, of those with any; the indicator columns
-        ``colour=red`` and ``colour=blue`` are one attribute.
-    duplicate_fraction : float
-        Share of the rows that equal an earlier row.
-    pairwise, sparse : bool
-        Whether the inputs are a Gram matrix, or a CSR matrix.
-    n_splits : int
-        Splits that come with the data.
-    n_bytes : int
-        Size of the arrays in the data cache.
-    feature_names, feature_kinds, target_names : tuple of str
-        As those of a `Dataset`.
+    Fields that a `Dataset` has are those of the dataset. `n_samples`, `n_features` and
+    `n_classes` are those of its canonical form; `class_counts` has the rows of each class.
+    `missing` has the missing values by attribute, of those with any: the indicator columns
+    ``colour=red`` and ``colour=blue`` are one attribute. `duplicate_fraction` is the share
+    of the rows that equal an earlier row. `n_splits` come with the data, and `n_bytes` is
+    the size of the arrays in the data cache.
     """
 
     checksum: str

@@ -74,14 +74,8 @@ class Task:
 class Problem(AsJson):
     """The reason why a cell cannot be computed, or a dataset cannot be had.
 
-    Parameters
-    ----------
-    status : str
-        "unavailable", "error", or what ended the loading of the data.
-    reason : str
-        In words.
-    since_ms : int
-        When it was first seen, in milliseconds since 1970.
+    `status` is "unavailable", "error", or what ended the loading of the data; `since_ms`
+    is the time when it was first seen, in milliseconds since 1970.
     """
 
     status: Status
@@ -93,21 +87,12 @@ class Problem(AsJson):
 class Details(AsJson):
     """Facts that an evaluation reports beside its measures.
 
-    Parameters
-    ----------
-    chosen : mapping of str to plain JSON value
-        The parameters that the search chose, such as ``learner.C``.
-    search : sequence of mapping
-        All candidates of the search: parameters, ``accuracies`` by inner
-        fold, and whether they ``converged``.
-    at_edge : sequence of str
-        Parameters whose chosen value is an end of its grid.
-    notes : sequence of str
-        Warnings, and facts that a reader must know of the split.
-    split_hash : str
-        Hash of the row indices of the split.
-    contention : sequence of str
-        Why the times are not to be believed; empty if they are.
+    `chosen` has the parameters that the search chose, such as ``learner.C``, and `search`
+    all of its candidates: parameters, ``accuracies`` by inner fold, and whether they
+    ``converged``. `at_edge` names parameters whose chosen value is an end of its grid.
+    `notes` has warnings, and facts that a reader must know of the split. `split_hash` is
+    that of the split's rows. `contention` says why the times are not reliable; it is empty
+    if they are.
     """
 
     chosen: Mapping[str, Any] = field(default_factory=dict)

@@ -62,18 +62,8 @@ _MAPPINGS = {
 class Plugin:
     """A plugin before or after it was registered.
 
-    Parameters
-    ----------
-    name : str
-        Name of its entry point.
-    distribution, version : str
-        The distribution that brings it.
-    load : callable
-        Returns the plugin's module.
-    reason : str, optional
-        Why it was left out; empty when it works.
-    module : str, optional
-        Name of the module.
+    `name` is that of its entry point, and `load` returns its module. `reason` says why
+    the plugin was left out; it is empty when it works.
     """
 
     name: str

@@ -40,8 +40,8 @@ class Summaries:
 
     def __init__(self) -> None:
         self._files: dict[str, Path | None] = {}
-        self._sources: dict[str, bytes] = {}
-        self._trees: dict[str, ast.Module] = {}
+        self._source = functools.cache(self._read)
+        self._tree = functools.cache(self._parse)
 
     def of(self, make: Any) -> str:
         """Return the first sentence on a class or function, empty if there is none to read."""
@@ -77,21 +77,17 @@ class Summaries:
                 return self._docstring(module, preset, seen) if preset else ""
         return ""
 
-    def _source(self, module: str) -> bytes:
+    def _read(self, module: str) -> bytes:
         """Return the source of a module; empty where it cannot be read."""
-        if module not in self._sources:
-            path = source_of(module, self._files)
-            self._sources[module] = b""
-            if path is not None and path.suffix == ".py":
-                with contextlib.suppress(OSError):
-                    self._sources[module] = path.read_bytes()
-        return self._sources[module]
+        path = source_of(module, self._files)
+        if path is not None and path.suffix == ".py":
+            with contextlib.suppress(OSError):
+                return path.read_bytes()
+        return b""
 
-    def _tree(self, module: str) -> ast.Module:
+    def _parse(self, module: str) -> ast.Module:
         """Parse a module; empty if that fails: importing it reports the error."""
-        if module not in self._trees:
-            self._trees[module] = _parsed(self._source(module)) or ast.Module([], [])
-        return self._trees[module]
+        return _parsed(self._source(module)) or ast.Module([], [])
 
     def _imported(self, module: str, node: ast.ImportFrom) -> str:
         if not node.level:

@@ -19,6 +19,7 @@ from kbench.testing._subject import ConformanceWarning, Nonconforming, Subject, 
 
 Check = Callable[[Subject], None]
 
+
 def _checks_in(*modules: ModuleType) -> tuple[Check, ...]:
     """Return the functions ``check_...`` that modules define, in their order."""
     return tuple(
