@@ -1,8 +1,8 @@
-"""The errors a user can meet, each with one clear message and no traceback.
+"""Errors that users may see, each with one clear message and no traceback.
 
 ::
 
-    KbenchError              something the user can mend; exit code 2
+    KbenchError              something the user can correct; exit code 2
     ├── SuiteError           a suite file or a filter asks for what does not exist
     ├── JournalError         the journal cannot be written; exit code 1
     ├── DatasetError         data cannot be had, or are not what they claim to be
@@ -33,11 +33,11 @@ class SuiteError(KbenchError):
 
 
 class DatasetError(KbenchError):
-    """A dataset cannot be had: which one, what happened, what to do."""
+    """A dataset cannot be had; the message names it, the cause, and a remedy."""
 
 
 class SourceUnreachable(DatasetError):
-    """The server behind a source does not answer, so asking for more is in vain."""
+    """The server behind a source does not answer, so that further requests would fail too."""
 
 
 class PluginError(KbenchError):
@@ -57,4 +57,4 @@ class StoreError(KbenchError):
 
 
 class JournalError(KbenchError):
-    """The journal cannot be written: what is computed could not be kept."""
+    """The journal cannot be written, so that results could not be kept."""

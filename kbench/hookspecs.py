@@ -1,4 +1,4 @@
-"""The hooks a plugin may implement: no arguments, each returns a list of records.
+"""Hooks that a plugin may implement: they take no arguments and return lists of records.
 
 A plugin is a module with functions of these names, marked with
 ``kbench.hookimpl``, and one entry-point line in its distribution::
@@ -45,7 +45,7 @@ def kbench_learners() -> Sequence[Learner]:  # type: ignore[empty-body]
 
 @hookspec
 def kbench_figures() -> Sequence[Figure]:  # type: ignore[empty-body]
-    """List pictures for reports."""
+    """List figures for reports."""
 
 
 @hookspec

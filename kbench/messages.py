@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 
 def counted(n: int, what: str, many: str = "") -> str:
-    """Write a number of things.
+    """Write a number with a noun.
 
     >>> counted(1, "cell"), counted(1200, "cell"), counted(2, "class", "classes")
     ('1 cell', '1,200 cells', '2 classes')
@@ -16,7 +16,7 @@ def counted(n: int, what: str, many: str = "") -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"``, or what is allowed, for an error message.
+    """Return ``"; did you mean 'x'?"``, or the known names, for an error message.
 
     Examples
     --------
@@ -39,20 +39,19 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
+def last_line(text: str) -> str:
+    r"""Return the last line of a traceback, or of another text, that is not empty.
+
+    >>> last_line("Traceback:\n  ...\nValueError: no\n\n")
+    'ValueError: no'
+    """
+    return text.strip().rpartition("\n")[2].strip()
+
+
 def printable(text: str, most: int = 1000) -> str:
-    """Replace what would move the cursor or colour the screen.
+    """Replace characters that would move the cursor or colour the screen.
 
-    Parameters
-    ----------
-    text : str
-        Anything that came from outside.
-    most : int, default 1000
-        Characters that are kept.
-
-    Returns
-    -------
-    str
-        The text in one line.
+    At most `most` characters of a text from outside are kept.
 
     Examples
     --------

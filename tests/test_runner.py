@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 
 from kbench import SuiteError
-from kbench.api.inputs import options_of
 from kbench.planning.suite_file import read
 from kbench.registry.registry import build, installed
 from kbench.results.rows import COLUMNS
 from kbench.results.sources import of_cell, of_run
-from kbench.runner import Options, Watcher, plan, run
+from kbench.runner import Options, Runner, Watcher
 from kbench.storage.journal import Journal
 from kbench.tracking import Store
 from tests.support.planted import CENTROIDS
@@ -132,7 +131,7 @@ def run_suite(plugin, store_uri):
         lines = ", ".join(maps or ('"obedient"',))
         suite = read(text.replace("{maps}", lines), "trial", registry)
         seen = Seen()
-        report = run(suite, registry, Options(store_uri, jobs=jobs, **options), seen)
+        report = Runner(suite, registry, Options(store_uri, jobs=jobs, **options), seen).run()
         return report, seen
 
     return run_these
@@ -294,7 +293,7 @@ def test_a_misspelt_parameter_is_found_before_anything_runs(run_suite, store_uri
 def test_a_plan_computes_and_fetches_nothing(plugin, store_uri):
     registry = build(installed())
     suite = read(SUITE.replace("{maps}", '"obedient"'), "trial", registry)
-    report = plan(suite, registry, Options(store_uri))
+    report = Runner(suite, registry, Options(store_uri)).plan()
     assert [len(cell.missing) for cell in report.cells] == [3, 3]
     assert report.delivered is None
     assert not Journal().path.exists()
@@ -342,7 +341,7 @@ def test_exclusive_timing_has_the_machine_alone(plugin, store_uri, timing, held_
     thread = threading.Thread(target=another)
     thread.start()
     held.wait()
-    report = run(suite, registry, Options(store_uri, timing=timing), watcher)
+    report = Runner(suite, registry, Options(store_uri, timing=timing), watcher).run()
     waited = watcher.release.is_set()
     watcher.release.set()
     thread.join()
@@ -369,11 +368,11 @@ def test_known_times_of_ordinary_runs_stay_and_are_told(run_suite, store_uri, mo
 
 
 def test_what_exclusive_timing_refuses():
-    with pytest.raises(SuiteError, match="one task at a time; found --jobs 2"):
-        options_of(jobs=2, timing="exclusive")
+    with pytest.raises(SuiteError, match="one task at a time, got 2"):
+        Options(jobs=2, timing="exclusive")
     with pytest.raises(SuiteError, match="leave out --scheduler"):
-        options_of(scheduler="tcp://x:1", timing="exclusive")
-    assert options_of(timing="exclusive").jobs == 1
+        Options(scheduler="tcp://x:1", timing="exclusive")
+    assert Options(jobs=None, timing="exclusive").jobs == 1
 
 
 def start(folder, *arguments):

@@ -1,1 +1,1 @@
-"""kbench from Python: what the command line does, as functions that return data frames."""
+"""kbench from Python: the work of the command line, as functions that return data frames."""

@@ -1,4 +1,4 @@
-"""kbench from Python: what the command line does, as functions that return data frames.
+"""kbench from Python: the work of the command line, as functions that return data frames.
 
 Imported on first use of ``kbench.run_suite``, ``kbench.load_results`` or
 ``kbench.evaluate``; ``import kbench`` itself stays light.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from kbench.api.inputs import chosen_suite, runs_of
+from kbench.api.inputs import chosen_suite, stored_results
 from kbench.api.running import run_shown
 from kbench.errors import DatasetError, SuiteError
 from kbench.evaluation.evaluate import evaluate_split
@@ -20,6 +20,7 @@ from kbench.evaluation.method import Method, learner_side, map_side
 from kbench.evaluation.search import EstimatorSpec
 from kbench.execution.entry_points import load
 from kbench.execution.fetching import is_offline
+from kbench.parameters import check_integer
 from kbench.planning.lines import Lines, parameter_problems
 from kbench.planning.planner import Planner, how_many_splits
 from kbench.records import Dataset, Limits, Measure, Protocol, Ref
@@ -27,7 +28,8 @@ from kbench.records.canonical import to_json
 from kbench.registry.registry import Kind, Registry, build, installed, module_of, resolve
 from kbench.results.order import by_dataset
 from kbench.results.rows import Row, columns
-from kbench.results.sources import measure_of, of_cell, of_run
+from kbench.results.sources import of_cell
+from kbench.runner import Options
 from kbench.storage.datacache import DataCache, check_dataset
 
 if TYPE_CHECKING:
@@ -58,8 +60,8 @@ def run_suite(
 ) -> pandas.DataFrame:
     """Run a suite as ``kbench suite`` does: same plan, journal and MLflow runs.
 
-    What is known already, from here or from the command line, is not computed
-    again.
+    Results that are known already, from here or from the command line, are not
+    computed again.
 
     Parameters
     ----------
@@ -88,24 +90,25 @@ def run_suite(
     scheduler : str, optional
         Address of the scheduler of a Dask cluster that computes the tasks.
     timing : {"shared", "exclusive"}, default "shared"
-        "exclusive" has the machine alone: no other kbench run computes meanwhile.
+        With "exclusive", no other kbench run computes on the machine meanwhile.
     progress : bool, default True
         Show progress: a live table in a terminal or a notebook, lines elsewhere.
 
     Returns
     -------
     DataFrame
-        One row per planned cell, whatever became of it; the columns of
+        One row per planned cell, whatever its status; the columns of
         ``kbench results``. ``attrs`` holds ``suite``, ``store``,
-        ``experiment`` and ``problem``, which says why runs are not in the
-        store yet and is empty where all are.
+        ``experiment`` and ``problem``: why runs are not in the store yet,
+        empty if all are.
 
     Raises
     ------
     KbenchError
         The suite, a name or a limit is wrong; nothing has run.
     KeyboardInterrupt
-        Interrupted; what is done is kept, and the next call goes on.
+        The user interrupted it; finished results are kept, and the next call
+        goes on.
 
     Examples
     --------
@@ -127,23 +130,13 @@ def run_suite(
         time_s=time_limit,
         memory_mb=memory_limit,
     )
-    report = run_shown(
-        chosen,
-        registry,
-        store=store,
-        jobs=jobs,
-        quiet=not progress,
-        scheduler=scheduler,
-        fresh=fresh,
-        retry_failed=retry_failed,
-        offline=offline,
-        timing=timing,
-    )
+    options = Options(store, jobs, scheduler, fresh, retry_failed, offline, timing)
+    report = run_shown(chosen, registry, options, quiet=not progress)
     if report.interrupted:
-        raise KeyboardInterrupt("what is done is kept; the next call goes on")
+        raise KeyboardInterrupt("finished results are kept; the next call goes on")
     measure, delivered = report.suite.measure, report.delivered
     assert delivered is not None
-    frame = _frame([of_cell(each, measure) for each in report.cells], measure)
+    frame = _frame(by_dataset([of_cell(cell, measure) for cell in report.cells]), measure)
     frame.attrs = {
         "suite": report.suite.name,
         "store": delivered.uri,
@@ -166,8 +159,8 @@ def load_results(
         MLflow store; ``MLFLOW_TRACKING_URI``, else ``mlflow.db`` in this
         folder, by default.
     machine : str, optional
-        Whose runs, where several machines wrote: an id, or "all". This
-        machine's by default, else those of the machine that wrote last.
+        Id of the machine that made the runs, or "all". By default this machine,
+        else the machine that wrote last.
 
     Returns
     -------
@@ -179,9 +172,9 @@ def load_results(
     StoreError, SuiteError
         There is no such store, or it has no runs of the suite.
     """
-    runs, name, uri = runs_of(suite, store, machine)
-    frame = _frame([of_run(run) for run in runs], measure_of(runs))
-    frame.attrs = {"suite": suite, "store": uri, "experiment": name, "problem": ""}
+    stored = stored_results(suite, store, machine)
+    frame = _frame(stored.rows, stored.measure)
+    frame.attrs = {"suite": suite, "store": stored.uri, "experiment": stored.name, "problem": ""}
     return frame
 
 
@@ -189,7 +182,7 @@ def _frame(rows: Sequence[Row], measure: Measure) -> pandas.DataFrame:
     import pandas
 
     names = columns(measure)
-    return pandas.DataFrame([{name: row.value(name) for name in names} for row in by_dataset(rows)])
+    return pandas.DataFrame([{name: row.value(name) for name in names} for row in rows])
 
 
 def _names(given: Names) -> list[str]:
@@ -212,9 +205,9 @@ def evaluate(
     """Measure one feature map with one learner on one dataset, in this process.
 
     The protocol, the search and the measures are those of a suite. Nothing is
-    journalled or sent to MLflow, there are no limits, and whatever else this
-    process does is in the times: it is for trying things, and `run_suite` for
-    results. What a fit raises is raised here.
+    journalled or sent to MLflow, there are no limits, and the times include
+    anything else that this process does: use it for trials, and `run_suite` for
+    results. Exceptions of a fit are raised here.
 
     Parameters
     ----------
@@ -227,9 +220,9 @@ def evaluate(
     feature_map : str, dict, Ref or transformer, default "identity"
         A registered name; a line of a suite file, whose other parameters are
         searched over the map's grid; or an unfitted scikit-learn transformer,
-        taken as it is and given the labels, as a pipeline does. Of a registered
-        map's class, what the map needs of its inputs, whether it may use the
-        labels and the kernel that it stands for are known.
+        used as it is and given the labels, as in a pipeline. If its class is that
+        of a registered map, the record says what it needs of its inputs, whether
+        it may use the labels, and which kernel it approximates.
     learner : str, dict, Ref or classifier, default "linear-svm"
         In the same way.
     protocol : Protocol, optional
@@ -257,8 +250,8 @@ def evaluate(
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> import kbench
-    >>> found = kbench.evaluate("iris", learner=LogisticRegression(), splits=2)
-    >>> found["accuracy"].round(3).tolist()
+    >>> frame = kbench.evaluate("iris", learner=LogisticRegression(), splits=2)
+    >>> frame["accuracy"].round(3).tolist()
     [0.867, 0.933]
     """
     import pandas
@@ -266,8 +259,8 @@ def evaluate(
 
     registry = build(installed())
     protocol = protocol or Protocol(missing="impute")
-    if splits is not None and splits < 1:
-        raise SuiteError(f"splits must be at least 1; found {splits}")
+    if splits is not None:
+        check_integer(splits, "splits", least=1, otherwise="None", error=SuiteError)
     map_label, map_side = _side(feature_map, "feature map", registry)
     learner_label, learner_side = _side(learner, "learner", registry)
     method = Method(**map_side, **learner_side)
@@ -276,7 +269,8 @@ def evaluate(
     )
     if kernelized and getattr(map_label, "name", "") != "identity":
         raise SuiteError(
-            f"{_label(learner_label)} works on the inputs themselves; its feature map is 'identity'"
+            f"{_label(learner_label)} works on the inputs: its feature map must be 'identity', "
+            f"got {_label(map_label)}"
         )
     data = _dataset(dataset, registry)
     n_splits = how_many_splits(protocol, Limits(n_splits=splits), len(data.splits))
@@ -284,9 +278,9 @@ def evaluate(
     notes: list[str] = []
     with threadpool_limits(limits=protocol.threads):
         for index in range(n_splits):
-            found = evaluate_split(data, index, method, protocol)
-            rows.append({**found.measures, **found.details.chosen})
-            notes += found.details.notes
+            evaluation = evaluate_split(data, index, method, protocol)
+            rows.append({**evaluation.measures, **evaluation.details.chosen})
+            notes += evaluation.details.notes
     frame = pandas.DataFrame(rows)
     frame.index.name = "split"
     frame.attrs = {
@@ -305,25 +299,24 @@ def _label(given: Any) -> str:
 
 def _ref(given: Any, kind: Kind, registry: Registry) -> Ref:
     """Return the ref that a name or a line of a suite file means, checked."""
+    problems: list[str] = []
     if isinstance(given, Ref):
         registry.get(kind, given.name)
         refs = [given]
-        problems = []
     else:
         key = kind.replace(" ", "_") + "s"
         lines = Lines(key, (key, [dict(given) if isinstance(given, Mapping) else given]), registry)
         refs, problems = list(lines.refs), lines.problems
-    if not problems:
-        problems = parameter_problems([(kind, each) for each in refs], kind, registry)
+    problems = problems or parameter_problems([(kind, ref) for ref in refs], kind, registry)
     if not problems and len(refs) != 1:
-        problems = [f"{kind}: `each` means several; one is evaluated"]
+        problems = [f"{kind} must be one component: `each` stands for {len(refs)}"]
     if problems:
         raise SuiteError(*problems)
     return refs[0]
 
 
 def _side(given: Any, kind: Kind, registry: Registry) -> tuple[Any, dict[str, Any]]:
-    """Return what was given (a ref or an estimator), and its half of a method."""
+    """Return the ref or estimator that was given, and its half of a method."""
     sides = {"feature map": map_side, "learner": learner_side}
     if isinstance(given, str | Mapping | Ref):
         ref = _ref(given, kind, registry)
@@ -331,8 +324,8 @@ def _side(given: Any, kind: Kind, registry: Registry) -> tuple[Any, dict[str, An
     wanted = ("fit", "transform") if kind == "feature map" else ("fit", "predict")
     if isinstance(given, type) or not all(hasattr(given, name) for name in wanted):
         raise SuiteError(
-            f"the {kind} is {given!r}; it must be a name, a line of a suite file, or an unfitted "
-            f"estimator with {' and '.join(wanted)}"
+            f"{kind} must be a name, a line of a suite file, or an unfitted estimator with "
+            f"{' and '.join(wanted)}, got {given!r}"
         )
     component = _as_it_is(given)
     known = _registered(given, kind, registry)
@@ -344,33 +337,29 @@ def _side(given: Any, kind: Kind, registry: Registry) -> tuple[Any, dict[str, An
     if known is None:
         return given, {"feature_map": component}
     return given, {
-        "feature_map": replace(
-            component,
-            supervised=known.supervised,
-            requires=known.requires,
-        ),
+        "feature_map": replace(component, supervised=known.supervised, requires=known.requires),
         "kernel": resolve(known.kernel) if known.kernel else None,
         "map_measures": resolve(known.measures) if known.measures else None,
     }
 
 
 def _as_it_is(estimator: Any) -> EstimatorSpec:
-    """Return a component that makes copies of an estimator; nothing of it is searched."""
+    """Return a component that makes copies of an estimator; no parameter is searched."""
     from sklearn.base import clone
 
     def make(**params: Any) -> Any:
         return clone(estimator).set_params(**params)
 
     seed = getattr(estimator, "random_state", None)
-    # a pipeline gives the labels to every step; what does not need them ignores them
+    # as in a pipeline, every step gets the labels, which it may ignore
     return EstimatorSpec(make, {} if seed is None else {"random_state": seed}, supervised=True)
 
 
 def _registered(estimator: Any, kind: Kind, registry: Registry) -> Any:
-    """Return the record whose class an estimator is of; None where there is none."""
+    """Return the record of an estimator's class; None where there is none."""
     own = type(estimator)
     for record in registry.all(kind).values():
-        # only modules that define the class, or export it, are looked into
+        # import only modules that may define or export the class
         if own.__module__.startswith(module_of(record.make)) and resolve(record.make) is own:
             return record
     return None
@@ -383,8 +372,8 @@ def _dataset(given: Any, registry: Registry) -> Dataset:
         return _of_arrays(*given)
     if not isinstance(given, str | Mapping | Ref):
         raise DatasetError(
-            f"the dataset is of type {type(given).__name__}; it must be a name, a line of a suite "
-            "file, a Dataset, or (X, y)"
+            "dataset must be a name, a line of a suite file, a Dataset, or (X, y), got "
+            f"{type(given).__name__}"
         )
     ref = _ref(given, "dataset", registry)
     cache = DataCache()
@@ -407,7 +396,7 @@ def _dataset(given: Any, registry: Registry) -> Dataset:
 
 
 def _of_arrays(X: Any, y: Any) -> Dataset:
-    """Return inputs and labels of a user's own as a dataset in canonical form."""
+    """Return a user's inputs and labels as a dataset in canonical form."""
     import pandas
 
     names: Sequence[str] = ()
@@ -417,7 +406,7 @@ def _of_arrays(X: Any, y: Any) -> Dataset:
         text = [name for name, numeric in zip(names, kinds, strict=True) if not numeric]
         if text:
             raise DatasetError(
-                f"X has columns that are not numbers: {', '.join(text[:5])}. Encode them, or "
+                f"X must have columns of numbers, got {', '.join(text[:5])}. Encode them, or "
                 'evaluate the file itself: {"name": "csv", "path": ..., "target": ...}'
             )
         X = X.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -425,19 +414,16 @@ def _of_arrays(X: Any, y: Any) -> Dataset:
         X = np.asarray(X)
     labels = np.asarray(y)
     if labels.ndim != 1:
-        raise DatasetError(f"y has shape {labels.shape}; it must be (n_samples,)")
-    # numpy would write what is missing among names as one more name: "nan", "None"
+        raise DatasetError(f"y must have shape (n_samples,), got {labels.shape}")
+    # numpy would write missing labels among names as one more name: "nan", "None"
     named = labels if hasattr(y, "dtype") else np.array([*y, None], dtype=object)[:-1]
     if named.dtype.kind == "O" and (n_missing := int(pandas.isna(named).sum())):
         raise DatasetError(f"y has {n_missing} missing labels; leave these rows out")
     if labels.dtype.kind == "f" and (np.isnan(labels).any() or (labels != labels.round()).any()):
-        raise DatasetError("y has numbers that are no class labels; kbench compares classifiers")
+        raise DatasetError("y must have class labels, got fractions; kbench compares classifiers")
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:
-        raise DatasetError("y has labels of several types, or missing ones") from None
-    return check_dataset(
-        Dataset(
-            "(X, y)", X, codes, feature_names=names, target_names=[str(each) for each in classes]
-        )
-    )
+        raise DatasetError("y must have labels of one type, got several, or missing ones") from None
+    targets = [str(label) for label in classes]
+    return check_dataset(Dataset("(X, y)", X, codes, feature_names=names, target_names=targets))

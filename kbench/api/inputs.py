@@ -1,23 +1,27 @@
-"""What a user names becomes records: a suite with filters, options of a run, runs of a store.
+"""A user's input becomes records: a suite with filters, the runs of a store.
 
-The command line and the Python API both come through here, so that they cannot differ.
+The command line and the Python API both use these functions, so that they cannot differ.
 """
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
 
 from kbench.errors import StoreError, SuiteError
-from kbench.machine import machine_id, physical_cores
+from kbench.machine import machine_id
+from kbench.parameters import check_integer, check_number
 from kbench.planning.cells import select
 from kbench.planning.suite_file import find, read
-from kbench.records import Suite
+from kbench.records import Measure, Published, Suite
 from kbench.registry.registry import Registry
-from kbench.runner import Options
+from kbench.results.order import by_dataset
+from kbench.results.rows import Row
+from kbench.results.sources import measure_of, of_run
 from kbench.tracking import Store, StoredRun, default_uri, old_store_notice
 
 
@@ -32,21 +36,10 @@ def chosen_suite(
     time_s: float | None = None,
     memory_mb: float | None = None,
 ) -> Suite:
-    """Read a suite and keep what is asked for, with other limits where they are given.
+    """Read a suite, keep the lines that are asked for, and replace limits that are given.
 
-    Parameters
-    ----------
-    name : str
-        Name of an installed suite, or path of a suite file.
-    registry : Registry
-    datasets, feature_maps, learners : sequence of str
-        As `kbench.planning.cells.select` takes them; empty keeps all.
-    splits : int, optional
-        Number of splits.
-    time_s : float, optional
-        Wall-clock seconds of one task.
-    memory_mb : float, optional
-        Megabytes (2**20 bytes) of one task.
+    `name` is that of an installed suite, or the path of a suite file. The filters are
+    those of `kbench.planning.cells.select`, the limits those of `kbench.Limits`.
 
     Raises
     ------
@@ -58,62 +51,33 @@ def chosen_suite(
     suite = select(read(text, stem, registry), registry, datasets, feature_maps, learners)
     limits = suite.limits
     if splits is not None:
-        limits = replace(limits, n_splits=_positive("--splits", splits))
+        check_integer(splits, "--splits", least=1, error=SuiteError)
+        limits = replace(limits, n_splits=splits)
     if time_s is not None:
-        limits = replace(limits, time_s=_positive("--time-limit", time_s))
+        check_limit(time_s, "--time-limit")
+        limits = replace(limits, time_s=time_s)
     if memory_mb is not None:
-        limits = replace(limits, memory_mb=_positive("--memory-limit", memory_mb))
+        check_limit(memory_mb, "--memory-limit")
+        limits = replace(limits, memory_mb=memory_mb)
     return replace(suite, limits=limits)
 
 
-_Number = TypeVar("_Number", int, float)
+def check_limit(value: float, name: str) -> None:
+    """Refuse a limit of time or memory that is not positive; infinity is no limit."""
+    if value != math.inf:
+        check_number(value, name, above=0, otherwise="inf", error=SuiteError)
 
 
-def _positive(option: str, value: _Number) -> _Number:
-    if not value > 0:
-        raise SuiteError(f"{option} must be positive; found {value:g}")
-    return value
-
-
-def options_of(store: str | None = None, jobs: int | None = None, **fields: Any) -> Options:
-    """Return the options of a run, with the defaults of this folder and machine.
-
-    Parameters
-    ----------
-    store : str, optional
-        MLflow store; ``MLFLOW_TRACKING_URI`` or ``mlflow.db`` here by default.
-    jobs : int, optional
-        Tasks at a time; physical cores by default, or what a cluster has.
-    **fields
-        Further fields of `Options`.
-
-    Raises
-    ------
-    SuiteError
-        `jobs` is not positive, there is no such timing, or exclusive timing is
-        asked for with several tasks at a time or on a cluster.
-    """
-    if jobs is not None and jobs < 1:
-        raise SuiteError(f"jobs must be at least 1; found {jobs}")
-    timing = fields.get("timing", "shared")
-    if timing not in ("shared", "exclusive"):
-        raise SuiteError(f'timing must be "shared" or "exclusive"; found {timing!r}')
-    if timing == "exclusive":
-        if fields.get("scheduler"):
-            raise SuiteError("--timing exclusive is for this machine; leave out --scheduler")
-        if jobs not in (None, 1):
-            raise SuiteError(f"--timing exclusive runs one task at a time; found --jobs {jobs}")
-        jobs = 1
-    return Options(
-        store=store or default_uri(),
-        # a cluster has as many as its workers have threads
-        jobs=jobs if fields.get("scheduler") else jobs or physical_cores(),
-        **fields,
-    )
+def published_by(name: str, registry: Registry) -> tuple[Published, ...]:
+    """Return the published figures in a suite file; none if there is no such suite."""
+    try:
+        return read(*find(name, registry), registry).published
+    except SuiteError:
+        return ()
 
 
 def notices(registry: Registry, store: str | None) -> list[str]:
-    """Return what a user should know before a run: an old store, plugins left out."""
+    """Return notices to show before a run: of an old store, of plugins left out."""
     old = old_store_notice() if store is None else None
     broken = [
         f"plugin {plugin.name!r} is left out: {plugin.reason}"
@@ -123,35 +87,36 @@ def notices(registry: Registry, store: str | None) -> list[str]:
     return ([old] if old else []) + broken
 
 
-def runs_of(
+@dataclass(frozen=True)
+class StoredResults:
+    """Results of a suite in MLflow: at least one run, of the experiment `name`."""
+
+    runs: list[StoredRun]
+    name: str
+    uri: str
+
+    @cached_property
+    def measure(self) -> Measure:
+        """The measure that the suite compares."""
+        return measure_of(self.runs)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """One row per run, ordered by dataset."""
+        return by_dataset([of_run(run) for run in self.runs])
+
+
+def stored_results(
     suite: str,
     store: str | None = None,
     machine: str | None = None,
     notice: Callable[[str], None] = lambda text: None,
     superseded: bool = False,
-) -> tuple[list[StoredRun], str, str]:
-    """Read the runs of a suite from MLflow.
+) -> StoredResults:
+    """Read the runs of a suite from MLflow; the first parameters are those of `load_results`.
 
-    Parameters
-    ----------
-    suite : str
-        Its name, or the path of its file: the experiment is named after it.
-    store : str, optional
-        URI; the default store where it is None.
-    machine : str, optional
-        Whose runs; "all" for all of them. Where it is None, this machine's,
-        else those of the machine that wrote last.
-    notice : callable, optional
-        Is told which machine was chosen, where there is a choice.
-    superseded : bool, default False
-        Runs of earlier code, data or labels too.
-
-    Returns
-    -------
-    runs : list of StoredRun
-        At least one.
-    name, uri : str
-        Of the experiment and of the store.
+    `notice` is called with a text that names the machine, where there is a choice.
+    `superseded` includes runs of earlier code, data or labels.
 
     Raises
     ------
@@ -180,7 +145,7 @@ def runs_of(
         if len(owners) > 1 or wanted not in (machine, machine_id()):
             notice(f"runs of machine {wanted}; --machine all shows all")
         runs = [run for run in runs if run.machine == wanted]
-    return runs, name, uri
+    return StoredResults(runs, name, uri)
 
 
 def _experiment_of(suite: str) -> str:

@@ -1,4 +1,4 @@
-"""A user's own file becomes a suite: the methods of `OWN_TABLE`, sized for the data."""
+"""A user's own file as a suite: the methods of `OWN_TABLE`, sized for the data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kbench.errors import DatasetError, SuiteError
+from kbench.api.inputs import check_limit
+from kbench.errors import DatasetError
 from kbench.execution.fetching import opened
 from kbench.messages import counted
 from kbench.planning.lines import parameters_of
@@ -22,31 +23,25 @@ from kbench.tables.reading import read_table
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 MIN_ROWS = 20
-"""Below, a split has fewer than four rows to score on."""
+"""With fewer rows, a split has fewer than four rows to score on."""
 
 SHORTEST_S = 2.0
-"""A task is given this much however short the whole is, so that cheap methods end."""
+"""Least time limit of a task, however short the whole run, so that cheap methods finish."""
 
 SHARE = 5
-"""One task may take this part of the whole time, so that none takes all of it."""
+"""A task may take one part in this many of the whole time, so that none takes all of it."""
 
 LOOKED_AT_MB = 2000
-"""A larger file is not looked through before it is loaded."""
+"""A larger file is not inspected before it is loaded."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a file of one's own holds before it is encoded.
+    """Shape of the user's table before it is encoded.
 
-    Parameters
-    ----------
-    n_rows, n_unlabelled : int
-        Rows, and how many of them have no label.
-    n_columns : int
-        Columns that become features.
-    texts : mapping of str to int
-        Columns that hold text or dates, with the number of different values;
-        they can be no features.
+    `n_unlabelled` rows have no label; `n_columns` columns become features. `texts` has the
+    columns of text or dates, which cannot be features, with their numbers of different
+    values.
     """
 
     n_rows: int
@@ -55,7 +50,7 @@ class Look:
     texts: Mapping[str, int]
 
     def notices(self) -> list[str]:
-        """Say which columns are left out."""
+        """Return a notice for each column that is left out."""
         return [
             f"left out: {name!r} ({counted(n, 'different text')}); name it with --nominal to "
             "keep it"
@@ -66,26 +61,16 @@ class Look:
 def source_of(
     path: str,
     target: str | None = None,
-    ignore: Sequence[str] = (),
-    nominal: Sequence[str] = (),
+    ignore: Sequence[str] | None = None,
+    nominal: Sequence[str] | None = None,
     delimiter: str | None = None,
     *,
     registry: Registry,
 ) -> Ref:
-    """Return the line of a suite file that a file means.
+    """Return the dataset line of a suite file that reads a file.
 
-    Parameters
-    ----------
-    path : str
-        A file whose name ends as an installed source says, perhaps compressed.
-    target : str, optional
-        Column with the labels, for sources that need it.
-    ignore, nominal : sequence of str, optional
-        Columns to leave out; columns of numbers that stand for categories.
-    delimiter : str, optional
-        What stands between two values of a CSV file.
-    registry : Registry
-        Where the sources are looked up.
+    The file's name ends as an installed source says, perhaps with an ending of
+    compression. The other parameters are those of the source.
 
     Raises
     ------
@@ -96,7 +81,7 @@ def source_of(
     ending, sources = _ending(file), _sources(registry)
     if ending not in sources:
         raise DatasetError(
-            f"file {path!r}: what kind is it? Its name should end in {', '.join(sources)}"
+            f"file {path!r}: its name must end in one of {', '.join(sources)}, got {ending!r}"
         )
     if not file.exists():
         raise DatasetError(f"file {path!r}: there is no such file (looked for {file.absolute()})")
@@ -104,8 +89,8 @@ def source_of(
     # absolute: the journal and the data cache are there whatever the folder
     params: dict[str, Any] = {"path": str(file.absolute()), **source.endings[ending]}
     options = {
-        "ignore": tuple(ignore) or None,
-        "nominal": tuple(nominal) or None,
+        "ignore": tuple(ignore or ()) or None,
+        "nominal": tuple(nominal or ()) or None,
         "delimiter": delimiter or None,
         "target": target,
     }
@@ -117,24 +102,15 @@ def source_of(
             params[name] = value
     needed = taken["target"] if taken and "target" in taken else None
     if target is None and needed is not None and needed.default is needed.empty:
-        raise DatasetError(f"file {path!r}: which column holds the labels? Say --target NAME")
+        raise DatasetError(f"file {path!r}: --target is missing: name the column with the labels")
     return Ref(source.name, params, label=file.name.partition(".")[0] or file.name)
 
 
 def look(ref: Ref, registry: Registry) -> Look | None:
-    """Look through a user's own table before it is loaded.
+    """Inspect a user's own table before it is loaded.
 
-    Parameters
-    ----------
-    ref : Ref
-        The file, as `source_of` gives it.
-    registry : Registry
-
-    Returns
-    -------
-    Look or None
-        None for files whose source has no `table`, and where there is something
-        wrong with it: loading it tells what.
+    None for files whose source has no `table`, and where there is something wrong
+    with the file: loading it reports the error.
     """
     import pandas
 
@@ -169,37 +145,45 @@ def look(ref: Ref, registry: Registry) -> Look | None:
     )
 
 
-def without_texts(ref: Ref, found: Look | None) -> Ref:
-    """Return the line of a suite file that leaves the columns of text out."""
-    if found is None or not found.texts:
+def without_texts(ref: Ref, looked: Look | None) -> Ref:
+    """Return the dataset line with the columns of text left out."""
+    if looked is None or not looked.texts:
         return ref
-    ignore = (*ref.params.get("ignore", ()), *found.texts)
+    ignore = (*ref.params.get("ignore", ()), *looked.texts)
     return Ref(ref.name, {**ref.params, "ignore": ignore}, ref.label)
 
 
+def prepared(
+    path: str, registry: Registry, **options: Any
+) -> tuple[Ref, Look | None, DatasetFacts]:
+    """Load a user's file: its dataset line, its shape before it is encoded, and its facts.
+
+    The options are those of `source_of`; columns of text are left out.
+    """
+    ref = source_of(path, **options, registry=registry)
+    looked = look(ref, registry)
+    ref = without_texts(ref, looked)
+    return ref, looked, fetched(ref, registry)
+
+
 def is_data_file(name: str, registry: Registry) -> bool:
-    """Tell a file of data from a suite by its name."""
+    """Tell whether a name is that of a file of data, not of a suite."""
     return _ending(Path(name)) in _sources(registry)
 
 
 def _sources(registry: Registry) -> dict[str, DatasetSource]:
     """Return the sources of datasets by the endings of the file names that they read."""
-    return {end: each for each in registry.all("dataset").values() for end in each.endings}
+    sources = registry.all("dataset").values()
+    return {ending: source for source in sources for ending in source.endings}
 
 
 def _ending(file: Path) -> str:
-    endings = [each.lower() for each in file.suffixes if each.lower() not in PACKED]
+    endings = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in PACKED]
     return endings[-1] if endings else ""
 
 
 def fetched(ref: Ref, registry: Registry) -> DatasetFacts:
-    """Bring a dataset into the data cache and return what is known of it.
-
-    Parameters
-    ----------
-    ref : Ref
-        Line of a suite file.
-    registry : Registry
+    """Load a dataset into the data cache and return its facts.
 
     Raises
     ------
@@ -222,28 +206,12 @@ def suite_for(
     learners: Sequence[str] = (),
     total_s: float | None = None,
 ) -> Suite:
-    """Return the suite that compares methods on one file.
+    """Return the suite that compares methods on one file, the whole in `total_s` seconds.
 
-    Parameters
-    ----------
-    ref : Ref
-        The file, as `source_of` gives it.
-    known : DatasetFacts
-        What the data cache tells of it.
-    registry : Registry
-        Methods that nothing installed gives are left out.
-    feature_maps, learners : sequence of str, optional
-        Names of installed components, instead of the methods of the suite
-        `OWN_TABLE`: each of these maps with each of these learners, with the
-        parameters that the suite gives them. Without learners, with those at
-        the top of the suite; without maps, with each of its maps.
-    total_s : float, optional
-        Wall clock of the whole.
-
-    Returns
-    -------
-    Suite
-        Named as the file, one block for each method, in the order of `OWN_TABLE`.
+    Named components replace the methods of the suite `OWN_TABLE`, as
+    `kbench.planning.sized.chosen_cells` does it; methods that are not installed are
+    left out. The suite is named as the file, and has one block for each method, in
+    the order of `OWN_TABLE`.
 
     Raises
     ------
@@ -252,8 +220,8 @@ def suite_for(
     DatasetError
         There are too few rows.
     """
-    if total_s is not None and not total_s > 0:
-        raise SuiteError(f"--time-limit must be positive; found {total_s:g}")
+    if total_s is not None:
+        check_limit(total_s, "--time-limit")
     size = Size(known.n_samples, known.n_features, known.sparse)
     if size.rows < MIN_ROWS:
         raise DatasetError(

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from kbench.messages import counted
+from kbench.messages import counted, last_line
 from kbench.planning.planner import PlannedCell
 from kbench.records import Measure, Result
 from kbench.report import shown
@@ -35,7 +35,7 @@ class Display(Watcher):
 
 
 def choose(as_json: bool, quiet: bool, jobs: int | None, measure: Measure) -> Display:
-    """Return the display that suits where the output goes; it shows the suite's measure."""
+    """Return the display for where the output goes; it shows the suite's measure."""
     if as_json:
         return JsonLines(measure)
     if quiet:
@@ -47,11 +47,11 @@ def choose(as_json: bool, quiet: bool, jobs: int | None, measure: Measure) -> Di
 
 
 class Quiet(Display):
-    """Says only what the user should know."""
+    """Shows notices only."""
 
     def notice(self, text: str) -> None:
         """Print it to standard error."""
-        print(f"kbench: {text}", file=sys.stderr)
+        _log(f"kbench: {text}")
 
 
 class JsonLines(Display):
@@ -88,6 +88,10 @@ class JsonLines(Display):
         )
 
 
+def _log(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
 def _emit(event: str, **fields: Any) -> None:
     # one write per line: slots report from threads of their own
     sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
@@ -103,45 +107,33 @@ class Log(Quiet):
         self._n_tasks = self._done = 0
 
     def loading(self, dataset: str) -> None:
-        """Say which dataset is being fetched."""
-        print(f"loading {dataset}", file=sys.stderr, flush=True)
+        """Log which dataset is being fetched."""
+        _log(f"loading {dataset}")
 
     def planned(self, cells: list[PlannedCell], n_tasks: int) -> None:
-        """Say how much there is to do."""
+        """Log the size of the plan."""
         self._n_tasks = n_tasks
-        print(_plan_sentence(cells, n_tasks), file=sys.stderr, flush=True)
+        _log(_plan_sentence(cells, n_tasks))
 
     def finished(self, cell: PlannedCell, result: Result) -> None:
-        """Say what became of a cell, when its last task has ended."""
+        """Log the result of a cell when its last task has ended."""
         self._done += 1
         if not result.is_ok:
-            print(_failure(cell, result), file=sys.stderr, flush=True)
+            _log(_failure(cell, result))
         if not cell.missing:
             row, name = of_cell(cell, self._measure), self._measure.name
-            print(
+            _log(
                 f"[{self._done}/{self._n_tasks} {_clock(time.monotonic() - self._started)}] "
-                f"{cell.cell.name}: {row.status} {shown(name, row.value(name))}",
-                file=sys.stderr,
-                flush=True,
+                f"{cell.cell.name}: {row.status} {shown(name, row.value(name))}"
             )
 
     def delivering(self) -> None:
-        """Say that the store is next."""
-        print("writing to MLflow", file=sys.stderr, flush=True)
+        """Report that results are written to the store."""
+        _log("writing to MLflow")
 
 
 class LiveTable(Display):
-    """A bar, what each slot does now, the latest results, and the failures so far.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-        The terminal.
-    jobs : int or None
-        Number of slots, where it is known beforehand.
-    measure : Measure
-        What the suite compares.
-    """
+    """A bar, the task of each slot, the latest results, and the failures so far."""
 
     LATEST = 8
     SLOTS = 16
@@ -190,7 +182,7 @@ class LiveTable(Display):
         self._progress.update(self._bar, total=n_tasks, visible=bool(n_tasks))
 
     def started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
-        """Show what a slot does now; a cluster may get more of them."""
+        """Show the task of a slot; a cluster may get more slots."""
         self._slots += ["waiting"] * (slot + 1 - len(self._slots))
         self._slots[slot] = f"{cell.cell.name}, split {split_index + 1} of {cell.n_splits}"
 
@@ -205,7 +197,7 @@ class LiveTable(Display):
                 self._latest.append(cell)
 
     def delivering(self) -> None:
-        """Say that the store is next."""
+        """Report that results are written to the store."""
         self._slots = []
         self._stage = "writing to MLflow"
 
@@ -224,14 +216,14 @@ class LiveTable(Display):
                 if row.status != "ok":
                     values[3] = row.status
                 table.add_row(*values, style=style)
-            lines = [escape(each) for each in self._slots] if not self._stage else [self._stage]
+            lines = [self._stage] if self._stage else [escape(text) for text in self._slots]
             if (more := len(lines) - self.SLOTS) > 0:
                 lines[self.SLOTS :] = [f"and {more} more slots"]
             parts: list[RenderableType] = [table] if self._latest else []
             parts += [f"[dim]{number}: {text}[/dim]" for number, text in enumerate(lines, 1)]
             if self._n_failures:
                 parts.append(f"[red]{self._n_failures} tasks failed so far[/red]")
-                parts += [f"[red]  {escape(each)}[/red]" for each in self._failures]
+                parts += [f"[red]  {escape(text)}[/red]" for text in self._failures]
             return Group(*parts, self._progress)
 
 
@@ -247,9 +239,8 @@ def _plan_sentence(cells: list[PlannedCell], n_tasks: int) -> str:
 
 
 def _failure(cell: PlannedCell, result: Result) -> str:
-    """Say in one line what became of a task that failed."""
-    reasons = [each for each in result.error.strip().splitlines() if each.strip()]
-    reason = reasons[-1].strip()[:160] if reasons else ""
+    """Return one line on a task that failed."""
+    reason = last_line(result.error)[:160]
     return f"{result.status}: {cell.cell.name}, split {result.split + 1}: {reason}"
 
 

@@ -1,60 +1,38 @@
-"""A suite is run with its progress shown: the one path of all commands and functions."""
+"""Runs of a suite with their progress shown: the one path of all commands and functions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from kbench.api import progress
-from kbench.api.inputs import notices, options_of
+from kbench.api.inputs import notices
 from kbench.records import Suite
 from kbench.registry.registry import Registry
-from kbench.runner import Report, plan, run
+from kbench.runner import Options, Report, Runner
 
 
 def run_shown(
     suite: Suite,
     registry: Registry,
+    options: Options,
     *,
-    store: str | None = None,
-    jobs: int | None = None,
     as_json: bool = False,
     quiet: bool = False,
     dry_run: bool = False,
-    told: Sequence[str] = (),
-    **options: Any,
+    further_notices: Sequence[str] = (),
 ) -> Report:
-    """Run a suite and show what happens.
-
-    Parameters
-    ----------
-    suite : Suite
-    registry : Registry
-    store : str, optional
-        MLflow store; ``MLFLOW_TRACKING_URI`` or ``mlflow.db`` here by default.
-    jobs : int, optional
-        Tasks at a time; physical cores by default, or what a cluster has.
-    as_json : bool, default False
-        Print one JSON line per event.
-    quiet : bool, default False
-        Show notices only.
-    dry_run : bool, default False
-        Only say what would be computed.
-    told : sequence of str, optional
-        Further notices, shown first.
-    **options
-        Further fields of `kbench.runner.Options`.
+    """Run a suite, or only plan it (`dry_run`), and show notices and progress.
 
     Raises
     ------
     KbenchError
-        The suite, an option or the cluster is wrong; nothing has run.
+        The suite or the cluster is wrong; nothing has run.
     """
-    how = options_of(store, jobs, **options)
-    watcher = progress.choose(as_json=as_json, quiet=quiet, jobs=how.jobs, measure=suite.measure)
-    for text in (*notices(registry, store), *told):
-        watcher.notice(text)
+    display = progress.choose(as_json, quiet, options.jobs, suite.measure)
+    for text in (*notices(registry, options.store), *further_notices):
+        display.notice(text)
+    runner = Runner(suite, registry, options, display)
     if dry_run:
-        return plan(suite, registry, how, watcher)
-    with watcher:
-        return run(suite, registry, how, watcher)
+        return runner.plan()
+    with display:
+        return runner.run()

@@ -29,6 +29,6 @@ def main() -> None:
         print("kbench: interrupted", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
-        # the reader of a pipe (head, less) has seen enough
+        # the reader of a pipe (head, less) has closed it
         sys.stderr.close()
         sys.exit(0)

@@ -18,7 +18,7 @@ app = typer.Typer(
     "1 some cell failed, or the store does not have all runs yet, 2 wrong usage or suite file, "
     "130 interrupted.",
     no_args_is_help=True,
-    # errors of kbench's own are one line; others keep Python's plain traceback
+    # kbench's errors are one line; others keep Python's plain traceback
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -33,8 +33,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Hold the options that stand before a command."""

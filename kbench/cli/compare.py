@@ -1,4 +1,4 @@
-"""`kbench compare`: two sets of results cell by cell, so that a CI can refuse a regression."""
+"""`kbench compare`: two sets of results cell by cell, for CI to refuse regressions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from datetime import date, datetime, timedelta
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +15,12 @@ import typer
 from kbench.cli.options import Form, Format
 from kbench.errors import SuiteError
 from kbench.messages import counted
+from kbench.parameters import check_choice, check_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from rich.text import Text
 
     from kbench.records import Measure
     from kbench.report.text import Table
@@ -54,8 +58,7 @@ def compare(
         float, typer.Option(help="How many times slower a cell must be, at least.")
     ] = 2.0,
     time_noise: Annotated[
-        float,
-        typer.Option(help="Relative standard deviation of a cell's time from run to run."),
+        float, typer.Option(help="Relative standard deviation of a cell's time from run to run.")
     ] = 0.1,
     form: Format = Form.table,
     store: Annotated[
@@ -72,22 +75,16 @@ def compare(
     binomial error of its test rows. Times: ratio, B
     corrected by the machines' calibration figures, not judged where they cannot be compared.
     """
+    from kbench import report
     from kbench.results.comparison import Noise
     from kbench.results.comparison import compare as compared
 
-    wanted = [] if fail_on == "none" else [each.strip() for each in fail_on.split(",")]
-    for each in wanted:
-        if each not in _FAIL_ON:
-            raise SuiteError(
-                f"--fail-on {each!r}: allowed are {', '.join(_FAIL_ON)}, or none alone"
-            )
-    for option, value, least in (
-        ("--time-factor", time_factor, 1.0),
-        ("--time-noise", time_noise, 0.0),
-        ("--alpha", alpha, 0.0),
-    ):
-        if not value >= least or (option == "--alpha" and not 0 < value < 1):
-            raise SuiteError(f"{option} {value:g} is out of range")
+    wanted = [] if fail_on == "none" else [name.strip() for name in fail_on.split(",")]
+    for name in wanted:
+        check_choice(name, "--fail-on", _FAIL_ON, otherwise="none alone", error=SuiteError)
+    check_number(time_factor, "--time-factor", least=1, error=SuiteError)
+    check_number(time_noise, "--time-noise", least=0, error=SuiteError)
+    check_number(alpha, "--alpha", above=0, below=1, error=SuiteError)
     rows_a, measure_a = _side(a, store)
     rows_b, measure_b = _side(b, store)
     if measure_a != measure_b:
@@ -95,19 +92,17 @@ def compare(
             f"A compares {measure_a.name} ({measure_a.better} is better), B {measure_b.name} "
             f"({measure_b.better} is better): they are not comparable"
         )
-    found = compared(
+    comparison = compared(
         _only(rows_a, dataset or [], a),
         _only(rows_b, dataset or [], b),
         measure_a,
         Noise(alpha=alpha, time_factor=time_factor, time_noise=time_noise),
     )
-    regressions = found.regressions(wanted)
+    regressions = comparison.regressions(wanted)
     if form is Form.table:
-        _print(found, regressions, wanted)
+        _print(comparison, regressions, wanted)
     else:
-        from kbench import report
-
-        typer.echo(report.write(_table(found), form.value))
+        typer.echo(report.write(_table(comparison), form.value))
     raise typer.Exit(1 if regressions else 0)
 
 
@@ -116,21 +111,21 @@ def compare(
 
 def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
     """Read one side: a file, or runs of a store."""
-    from kbench.api.inputs import runs_of
+    from kbench.api.inputs import stored_results
     from kbench.results.comparison import chosen
     from kbench.results.order import by_dataset
-    from kbench.results.sources import measure_of, of_run
+    from kbench.results.sources import of_run
 
     path = Path(text)
     if path.suffix == ".json":
         return _of_file(path)
     suite, options = _parsed(text)
     if options.get("machine") == "all":
-        raise SuiteError(f"{text!r}: results of one machine are compared; name one")
+        raise SuiteError(f"{text!r}: machine must be the id of one machine, got 'all'")
     version, until = options.get("version", ""), options.get("until")
     earlier = bool(version or until)
     try:
-        runs, _, _ = runs_of(
+        stored = stored_results(
             suite,
             options.get("store") or store,
             options.get("machine"),
@@ -140,18 +135,17 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
     except SuiteError as error:
         if path.suffix == ".toml" or not path.is_file():
             raise
-        # the name of a table may be meant, which is what `kbench run` calls its experiment
+        # not the name of an experiment of `kbench run`, which is that of a file too
         raise SuiteError(
             f"{error}; {text} is a file, and those of results are .json, as "
             "`kbench results SUITE --format json` writes them"
         ) from error
-    measure = measure_of(runs)
-    rows = [of_run(run) for run in runs]
+    rows = [of_run(run) for run in stored.runs]
     if earlier:
         rows = chosen(rows, version, None if until is None else _moment(until, text))
-        _check_found(rows, runs, text, version)
-    checked = _checked([row.to_json(measure) for row in rows], text)
-    return by_dataset([row for row, _ in checked]), measure
+        _check_any(rows, stored.runs, text, version)
+    checked = _checked([row.to_json(stored.measure) for row in rows], text)
+    return by_dataset([row for row, _ in checked]), stored.measure
 
 
 def _parsed(text: str) -> tuple[str, dict[str, str]]:
@@ -176,7 +170,7 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
         if "://" not in where and not where.endswith(".db"):
             raise SuiteError(
                 f"{text!r}: {where!r} is neither a store (a URI, or a .db file) nor one of "
-                f"{', '.join(f'{each}=' for each in _KEYS)}"
+                f"{', '.join(f'{name}=' for name in _KEYS)}"
             )
         options["store"] = where if "://" in where else f"sqlite:///{Path(where).absolute()}"
         rest = ""
@@ -186,35 +180,33 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
 def _moment(text: str, side: str) -> int:
     """Return a date's end, or a time, in milliseconds since 1970."""
     try:
-        if len(text) == len("2026-01-31"):
-            end = datetime.fromisoformat(text) + timedelta(days=1)
-        else:
-            end = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError as error:
         today = date.today().isoformat()
-        raise SuiteError(f"{side!r}: until={text} is no time; {today} or {today}T15:00") from error
-    return int(end.timestamp() * 1000)
+        raise SuiteError(
+            f"{side!r}: until must be a date or a time, such as {today} or {today}T15:00, "
+            f"got {text}"
+        ) from error
+    is_date = len(text) == len("2026-01-31")
+    return int((moment + timedelta(days=is_date)).timestamp() * 1000)
 
 
-def _check_found(rows: Sequence[Row], runs: Sequence[StoredRun], side: str, version: str) -> None:
-
-    if rows:
-        return
-    versions = {
-        each for run in runs for each in run.tags.get("kbench.version", "").split(", ") if each
-    }
-    there = f"; versions: {', '.join(sorted(versions))}" if version else ""
-    raise SuiteError(f"{side!r} fits no run{there}")
+def _check_any(rows: Sequence[Row], runs: Sequence[StoredRun], side: str, version: str) -> None:
+    if not rows:
+        tags = [run.tags.get("kbench.version", "") for run in runs]
+        versions = sorted({name for tag in tags for name in tag.split(", ") if name})
+        hint = f"; versions: {', '.join(versions)}" if version else ""
+        raise SuiteError(f"{side!r} fits no run{hint}")
 
 
-def _of_file(path: Any) -> tuple[list[Row], Measure]:
+def _of_file(path: Path) -> tuple[list[Row], Measure]:
     """Read rows that `kbench results --format json` wrote."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SuiteError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
-        raise SuiteError(f"{path} is no JSON: {error}") from error
+        raise SuiteError(f"{path} is not JSON: {error}") from error
     if not isinstance(rows, list) or not rows:
         raise SuiteError(f"{path} holds no results; `kbench results SUITE --format json` makes it")
     checked = _checked(
@@ -224,14 +216,14 @@ def _of_file(path: Any) -> tuple[list[Row], Measure]:
     )
     measures = {measure for _, measure in checked}
     if len(measures) > 1:
-        told = sorted((each.name, each.better) for each in measures)
-        names = " and ".join(f"{name} ({better} is better)" for name, better in told)
-        raise SuiteError(f"{path}: its rows compare {names}; one of them is compared")
+        pairs = sorted((measure.name, measure.better) for measure in measures)
+        names = " and ".join(f"{name} ({better} is better)" for name, better in pairs)
+        raise SuiteError(f"{path}: all rows must compare one measure, got {names}")
     return [row for row, _ in checked], measures.pop()
 
 
 def _checked(rows: Sequence[Any], where: str, advice: str = "") -> list[tuple[Row, Measure]]:
-    """Refuse rows that were not written by kbench, or that somebody has edited."""
+    """Parse rows; refuse those that kbench did not write, or that were edited."""
     from kbench.results.comparison import from_outside
 
     checked = []
@@ -247,7 +239,7 @@ def _cell_of(row: Any) -> str:
     """Name the cell of a row in brackets, as far as it has names that can be printed."""
     names = ("dataset", "feature_map", "learner")
     labels = [row.get(name) for name in names] if isinstance(row, dict) else []
-    if not labels or not all(isinstance(each, str) and each.isprintable() for each in labels):
+    if not labels or not all(isinstance(label, str) and label.isprintable() for label in labels):
         return ""
     return " ({1:.40} + {2:.40} on {0:.40})".format(*labels)
 
@@ -255,26 +247,26 @@ def _cell_of(row: Any) -> str:
 def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
     if not patterns:
         return list(rows)
-    found = [row for row in rows if any(fnmatchcase(row.dataset, each) for each in patterns)]
-    if not found:
+    matches = [row for row in rows if any(fnmatchcase(row.dataset, p) for p in patterns)]
+    if not matches:
         names = ", ".join(dict.fromkeys(row.dataset for row in rows))
         raise SuiteError(f"--dataset {' '.join(patterns)} fits nothing in {side}: {names}")
-    return found
+    return matches
 
 
-# -- what is printed
+# -- output
 
 
-def _table(found: Comparison) -> Table:
+def _table(comparison: Comparison) -> Table:
     """Return the comparison as a table of a report."""
     from kbench.report.text import Column, Table, p_value, shown, signed
     from kbench.results.comparison import columns
     from kbench.results.rows import TIMES
 
-    measure = found.measure
+    measure = comparison.measure
     made = []
     for name in columns(measure):
-        about = next((each for each in (measure.name, *TIMES) if name.startswith(each)), "")
+        about = next((field for field in (measure.name, *TIMES) if name.startswith(field)), "")
         part = name.removeprefix(about).removeprefix("_") if about else ""
 
         def written(value: Any, about: str = about, part: str = part) -> str:
@@ -288,102 +280,90 @@ def _table(found: Comparison) -> Table:
         made.append(
             Column(name, written=written, numeric=bool(part) and part != "verdict", wide=wide)
         )
-    return Table("compare", "Two sets of results", made, found.rows(), by="dataset")
+    return Table("compare", "Two sets of results", made, comparison.rows(), by="dataset")
 
 
-def _print(found: Comparison, regressions: Sequence[Any], wanted: Sequence[str]) -> None:
-    """Print the cells, what changed, and the verdict."""
-    from rich.console import Console
+def _print(comparison: Comparison, regressions: Sequence[Any], wanted: Sequence[str]) -> None:
+    """Print the cells, their changes, and the verdict."""
     from rich.markup import escape
-    from rich.table import Table as Drawn
 
+    from kbench.cli import printing
     from kbench.report.text import shown, signed
     from kbench.results.rows import TIMES
 
-    measure, console = found.measure, Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=200)
-    drawn = Drawn(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for name in ("dataset", "feature_map", "learner"):
-        drawn.add_column(name, overflow="fold")
-    for name in (f"{escape(measure.name)} A", "B", "B - A", "fit time B / A", "predict time B / A"):
-        drawn.add_column(name, justify="right")
-    for cell in found.cells:
+    measure, console = comparison.measure, printing.console()
+    headings = dict.fromkeys(("dataset", "feature_map", "learner"), False)
+    names = (f"{measure.name} A", "B", "B - A", "fit time B / A", "predict time B / A")
+    headings |= dict.fromkeys(names, True)
+    lines: list[printing.Line] = []
+    for cell in comparison.cells:
         change = cell.changes[measure.name]
-        accuracy = _styled(change, signed(change.change), _between(change, signed))
-        times = [
-            _styled(
-                cell.changes[name],
-                "" if cell.changes[name].change is None else f"{cell.changes[name].change:.2f}",
-                _between(cell.changes[name], lambda value: f"{value:.2f}"),
-            )
-            for name in TIMES
-        ]
         ends = [
             shown(measure.name, value) or status
             for value, status in ((change.a, cell.status_a), (change.b, cell.status_b))
         ]
-        drawn.add_row(*map(escape, cell.labels), *map(escape, ends), accuracy, *times)
-    console.print(drawn)
-    for side, only in (("A", found.only_a), ("B", found.only_b)):
+        times = [_styled(cell.changes[name], "{:.2f}".format) for name in TIMES]
+        lines.append(([*cell.labels, *ends, _styled(change, signed), *times], ""))
+    printing.print_table(console, headings, lines)
+    say = partial(console.print, soft_wrap=True)
+    for side, only in (("A", comparison.only_a), ("B", comparison.only_b)):
         if only:
-            console.print(f"\nonly in {side}: {counted(len(only), 'cell')}")
+            say(f"\nonly in {side}: {counted(len(only), 'cell')}")
             for labels in list(only)[:20]:
-                console.print(f"  {escape(f'{labels[1]} + {labels[2]} on {labels[0]}')}")
+                say(f"  {escape(_name_of(labels))}")
             if len(only) > 20:
-                console.print(f"  and {len(only) - 20} more")
-    console.print()
-    for note in found.notes:
-        console.print(escape(note), soft_wrap=True)
+                say(f"  and {len(only) - 20} more")
+    say()
+    for note in comparison.notes:
+        say(escape(note))
     for name in (measure.name, *TIMES):
-        counts = found.count(name)
-        told = [
-            f"{counts[verdict]} {words}"
-            for verdict, words in (
-                ("same", "the same within noise"),
-                ("better", "better" if name == measure.name else "faster"),
-                ("worse", "worse" if name == measure.name else "slower"),
-                ("unknown", "not judged (?)"),
-            )
-            if counts[verdict]
-        ]
-        console.print(f"{escape(name)}: {', '.join(told)}")
-    for why, count in _why_not(found).most_common(5):
-        console.print(f"  ? {counted(count, 'cell')}: {escape(why)}", soft_wrap=True)
-    for labels, what in regressions:
-        label = f"{labels[1]} + {labels[2]} on {labels[0]}"
-        console.print(f"[bold]regression[/bold] {escape(what)}: {escape(label)}", soft_wrap=True)
+        counts = comparison.count(name)
+        words = {
+            "same": "the same within noise",
+            "better": "better" if name == measure.name else "faster",
+            "worse": "worse" if name == measure.name else "slower",
+            "unknown": "not judged (?)",
+        }
+        verdicts = [f"{counts[v]} {text}" for v, text in words.items() if counts[v]]
+        say(f"{escape(name)}: {', '.join(verdicts)}")
+    for reason, count in _reasons(comparison).most_common(5):
+        say(f"  ? {counted(count, 'cell')}: {escape(reason)}")
+    for labels, name in regressions:
+        say(f"[bold]regression[/bold] {escape(name)}: {escape(_name_of(labels))}")
     if wanted:
-        console.print(
+        say(
             f"{counted(len(regressions), 'regression')} of {' and '.join(wanted)} in "
-            f"{counted(len(found.cells), 'cell')} of both"
+            f"{counted(len(comparison.cells), 'cell')} of both"
         )
 
 
-def _why_not(found: Comparison) -> Any:
+def _name_of(labels: Sequence[str]) -> str:
+    dataset, feature_map, learner = labels
+    return f"{feature_map} + {learner} on {dataset}"
+
+
+def _reasons(comparison: Comparison) -> Counter[str]:
     """Count the cells with changes that are not judged, by reason: of either side, in short."""
     return Counter(
-        why
-        for cell in found.cells
-        for why in {
+        reason
+        for cell in comparison.cells
+        for reason in {
             # "a: the machine was busy: 2 slots on 1 core": the JSON has it all
-            why.removeprefix("a: ").removeprefix("b: ").partition(": ")[0]
+            doubt.removeprefix("a: ").removeprefix("b: ").partition(": ")[0]
             for change in cell.changes.values()
             if change.verdict == "unknown"
-            for why in change.doubts
+            for doubt in change.doubts
         }
     )
 
 
-def _between(change: Change, written: Any) -> str:
-    if change.low is None or change.high is None:
-        return ""
-    return f" [{written(change.low)}, {written(change.high)}]"
+def _styled(change: Change, written: Callable[[float], str]) -> Text:
+    """Write a change with its interval, in the colour of its verdict."""
+    from rich.text import Text
 
-
-def _styled(change: Change, value: str, interval: str) -> str:
-    from rich.markup import escape
-
-    style = {"worse": "bold red", "better": "green"}.get(change.verdict)
-    text = escape(value + interval) + (" ?" if change.verdict == "unknown" and value else "")
-    return f"[{style}]{text}[/{style}]" if style else text
+    text = "" if change.change is None else written(change.change)
+    doubt = " ?" if change.verdict == "unknown" and text else ""
+    if change.low is not None and change.high is not None:
+        text += f" [{written(change.low)}, {written(change.high)}]"
+    style = {"worse": "bold red", "better": "green"}.get(change.verdict, "")
+    return Text(text + doubt, style)

@@ -1,10 +1,9 @@
-"""`kbench data`: what is in the data cache; fetch, verify and clear it."""
+"""`kbench data`: list, fetch, verify and clear the data cache."""
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -14,7 +13,7 @@ from kbench.messages import counted
 
 app = typer.Typer(
     name="data",
-    help="Look after the cache of datasets.",
+    help="Manage the cache of datasets.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -32,25 +31,31 @@ def list_(
     cache = DataCache()
     entries = cache.entries()
     if as_json:
-        typer.echo(json.dumps([asdict(entry) for entry in entries], indent=1))
+        typer.echo(json.dumps([entry.to_json() for entry in entries], indent=1))
         return
     if not entries:
         typer.echo(
             f"no datasets in {cache.root}; `kbench data fetch SUITE` fetches those of a suite"
         )
         return
-    titles = ("dataset", "rows", "columns", "classes", "missing", "equal rows", "MB", "group")
+    from kbench.cli import printing
+
+    numbers = ("rows", "columns", "classes", "missing", "equal rows", "MB")
     rows = [
         (
-            *(str(getattr(entry, name)) for name in _SHOWN),
-            f"{entry.duplicate_fraction:.1%}",
-            f"{entry.n_bytes / 2**20:.1f}",
-            entry.group,
-            entry.source,
+            [
+                *(str(getattr(entry, name)) for name in _SHOWN),
+                f"{entry.duplicate_fraction:.1%}",
+                f"{entry.n_bytes / 2**20:.1f}",
+                entry.group,
+                entry.source,
+            ],
+            "",
         )
         for entry in entries
     ]
-    _print_table((*titles, "source"), rows)
+    headings = {"dataset": False, **dict.fromkeys(numbers, True), "group": False, "source": False}
+    printing.print_table(printing.console(), headings, rows)
     size = sum(entry.n_bytes for entry in entries)
     typer.echo(f"\n{counted(len(entries), 'dataset')}, {size / 2**20:,.1f} MB in {cache.root}")
 
@@ -65,8 +70,8 @@ def fetch(
 ) -> None:
     """Fetch the datasets of a suite that are not in the cache.
 
-    Exit code 1 where some cannot be had. What was fetched stays: run it again
-    to go on.
+    Exit code 1 where some cannot be had. Datasets that were fetched stay: run
+    it again to go on.
     """
     from kbench.api.inputs import chosen_suite
     from kbench.execution.fetching import opened
@@ -80,7 +85,7 @@ def fetch(
     refs = {ref.label: ref for block in chosen.blocks for ref in block.datasets}
     lost = 0
     with opened(registry, many=True) as fetching:
-        lines = [each for ref in refs.values() for each in fetching.expanded(ref)]
+        lines = [line for ref in refs.values() for line in fetching.expanded(ref)]
         for number, ref in enumerate(lines, start=1):
             typer.echo(f"[{number}/{len(lines)}] {ref.label}: ", nl=False)
             facts = fetching.dataset(ref)
@@ -122,9 +127,7 @@ def path() -> None:
 
 
 @app.command()
-def clear(
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> None:
+def clear(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
     """Remove all datasets from the cache; results stay."""
     from kbench.storage.datacache import DataCache
 
@@ -134,14 +137,3 @@ def clear(
             f"Remove {counted(len(cache.entries()), 'dataset')} in {cache.root}?", abort=True
         )
     typer.echo(f"{cache.clear() / 2**20:,.1f} MB set free in {cache.root}")
-
-
-def _print_table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
-    for row in (titles, *rows):
-        cells = (
-            # numbers stand right, words left
-            cell.rjust(width) if 0 < j < 7 else cell.ljust(width)
-            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        typer.echo("  ".join(cells).rstrip())

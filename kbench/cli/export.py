@@ -1,4 +1,4 @@
-"""`kbench export`: a method of a suite, fitted on all data, as a model to use."""
+"""`kbench export`: a method of a suite, fitted on all data and saved as a model."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def export(
 ) -> None:
     """Search and fit one method on all rows, and save it with a card.
 
-    The model takes your table as it is and answers with your labels. It is
-    loaded again, and its predictions are compared, before the folder is there.
+    The model takes your table as it is and predicts your labels. It is loaded
+    again, and its predictions are compared, before the folder is there.
     """
     from kbench.api.own_data import fetched
     from kbench.export.fit import refit
@@ -66,7 +66,7 @@ def export(
     from kbench.storage.datacache import DataCache
 
     if output is None:
-        raise SuiteError("where to? Say -o FOLDER")
+        raise SuiteError("-o FOLDER is missing: the folder to make")
     refuse_existing(output)
     check_format(form)
     registry = build(installed())
@@ -75,17 +75,15 @@ def export(
     cache = DataCache()
     planner = Planner(registry, cache)
     refs = {ref.label: ref for block in chosen.blocks for ref in block.datasets}
-    there = {label: planner.dataset(ref) for label, ref in refs.items()}
-    known = {label: each for label, each in there.items() if each is not None}
-    planned = _one(planner.plan(chosen, known, {}), cell, suite)
-    label = planned.cell.dataset.label
-    if label not in known:
-        known[label] = fetched(refs[label], registry)
-        again = planner.plan(chosen, known, {})
+    known = {label: planner.dataset(ref) for label, ref in refs.items()}
+    planned = _one(planner.plan(chosen, known), cell, suite)
+    facts = planned.dataset
+    if facts is None:
+        facts = fetched(planned.cell.dataset, registry)
+        again = planner.plan(chosen, {**known, planned.cell.dataset.label: facts})
         planned = next(each for each in again if each.cell == planned.cell)
     planned, where = _recalled(planned)
     row = of_cell_in_full(planned, where, chosen.measure) if planned.done else None
-    facts = known[label]
     typer.echo(f"fitting {planned.cell.name} on {facts.n_samples:,} rows", err=True)
     fitted = refit(planned.cell, cache.load(facts.checksum, facts.feature_kinds), registry)
     n_rows = write(output, planned.cell, planned.key, fitted, row, form, mlflow)
@@ -96,25 +94,27 @@ def export(
     if fitted.raw:
         typer.echo("  its input is the table as it is in the file, without the target")
     if row is None:
-        typer.echo("  its accuracy was never measured here: `kbench suite` or `kbench run` does")
+        typer.echo(
+            "  its accuracy was not measured here: `kbench suite` or `kbench run` measures it"
+        )
     typer.echo(f"\n{TRUST}")
 
 
 def _recalled(planned: PlannedCell) -> tuple[PlannedCell, str]:
-    """Return a cell with its results and whose they are: this machine's or its clusters'.
+    """Return a cell with its results and their place: this machine or its clusters.
 
-    Those of one place are taken, the one that has more; they are not mixed.
+    Results of the place that has more are taken; they are not mixed.
     """
     from kbench.machine import cluster_id, machine_id
     from kbench.planning.planner import recall
     from kbench.storage.journal import Journal, state_folder
 
-    found = []
+    candidates = []
     for place in (machine_id(), cluster_id()):
-        each = replace(planned, results={})
-        recall([each], Journal(state_folder(place) / "journal.jsonl"))
-        found.append((each, place))
-    return max(found, key=lambda pair: len(pair[0].done))
+        cell = replace(planned, results={})
+        recall([cell], Journal(state_folder(place) / "journal.jsonl"))
+        candidates.append((cell, place))
+    return max(candidates, key=lambda pair: len(pair[0].done))
 
 
 def _suite(
@@ -127,14 +127,7 @@ def _suite(
 ) -> Suite:
     """Return the suite of a name, or that of a file of data, with the filters applied."""
     from kbench.api.inputs import chosen_suite
-    from kbench.api.own_data import (
-        fetched,
-        is_data_file,
-        look,
-        source_of,
-        suite_for,
-        without_texts,
-    )
+    from kbench.api.own_data import is_data_file, prepared, suite_for
 
     def listed(given: str | None) -> list[str]:
         return [given] if given else []
@@ -142,45 +135,44 @@ def _suite(
     if not is_data_file(name, registry):
         for option, value in options.items():
             if value:
-                raise SuiteError(f"--{option} has no meaning for a suite: it says so itself")
+                raise SuiteError(
+                    f"--{option} has no meaning for a suite: its file defines the data"
+                )
         return chosen_suite(name, registry, listed(dataset), listed(feature_map), listed(learner))
     if dataset is not None:
         raise SuiteError(f"--dataset has no meaning: {name} is the dataset")
-    given = {each: value for each, value in options.items() if value}
-    ref = source_of(name, **given, registry=registry)
-    found = look(ref, registry)
-    ref = without_texts(ref, found)
-    known = fetched(ref, registry)
-    for text in found.notices() if found else ():
+    given = {option: value for option, value in options.items() if value}
+    ref, looked, known = prepared(name, registry, **given)
+    for text in looked.notices() if looked else ():
         typer.echo(f"kbench: {text}", err=True)
     return suite_for(ref, known, registry, listed(feature_map), listed(learner))
 
 
 def _one(planned: list[PlannedCell], wanted: str | None, suite: str) -> PlannedCell:
-    """Return the cell that is meant.
+    """Return the cell of a name, of a part of it, or of the beginning of its key.
 
     Raises
     ------
     SuiteError
-        None is, or several are: their names.
+        There is none, or there are several: their names.
     """
-    found = planned
+    matches = planned
     if wanted is not None:
         words = " ".join(wanted.split())
-        found = [
-            each
-            for each in planned
-            if words in (each.cell.name, each.cell.name.rpartition(" on ")[0])
-            or (len(words) >= 6 and each.key.startswith(words.lower()))
+        matches = [
+            candidate
+            for candidate in planned
+            if words in (candidate.cell.name, candidate.cell.name.rpartition(" on ")[0])
+            or (len(words) >= 6 and candidate.key.startswith(words.lower()))
         ]
-        if not found:
+        if not matches:
             names = [each.cell.name for each in planned]
             raise SuiteError(f"no cell of {suite} is {wanted!r}{did_you_mean(words, names)}")
-    if len(found) > 1:
-        names = [shlex.quote(each.cell.name) for each in found[:_MOST]]
-        more = f"\n  and {len(found) - _MOST} more" if len(found) > _MOST else ""
+    if len(matches) > 1:
+        names = [shlex.quote(each.cell.name) for each in matches[:_MOST]]
+        more = f"\n  and {len(matches) - _MOST} more" if len(matches) > _MOST else ""
         raise SuiteError(
-            f"which of these {len(found)} cells? Name one, or narrow them with --dataset, "
+            f"{len(matches)} cells match: name one, or narrow them with --dataset, "
             "--feature-map and --learner:\n  " + "\n  ".join(names) + more
         )
-    return found[0]
+    return matches[0]

@@ -1,4 +1,4 @@
-"""`kbench list` and `kbench show`: what there is, and what it takes."""
+"""`kbench list` and `kbench show`: installed components, and their parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import inspect
 import json
 import shutil
 import sys
-from enum import StrEnum
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,35 +23,26 @@ if TYPE_CHECKING:
     from kbench.registry.summaries import Summaries
 
 
-class What(StrEnum):
-    """What `kbench list` lists."""
-
-    datasets = "datasets"
-    kernels = "kernels"
-    feature_maps = "feature-maps"
-    learners = "learners"
-    suites = "suites"
-    plugins = "plugins"
-
-
-_KINDS: dict[What, Kind] = {
-    What.datasets: "dataset",
-    What.kernels: "kernel",
-    What.feature_maps: "feature map",
-    What.learners: "learner",
-    What.suites: "suite",
+_KINDS: dict[str, Kind | None] = {
+    "datasets": "dataset",
+    "kernels": "kernel",
+    "feature-maps": "feature map",
+    "learners": "learner",
+    "suites": "suite",
+    "plugins": None,
 }
+"""What `kbench list` lists, and its kind in the registry."""
 
 
 def _complete_what(incomplete: str) -> list[str]:
-    return [each.value for each in What if each.value.startswith(incomplete)]
+    return [what for what in _KINDS if what.startswith(incomplete)]
 
 
 def list_(
     what: Annotated[
         str | None,
         typer.Argument(
-            help=f"What to list: {', '.join(each.value for each in What)}; everything by default.",
+            help=f"What to list: {', '.join(_KINDS)}; everything by default.",
             autocompletion=_complete_what,
         ),
     ] = None,
@@ -64,9 +55,7 @@ def list_(
     chosen = _what(what)
     registry = build(installed())
     summaries = Summaries()
-    tables = {
-        each.value: _names(each, registry, summaries) for each in ([chosen] if chosen else What)
-    }
+    tables = {what: _names(what, registry, summaries) for what in ([chosen] if chosen else _KINDS)}
     if as_json:
         typer.echo(json.dumps(tables, indent=1))
         return
@@ -75,44 +64,43 @@ def list_(
         typer.echo(typer.style(title, bold=True))
         if not rows:
             typer.echo("  none")
-        names, plugins = (
+        name_width, plugin_width = (
             max((len(row[key]) for row in rows), default=0) for key in ("name", "plugin")
         )
         for row in rows:
+            line = f"  {row['name']:{name_width}}  "
             if row.get("reason"):
-                typer.echo(f"  {row['name']:{names}}  LEFT OUT: {row['reason']}")
+                typer.echo(f"{line}LEFT OUT: {row['reason']}")
                 continue
-            line = f"  {row['name']:{names}}  {row['plugin']:{plugins}}  {row['description']}"
+            line += f"{row['plugin']:{plugin_width}}  {row['description']}"
             typer.echo(_cut(line.rstrip(), terminal))
     broken = [plugin for plugin in registry.plugins if plugin.reason]
-    if broken and chosen not in (None, What.plugins):
-        told = ", ".join(plugin.name for plugin in broken)
-        typer.echo(f"left out: {told} (why: `kbench list plugins`)", err=True)
+    if broken and chosen not in (None, "plugins"):
+        names = ", ".join(plugin.name for plugin in broken)
+        typer.echo(f"left out: {names} (why: `kbench list plugins`)", err=True)
 
 
 def _cut(line: str, columns: int | None) -> str:
-    """Return a line that a terminal shows as one."""
+    """Shorten a line to the columns of a terminal."""
     if columns is None or len(line) <= columns:
         return line
     return line[: columns - 3].rstrip() + "..."
 
 
-def _what(given: str | None) -> What | None:
-    """Return what is to be listed; a part of a name is a hint, not enough."""
-    if given is None:
-        return None
-    if given in list(What):
-        return What(given)
-    names = [each.value for each in What]
-    near = [name for name in names if given.rstrip("s") in name]
-    hint = f"; did you mean {near[0]!r}?" if len(near) == 1 else did_you_mean(given, names)
+def _what(given: str | None) -> str | None:
+    """Parse what is to be listed; a part of a name gives a hint only."""
+    if given is None or given in _KINDS:
+        return given
+    near = [name for name in _KINDS if given.rstrip("s") in name]
+    hint = f"; did you mean {near[0]!r}?" if len(near) == 1 else did_you_mean(given, _KINDS)
     raise SuiteError(f"{given!r} cannot be listed{hint}")
 
 
-def _names(what: What, registry: Registry, summaries: Summaries) -> list[dict[str, str]]:
+def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str, str]]:
     from kbench.registry.summaries import of_suite
 
-    if what is What.plugins:
+    kind = _KINDS[what]
+    if kind is None:
         return [
             {
                 "name": plugin.name,
@@ -124,7 +112,6 @@ def _names(what: What, registry: Registry, summaries: Summaries) -> list[dict[st
             }
             for plugin in registry.plugins
         ]
-    kind = _KINDS[what]
     return [
         {
             "name": name,
@@ -138,7 +125,7 @@ def _names(what: What, registry: Registry, summaries: Summaries) -> list[dict[st
 
 
 def _text(file: Traversable) -> str:
-    """Return what is in a suite's file; nothing where it cannot be read."""
+    """Return the text of a suite's file; empty where it cannot be read."""
     with contextlib.suppress(OSError):
         return file.read_bytes().decode("utf-8", "replace")
     return ""
@@ -147,17 +134,13 @@ def _text(file: Traversable) -> str:
 def show(
     name: Annotated[str, typer.Argument(help="Name of anything that `kbench list` lists.")],
 ) -> None:
-    """Show what a component is: parameters with defaults and meaning, source, plugin."""
+    """Show a component: its parameters with defaults and meaning, source, plugin."""
     from kbench.registry.registry import build, installed
 
     registry = build(installed())
     kinds = [kind for kind in registry.kinds_of(name) if kind not in ("figure", "dashboard")]
     if not kinds:
-        known = [
-            each
-            for kind in ("dataset", "kernel", "feature map", "learner", "suite")
-            for each in registry.all(kind)
-        ]
+        known = [each for kind in _KINDS.values() if kind for each in registry.all(kind)]
         raise SuiteError(f"nothing is called {name!r}{did_you_mean(name, known)}")
     for kind in kinds:
         plugin = registry.owner(kind, name)
@@ -188,26 +171,23 @@ def _show_component(record: Any) -> None:
     meanings = {name: p for p in doc.params for name in p.arg_name.replace("*", "").split(", ")}
     grid = getattr(record, "grid", {})
     parameters = [
-        each
-        for each in inspect.signature(target).parameters.values()
-        if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+        parameter
+        for parameter in inspect.signature(target).parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     ]
     typer.echo("\nparameters:" if parameters else "\nno parameters")
-    for each in parameters:
-        default = "required" if each.default is each.empty else f"default {each.default!r}"
-        if each.name in grid:
-            default += f", searched over {_values(grid[each.name])}"
-        typer.echo("  " + typer.style(each.name, bold=True) + f" ({default})")
-        meaning = meanings.get(each.name)
+    for parameter in parameters:
+        is_required = parameter.default is parameter.empty
+        default = "required" if is_required else f"default {parameter.default!r}"
+        if parameter.name in grid:
+            default += f", searched over {_values(grid[parameter.name])}"
+        typer.echo("  " + typer.style(parameter.name, bold=True) + f" ({default})")
+        meaning = meanings.get(parameter.name)
         if meaning and meaning.description:
-            for line in meaning.description.splitlines():
-                typer.echo(f"      {line}".rstrip())
-    references = [m.description for m in doc.meta if m.args and m.args[0].startswith("reference")]
-    for reference in references:
-        if reference:
-            typer.echo(
-                "\nreferences:\n" + "\n".join(f"  {line}" for line in reference.splitlines())
-            )
+            typer.echo(indent(meaning.description, " " * 6))
+    for part in doc.meta:
+        if part.args and part.args[0].startswith("reference") and part.description:
+            typer.echo("\nreferences:\n" + indent(part.description, "  "))
 
 
 def _values(values: Any) -> str:

@@ -28,7 +28,7 @@ Store = Annotated[
 ]
 Open = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
 
-# -- of what computes
+# -- for commands that compute
 
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Ask no server for data.")]
@@ -37,11 +37,9 @@ JsonEvents = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the end.")]
 
-# -- of a file of one's own
+# -- for your own data
 
-Target = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Which column holds the labels.")
-]
+Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the labels.")]
 Ignore = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; repeatable.")
 ]
@@ -50,5 +48,5 @@ Nominal = Annotated[
     typer.Option(metavar="COLUMN", help="Its numbers stand for categories; repeatable."),
 ]
 Delimiter = Annotated[
-    str | None, typer.Option(help="What stands between two values of a CSV file; a comma.")
+    str | None, typer.Option(help="Separator of values in a CSV file; a comma by default.")
 ]

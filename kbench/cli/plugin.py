@@ -1,9 +1,10 @@
-"""`kbench check` and `kbench new`: for those who write plugins."""
+"""`kbench check` and `kbench new`: for authors of plugins."""
 
 from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ import typer
 from kbench.errors import PluginError
 
 if TYPE_CHECKING:
-    from kbench.testing import Outcome
+    from kbench.testing import CheckResult
 
 _SIGNS = {"passed": "ok", "failed": "FAILED", "warned": "warning", "skipped": "skipped"}
 
@@ -24,7 +25,7 @@ def check(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Check a plugin: one line per component, then what is wrong and how to mend it.
+    """Check a plugin: one line per component, then each defect and how to correct it.
 
     Exit code 1 if a check failed, 2 if there is no such plugin or it cannot be
     used at all, so that nothing was checked.
@@ -32,55 +33,50 @@ def check(
     from kbench.testing import components, run
 
     checked = components(plugin)
-    left_out = [each for each in checked if each.kind == "plugin" and each.record]
-    if left_out and len(left_out) == sum(each.kind == "plugin" for each in checked):
+    plugins = [subject for subject in checked if subject.kind == "plugin"]
+    if plugins and all(subject.record for subject in plugins):
         raise PluginError(
-            "\n".join(f"plugin {each.name!r} is left out: {each.record}" for each in left_out)
+            "\n".join(f"plugin {each.name!r} is left out: {each.record}" for each in plugins)
         )
-    outcomes = []
-    for component, group in itertools.groupby(
-        run(checked, slow=not quick), key=lambda each: str(each.component)
-    ):
+    results = []
+    by_component = itertools.groupby(
+        run(checked, slow=not quick), key=lambda result: str(result.component)
+    )
+    for component, group in by_component:
         done = list(group)
-        outcomes += done
+        results += done
         if not as_json:
             _show(component, done)
-    counts = {each: sum(o.status == each for o in outcomes) for each in _SIGNS}
+    counts = {status: sum(r.status == status for r in results) for status in _SIGNS}
     if as_json:
         rows = [
-            {"component": str(o.component), "check": o.check, "status": o.status}
-            | ({"message": o.message} if o.message else {})
-            for o in outcomes
+            {"component": str(r.component), "check": r.check, "status": r.status}
+            | ({"message": r.message} if r.message else {})
+            for r in results
         ]
         typer.echo(json.dumps({"counts": counts, "checks": rows}, indent=1))
     else:
-        typer.echo(
-            f"{len(outcomes)} checks: "
-            + ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-        )
+        summary = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+        typer.echo(f"{len(results)} checks: {summary}")
     raise typer.Exit(1 if counts["failed"] else 0)
 
 
-def _show(component: str, outcomes: list[Outcome]) -> None:
+def _show(component: str, results: list[CheckResult]) -> None:
     """Print the line of one component, and the messages of its checks below it."""
-    passed = sum(each.status == "passed" for each in outcomes)
-    worst = next(
-        (s for s in ("failed", "warned") if any(o.status == s for o in outcomes)), "passed"
-    )
+    counts = Counter(result.status for result in results)
+    worst = next((status for status in ("failed", "warned") if counts[status]), "passed")
     colour = {"failed": "red", "warned": "yellow", "passed": "green"}[worst]
     word = typer.style(f"{_SIGNS[worst]:8}", fg=colour)
-    typer.echo(f"{word} {component:40} {passed} of {len(outcomes)} checks passed")
-    said: dict[tuple[str, str], list[str]] = {}
-    for each in outcomes:
-        if each.message:
-            said.setdefault((each.status, each.message), []).append(each.check)
-    for (status, message), checks in said.items():
+    typer.echo(f"{word} {component:40} {counts['passed']} of {len(results)} checks passed")
+    checks_by_message: dict[tuple[str, str], list[str]] = {}
+    for result in results:
+        if result.message:
+            checks_by_message.setdefault((result.status, result.message), []).append(result.check)
+    for (status, message), checks in checks_by_message.items():
         # one reason often holds for many checks: what cannot be built cannot be fitted
-        which = checks[0] if len(checks) == 1 else f"{len(checks)} checks"
-        first, *rest = message.splitlines()
-        typer.echo(f"    {_SIGNS[status]} {which}: {first}")
-        for line in rest:
-            typer.echo(f"      {line}")
+        names = checks[0] if len(checks) == 1 else f"{len(checks)} checks"
+        text = f"    {_SIGNS[status]} {names}: {message}"
+        typer.echo("\n      ".join(text.splitlines()))
 
 
 def new(
@@ -106,7 +102,7 @@ def new(
     }
     asked = [kind for kind, wanted in flags.items() if wanted]
     if len(asked) > 1:
-        raise PluginError(f"one package brings one thing first: --{' or --'.join(asked)}?")
+        raise PluginError(f"only one kind of component can be given, got --{' and --'.join(asked)}")
     kind = asked[0] if asked else "feature-map"
     scaffold.new(name, kind, build(installed()), Path.cwd())
     written = scaffold.KINDS[kind]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import webbrowser
 from collections.abc import Callable
 from enum import StrEnum
@@ -25,9 +26,7 @@ _Suite = Annotated[
 ]
 _Machine = Annotated[
     str | None,
-    typer.Option(
-        metavar="ID", help="Whose runs, where several machines wrote; this machine's by default."
-    ),
+    typer.Option(metavar="ID", help="Machine that made the runs; this machine by default."),
 ]
 _Without = Annotated[
     list[str] | None,
@@ -76,18 +75,21 @@ def report(
 
     With --table or --format, one of its tables is written instead.
     """
+    from kbench.cli.printing import write_file
     from kbench.registry.registry import build, installed
     from kbench.report.page import page
+    from kbench.report.tables import TABLES
 
     if name == "list":
-        _list_tables()
-        return
-    if name or form not in (None, Form.html):
-        chosen = _table_of(name or "main", form or Form.markdown)
-        content = _content(suite, build(installed()), store, machine, without or [])
-        _print_table(chosen, content, form or Form.markdown, output)
+        for table, (text, _) in TABLES.items():
+            typer.echo(f"{table:<12} {text}")
         return
     registry = build(installed())
+    if name or form not in (None, Form.html):
+        make = _table_of(name or "main", form or Form.markdown)
+        content = _content(suite, registry, store, machine, without or [])
+        _print_table(make(content), content.suite, form or Form.markdown, output)
+        return
     content = _content(suite, registry, store, machine, without or [])
     path = output or Path(f"{_file_name(content.suite)}.html")
     written = page(content, registry)
@@ -100,7 +102,7 @@ def report(
 
 
 def _log(content: ReportData, page: str) -> None:
-    """Keep the page and its tables in a run of the suite's experiment, apart from the cells."""
+    """Write the page and its tables to a separate run of the suite's experiment."""
     from kbench.report import write
     from kbench.report.tables import TABLES
     from kbench.tracking import Store
@@ -116,39 +118,32 @@ def _log(content: ReportData, page: str) -> None:
         experiment = store.experiment(content.suite)
         store.log_report(experiment, content.rows[0].machine, files)
     except StoreError as error:
-        # the file is there: that is what was asked for
+        # not an error: the file was written
         typer.echo(f"not kept in MLflow: {error}", err=True)
     else:
         typer.echo(f"also in MLflow: experiment {content.suite}, run report, {len(files)} files")
 
 
-def _list_tables() -> None:
-    from kbench.report.tables import TABLES
-
-    for name, (text, _) in TABLES.items():
-        typer.echo(f"{name:<12} {text}")
-
-
 def _table_of(name: str, form: Form) -> Callable[[ReportData], Table]:
-    """Return what makes a table; a wrong name is an error before anything is read."""
+    """Return the maker of a table; a wrong name is an error before any run is read."""
     from kbench.report.tables import TABLES
 
     if form is Form.html:
-        raise SuiteError("--table: a table is written as latex, csv, markdown or json; not as html")
+        raise SuiteError(
+            "--format must be latex, csv, markdown or json for one table (--table), got html"
+        )
     if name not in TABLES:
         raise SuiteError(f"no table is called {name!r}{did_you_mean(name, TABLES)}")
     return TABLES[name][1]
 
 
-def _print_table(
-    make: Callable[[ReportData], Table], content: ReportData, form: Form, output: Path | None
-) -> None:
+def _print_table(table: Table, suite: str, form: Form, output: Path | None) -> None:
+    from kbench.cli.printing import write_file
     from kbench.report import write as in_form
 
-    table = make(content)
     text = in_form(table, form.value)
     if not table.rows:
-        typer.echo(f"the table {table.name!r} of {content.suite} has no rows", err=True)
+        typer.echo(f"the table {table.name!r} of {suite} has no rows", err=True)
     if output is None:
         typer.echo(text)
         return
@@ -173,12 +168,13 @@ def plot(
     without: _Without = None,
 ) -> None:
     """Draw one picture of a suite's results for a paper."""
+    from kbench.cli.printing import write_file
     from kbench.registry.registry import build, installed
     from kbench.report import figures
 
     form = output.suffix.removeprefix(".").lower()
     if form not in ("pdf", "png", "svg"):
-        raise SuiteError(f"-o {output}: a file that ends in .pdf, .png or .svg is needed")
+        raise SuiteError(f"-o must be a file that ends in .pdf, .png or .svg, got {output}")
     registry = build(installed())
     content = _content(suite, registry, store, machine, without or [])
     write_file(output, figures.save(figures.draw(kind, content, registry), form))
@@ -188,34 +184,28 @@ def plot(
 def _content(
     suite: str, registry: Registry, store: str | None, machine: str | None, without: list[str]
 ) -> ReportData:
-    """Read a suite's runs and collect what there is to say of them."""
-    from kbench.api.inputs import runs_of
-    from kbench.planning.suite_file import find, read
+    """Read a suite's runs and collect the content of its report."""
+    from kbench.api.inputs import published_by, stored_results
     from kbench.report.content import ReportData, name_of
-    from kbench.results.order import by_dataset
-    from kbench.results.sources import measure_of, of_run
 
     if machine == "all":
-        raise SuiteError("--machine all: times of several machines are not compared; name one")
-    runs, name, uri = runs_of(suite, store, machine, partial(typer.echo, err=True))
-    measure = measure_of(runs)
-    rows = by_dataset([of_run(run) for run in runs])
-    methods = {name_of(row.method): row.method for row in rows}
-    for each in without:
-        if each not in methods:
-            raise SuiteError(f"--without {each!r}: there are: {', '.join(methods)}")
-    try:
-        published = read(*find(suite, registry), registry).published
-    except SuiteError:
-        published = ()
+        raise SuiteError(
+            "--machine must be the id of one machine, got 'all': times of several machines "
+            "cannot be compared"
+        )
+    stored = stored_results(suite, store, machine, partial(typer.echo, err=True))
+    methods = {name_of(row.method): row.method for row in stored.rows}
+    for name in without:
+        if name not in methods:
+            raise SuiteError(f"--without {name!r}: there are: {', '.join(methods)}")
     return ReportData(
-        name,
-        rows,
-        published,
-        machine_facts(rows[0].machine),
-        uri,
-        [methods[each] for each in without],
-        measure,
+        stored.name,
+        stored.rows,
+        published_by(suite, registry),
+        machine_facts(stored.rows[0].machine),
+        stored.uri,
+        [methods[name] for name in without],
+        stored.measure,
     )
 
 
@@ -238,14 +228,4 @@ def machine_facts(owner: str) -> dict[str, str]:
 
 
 def _file_name(name: str) -> str:
-    return (
-        "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in name)[:100] or "report"
-    )
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file, or say in a line why not."""
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise SuiteError(f"cannot write {path}: {error.strerror or error}") from error
+    return re.sub(r"[^\w.-]", "-", name)[:100] or "report"

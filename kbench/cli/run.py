@@ -1,8 +1,7 @@
-"""`kbench run`: which method for a file of one's own."""
+"""`kbench run`: compares methods on the user's own data and recommends one."""
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 import time
@@ -45,8 +44,7 @@ def run(
     ],
     target: Target = None,
     feature_map: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Try this feature map; repeatable."),
+        list[str] | None, typer.Option(metavar="NAME", help="Try this feature map; repeatable.")
     ] = None,
     learner: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Try this learner; repeatable.")
@@ -79,37 +77,32 @@ def run(
     split. Results are journalled and logged to MLflow under the file's name,
     so that the same command goes on where it stopped.
     """
-    from rich.markup import escape
-
-    from kbench.api.own_data import fetched, look, source_of, suite_for, without_texts
+    from kbench.api.inputs import check_limit
+    from kbench.api.own_data import prepared, suite_for
     from kbench.api.running import run_shown
     from kbench.registry.registry import build, installed
     from kbench.report.page import Lead
     from kbench.report.recommendation import advise
+    from kbench.runner import Options
 
     started = time.monotonic()
-    if time_limit is not None and not time_limit > 0:
-        raise SuiteError(f"--time-limit must be positive; found {time_limit:g}")
+    if time_limit is not None:
+        check_limit(time_limit, "--time-limit")
     if output is not None and not output.absolute().parent.is_dir():
         raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
     registry = build(installed())
-    ref = source_of(file, target, ignore or (), nominal or (), delimiter, registry=registry)
-    looked = look(ref, registry)
-    ref = without_texts(ref, looked)
-    known = fetched(ref, registry)
+    own = {"target": target, "ignore": ignore, "nominal": nominal, "delimiter": delimiter}
+    ref, looked, known = prepared(file, registry, **own)
     suite = suite_for(ref, known, registry, feature_map or (), learner or (), time_limit)
     left = math.inf if time_limit is None else time_limit - (time.monotonic() - started)
     left_out = looked.notices() if looked else []
     report = run_shown(
         suite,
         registry,
-        store=store,
-        jobs=jobs,
+        Options(store, jobs, fresh=fresh, total_s=left),
         as_json=as_json,
         quiet=quiet,
-        told=left_out,
-        fresh=fresh,
-        total_s=left,
+        further_notices=left_out,
     )
     rows = _rows(report, time_limit)
     refs = [planned.cell.learner for planned in report.cells]
@@ -119,26 +112,14 @@ def run(
         [label for label, learner in learners.items() if learner.kernelized],
         [label for label, learner in learners.items() if learner.baseline],
     )
-    given = {
-        "target": target,
-        "ignore": ref.params.get("ignore", ()),
-        "nominal": nominal,
-        "delimiter": delimiter,
-    }
+    given = own | {"ignore": ref.params.get("ignore", ())}
     export = _export(file, given, report, advice) if advice else ""
     data = _data(known, looked)
     answer = _answer(rows, advice, time_limit)
     if as_json:
         _print_json(report, rows, advice, export)
     else:
-        _print(
-            f"[bold]{escape(ref.label)}[/bold]: {escape(data)}",
-            report,
-            rows,
-            advice,
-            answer,
-            export,
-        )
+        _print((ref.label, data), report, rows, advice, Lead(answer, (), export))
     if output is not None:
         _write_page(output, report, rows, registry, Lead(answer, (data, *left_out), export))
         if not as_json:
@@ -150,7 +131,7 @@ def run(
 
 
 def _data(known: DatasetFacts, looked: Look | None) -> str:
-    """Say what is compared on: rows, columns before and after encoding, classes, holes."""
+    """Describe the data: rows, columns before and after encoding, classes, missing values."""
     n, width = known.n_samples, known.n_features
     columns = counted(width, "column")
     if looked is not None and looked.n_columns != width:
@@ -166,30 +147,30 @@ def _data(known: DatasetFacts, looked: Look | None) -> str:
 def _answer(
     rows: Sequence[Row], advice: Advice | None, time_limit: float | None
 ) -> tuple[str, ...]:
-    """Return what a run found, in sentences."""
-    found = advice.sentences if advice else ("No method was measured in full.",)
+    """Return the answer of a run, in sentences."""
+    sentences = advice.sentences if advice else ("No method was measured in full.",)
     if time_limit is None or not any(row.status == "skipped" for row in rows):
-        return found
+        return sentences
     begun = any(row.n_splits_done for row in rows)
     before = "all was measured" if begun else "anything was measured"
     return (
-        *found,
+        *sentences,
         f"The time limit of {time_limit:g} s ended before {before}: give a larger one, say "
-        f"--time-limit {max(60, math.ceil(4 * time_limit))}; what is done is kept.",
+        f"--time-limit {max(60, math.ceil(4 * time_limit))}; finished results are kept.",
     )
 
 
 def _rows(report: Report, time_limit: float | None) -> list[Row]:
-    """Return the rows of a report with all that MLflow would tell of them, best first."""
+    """Return the rows of a report with all fields of a run in MLflow, best first."""
     from kbench.machine import machine_id
     from kbench.results.sources import of_cell_in_full
 
     rows = []
-    for each in report.cells:
-        row = of_cell_in_full(each, machine_id(), report.suite.measure)
+    for planned in report.cells:
+        row = of_cell_in_full(planned, machine_id(), report.suite.measure)
         if row.status == "skipped" and not row.error and time_limit is not None:
-            done, planned = row.n_splits_done, row.n_splits
-            when = f"after {done} of {planned} splits" if done else "before its first split"
+            done, n_splits = row.n_splits_done, row.n_splits
+            when = f"after {done} of {n_splits} splits" if done else "before its first split"
             row = replace(row, error=f"the time limit of {time_limit:g} s ended {when}")
         rows.append(row)
     return sorted(rows, key=lambda row: (row.status != "ok", -row.measures.get("accuracy", 0.0)))
@@ -199,102 +180,82 @@ def _export(file: str, given: Mapping[str, Any], report: Report, advice: Advice)
     """Return the command that exports the recommended method."""
     chosen = (advice.chosen.feature_map, advice.chosen.learner)
     cell = next(
-        each.cell
-        for each in report.cells
-        if (each.cell.feature_map.label, each.cell.learner.label) == chosen
+        planned.cell
+        for planned in report.cells
+        if (planned.cell.feature_map.label, planned.cell.learner.label) == chosen
     )
     words = ["kbench", "export", file]
     for name, value in given.items():
-        for each in [value] if isinstance(value, str) else value or ():
-            words += [f"--{name}", each]
+        for item in [value] if isinstance(value, str) else value or ():
+            words += [f"--{name}", item]
     words += ["--feature-map", cell.feature_map.name, "--learner", cell.learner.name, "-o", "model"]
     return shlex.join(words)
 
 
 def _print_json(report: Report, rows: Sequence[Row], advice: Advice | None, export: str) -> None:
+    from kbench.cli import printing
     from kbench.results.rows import COLUMNS as ALL
 
-    assert report.delivered is not None
-    end = {
-        "event": "interrupted" if report.interrupted else "done",
-        "rows": [
+    printing.print_end_event(
+        report,
+        [
             {name: row.value(name) for name in (*ALL, "model_floats")} | {"error": row.error}
             for row in rows
         ],
-        "recommended": advice and {name: advice.chosen.value(name) for name in ALL[:3]},
-        "sentences": list(advice.sentences) if advice else [],
-        "export": export,
-        "store": report.delivered.uri,
-        "experiment": report.delivered.experiment,
-        "problem": report.delivered.problem,
-        "seconds": report.seconds,
-    }
-    print(json.dumps(end), flush=True)
+        recommended=advice and {name: advice.chosen.value(name) for name in ALL[:3]},
+        sentences=list(advice.sentences) if advice else [],
+        export=export,
+    )
 
 
 def _print(
-    heading: str,
-    report: Report,
-    rows: Sequence[Row],
-    advice: Advice | None,
-    answer: Sequence[str],
-    export: str,
+    heading: tuple[str, str], report: Report, rows: Sequence[Row], advice: Advice | None, lead: Lead
 ) -> None:
-    """Print the table, the recommendation, and what to type next."""
-    from rich.console import Console
+    """Print the table, the recommendation, and the next commands."""
     from rich.markup import escape
-    from rich.table import Table
 
+    from kbench.cli import printing
     from kbench.report import shown
     from kbench.report.recommendation import size
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=160)
-    console.print(heading + "\n", soft_wrap=True)
-    drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for name in (*COLUMNS, "size", "splits"):
-        words = name in COLUMNS[:3]
-        drawn.add_column(name, justify="left" if words else "right", overflow="fold")
+    console = printing.console()
+    label, data = map(escape, heading)
+    console.print(f"[bold]{label}[/bold]: {data}\n", soft_wrap=True)
+    headings = {name: name not in COLUMNS[:3] for name in (*COLUMNS, "size", "splits")}
+    lines = []
     for row in rows:
         floats = row.measures.get("model_floats")
         style = "bold" if advice and row is advice.chosen else "" if row.status == "ok" else "dim"
-        drawn.add_row(
-            *(escape(shown(name, row.value(name))) for name in COLUMNS),
-            size(floats) if floats else "",
-            f"{row.n_splits_done}/{row.n_splits}",
-            style=style,
-        )
-    console.print(drawn)
+        values = [shown(name, row.value(name)) for name in COLUMNS]
+        values += [size(floats) if floats else "", f"{row.n_splits_done}/{row.n_splits}"]
+        lines.append((values, style))
+    printing.print_table(console, headings, lines)
     for row in rows:
         if row.status not in ("ok", "skipped") and row.error:
-            last = row.error.strip().splitlines()[-1]
             name = f"{row.feature_map} + {row.learner}"
-            console.print(f"[red]{row.status}[/red]: {escape(name)}: {escape(last)}")
+            printing.print_failure(console, row.status, name, row.error)
     reasons = Counter(row.error for row in rows if row.status == "skipped" and row.error)
     for reason, n in reasons.items():
         console.print(f"skipped: {counted(n, 'method')}: {escape(reason)}")
     console.print()
-    for sentence in answer:
+    for sentence in lead.sentences:
         console.print(escape(sentence), soft_wrap=True)
     if report.interrupted:
-        console.print("Interrupted: what is done is kept, the same command goes on.")
+        console.print("Interrupted: finished results are kept, the same command goes on.")
     delivered = report.delivered
     assert delivered is not None
-    if delivered.problem:
-        console.print(f"[red]not all runs are in the store: {escape(delivered.problem)}[/red]")
-    console.print("\nnext:")
-    if export:
-        console.print(f"  {escape(export)}", soft_wrap=True)
+    printing.print_undelivered(console, delivered, "run")
     name = shlex.quote(delivered.experiment)
-    console.print(f"  kbench report {escape(name)} --open", soft_wrap=True)
-    console.print(f"  kbench ui {escape(name)}", soft_wrap=True)
+    commands = [lead.command] if lead.command else []
+    commands += [f"kbench report {name} --open", f"kbench ui {name}"]
+    printing.print_next(console, [(command, "") for command in commands])
 
 
 def _write_page(
     path: Path, report: Report, rows: Sequence[Row], registry: Registry, lead: Lead
 ) -> None:
-    from kbench.cli.report import machine_facts, write_file
+    from kbench.cli.printing import write_file
+    from kbench.cli.report import machine_facts
     from kbench.report.content import ReportData
     from kbench.report.page import page
 

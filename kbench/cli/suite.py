@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Timing(StrEnum):
-    """What may compute on this machine while times are taken."""
+    """Whether other kbench runs may compute on this machine meanwhile."""
 
     shared = "shared"
     exclusive = "exclusive"
@@ -98,21 +98,21 @@ def suite(
 ) -> None:
     """Run a suite: every cell is measured, journalled and logged to MLflow.
 
-    What is done already is not done again.
+    Results that are known already are not computed again.
     """
     from kbench.planning.raw import runnable
     from kbench.registry.registry import build, installed
 
     registry = build(installed())
     if list_suites:
-        for each in runnable(registry):
-            typer.echo(each)
+        typer.echo("\n".join(runnable(registry)))
         return
     if name is None:
-        raise SuiteError(f"which suite? There are: {', '.join(runnable(registry))}")
+        raise SuiteError(f"SUITE is missing; there are: {', '.join(runnable(registry))}")
     from kbench.api.inputs import chosen_suite
     from kbench.api.running import run_shown
     from kbench.cli import show
+    from kbench.runner import Options
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
@@ -126,25 +126,13 @@ def suite(
         time_s=time_limit,
         memory_mb=memory_limit,
     )
-    report = run_shown(
-        chosen,
-        registry,
-        store=store,
-        jobs=jobs,
-        as_json=as_json,
-        quiet=quiet,
-        dry_run=dry_run,
-        scheduler=scheduler or "",
-        fresh=fresh,
-        retry_failed=retry_failed,
-        offline=offline,
-        timing=timing.value,
-    )
+    options = Options(store, jobs, scheduler or "", fresh, retry_failed, offline, timing.value)
+    report = run_shown(chosen, registry, options, as_json=as_json, quiet=quiet, dry_run=dry_run)
     if dry_run:
-        show.plan(report, as_json=as_json)
+        show.print_plan(report, as_json=as_json)
         return
     filtered = bool(dataset or feature_map or learner)
-    show.report(report, name=name, as_json=as_json, filtered=filtered)
+    show.print_report(report, name=name, as_json=as_json, filtered=filtered)
     raise typer.Exit(_exit_code(report))
 
 

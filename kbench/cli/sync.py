@@ -1,4 +1,4 @@
-"""`kbench sync`: what was computed reaches a store that was away."""
+"""`kbench sync`: writes results that could not be delivered earlier."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sync(
         bool, typer.Option("--json", help="Print one JSON line per suite, and nothing else.")
     ] = False,
 ) -> None:
-    """Deliver what was computed and a store lacks; compute nothing.
+    """Deliver results that a store does not have yet; compute nothing.
 
     Needs neither the suites' files nor their data. Exit code 0 if the store
     has everything now, 1 if it could not be reached.
@@ -40,14 +40,11 @@ def sync(
     from kbench.tracking import default_uri
 
     left = ""
-    views = views_of(build(installed()), _tell)
+    views = views_of(build(installed()), _notice)
     uri = store or default_uri()
-    for each in syncing.sync(uri, suites or (), everything, _tell_waiting, views):
-        if as_json:
-            typer.echo(json.dumps(asdict(each)))
-        else:
-            typer.echo(each.sentence)
-        left = left or each.delivered.problem
+    for synced in syncing.sync(uri, suites or (), everything, _notice_waiting, views):
+        typer.echo(json.dumps(asdict(synced)) if as_json else synced.sentence)
+        left = left or synced.delivered.problem
     if left:
         if not as_json:
             typer.echo(f"kbench: {left}", err=True)
@@ -55,10 +52,11 @@ def sync(
         raise typer.Exit(1)
 
 
-def _tell_waiting(holder: Holder | None) -> None:
-    who = f"{holder.command} (process {holder.pid})" if holder else "another kbench"
-    _tell(f"waiting for {who}, which works on this suite with this store")
+def _notice_waiting(holder: Holder | None) -> None:
+    from kbench.storage.locks import named
+
+    _notice(f"waiting for {named(holder)}, which works on this suite with this store")
 
 
-def _tell(text: str) -> None:
+def _notice(text: str) -> None:
     typer.echo(f"kbench: {text}", err=True)

@@ -1,4 +1,4 @@
-"""`kbench ui`: MLflow's own pages on the right store."""
+"""`kbench ui`: MLflow's pages on the right store."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def ui(
 ) -> None:
     """Start MLflow's user interface on loopback and print the addresses to open.
 
-    Those of a suite open ready: methods with their metrics, and charts. Ends with Ctrl-C.
+    The pages of a suite show its methods with their metrics, and charts. Ends with Ctrl-C.
     """
     from kbench.tracking import default_uri
 
     uri = store or default_uri()
-    served = uri.startswith(("http://", "https://"))  # by somebody, already
+    served = uri.startswith(("http://", "https://"))  # by another process, already
     server = uri.rstrip("/") if served else f"http://127.0.0.1:{port}"
     addresses = {"MLflow": server} if suite is None else _addresses(uri, suite, server)
     for name, address in addresses.items():
@@ -51,26 +51,25 @@ def ui(
 
 
 def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
-    """Return the pages of a suite by what they show; its views are written where they lack."""
-    from kbench.api.inputs import runs_of
+    """Return the addresses of a suite's pages by name; write missing views to the store."""
+    from kbench.api.inputs import stored_results
     from kbench.delivery.deliver import views_of
     from kbench.registry.registry import build, installed
-    from kbench.results.sources import measure_of
     from kbench.tracking import Store, ui_address
 
-    runs, name, _ = runs_of(suite, uri, "all")
+    stored = stored_results(suite, uri, "all")
     handle = Store(uri)
-    experiment = handle.experiment(name)
+    experiment = handle.experiment(stored.name)
     views = views_of(build(installed()), lambda text: typer.echo(text, err=True))
     try:
-        handle.present(experiment, views, measure_of(runs).name)
+        handle.present(experiment, views, stored.measure.name)
     except StoreError as error:
         typer.echo(f"MLflow's plain page only: {error}", err=True)
         views = {}
     # tables first
     ordered = sorted(views.values(), key=lambda view: (view.mode != "table", view.key))
-    found = {view.name: ui_address(server, experiment, view) for view in ordered}
-    return found or {name: ui_address(server, experiment)}
+    addresses = {view.name: ui_address(server, experiment, view) for view in ordered}
+    return addresses or {stored.name: ui_address(server, experiment)}
 
 
 def _open(address: str, server: str) -> None:

@@ -38,7 +38,7 @@ def preload_of(suite: Suite, registry: Registry) -> tuple[str, ...]:
         *(registry.get("feature map", r.name) for b in suite.blocks for r in b.feature_maps),
         *(registry.get("learner", r.name) for b in suite.blocks for r in b.learners),
     ]
-    modules = {module_of(make) for record in records for make in makes(record)}
+    modules = {module_of(make) for record in records for make in makes(record).values()}
     # scikit-learn first: each trial import of a plugin's module would load it anew
     ordered = sorted(modules, key=lambda name: (not name.startswith("sklearn."), name))
     return (

@@ -1,10 +1,10 @@
-"""Which cells a suite plans, and which of them a user asks for."""
+"""Cells of a suite, and the filters that select some of them."""
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from kbench.errors import SuiteError
@@ -30,12 +30,12 @@ def cells(suite: Suite, registry: Registry) -> list[Cell]:
                 maps = block.feature_maps
                 if registry.get("learner", learner.name).kernelized:
                     maps = tuple(m for m in maps if m.name == IDENTITY) or (Ref(IDENTITY),)
-                planned += [Cell(dataset, each, learner, block.protocol) for each in maps]
+                planned += [Cell(dataset, map_, learner, block.protocol) for map_ in maps]
     return planned
 
 
 def indistinct_cells(suite: Suite, registry: Registry) -> list[str]:
-    """Refuse two cells, or two datasets, that no table could tell apart."""
+    """Return the mistakes of cells, or of datasets, that tables could not tell apart."""
     seen: set[str] = set()
     problems = []
     means: dict[str, Ref] = {}
@@ -43,11 +43,11 @@ def indistinct_cells(suite: Suite, registry: Registry) -> list[str]:
         first = means.setdefault(ref.label, ref)
         if (first.name, first.params) != (ref.name, ref.params):
             problems.append(
-                f"the dataset label {ref.label!r} means two things; give one a label of its own"
+                f"the dataset label {ref.label!r} means two things; give one another label"
             )
     for cell in cells(suite, registry):
         if cell.name in seen:
-            problems.append(f"the file plans {cell.name!r} twice; give one a label of its own")
+            problems.append(f"the file plans {cell.name!r} twice; give one another label")
         seen.add(cell.name)
     return problems
 
@@ -61,14 +61,9 @@ def select(
 ) -> Suite:
     """Keep the lines that match; add installed components that no line has.
 
-    Parameters
-    ----------
-    suite : Suite
-    registry : Registry
-    datasets, feature_maps, learners : sequence of str
-        Labels, names or globs. An installed name that no line has is added
-        with its defaults: a dataset to every block, a map or learner to the
-        first. Empty keeps all.
+    Patterns are labels, names or globs; no pattern keeps all lines. An installed name
+    that no line has is added with its defaults: a dataset to every block, a map or
+    learner to the first.
 
     Raises
     ------
@@ -77,11 +72,8 @@ def select(
     """
     problems: list[str] = []
     blocks = list(suite.blocks)
-    for key, patterns in (
-        ("datasets", datasets),
-        ("feature_maps", feature_maps),
-        ("learners", learners),
-    ):
+    asked = {"datasets": datasets, "feature_maps": feature_maps, "learners": learners}
+    for key, patterns in asked.items():
         if not patterns:
             continue
         kind = LISTS[key]
@@ -92,10 +84,10 @@ def select(
                 continue
             if pattern in registry.all(kind):
                 new.append(labelled(pattern, {}, kind, registry))
-                continue
-            known = {ref.label for ref in lines} | {ref.name for ref in lines}
-            known |= set(registry.all(kind))
-            problems.append(f"no {kind} matches {pattern!r}{did_you_mean(pattern, known)}")
+            else:
+                known = {name for ref in lines for name in (ref.label, ref.name)}
+                hint = did_you_mean(pattern, known | set(registry.all(kind)))
+                problems.append(f"no {kind} matches {pattern!r}{hint}")
         for index, block in enumerate(blocks):
             kept = tuple(
                 ref for ref in getattr(block, key) if any(_matches(ref, p) for p in patterns)
@@ -112,7 +104,6 @@ def select(
 
 
 def _matches(ref: Ref, pattern: str) -> bool:
-    return pattern in (ref.name, ref.label) or (
-        any(sign in pattern for sign in "*?")
-        and (fnmatch.fnmatchcase(ref.label, pattern) or fnmatch.fnmatchcase(ref.name, pattern))
-    )
+    names = (ref.name, ref.label)
+    is_glob = "*" in pattern or "?" in pattern
+    return pattern in names or (is_glob and any(fnmatchcase(name, pattern) for name in names))

@@ -1,8 +1,8 @@
-"""Which code computes a cell: a hash of everything that its modules import.
+"""Fingerprints of the code that computes a cell: hashes of all that its modules import.
 
 Imports are followed in the source, by `ast`, without running anything: editing
 a map, or a helper it imports, changes the hash, and nothing stale is reused.
-Docstrings, comments and formatting are not in it.
+Docstrings, comments and formatting are not hashed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import inspect
 import json
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 
@@ -36,32 +36,28 @@ DECIDES_NO_NUMBER = frozenset(
         "kbench.hookspecs",
         "kbench.messages",
         "kbench.parameters",
-        # shapes of what is passed on; what they hold is in the key by value
+        # shapes of records; their values are in the key
         "kbench.records",
-        # names become code; which code that is, is in the key
+        # names become code, which is in the key
         "kbench.registry",
         # looks public names up when they are first used
         "lazy_loader",
     }
 )
-"""Modules, with those below them, that every component reaches and no fingerprint holds.
+"""Modules, with their submodules, that are left out of every fingerprint.
 
-What decides a number belongs in `kbench.evaluation`, or in a cell's key by value.
+Every component reaches them. Code that decides a number belongs in
+`kbench.evaluation`; values that do belong in a cell's key.
 """
 
 
 class Fingerprinter:
-    """Fingerprints of modules; files are read once in its life.
+    """Computes fingerprints of modules, and reads each file once.
 
-    Parameters
-    ----------
-    own : iterable of str
-        Top-level packages whose files are hashed, kbench's and the plugins',
-        and with them all others of their distributions.
-        Of every other distribution, name and version stand for its files,
-        unless it is installed as editable.
-    left_out : set of str, optional
-        Modules and packages of two names at most that are not followed.
+    Files are hashed of the top-level packages `own`, kbench's and the plugins', and of all
+    others of their distributions. Of every other distribution, name and version stand for
+    its files, unless it is installed as editable. Modules in `left_out`, packages of two
+    names at most, are not followed.
 
     Examples
     --------
@@ -75,11 +71,12 @@ class Fingerprinter:
     def __init__(self, own: Iterable[str], left_out: Collection[str] = DECIDES_NO_NUMBER) -> None:
         self._own = frozenset(own)
         self._left_out = left_out
-        self._followed: dict[str, bool] = {}
         self._sources: dict[str, Path | None] = {}
-        self._syntaxes: dict[Path, Syntax] = {}
-        self._imports: dict[str, tuple[str, ...]] = {}
-        self._versions: dict[str, dict[str, str]] = {}
+        # each is computed once for each argument
+        self._is_followed = cache(self._must_follow)
+        self._syntax = cache(_syntax_of_file)
+        self._imported_by = cache(self._imports_of)
+        self._versions_of = cache(self._find_versions)
 
     def __call__(self, modules: Iterable[str]) -> str:
         """Return the hash of all code that the modules reach (hex)."""
@@ -87,11 +84,12 @@ class Fingerprinter:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def parts(self, modules: Iterable[str]) -> dict[str, str]:
-        """Return what is hashed: digests of code by module, versions by distribution."""
+        """Return the hashed parts: digests of code by module, versions by distribution."""
         parts = dict(self._numeric)
         for module in self._closure(modules):
             if self._is_own(module):
-                parts[module] = self._digest(module)
+                path = self._source(module)
+                parts[module] = "absent" if path is None else self._syntax(path).digest
             else:
                 parts |= self._versions_of(module.partition(".")[0])
         parts["python"] = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -116,70 +114,53 @@ class Fingerprinter:
         return seen
 
     def _is_own(self, module: str) -> bool:
-        top = module.partition(".")[0]
-        if top not in self._followed:
-            self._followed[top] = top in self._own or self._is_source(top)
-        return self._followed[top]
+        return self._is_followed(module.partition(".")[0])
+
+    def _must_follow(self, top: str) -> bool:
+        return top in self._own or self._is_source(top)
 
     def _is_source(self, top: str) -> bool:
-        """Tell whether a module has no version that stands for its files."""
+        """Tell whether a module's files must be hashed because no version identifies them."""
         if top in sys.stdlib_module_names:
             return False
         owners = self._distributions.get(top, [])
         if owners and not any(map(_is_editable, owners)):
             return False
-        # of no distribution: a file beside the plugin, say, or one that its
-        # distribution does not list, as in editable installs
+        # of no distribution: a file beside the plugin, for example, or one that
+        # its distribution does not list, as in editable installs
         return self._source(top) is not None
 
     @cached_property
     def _numeric(self) -> dict[str, str]:
         return {name: _version(name) for name in NUMERIC}
 
-    def _versions_of(self, top: str) -> dict[str, str]:
-        """Return the versions of what installs a top-level module, by name."""
-        if top not in self._versions:
-            # parsed once: metadata take longer than all of a suite's syntax trees
-            names = {each.metadata["Name"] for each in self._distributions.get(top, ())}
-            self._versions[top] = {name: _version(name) for name in names}
-        return self._versions[top]
+    def _find_versions(self, top: str) -> dict[str, str]:
+        """Return the versions of the distributions that install a top-level module."""
+        # parsed once: metadata take longer than all of a suite's syntax trees
+        names = {owner.metadata["Name"] for owner in self._distributions.get(top, ())}
+        return {name: _version(name) for name in names}
 
     @cached_property
     def _distributions(self) -> dict[str, list[metadata.Distribution]]:
-        """Find which distributions install each top-level module that is not our own.
+        """Map top-level modules that are not our own to the distributions that install them.
 
         As `importlib.metadata.packages_distributions`, which parses every line
         of every distribution's metadata and takes half a second for it.
         """
-        found: dict[str, list[metadata.Distribution]] = {}
-        for each in metadata.distributions():
-            tops = _tops(each)
+        owners: dict[str, list[metadata.Distribution]] = {}
+        for distribution in metadata.distributions():
+            tops = _top_level_modules(distribution)
             if self._own.isdisjoint(tops):  # else its other modules are our own too
                 for top in tops:
-                    found.setdefault(top, []).append(each)
-        return found
-
-    def _digest(self, module: str) -> str:
-        path = self._source(module)
-        return "absent" if path is None else self._syntax(path).digest
+                    owners.setdefault(top, []).append(distribution)
+        return owners
 
     def _source(self, module: str) -> Path | None:
         return source_of(module, self._sources)
 
-    def _syntax(self, path: Path) -> Syntax:
-        if path not in self._syntaxes:
-            content = path.read_bytes()
-            if path.suffix == ".py":
-                self._syntaxes[path] = syntax_of(content, str(path))
-            else:  # compiled
-                self._syntaxes[path] = Syntax(hashlib.sha256(content).hexdigest(), ())
-        return self._syntaxes[path]
-
-    def _imported_by(self, module: str) -> tuple[str, ...]:
-        if module not in self._imports:
-            path = self._source(module)
-            self._imports[module] = () if path is None else tuple(self._names(module, path))
-        return self._imports[module]
+    def _imports_of(self, module: str) -> tuple[str, ...]:
+        path = self._source(module)
+        return () if path is None else tuple(self._names(module, path))
 
     def _names(self, module: str, path: Path) -> Iterator[str]:
         """Yield the names of the modules that a module's statements import."""
@@ -202,6 +183,13 @@ class Fingerprinter:
                     yield inner
 
 
+def _syntax_of_file(path: Path) -> Syntax:
+    content = path.read_bytes()
+    if path.suffix == ".py":
+        return syntax_of(content, str(path))
+    return Syntax(hashlib.sha256(content).hexdigest(), ())  # compiled
+
+
 def evaluation_modules() -> list[str]:
     """List the modules that every cell's key holds: those of `kbench.evaluation`."""
     return modules_of(EVALUATION)
@@ -215,8 +203,8 @@ def _is_editable(distribution: metadata.Distribution) -> bool:
     return False
 
 
-def _tops(distribution: metadata.Distribution) -> set[str]:
-    """Return the top-level modules that a distribution says it installs."""
+def _top_level_modules(distribution: metadata.Distribution) -> set[str]:
+    """Return the top-level modules that a distribution declares or lists."""
     if declared := (distribution.read_text("top_level.txt") or "").split():
         return set(declared)
     paths = (distribution.read_text("RECORD") or "").splitlines()

@@ -28,15 +28,9 @@ class _Each:
 class Lines:
     """The lines of one list, as refs, with the mistakes found on the way.
 
-    Parameters
-    ----------
-    place : str
-        Path of the list in the file.
-    given : (str, list)
-        The list's key, and its lines as TOML gives them.
-    registry : Registry
-    installed_only : bool, default False
-        Leave lines out whose component is not installed; else they are mistakes.
+    `place` is the path of the list in the file; `given` has the list's key, and its lines
+    as TOML gives them. `installed_only` leaves lines out whose component is not
+    installed; else they are mistakes.
     """
 
     def __init__(
@@ -68,7 +62,7 @@ class Lines:
             if ref.label in seen:
                 self.problems.append(
                     f"{at}: the label {ref.label!r} is that of {seen[ref.label]} too; "
-                    "give one of them a label of its own"
+                    "give one of them another label"
                 )
             seen.setdefault(ref.label, at)
 
@@ -76,7 +70,7 @@ class Lines:
         if isinstance(line, str):
             line = {"name": line}
         if not isinstance(line, dict):
-            return []  # the model of the file has said so
+            return []  # the model of the file reports it
         name = line.get("name")
         installed = not isinstance(name, str) or name in self._registry.all(self.kind)
         if self._installed_only and not installed:
@@ -87,7 +81,7 @@ class Lines:
         name, params = component
         label = line.get("label", "")
         if not isinstance(label, str):
-            self.problems.append(f"{at}.label: found {label!r}; must be a string")
+            self.problems.append(f"{at}.label must be a string, got {label!r}")
             return []
         eaches = {key: value.values for key, value in params.items() if isinstance(value, _Each)}
         refs = []
@@ -121,7 +115,7 @@ class Lines:
         return name, params
 
     def _hint(self, name: str, kinds: Sequence[Kind]) -> str:
-        """Say what is near, or that the name is of another kind, or in a broken plugin."""
+        """Return a hint: a similar name, another kind of that name, or broken plugins."""
         others = self._registry.kinds_of(name)
         if others:
             return f"; {name!r} is a {others[0]}"
@@ -138,7 +132,7 @@ class Lines:
             return self._table(at, value, nested)
         if isinstance(value, str | int | float | bool):
             return value
-        self.problems.append(f"{at}: found {value}; dates and times have no meaning here")
+        self.problems.append(f"{at} must not be a date or a time, got {value}")
         return None
 
     def _table(self, at: str, table: Mapping[str, Any], nested: bool) -> Any:
@@ -148,13 +142,13 @@ class Lines:
         keys = sorted(table)
         if keys not in (["search"], ["each"]):
             self.problems.append(
-                f"{at}: found a table with {', '.join(keys) or 'nothing'}; it has `search`, "
-                "`each`, or the `name` of a component"
+                f"{at} must be a table with `search`, `each`, or the `name` of a component, "
+                f"got {', '.join(keys) or 'nothing'}"
             )
             return None
         values = table[keys[0]]
         if not isinstance(values, list) or not values:
-            self.problems.append(f"{at}.{keys[0]}: must be a list with at least one value")
+            self.problems.append(f"{at}.{keys[0]} must be a list with at least one value")
             return None
         if keys == ["each"] and nested:
             self.problems.append(f"{at}: `each` has no meaning inside a list or a component")
@@ -168,24 +162,16 @@ class Lines:
 def parameter_problems(
     placed: Iterable[tuple[str, Ref]], kind: Kind, registry: Registry
 ) -> list[str]:
-    """Check the parameter names of components against what makes them.
+    """Return the wrong or missing parameter names of components, each with its place.
 
     Imports the modules of the components.
-
-    Parameters
-    ----------
-    placed : iterable of (str, Ref)
-        Components with the place to name in a message.
-    kind : str
-        Their kind.
-    registry : Registry
     """
     problems: list[str] = []
     for at, ref in placed:
-        kinds = [each for each in (kind, *NESTED) if ref.name in registry.all(each)]
-        record = registry.get(kinds[0], ref.name)
+        of = next(k for k in (kind, *NESTED) if ref.name in registry.all(k))
+        record = registry.get(of, ref.name)
         try:
-            allowed = parameters_of(record.load if kinds[0] == "dataset" else record.make)
+            allowed = parameters_of(record.load if of == "dataset" else record.make)
         except (PluginError, ImportError) as error:
             problems.append(f"{at}: {ref.name!r} cannot be used: {error}")
             continue
@@ -195,11 +181,12 @@ def parameter_problems(
                     f"{at}.{key}: {ref.name!r} has no such parameter{did_you_mean(key, allowed)}"
                 )
             problems += parameter_problems(_nested(f"{at}.{key}", value), "kernel", registry)
-        for key in allowed or {}:
-            needed = allowed is not None and allowed[key].default is inspect.Parameter.empty
-            searched = key in getattr(record, "grid", {})
-            if needed and key not in ref.params and not searched:
-                problems.append(f"{at}: {ref.name!r} needs the parameter {key!r}")
+        problems += [
+            f"{at}: {ref.name!r} needs the parameter {key!r}"
+            for key, parameter in (allowed or {}).items()
+            if parameter.default is parameter.empty
+            and key not in (*ref.params, *getattr(record, "grid", ()))
+        ]
     return problems
 
 
@@ -227,5 +214,5 @@ def _nested(at: str, value: Any) -> Iterator[tuple[str, Ref]]:
     elif isinstance(value, Search):
         yield from _nested(f"{at}.search", value.values)
     elif isinstance(value, tuple):
-        for index, each in enumerate(value):
-            yield from _nested(f"{at}[{index}]", each)
+        for index, item in enumerate(value):
+            yield from _nested(f"{at}[{index}]", item)

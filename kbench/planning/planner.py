@@ -1,4 +1,4 @@
-"""What is to be computed: cells with their keys, and what is known of them already.
+"""Planned cells: their keys, and the results that the journal has already.
 
 Planning loads no data: the cache's manifest knows the checksums.
 """
@@ -6,13 +6,15 @@ Planning loads no data: the cache's manifest knows the checksums.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kbench.planning.cells import cells
 from kbench.planning.fingerprint import Fingerprinter, evaluation_modules
 from kbench.records import (
+    STOPPING,
     WORST_FIRST,
     Cell,
     DatasetFacts,
@@ -25,39 +27,27 @@ from kbench.records import (
     Search,
     Status,
     Suite,
+    Task,
 )
 from kbench.records.canonical import dumps, to_json
-from kbench.registry.registry import Registry, module_of, resolve
+from kbench.registry.registry import Registry, makes, module_of, resolve
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 
-STOPPING = ("timeout", "memory", "crash")
-"""What a split may end with so that the cell's other splits are not tried."""
-
 LOOK_AHEAD = 16
-"""Splits of a cell that are looked up at least, for those beyond what is asked for."""
+"""Splits of a cell that are looked up at least: some beyond the planned ones may be known."""
 
 
 @dataclass
 class PlannedCell:
-    """A cell with its key and what the journal knows of its splits.
+    """A cell with its key and the known results of its splits.
 
-    Parameters
-    ----------
-    cell : Cell
-    key : str
-        `cell_key`, or the key of the suite line where there are no data.
-    dataset : DatasetFacts or None
-        What the data cache tells of the dataset; None where it cannot be had.
-    n_splits : int
-        Splits that are planned; `recall` adds those that are known besides.
-    problem : Problem, optional
-        Why the cell cannot be computed at all.
-    results : dict of int to Result
-        The result of each split that is done.
-    equivalence : str
-        Equal for methods that are the same up to a rotation of the features
-        (see `kbench.FeatureMap`); empty where none is known.
+    `key` is `Planner.cell_key`, or that of the suite lines where the dataset cannot be
+    had, whose facts are None then. `n_splits` are planned; `recall` adds those that are
+    known beyond them. `problem` is the reason why the cell cannot be computed. `results`
+    are by split, and shared by cells of one key. `equivalence` is equal for methods that
+    are the same up to a rotation of the features (see `kbench.FeatureMap`), and empty
+    where none is known.
     """
 
     cell: Cell
@@ -69,17 +59,13 @@ class PlannedCell:
     equivalence: str = ""
 
     @property
-    def stopped(self) -> bool:
-        """Whether a split ended so that the others are skipped."""
-        # a copy: slots ask while the results of others come in
-        return any(result.status in STOPPING for result in list(self.results.values()))
-
-    @property
     def missing(self) -> list[int]:
-        """Splits still to be computed."""
-        if self.problem or self.stopped:
+        """Splits still to be computed; none once one was stopped by a limit or a crash."""
+        # a copy: slots ask while the results of others come in
+        known = dict(self.results)
+        if self.problem or any(result.status in STOPPING for result in known.values()):
             return []
-        return [i for i in range(self.n_splits) if i not in self.results]
+        return [i for i in range(self.n_splits) if i not in known]
 
     @property
     def is_finished(self) -> bool:
@@ -108,7 +94,7 @@ class PlannedCell:
 
 
 def task_key(cell_key: str, split_index: int) -> str:
-    """Return the key of one unit of work."""
+    """Return the key of a task."""
     return hashlib.sha256(f"{cell_key}/{split_index}".encode()).hexdigest()
 
 
@@ -118,46 +104,36 @@ def recall(
     limits: Limits | None = None,
     retry_failed: bool = False,
 ) -> None:
-    """Give cells the journal's results that still hold.
+    """Add the journal's results to cells, as far as they still hold.
 
     Where all splits that are asked for are ok, those that follow and are ok too
-    belong to the cell as well: asking for fewer loses nothing.
-
-    Parameters
-    ----------
-    planned : iterable of PlannedCell
-    journal : Journal
-    limits : Limits, optional
-        Those of the run that is planned: what hit a lower limit is left out,
-        so that it is computed again.
-    retry_failed : bool, default False
-        Leave out what failed.
+    belong to the cell as well: asking for fewer loses nothing. Tasks that hit a limit
+    which is higher in `limits` are left out, so that they are computed again;
+    `retry_failed` leaves out all that failed.
     """
-    spans = [
-        (each, range(max(each.n_splits, LOOK_AHEAD))) for each in planned if each.problem is None
-    ]
+    spans = [(cell, range(max(cell.n_splits, LOOK_AHEAD))) for cell in planned if not cell.problem]
     while spans:
-        wanted = {task_key(each.key, i) for each, span in spans for i in span}
-        results = {key: _readable(line) for key, line in journal.results(wanted).items()}
+        wanted = {task_key(cell.key, i) for cell, span in spans for i in span}
+        results = {key: _parsed(line) for key, line in journal.results(wanted).items()}
         further = []
-        for each, span in spans:
-            asked, all_ok = each.n_splits, True
+        for cell, span in spans:
+            asked, all_ok = cell.n_splits, True
             for index in span:
-                result = results.get(task_key(each.key, index))
+                result = results.get(task_key(cell.key, index))
                 is_ok = result is not None and result.is_ok
                 all_ok = all_ok and is_ok
                 if index >= asked and not all_ok:
                     break
                 if result and (is_ok or not (retry_failed or _is_raised(result, limits))):
-                    each.results[index] = result
-                each.n_splits = max(asked, index + 1)
+                    cell.results[index] = result
+                cell.n_splits = max(asked, index + 1)
             if all_ok:
-                further.append((each, range(span.stop, 2 * span.stop)))
+                further.append((cell, range(span.stop, 2 * span.stop)))
         spans = further
 
 
-def _readable(line: Mapping[str, Any]) -> Result | None:
-    """Return the result that a line tells; None where another version wrote it otherwise."""
+def _parsed(line: Mapping[str, Any]) -> Result | None:
+    """Parse a journal line; None if its format is not understood."""
     try:
         return Result.from_json(line)
     except ValueError:
@@ -174,32 +150,22 @@ def _is_raised(result: Result, limits: Limits | None) -> bool:
 
 
 def line_key(cell: Cell) -> str:
-    """Return the key of a cell without data: of the lines of the suite file."""
+    """Return the key of a cell without data: a hash of its lines of the suite file."""
     return _hash(["line", to_json(cell.dataset), *_method_of(cell)])
 
 
 class Planner:
-    """Turns the cells of a suite into planned cells.
-
-    Parameters
-    ----------
-    registry : Registry
-    data_cache : DataCache
-    """
+    """Turns the cells of a suite into planned cells, and these into tasks."""
 
     def __init__(self, registry: Registry, data_cache: DataCache) -> None:
         self._registry = registry
         self._cache = data_cache
         packages = {plugin.module.partition(".")[0] for plugin in registry.plugins}
-        self._packages = tuple(sorted({"kbench", *packages} - {""}))
-        self._fingerprint = Fingerprinter(self._packages)
+        self.packages = tuple(sorted({"kbench", *packages} - {""}))
+        """Packages whose files are hashed: kbench's and the plugins'."""
+        self._fingerprint = Fingerprinter(self.packages)
         self._evaluation = evaluation_modules()
         self._codes: dict[tuple[str, ...], str] = {}
-
-    @property
-    def packages(self) -> tuple[str, ...]:
-        """Packages whose files are hashed: kbench's and the plugins'."""
-        return self._packages
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -213,37 +179,26 @@ class Planner:
         return _hash([load, self._code([module_of(load), *source.depends])])
 
     def dataset(self, ref: Ref) -> DatasetFacts | None:
-        """Return what the cache tells of a dataset; None where it must be loaded."""
+        """Return the cache's facts of a dataset; None where it must be loaded."""
         return self._cache.recall(ref.name, to_json(ref)["params"], self.source_code(ref))
 
     def plan(
-        self,
-        suite: Suite,
-        datasets: Mapping[str, DatasetFacts],
-        problems: Mapping[str, Problem],
+        self, suite: Suite, datasets: Mapping[str, DatasetFacts | Problem | None]
     ) -> list[PlannedCell]:
-        """Plan all cells of a suite; what is known of them is for `recall` to tell.
+        """Plan all cells of a suite; `recall` adds their known results.
 
-        Parameters
-        ----------
-        suite : Suite
-        datasets : mapping of str to DatasetFacts
-            What the cache tells of each dataset, by label.
-        problems : mapping of str to Problem
-            Why a dataset cannot be had, by label. A dataset in neither is
-            still to be fetched.
+        `datasets` has facts of datasets by label, or the reason why one cannot be
+        had. Any other dataset is still to be fetched.
         """
         planned = []
         # cells of one key, such as the same data under two labels, are computed once
         results: dict[str, dict[int, Result]] = {}
         for cell in cells(suite, self._registry):
-            label = cell.dataset.label
-            if label not in datasets:
+            facts = datasets.get(cell.dataset.label)
+            if facts is None or isinstance(facts, Problem):
                 n_splits = how_many_splits(cell.protocol, suite.limits)
-                problem = problems.get(label)
-                planned.append(PlannedCell(cell, line_key(cell), None, n_splits, problem))
+                planned.append(PlannedCell(cell, line_key(cell), None, n_splits, facts))
                 continue
-            facts = datasets[label]
             key = self.cell_key(cell, facts.checksum, kinds_to_impute(cell.protocol, facts))
             planned.append(
                 PlannedCell(
@@ -258,18 +213,36 @@ class Planner:
             )
         return planned
 
-    def cell_key(self, cell: Cell, checksum: str, kinds: Sequence[str] = ()) -> str:
-        """Return the SHA-256 of all that decides a cell's numbers.
+    def tasks(self, planned: Iterable[PlannedCell], until: float) -> Iterator[Task]:
+        """Yield the missing splits of cells, as long as `until` (`time.monotonic`) allows."""
+        begun: set[tuple[str, int]] = set()  # cells of one key share their splits
+        for cell in planned:
+            for index in cell.missing:
+                # results have come in since: one may have stopped the cell
+                if (cell.key, index) in begun or index not in cell.missing:
+                    continue
+                # the first begins however late it is: each run brings at least one split
+                if begun and not _has_time_for(cell, until):
+                    continue
+                begun.add((cell.key, index))
+                facts = cell.dataset
+                assert facts is not None
+                kinds = kinds_to_impute(cell.cell.protocol, facts)
+                source = self.source_code(cell.cell.dataset)
+                yield Task(cell.cell, index, cell.key, facts.checksum, kinds, source)
 
-        Of data the checksum, and the kinds of columns that are imputed; of map
-        and learner what is given, what is searched and in which order, and what
-        their records say; the protocol; the code. Not the suite, labels,
+    def cell_key(self, cell: Cell, checksum: str, kinds: Sequence[str] = ()) -> str:
+        """Return the SHA-256 of everything that decides a cell's numbers.
+
+        Of data: the checksum, and the kinds of columns that are imputed. Of map
+        and learner: what is given, what is searched and in which order, and what
+        their records say. Then the protocol and the code. Not the suite, labels,
         limits, jobs or the machine.
         """
         map_record = self._registry.get("feature map", cell.feature_map.name)
         learner_record = self._registry.get("learner", cell.learner.name)
         sides = ((cell.feature_map, map_record), (cell.learner, learner_record))
-        made = [_made(record) for _, record in sides]
+        made = [{k: _named(make) for k, make in makes(record).items()} for _, record in sides]
         for ref, record in sides:
             made.append(self._nested(ref.params.values()))
             made.append(self._nested(map(tuple, _grid(ref, record).values())))
@@ -291,7 +264,7 @@ class Planner:
         )
 
     def _equivalence(self, cell: Cell) -> str:
-        """Return what methods share that differ by a rotation of the features only."""
+        """Return a key that methods share which differ only by a rotation of the features."""
         span = self._registry.get("feature map", cell.feature_map.name).span
         learner = self._registry.get("learner", cell.learner.name)
         if span is None or not learner.rotation_invariant:
@@ -300,17 +273,17 @@ class Planner:
         return _hash([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
 
     def _nested(self, values: Any) -> dict[str, str]:
-        """Return what makes the components inside parameters, by their names."""
-        found: dict[str, str] = {}
+        """Return ``"module:name"`` of the components inside parameters, by their names."""
+        makes: dict[str, str] = {}
         for value in values:
             if isinstance(value, Ref):
-                found[value.name] = _named(self._registry.nested(value.name).make)
-                found |= self._nested(value.params.values())
+                makes[value.name] = _named(self._registry.nested(value.name).make)
+                makes |= self._nested(value.params.values())
             elif isinstance(value, Search):
-                found |= self._nested(value.values)
+                makes |= self._nested(value.values)
             elif isinstance(value, tuple):
-                found |= self._nested(value)
-        return found
+                makes |= self._nested(value)
+        return makes
 
     def _code(self, modules: Iterable[str]) -> str:
         distinct = tuple(sorted(set(modules)))
@@ -319,14 +292,8 @@ class Planner:
         return self._codes[distinct]
 
 
-def _made(record: Any) -> dict[str, str]:
-    """Return what a feature map's or learner's record names to be imported, by field."""
-    fields = {name: getattr(record, name, None) for name in ("make", "kernel", "measures")}
-    return {name: _named(make) for name, make in fields.items() if make is not None}
-
-
 def _named(make: Make) -> str:
-    """Return what a record's `make` is as ``"module:name"``."""
+    """Return a record's `make` as ``"module:name"``."""
     if isinstance(make, str):
         return make
     return f"{make.__module__}:{getattr(make, '__qualname__', type(make).__qualname__)}"
@@ -337,12 +304,12 @@ def _method_of(cell: Cell) -> list[Any]:
 
 
 def _grid(ref: Ref, record: Any) -> dict[str, Sequence[Any]]:
-    """Return the part of a record's grid that is searched: what the ref does not give."""
+    """Return the part of a record's grid that is searched: parameters not in the ref."""
     return {name: values for name, values in record.grid.items() if name not in ref.params}
 
 
 def _space(ref: Ref, record: Any) -> list[Any]:
-    """Return what is searched in the order that numbers the candidates: ties go to the first."""
+    """Return the search space in the order of its candidates: ties go to the first."""
     given = [name for name, value in ref.params.items() if isinstance(value, Search)]
     grid = [[name, to_json(tuple(values))] for name, values in _grid(ref, record).items()]
     return [grid, given]
@@ -353,20 +320,15 @@ def _hash(value: Any) -> str:
 
 
 def kinds_to_impute(protocol: Protocol, dataset: DatasetFacts) -> tuple[str, ...]:
-    """Return the kinds of the columns where they decide numbers: values are imputed by them."""
+    """Return the column kinds if missing values are imputed by kind, else an empty tuple."""
     imputes = protocol.missing == "impute" and dataset.n_missing > 0
     return dataset.feature_kinds if imputes else ()
 
 
 def how_many_splits(protocol: Protocol, limits: Limits, n_official: int = 1) -> int:
-    """Return how many splits are planned: the suite's number, or all there are.
+    """Return the number of planned splits: the suite's, or all there are.
 
-    Parameters
-    ----------
-    protocol : Protocol
-    limits : Limits
-    n_official : int, default 1
-        Splits that come with the data.
+    `n_official` splits come with the data.
     """
     if protocol.splits == "official":
         return n_official if limits.n_splits is None else min(n_official, limits.n_splits)
@@ -377,7 +339,7 @@ def how_many_splits(protocol: Protocol, limits: Limits, n_official: int = 1) -> 
 
 
 def _refused(cell: Cell, dataset: DatasetFacts) -> Problem | None:
-    """Say why a dataset cannot be used under a protocol, before anything runs."""
+    """Return the reason why a dataset cannot be used under a protocol, if there is one."""
     if cell.protocol.missing == "error" and dataset.n_missing:
         columns = list(dataset.missing.items())
         shown = ", ".join(f"{name} ({count})" for name, count in columns[:5])
@@ -394,15 +356,16 @@ def _refused(cell: Cell, dataset: DatasetFacts) -> Problem | None:
     return None
 
 
+def _has_time_for(planned: PlannedCell, until: float) -> bool:
+    """Tell whether a split that takes as long as the longest so far would end by `until`."""
+    longest = max((result.seconds for result in list(planned.results.values())), default=0.0)
+    return time.monotonic() + longest < until
+
+
 def with_expanded(suite: Suite, expanded: Mapping[str, Sequence[Ref]]) -> Suite:
     """Return the suite with each dataset line replaced by the datasets it means."""
-    blocks = tuple(
-        replace(
-            block,
-            datasets=tuple(
-                each for ref in block.datasets for each in expanded.get(ref.label, (ref,))
-            ),
-        )
-        for block in suite.blocks
-    )
-    return replace(suite, blocks=blocks)
+    blocks = []
+    for block in suite.blocks:
+        datasets = [data for ref in block.datasets for data in expanded.get(ref.label, (ref,))]
+        blocks.append(replace(block, datasets=tuple(datasets)))
+    return replace(suite, blocks=tuple(blocks))

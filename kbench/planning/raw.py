@@ -18,7 +18,7 @@ OWN_TABLE = "own-table"
 
 
 def parsed(text: str, name: str) -> dict[str, Any]:
-    """Return the tables of a suite file.
+    """Parse the tables of a suite file.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def has_rules(raw: dict[str, Any]) -> bool:
 
 
 def is_share(value: Any) -> bool:
-    """Tell a parameter's value that follows the number of rows."""
+    """Tell whether a parameter's value depends on the number of rows."""
     return isinstance(value, dict) and "share_of_rows" in value and "name" not in value
 
 
@@ -75,7 +75,7 @@ def runnable(registry: Registry) -> list[str]:
         try:
             rules = has_rules(tomllib.loads(file.read_text(encoding="utf-8")))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-            rules = False  # running it tells what is wrong with it
+            rules = False  # running it reports what is wrong with it
         if not rules:
             names.append(name)
     return names

@@ -1,18 +1,11 @@
-"""The models of a suite file, and their complaints in words."""
+"""Models of a suite file, and their errors in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from kbench.evaluation.measures import MEASURES
 from kbench.messages import did_you_mean
@@ -140,7 +133,7 @@ class SuiteFile(_Strict):
 
     @property
     def compared(self) -> Measure:
-        """What tables compare, as a record."""
+        """The measure that tables compare, as a record."""
         return Measure(self.measure.name, self.measure.better)
 
 
@@ -155,22 +148,22 @@ class WhenTable(_Strict):
 
     @model_validator(mode="after")
     def _fits(self) -> WhenTable:
-        for what in ("rows", "features"):
-            least, most = getattr(self, f"min_{what}"), getattr(self, f"max_{what}")
+        for name in ("rows", "features"):
+            least, most = getattr(self, f"min_{name}"), getattr(self, f"max_{name}")
             if least is not None and most is not None and least > most:
-                raise ValueError(f"min_{what} is more than max_{what}")
+                raise ValueError(f"min_{name} is more than max_{name}")
         return self
 
 
 class RuleTable(_Strict):
-    """A table `[[rule]]`: what it changes in `[protocol]`."""
+    """A table `[[rule]]`: changes of `[protocol]`."""
 
     when: WhenTable
     protocol: ProtocolTable
 
 
 class ShareTable(_Strict):
-    """A parameter's value that follows the number of rows."""
+    """A parameter's value that depends on the number of rows."""
 
     share_of_rows: Annotated[float, Field(gt=0, le=1)]
     min: Annotated[int, Field(ge=1)] = 1
@@ -201,45 +194,40 @@ def explained(
 ) -> Iterator[str]:
     """Turn pydantic's errors into one line each, with the place as a path.
 
-    Parameters
-    ----------
-    error : ValidationError
-    raw : mapping
-        What was validated.
-    model : type
-        The model that it was validated by.
-    at : str, optional
-        Path of `raw` in the file.
+    `model` has validated `raw`, which stands at the path `at` of the file.
     """
     seen: set[str] = set()
-    for each in error.errors():
+    for problem in error.errors():
         # a union reports each of its members; the first says enough
-        loc = [part for part in each["loc"] if not _is_union_tag(part)]
+        loc = [part for part in problem["loc"] if not _is_union_tag(part)]
         place = _path([at, *loc] if at else loc)
         if place in seen:
             continue
         seen.add(place)
-        if each["type"] == "extra_forbidden":
+        if problem["type"] == "extra_forbidden":
             yield f"{place}: no such key{did_you_mean(str(loc[-1]), _keys_at(model, loc[:-1]))}"
-        elif each["type"] == "missing":
+        elif problem["type"] == "missing":
             yield f"{place}: missing"
         else:
-            message = each["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-            found = _at(raw, loc)
-            shown = "" if isinstance(found, dict | list) else f"found {found!r}; "
-            prefix = "" if each["type"] == "value_error" else "must be "
-            yield f"{place or 'the file'}: {shown}{prefix}{message}"
+            message = problem["msg"].removeprefix("Value error, ")
+            value = _at(raw, loc)
+            got = "" if isinstance(value, dict | list) else f"got {value!r}"
+            if message.startswith("Input should be "):
+                allowed = "must be " + message.removeprefix("Input should be ")
+                yield f"{place or 'the file'} " + ", ".join(filter(None, (allowed, got)))
+            else:
+                yield f"{place or 'the file'}: " + "; ".join(filter(None, (got, message)))
 
 
 def _is_union_tag(part: str | int) -> bool:
-    """Tell pydantic's names of union members from the keys of the file."""
+    """Tell whether a part of a place is pydantic's name of a union member, not a key."""
     return isinstance(part, str) and (
         "[" in part or part in ("str", "float", "int", "literal", "_SearchedSteps")
     )
 
 
 def _keys_at(model: type[BaseModel], loc: Sequence[str | int]) -> Iterable[str]:
-    """Return the keys that are allowed at a place of what a model describes."""
+    """Return the keys that a model allows at a place."""
     for part in loc:
         if isinstance(part, str):
             model = next(_models_in(model.model_fields[part].annotation))

@@ -1,4 +1,4 @@
-"""Suite files with rules on the size of data: given a dataset, they are plain suites."""
+"""Suite files with rules on the size of data, read for one dataset."""
 
 from __future__ import annotations
 
@@ -32,15 +32,7 @@ METHODS = {key: kind for key, kind in LISTS.items() if key != "datasets"}
 
 @dataclass(frozen=True)
 class Size:
-    """Size of a dataset, as rules see it.
-
-    Parameters
-    ----------
-    rows, features : int
-        Shape of the inputs.
-    sparse : bool
-        Whether they are a sparse matrix.
-    """
+    """Size of a dataset: the shape of its inputs, and whether they are a sparse matrix."""
 
     rows: int
     features: int
@@ -51,15 +43,8 @@ class Size:
 class SizedSuite:
     """A suite with rules on size, for one dataset.
 
-    Parameters
-    ----------
-    suite : Suite
-        The blocks whose rules hold.
-    shared : Block
-        Lists and protocol at the top of the file; lists that are not there are
-        empty.
-    left_out : tuple of Block
-        The other blocks.
+    `suite` has the blocks whose rules hold, `left_out` the other blocks. `shared` has the
+    lists and the protocol at the top of the file; missing lists are empty.
     """
 
     suite: Suite
@@ -68,33 +53,12 @@ class SizedSuite:
 
 
 def read_for(
-    dataset: Ref,
-    size: Size,
-    text: str,
-    name: str,
-    registry: Registry,
-    installed_only: bool = False,
+    dataset: Ref, size: Size, text: str, name: str, registry: Registry, installed_only: bool = False
 ) -> SizedSuite:
-    """Read a suite file with rules on size for one dataset.
+    """Read a suite file with rules on size for one dataset; the file lists none.
 
-    Parameters
-    ----------
-    dataset : Ref
-        The line that the file does not have.
-    size : Size
-        Size of the dataset.
-    text : str
-        The TOML text.
-    name : str
-        Name of the suite where the file gives none: the file's stem.
-    registry : Registry
-        Where the names of components are looked up.
-    installed_only : bool, default False
-        Leave lines out whose component is not installed; else they are mistakes.
-
-    Returns
-    -------
-    SizedSuite
+    `installed_only` leaves lines out whose component is not installed; else they are
+    mistakes.
 
     Raises
     ------
@@ -138,15 +102,10 @@ def chosen_cells(
 ) -> list[Cell]:
     """Return the cells of a suite for one dataset, or of named components instead.
 
-    Parameters
-    ----------
-    sized : SizedSuite
-    registry : Registry
-    feature_maps, learners : sequence of str, optional
-        Names of installed components: each of these maps with each of these
-        learners, as the suite's lines have them, else with their defaults.
-        Without learners, with those at the top of the file; without maps, with
-        each map of the cells. Cells that the suite has come first, in its order.
+    Each named map is combined with each named learner, with the parameters of the
+    suite's lines, else with their defaults. Without learners, those at the top of the
+    file are taken; without maps, each map of the cells. Cells that the suite has come
+    first, in its order.
 
     Raises
     ------
@@ -180,24 +139,21 @@ def chosen_cells(
 
 
 def _named(sized: SizedSuite, key: str, names: Sequence[str], registry: Registry) -> list[Ref]:
-    """Return the lines of components, those of blocks whose rules hold before others."""
-    likely = [ref for each in (*sized.suite.blocks, sized.shared) for ref in getattr(each, key)]
-    others = [ref for each in sized.left_out for ref in getattr(each, key)]
-    return [
-        ref
-        for name in names
-        for ref in [each for each in likely if each.name == name]
-        or [each for each in others if each.name == name]
-        or [labelled(name, {}, METHODS[key], registry)]
-    ]
+    """Return the lines of components, preferably of blocks whose rules hold."""
+    refs: list[Ref] = []
+    for name in names:
+        holding, others = (
+            [ref for block in blocks for ref in getattr(block, key) if ref.name == name]
+            for blocks in ((*sized.suite.blocks, sized.shared), sized.left_out)
+        )
+        refs += holding or others or [labelled(name, {}, METHODS[key], registry)]
+    return refs
 
 
 def _unique(refs: Sequence[Ref]) -> tuple[Ref, ...]:
     """Return the first line of each label."""
-    found: dict[str, Ref] = {}
-    for ref in refs:
-        found.setdefault(ref.label, ref)
-    return tuple(found.values())
+    first = {ref.label: ref for ref in reversed(refs)}
+    return tuple(first[label] for label in dict.fromkeys(ref.label for ref in refs))
 
 
 def _holds(when: WhenTable, size: Size) -> bool:
@@ -214,7 +170,7 @@ def _holds(when: WhenTable, size: Size) -> bool:
 
 
 def _protocol(file: SizedSuiteFile, size: Size) -> ProtocolTable:
-    """Return `[protocol]` with what the rules that hold change in it, the later ones last."""
+    """Return `[protocol]` as changed by the rules that hold, in their order."""
     given: dict[str, Any] = {}
     rules = [rule.protocol for rule in file.rule if _holds(rule.when, size)]
     for table in (file.protocol, *rules):
@@ -227,7 +183,7 @@ def _protocol(file: SizedSuiteFile, size: Size) -> ProtocolTable:
 
 
 def _fill_in(value: Any, at: str, size: Size, problems: list[str]) -> Any:
-    """Return a value of a line with a number in place of each share of the rows."""
+    """Return a value of a line with shares of the rows replaced by numbers."""
     if isinstance(value, list):
         return [_fill_in(each, f"{at}[{i}]", size, problems) for i, each in enumerate(value)]
     if not isinstance(value, dict):

@@ -12,7 +12,7 @@ from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
 from kbench.planning.cells import indistinct_cells
 from kbench.planning.lines import LISTS, Lines, parameter_problems
-from kbench.planning.raw import OWN_TABLE, has_rules, lists_of, parsed
+from kbench.planning.raw import OWN_TABLE, has_rules, lists_of, parsed, runnable
 from kbench.planning.schema import BlockTable, SuiteFile, explained
 from kbench.records import Block, Limits, Published, Ref, Suite
 from kbench.registry.registry import Kind, Registry
@@ -21,20 +21,7 @@ File = TypeVar("File", bound=SuiteFile)
 
 
 def read(text: str, name: str, registry: Registry) -> Suite:
-    """Read a suite file.
-
-    Parameters
-    ----------
-    text : str
-        The TOML text.
-    name : str
-        Name of the suite where the file gives none: the file's stem.
-    registry : Registry
-        Where the names of components are looked up.
-
-    Returns
-    -------
-    Suite
+    """Read the TOML text of a suite file; `name` is used if the file gives none.
 
     Raises
     ------
@@ -70,25 +57,8 @@ def checked(
 ) -> tuple[File, dict[str, Lines]]:
     """Check the tables of a suite file and the lines of its lists.
 
-    Parameters
-    ----------
-    raw : dict
-        The tables, as TOML gives them.
-    model : type
-        What describes the tables.
-    lists : mapping
-        Which lists the file has: keys of `LISTS`.
-    registry : Registry
-    problems : sequence of str, optional
-        Mistakes that were found before.
-    installed_only : bool, default False
-        As `Lines` takes it.
-
-    Returns
-    -------
-    file : SuiteFile
-    lines : dict
-        The lists that there are, by place.
+    `lists` names the lists that the file has, of those in `LISTS`; `problems` were
+    found before. The lines that are returned are by place.
 
     Raises
     ------
@@ -106,13 +76,12 @@ def checked(
         place: Lines(place, (key, given), registry, installed_only)
         for place, key, given in lists_of(raw, lists)
     }
-    for each in lines.values():
-        problems += each.problems
+    problems += [problem for part in lines.values() for problem in part.problems]
     if problems:
-        # Names are known now, so parameters can be checked in the same breath;
+        # Names are known now, so parameters can be checked at the same time;
         # this imports the components, which a right file does much later.
-        for each in lines.values():
-            problems += parameter_problems(each.placed, each.kind, registry)
+        for part in lines.values():
+            problems += parameter_problems(part.placed, part.kind, registry)
     if problems or file is None:
         raise SuiteError(*problems)
     return file, lines
@@ -130,7 +99,7 @@ def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Re
         name=file.name or name,
         blocks=blocks,
         limits=Limits(**file.limits.model_dump()),
-        published=tuple(Published(**each.model_dump()) for each in file.published),
+        published=tuple(Published(**table.model_dump()) for table in file.published),
         measure=file.compared,
     )
     problems = indistinct_cells(suite, registry)
@@ -157,7 +126,7 @@ def find(name: str, registry: Registry) -> tuple[str, str]:
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise SuiteError(f"cannot read the suite file {name}: {reason}") from error
-    raise SuiteError(f"no suite is called {name!r}{did_you_mean(name, suites)}")
+    raise SuiteError(f"no suite is called {name!r}{did_you_mean(name, runnable(registry))}")
 
 
 def own_or_shared(lines: Mapping[str, Lines], place: str, key: str) -> tuple[Ref, ...]:
@@ -166,14 +135,14 @@ def own_or_shared(lines: Mapping[str, Lines], place: str, key: str) -> tuple[Ref
 
 
 def _missing_lists(raw: Mapping[str, Any], lists: Mapping[str, Kind]) -> list[str]:
-    """Say which lists are neither in a block nor at the top."""
-    wanting = [key for key in lists if key not in raw]
+    """Return the mistakes of lists that are neither in a block nor at the top."""
+    missing = [key for key in lists if key not in raw]
     if "block" not in raw:
-        return [f"{key}: missing; a list of {key} is needed" for key in wanting]
+        return [f"{key}: missing; a list of {key} is needed" for key in missing]
     blocks = raw["block"] if isinstance(raw["block"], list) else []
     return [
         f"block[{number}].{key}: missing, and there is none at the top of the file either"
         for number, block in enumerate(blocks)
-        for key in wanting
+        for key in missing
         if isinstance(block, dict) and key not in block
     ]

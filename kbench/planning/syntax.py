@@ -1,4 +1,4 @@
-"""What a module's source says: its digest without docstrings and comments, its imports."""
+"""Syntax of a module: its digest without docstrings and comments, and its imports."""
 
 from __future__ import annotations
 
@@ -14,21 +14,18 @@ _FIELDS = {
     for node in vars(ast).values()
     if isinstance(node, type) and issubclass(node, ast.AST)
 }
-"""Fields of each class of nodes, without what follows from a node's place and a string's ``u``."""
+"""Fields of each class of nodes, except ``ctx`` (it follows from a node's place) and
+``kind`` (the ``u`` before a string)."""
 
 
 @dataclass(frozen=True)
 class Syntax:
-    """What a module's source says.
+    """The parts of a module's source that fingerprints need.
 
-    Parameters
-    ----------
-    digest : str
-        SHA-256 of the syntax tree (hex). Comments, formatting and positions do
-        not count, nor do docstrings and other statements that are just a
-        string, nor what is there for type checkers only.
-    imports : tuple of ast.Import or ast.ImportFrom
-        The import statements that may run, those in functions included.
+    `digest` is the SHA-256 of the syntax tree (hex). Comments, formatting and positions
+    do not count, nor do docstrings and other statements that are just a string, nor code
+    for type checkers only. `imports` are the import statements that may run, those in
+    functions included.
     """
 
     digest: str
@@ -36,16 +33,10 @@ class Syntax:
 
 
 def syntax_of(source: bytes, name: str) -> Syntax:
-    r"""Read a module's source.
+    r"""Parse a module's source; `name` is the file, for warnings.
 
     Of a source that does not parse, all bytes count: nothing can import it,
-    and whatever mends it is an edit of code.
-
-    Parameters
-    ----------
-    source : bytes
-    name : str
-        The file, for warnings.
+    and a correction is an edit of code.
 
     Examples
     --------
@@ -60,12 +51,12 @@ def syntax_of(source: bytes, name: str) -> Syntax:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Syntax(hashlib.sha256(source).hexdigest(), ())
     imports: list[Import] = []
-    text = "\n".join(_written(tree, imports))
+    text = "\n".join(_serialized(tree, imports))
     return Syntax(hashlib.sha256(text.encode()).hexdigest(), tuple(imports))
 
 
-def _written(tree: ast.Module, imports: list[Import]) -> list[str]:
-    """List a tree's nodes and values so that no other tree has the same list; note imports.
+def _serialized(tree: ast.Module, imports: list[Import]) -> list[str]:
+    """Serialize a tree unambiguously and collect its imports.
 
     `ast.dump` takes three times as long, and every command that plans waits for it.
     """
@@ -82,12 +73,12 @@ def _written(tree: ast.Module, imports: list[Import]) -> list[str]:
         for field in _FIELDS[kind]:
             written.append(field)
             value = getattr(node, field)
-            for each in value if type(value) is list else (value,):
-                if not isinstance(each, ast.AST):
-                    written.append(_literal(each))
-                elif type(each) is not ast.Expr or not _is_text(each.value):
+            for child in value if type(value) is list else (value,):
+                if not isinstance(child, ast.AST):
+                    written.append(_literal(child))
+                elif type(child) is not ast.Expr or not _is_text(child.value):
                     written.append("*")  # a node, which is written when its turn comes
-                    waiting.append(each)
+                    waiting.append(child)
     return written
 
 

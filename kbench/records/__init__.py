@@ -1,18 +1,28 @@
 """The records that plugins give to kbench and that its parts pass to each other.
 
 All of them are frozen. Importing this package does not even import numpy, so
-that a plugin's ``__init__`` costs nothing; whatever is heavy is named as
+that a plugin's ``__init__`` costs nothing; heavy objects are named as
 ``"module:name"`` and resolved on first use.
 """
 
 from kbench.records._components import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, Make
 from kbench.records._data import Dataset, DatasetFacts, Split, content_checksum
 from kbench.records._measures import ACCURACY, Measure
-from kbench.records._results import WORST_FIRST, Cell, Details, Problem, Result, Status, Task
+from kbench.records._results import (
+    STOPPING,
+    WORST_FIRST,
+    Cell,
+    Details,
+    Problem,
+    Result,
+    Status,
+    Task,
+)
 from kbench.records._suite import Block, Limits, Protocol, Published, Ref, Search, Suite, written
 
 __all__ = [
     "ACCURACY",
+    "STOPPING",
     "WORST_FIRST",
     "Block",
     "Cell",

@@ -1,4 +1,4 @@
-"""What plugins register: records of datasets' sources, maps, learners, kernels and figures."""
+"""Records that plugins register: sources of datasets, maps, learners, kernels and figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Make = Callable[..., Any] | str
 
 @dataclass(frozen=True)
 class DatasetSource:
-    r"""Where datasets come from.
+    r"""A source of datasets.
 
     Parameters
     ----------
@@ -57,30 +57,30 @@ class FeatureMap:
         Returns an unfitted transformer; its keyword parameters are those of a
         suite line.
     grid : mapping of str to sequence, optional
-        What is searched over for each parameter that a suite line does not
-        give; a `Ref` stands for a component, a kernel say.
+        Values to search over, for each parameter that a suite line does not
+        give; a `Ref` stands for a component, such as a kernel.
     kernel : callable, optional
         ``kernel(map, X, Y)`` is the Gram matrix which the fitted map
         approximates.
     supervised : bool, default False
         Pass `y` to ``fit``.
     requires : {None, "nonnegative", "unit_ball"}, default None
-        What the inputs must satisfy; kbench adds a fitted scaling step where
-        the protocol's preprocessing does not already see to it.
+        Condition on the inputs; kbench adds a fitted scaling step where the
+        protocol's preprocessing does not ensure it.
     measures : callable, optional
         ``measures(fitted, X, y) -> {name: float}``, called on the test part
-        after the clock has stopped. Of the keyword-only arguments `learner`
-        (fitted on the embedding), `X_train` and `y_train` (what the
-        learner was fitted on, and the map, but one that uses no labels where the
-        protocol has an `unlabelled_size`) it is given those that it has; they need a default.
+        after the clock has stopped. It may have the keyword-only arguments
+        `learner` (fitted on the embedding), `X_train` and `y_train`, with defaults.
+        The learner was fitted on these rows. So was the map, unless it uses no
+        labels and the protocol has an `unlabelled_size`.
     depends : sequence of str, optional
         Further modules whose code decides the numbers.
     span : callable or "module:name", optional
-        ``span(params) -> str``: what the features span, given the parameters
-        of a suite line; empty where there is nothing to tell. Two maps that
-        answer the same differ by a rotation of their features only, so that a
-        learner which is `rotation_invariant` makes one method of both: tests
-        over datasets count one of them.
+        ``span(params) -> str``: a name of what the features span, given the
+        parameters of a suite line; empty where none is known. Two maps with the
+        same span differ only by a rotation of their features, so that both are
+        one method with a learner that is `rotation_invariant`: tests over
+        datasets count one of them.
     """
 
     name: str
@@ -105,13 +105,13 @@ class Learner:
     make : callable or "module:name"
         Returns an unfitted classifier.
     grid : mapping of str to sequence, optional
-        What is searched over for each parameter that a suite line does not
-        give; a `Ref` stands for a component, a kernel say.
+        Values to search over, for each parameter that a suite line does not
+        give; a `Ref` stands for a component, such as a kernel.
     kernelized : bool, default False
         The learner has a parameter ``kernel`` and works on the inputs; it is
         planned with the map ``identity`` only.
     path : str, optional
-        A parameter, say ``"C"``, along which the learner can be fitted in one
+        A parameter, such as ``"C"``, along which the learner can be fitted in one
         go: it has ``fit_path(X, y, values)``, which returns one fitted
         estimator per value, in that order.
     simpler : mapping of str to {"smaller", "larger"}, optional
@@ -131,8 +131,8 @@ class Learner:
         A rotation of the features changes no prediction: the learner sees
         their inner products only.
     baseline : bool, default False
-        Always names the commonest class, whatever the inputs: recommendations
-        say what it reaches.
+        The learner always predicts the commonest class. Recommendations report
+        its score for comparison.
     """
 
     name: str
@@ -169,7 +169,7 @@ class KernelSpec:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture that a plugin adds to a report.
+    """A figure that a plugin adds to a report.
 
     Parameters
     ----------

@@ -1,11 +1,13 @@
-"""A dataset and a split of its rows."""
+"""Datasets, their facts, and splits of their rows."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from kbench.records._json import AsJson
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,8 +61,8 @@ class Dataset:
         Name of the data, without the parameters that selected them.
     X : ndarray or scipy CSR matrix, shape (n_samples, n_features)
         Inputs, float64 (float32 where the source asks for it). Missing values
-        are NaN: what to do with them is the protocol's business, inside the
-        split. With `pairwise`, a Gram matrix, shape (n_samples, n_samples).
+        are NaN: the protocol decides what to do with them, inside the split.
+        With `pairwise`, a Gram matrix, shape (n_samples, n_samples).
     y : ndarray of int, shape (n_samples,)
         Labels 0..k-1.
     version : str, default "1"
@@ -130,34 +132,15 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class DatasetFacts:
-    """What is known of a dataset without reading its arrays.
+class DatasetFacts(AsJson):
+    """Facts of a dataset that are known without reading its arrays.
 
-    Parameters
-    ----------
-    checksum : str
-        Hash of the content.
-    name, version, source, group, role : str
-        As those of a `Dataset`.
-    n_samples, n_features, n_classes : int
-        Rows, columns and classes of the canonical form.
-    class_counts : tuple of int
-        Rows of each class.
-    n_missing : int
-        Missing values.
-    missing : mapping of str to int
-        Missing values by attribute, of those with any; the indicator columns
-        ``colour=red`` and ``colour=blue`` are one attribute.
-    duplicate_fraction : float
-        Share of the rows that equal an earlier row.
-    pairwise, sparse : bool
-        Whether the inputs are a Gram matrix, or a CSR matrix.
-    n_splits : int
-        Splits that come with the data.
-    n_bytes : int
-        Size of the arrays in the data cache.
-    feature_names, feature_kinds, target_names : tuple of str
-        As those of a `Dataset`.
+    Fields that a `Dataset` has are those of the dataset. `n_samples`, `n_features` and
+    `n_classes` are those of its canonical form; `class_counts` has the rows of each class.
+    `missing` has the missing values by attribute, of those with any: the indicator columns
+    ``colour=red`` and ``colour=blue`` are one attribute. `duplicate_fraction` is the share
+    of the rows that equal an earlier row. `n_splits` come with the data, and `n_bytes` is
+    the size of the arrays in the data cache.
     """
 
     checksum: str
@@ -181,26 +164,9 @@ class DatasetFacts:
     feature_kinds: tuple[str, ...] = ()
     target_names: tuple[str, ...] = ()
 
-    @classmethod
-    def from_json(cls, facts: Mapping[str, Any]) -> DatasetFacts:
-        """Read plain JSON values; further ones are passed over.
-
-        Raises
-        ------
-        TypeError
-            There is no checksum.
-        """
-        names = {each.name for each in fields(cls)}
-        known: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in facts.items()
-            if name in names
-        }
-        return cls(**known)
-
 
 def content_checksum(dataset: Dataset) -> str:
-    """SHA-256 of everything in a dataset that can change a number (hex).
+    """Return the SHA-256 of everything in a dataset that can change a number (hex).
 
     Names of columns and classes, the source and the role are left out: they
     are only shown.

@@ -1,4 +1,4 @@
-"""What is compared."""
+"""The measure that a suite compares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Measure:
-    """What the tables, ranks and tests of a suite compare.
+    """The measure that the tables, ranks and tests of a suite compare.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Measure:
 
     @property
     def words(self) -> str:
-        """What people read."""
+        """The name in words."""
         return self.name.replace("_", " ")
 
     def gain(self, value: Any) -> Any:

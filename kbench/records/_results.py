@@ -1,13 +1,13 @@
-"""What is computed, and what became of it."""
+"""Cells and tasks, and their results."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
+from kbench.records._json import AsJson
 from kbench.records._suite import Limits, Protocol, Ref
 
 Status = Literal["ok", "error", "timeout", "memory", "crash", "unavailable", "skipped"]
@@ -22,6 +22,9 @@ WORST_FIRST: tuple[Status, ...] = (
     "ok",
 )
 
+STOPPING: tuple[Status, ...] = ("timeout", "memory", "crash")
+"""Statuses of a split after which the other splits of its cell are skipped."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -34,7 +37,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """What people read: ``map + learner on dataset``."""
+        """The name for people: ``map + learner on dataset``."""
         return f"{self.feature_map.label} + {self.learner.label} on {self.dataset.label}"
 
 
@@ -52,7 +55,8 @@ class Task:
     checksum : str
         Hash of the dataset's content.
     kinds : tuple of str
-        Kinds of its columns, where missing values are imputed by them.
+        Kinds of the dataset's columns; empty unless missing values are imputed by
+        kind.
     source_code : str
         Fingerprint of the code that makes the dataset: a host that lacks the
         data can get them with the same code only.
@@ -67,17 +71,11 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Why a cell cannot be computed, or a dataset not be had.
+class Problem(AsJson):
+    """The reason why a cell cannot be computed, or a dataset cannot be had.
 
-    Parameters
-    ----------
-    status : str
-        "unavailable", "error", or what ended the loading of the data.
-    reason : str
-        In words.
-    since_ms : int
-        When it was first seen, in milliseconds since 1970.
+    `status` is "unavailable", "error", or what ended the loading of the data; `since_ms`
+    is the time when it was first seen, in milliseconds since 1970.
     """
 
     status: Status
@@ -86,24 +84,15 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Details:
-    """What an evaluation tells beside its measures.
+class Details(AsJson):
+    """Facts that an evaluation reports beside its measures.
 
-    Parameters
-    ----------
-    chosen : mapping of str to plain JSON value
-        The parameters that the search chose, such as ``learner.C``.
-    search : sequence of mapping
-        All candidates of the search: parameters, ``accuracies`` by inner
-        fold, and whether they ``converged``.
-    at_edge : sequence of str
-        Parameters whose chosen value is an end of its grid.
-    notes : sequence of str
-        Warnings, and what a reader must know of the split.
-    split_hash : str
-        Hash of the row indices of the split.
-    contention : sequence of str
-        Why the times are not to be believed; empty if they are.
+    `chosen` has the parameters that the search chose, such as ``learner.C``, and `search`
+    all of its candidates: parameters, ``accuracies`` by inner fold, and whether they
+    ``converged``. `at_edge` names parameters whose chosen value is an end of its grid.
+    `notes` has warnings, and facts that a reader must know of the split. `split_hash` is
+    that of the split's rows. `contention` says why the times are not reliable; it is empty
+    if they are.
     """
 
     chosen: Mapping[str, Any] = field(default_factory=dict)
@@ -116,7 +105,7 @@ class Details:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a task: one line of the journal.
+    """The result of a task: one line of the journal.
 
     Parameters
     ----------
@@ -129,7 +118,7 @@ class Result:
     measures : mapping of str to float
         Measured numbers; empty unless ok.
     details : Details
-        What else is worth keeping of an evaluation; empty unless ok.
+        Further facts of the evaluation; empty unless ok.
     error : str
         Why it is not ok: a traceback, or the limit that was hit.
     printed : str
@@ -147,7 +136,7 @@ class Result:
     version : str
         Version of kbench.
     machine, host, cpu : str
-        Who computed it: id of the machine, name of the host, model of the CPU.
+        Id of the machine that computed it, its host name, the model of its CPU.
     calibration_s : float
         Seconds of a small fixed computation on that machine.
 
@@ -185,20 +174,15 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the journal's line, as plain JSON values."""
-        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
-        fields["measures"] = dict(self.measures)
-        fields["details"] = vars(self.details) if self.is_ok else {}
-        fields["limits"] = {"time_s": self.limits.time_s, "memory_mb": self.limits.memory_mb}
-        return fields
+        return vars(self) | {
+            "measures": dict(self.measures),
+            "details": self.details.to_json() if self.is_ok else {},
+            "limits": {"time_s": self.limits.time_s, "memory_mb": self.limits.memory_mb},
+        }
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Result:
-        """Read a line of the journal, which another version of kbench may have written.
-
-        Parameters
-        ----------
-        line : mapping
-            What `to_json` returned; further fields are passed over.
+        """Read what `to_json` returned, perhaps of another version; ignore unknown fields.
 
         Raises
         ------
@@ -210,7 +194,7 @@ class Result:
 
 @cache
 def _reader() -> Any:
-    """Return what checks plain values against `Result`, and makes one of them."""
+    """Return the validator that makes a `Result` of plain values."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(Result)

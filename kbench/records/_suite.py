@@ -1,4 +1,4 @@
-"""What a suite says."""
+"""A suite and its parts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Ref:
     params : mapping
         Parameter values: scalars, tuples, `Search`, or a nested `Ref`.
     label : str, optional
-        What tables show; the name with the given parameters by default.
+        Name in tables; the name with the given parameters by default.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Ref:
 
 
 def written(value: Any) -> str:
-    """Write a parameter's value the way a label shows it.
+    """Write a parameter's value as labels show it.
 
     >>> written((0.5, True, Ref("gaussian", {"bandwidth": 2.0})))
     '[0.5, true, gaussian(bandwidth=2)]'
@@ -127,7 +127,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Limits:
-    """How far and how long to run; never part of a key.
+    """Limits of a run: its splits, and time and memory of a task; never part of a key.
 
     Parameters
     ----------

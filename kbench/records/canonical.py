@@ -1,4 +1,4 @@
-"""The canonical form of what decides a number: hashed into keys, sent to tasks."""
+"""The canonical JSON form of refs, parameters and protocols: hashed, and sent to tasks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def from_json(value: Any) -> Any:
 
 
 def dumps(value: Any) -> str:
-    """Write plain JSON values the one way that hashes are taken of.
+    """Write plain JSON values in the one form that is hashed.
 
     >>> dumps({"b": 1.0, "a": [True, None]})
     '{"a":[true,null],"b":1.0}'

@@ -1,1 +1,1 @@
-"""Entry points become a registry of components, with a summary of each."""
+"""Registry of components, made from entry points, with a summary of each component."""

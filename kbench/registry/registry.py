@@ -1,4 +1,4 @@
-"""Entry points become a registry; a broken plugin is named and left out.
+"""Registry of components, made from entry points; a broken plugin is named and left out.
 
 A plugin is taken whole or not at all: one wrong record, and none of its records
 are used, so that nobody compares half of a package without noticing.
@@ -11,15 +11,10 @@ import functools
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.metadata import (
-    Distribution,
-    PackageNotFoundError,
-    entry_points,
-    metadata,
-    requires,
-)
+from importlib.metadata import Distribution, PackageNotFoundError, entry_points, metadata, requires
 from importlib.resources.abc import Traversable
 from pathlib import PurePath
 from types import MappingProxyType, ModuleType, SimpleNamespace
@@ -67,18 +62,8 @@ _MAPPINGS = {
 class Plugin:
     """A plugin before or after it was registered.
 
-    Parameters
-    ----------
-    name : str
-        Name of its entry point.
-    distribution, version : str
-        The distribution that brings it.
-    load : callable
-        Returns the plugin's module.
-    reason : str, optional
-        Why it was left out; empty when it works.
-    module : str, optional
-        Name of the module.
+    `name` is that of its entry point, and `load` returns its module. `reason` says why
+    the plugin was left out; it is empty when it works.
     """
 
     name: str
@@ -92,12 +77,12 @@ class Plugin:
 def installed() -> list[Plugin]:
     """List the plugins that are installed, kbench's own first, without loading them."""
     described = functools.cache(_described)
-    found = [
-        Plugin(each.name, *described(each.dist), load=each.load, module=each.module)
-        for each in entry_points(group=GROUP)
+    plugins = [
+        Plugin(entry.name, *described(entry.dist), load=entry.load, module=entry.module)
+        for entry in entry_points(group=GROUP)
     ]
     # an editable install can be listed twice: by its metadata and by its source folder
-    unique = {(each.distribution, each.name): each for each in found}
+    unique = {(plugin.distribution, plugin.name): plugin for plugin in plugins}
     return sorted(unique.values(), key=lambda p: (p.distribution != HOST, p.distribution, p.name))
 
 
@@ -111,13 +96,7 @@ def _described(distribution: Distribution | None) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Registry:
-    """Everything that plugins gave, by kind and name.
-
-    Parameters
-    ----------
-    plugins : tuple of Plugin
-        All plugins, broken ones with their reason.
-    """
+    """The records of all plugins, by kind and name; broken plugins have their reason."""
 
     plugins: tuple[Plugin, ...] = ()
     _records: Mapping[Kind, dict[str, Any]] = field(
@@ -135,7 +114,7 @@ class Registry:
         Raises
         ------
         SuiteError
-            There is none of that name; the message says what is near.
+            There is none of that name; the message has a similar name.
         """
         records = self._records[kind]
         if name not in records:
@@ -165,12 +144,9 @@ class Registry:
 
 
 def build(plugins: Iterable[Plugin]) -> Registry:
-    """Load plugins and collect what they give; the broken ones are left out.
+    """Load plugins and collect their records; leave broken plugins out.
 
-    Parameters
-    ----------
-    plugins : iterable of Plugin
-        In order of precedence: a name that is taken makes the later one broken.
+    A name that is taken makes the later plugin broken.
     """
     registry = Registry()
     done = [_register(plugin, registry) for plugin in plugins]
@@ -180,7 +156,7 @@ def build(plugins: Iterable[Plugin]) -> Registry:
 def _register(plugin: Plugin, registry: Registry) -> Plugin:
     """Add all records of one plugin, or none."""
     try:
-        # what a plugin prints at import must not end up in `--json` output
+        # text that a plugin prints at import must not end up in `--json` output
         _refuse_other_version(plugin.distribution)
         with contextlib.redirect_stdout(sys.stderr):
             collected = _collect(plugin)
@@ -240,7 +216,7 @@ def _collect(plugin: Plugin) -> list[tuple[Kind, str, Any]]:
     manager.register(holder, name=plugin.name)
     hooks = manager.get_hookcallers(holder)
     if not hooks:
-        raise PluginError("has no hook: no function of it is marked with kbench.hookimpl")
+        raise PluginError("has no hook: none of its functions is marked with kbench.hookimpl")
     collected: list[tuple[Kind, str, Any]] = []
     for hook in hooks:
         if hook.name not in _HOOKS:
@@ -251,22 +227,18 @@ def _collect(plugin: Plugin) -> list[tuple[Kind, str, Any]]:
             raise PluginError(
                 f"{hook.name} returned {type(given).__name__}, not a list of {type_.__name__}"
             )
-        collected += [(kind, _checked_name(hook.name, each, type_), each) for each in given]
-    seen: set[tuple[Kind, str]] = set()
-    for kind, name, _ in collected:
-        if (kind, name) in seen:
+        collected += [(kind, _checked_name(hook.name, record, type_), record) for record in given]
+    for (kind, name), n in Counter((kind, name) for kind, name, _ in collected).items():
+        if n > 1:
             raise PluginError(f"gives a {kind} called {name!r} twice")
-        seen.add((kind, name))
     return collected
 
 
 def _refuse_taken_endings(collected: Iterable[tuple[Kind, str, Any]], registry: Registry) -> None:
     """Raise if two sources of datasets would read the same files."""
     taken = {ending: s.name for s in registry.all("dataset").values() for ending in s.endings}
-    for name, endings in (
-        (n, record.endings) for kind, n, record in collected if kind == "dataset"
-    ):
-        for ending in endings:
+    for name, source in [(name, record) for kind, name, record in collected if kind == "dataset"]:
+        for ending in source.endings:
             if taken.setdefault(ending, name) != name:
                 raise PluginError(
                     f"gives {name!r}, which reads files that end in {ending}, as does "
@@ -289,8 +261,8 @@ def _checked_name(hook: str, record: Any, type_: type) -> str:
         given = getattr(record, field_name, {})
         if not isinstance(given, Mapping):
             raise PluginError(
-                f"{hook}: {field_name} of {name!r} is a {type(given).__name__}; "
-                f"it is a mapping of {keys}"
+                f"{hook}: {field_name} of {name!r} must be a mapping of {keys}, "
+                f"got {type(given).__name__}"
             )
     for ending, given in getattr(record, "endings", {}).items():
         if not (isinstance(ending, str) and _ENDING.fullmatch(ending)):
@@ -300,18 +272,14 @@ def _checked_name(hook: str, record: Any, type_: type) -> str:
             )
         if not isinstance(given, Mapping):
             raise PluginError(
-                f"{hook}: the ending {ending!r} of {name!r} has a {type(given).__name__}; "
-                "it has a mapping of the parameters that it implies"
+                f"{hook}: the ending {ending!r} of {name!r} must have a mapping of the parameters "
+                f"that it implies, got {type(given).__name__}"
             )
     return name
 
 
 def resolve(make: Make) -> Callable[..., Any]:
-    """Return what a record's `make` stands for, importing its module if need be.
-
-    Parameters
-    ----------
-    make : callable or "module:name"
+    """Return the class or function of a record's `make`, importing its module if need be.
 
     Raises
     ------
@@ -343,21 +311,17 @@ def resolve(make: Make) -> Callable[..., Any]:
 
 
 def _distribution_of(module: str) -> str:
-    """Return the distribution whose plugin a module belongs to; that of kbench if none is known."""
+    """Return the distribution of a module's plugin; that of kbench if none is known."""
     top = module.partition(".")[0]
     owners = [p.distribution for p in installed() if p.module.partition(".")[0] == top]
     return owners[0] if owners else HOST
 
 
 def how_to_get(package: str, plugin: str = HOST) -> str:
-    """Return which extra of a plugin's distribution brings a package; empty where none does.
+    """Return the command that installs an extra with a package; empty if no extra has it.
 
-    Parameters
-    ----------
-    package : str
-        Name of the package, as it is imported or installed.
-    plugin : str, optional
-        Distribution of the plugin.
+    `package` is its name in import statements or in the index, `plugin` the distribution
+    of the plugin.
 
     Examples
     --------
@@ -374,16 +338,15 @@ def how_to_get(package: str, plugin: str = HOST) -> str:
         extras = metadata(plugin).get_all("Provides-Extra") or []
     except PackageNotFoundError:
         return ""
-    wanted = [each for each in map(Requirement, lines) if each.marker]
-    wanted = [e for e in wanted if canonicalize_name(e.name) == canonicalize_name(package)]
-    found = [
-        extra
-        for extra in extras
-        if any(each.marker and each.marker.evaluate({"extra": extra}) for each in wanted)
+    markers = [
+        requirement.marker
+        for requirement in map(Requirement, lines)
+        if requirement.marker and canonicalize_name(requirement.name) == canonicalize_name(package)
     ]
-    # an extra that gathers others says less than that of the package's own
-    own = [extra for extra in found if extra not in ("all", "dev", "test")]
-    return f": pip install '{plugin}[{(own or found)[0]}]'" if found else ""
+    matches = [e for e in extras if any(marker.evaluate({"extra": e}) for marker in markers)]
+    # an extra for this package says more than one that gathers others
+    specific = [extra for extra in matches if extra not in ("all", "dev", "test")]
+    return f": pip install '{plugin}[{(specific or matches)[0]}]'" if matches else ""
 
 
 def module_of(make: Make) -> str:
@@ -391,9 +354,7 @@ def module_of(make: Make) -> str:
     return make.partition(":")[0] if isinstance(make, str) else make.__module__
 
 
-def makes(record: Any) -> Iterator[Make]:
-    """Yield what a feature map's or learner's record names to be imported."""
-    for name in ("make", "kernel", "measures"):
-        make = getattr(record, name, None)
-        if make is not None:
-            yield make
+def makes(record: Any) -> dict[str, Make]:
+    """Return the imports that a feature map's or learner's record names, by field."""
+    fields = {name: getattr(record, name, None) for name in ("make", "kernel", "measures")}
+    return {name: make for name, make in fields.items() if make is not None}

@@ -10,14 +10,7 @@ from pathlib import Path
 
 
 def source_of(module: str, known: dict[str, Path | None]) -> Path | None:
-    """Find a module's file without importing it or its parents.
-
-    Parameters
-    ----------
-    module : str
-    known : dict
-        What was found so far, by module; this is added.
-    """
+    """Find a module's file without importing it or its parents; `known` is a cache."""
     if module not in known:
         spec = _spec(module, known)
         origin = spec.origin if spec is not None and spec.has_location else None
@@ -26,12 +19,7 @@ def source_of(module: str, known: dict[str, Path | None]) -> Path | None:
 
 
 def modules_of(package: str) -> list[str]:
-    """List the modules of a package, itself first, without importing any.
-
-    Parameters
-    ----------
-    package : str
-        One that has an ``__init__.py``.
+    """List the modules of a package with an ``__init__.py``, itself first, without importing any.
 
     Examples
     --------
@@ -49,7 +37,7 @@ def modules_of(package: str) -> list[str]:
 def _spec(module: str, known: dict[str, Path | None]) -> ModuleSpec | None:
     parent, _, name = module.rpartition(".")
     if parent:
-        # by its last name: a folder without __init__.py asks for its parent to be imported
+        # by its last name: for a folder without __init__.py, find_spec would import the parent
         return importlib.machinery.PathFinder.find_spec(name, _folders(parent, known))
     try:
         return importlib.util.find_spec(module)
@@ -58,7 +46,7 @@ def _spec(module: str, known: dict[str, Path | None]) -> ModuleSpec | None:
 
 
 def _folders(package: str, known: dict[str, Path | None]) -> Sequence[str]:
-    """Return where the modules of a package are; empty where it is not a package."""
+    """Return the folders of a package's modules; empty where it is not a package."""
     file = source_of(package, known)
     if file is not None:
         return [str(file.parent)] if file.name.startswith("__init__.") else []

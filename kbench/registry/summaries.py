@@ -1,8 +1,8 @@
-"""What a component is, in one sentence: its docstring's first, read without importing it.
+"""Summaries of components: first sentences of docstrings, read without importing.
 
-A list of everything must not import everything, scikit-learn to begin with, so
-the sentence is looked up in the source, by `ast`. Of most files only the part
-from a class or function to the end of its docstring is parsed.
+Listing everything must not import everything, scikit-learn to begin with, so the
+sentence is looked up in the source, by `ast`. Of most files only the part from a
+class or function to the end of its docstring is parsed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from kbench.registry.source import source_of
 
 _END = re.compile(r"(?<=[^\s.][^\s.][.!?])\s+(?=[A-Z])")
-"""Between two sentences; what follows an initial or an "e.g." is no new one."""
+"""Between two sentences; no sentence begins after an initial or an "e.g."."""
 
 _QUOTED = re.compile(rb"(\"\"\"|''').*?\1", re.DOTALL)
 """A string in triple quotes."""
@@ -30,7 +30,7 @@ _TABLE = re.compile(r"^\s*\[", re.MULTILINE)
 
 
 class Summaries:
-    """Summaries of what records name; each file is read once in its life.
+    """Makes summaries of what records name, and reads each file once.
 
     Examples
     --------
@@ -40,21 +40,11 @@ class Summaries:
 
     def __init__(self) -> None:
         self._files: dict[str, Path | None] = {}
-        self._sources: dict[str, bytes] = {}
-        self._trees: dict[str, ast.Module] = {}
+        self._source = functools.cache(self._read)
+        self._tree = functools.cache(self._parse)
 
     def of(self, make: Any) -> str:
-        """Return the first sentence on a class or function.
-
-        Parameters
-        ----------
-        make : callable or "module:name"
-
-        Returns
-        -------
-        str
-            Empty where there is no docstring, or no source to read it from.
-        """
+        """Return the first sentence on a class or function, empty if there is none to read."""
         if not isinstance(make, str):
             # a partial's docstring would be that of functools
             target = make.func if isinstance(make, functools.partial) else make
@@ -87,21 +77,17 @@ class Summaries:
                 return self._docstring(module, preset, seen) if preset else ""
         return ""
 
-    def _source(self, module: str) -> bytes:
-        """Return what is in a module's file; nothing where it cannot be read."""
-        if module not in self._sources:
-            path = source_of(module, self._files)
-            self._sources[module] = b""
-            if path is not None and path.suffix == ".py":
-                with contextlib.suppress(OSError):
-                    self._sources[module] = path.read_bytes()
-        return self._sources[module]
+    def _read(self, module: str) -> bytes:
+        """Return the source of a module; empty where it cannot be read."""
+        path = source_of(module, self._files)
+        if path is not None and path.suffix == ".py":
+            with contextlib.suppress(OSError):
+                return path.read_bytes()
+        return b""
 
-    def _tree(self, module: str) -> ast.Module:
-        """Parse a module; whoever uses it is told what is wrong with it."""
-        if module not in self._trees:
-            self._trees[module] = _parsed(self._source(module)) or ast.Module([], [])
-        return self._trees[module]
+    def _parse(self, module: str) -> ast.Module:
+        """Parse a module; empty if that fails: importing it reports the error."""
+        return _parsed(self._source(module)) or ast.Module([], [])
 
     def _imported(self, module: str, node: ast.ImportFrom) -> str:
         if not node.level:
@@ -117,8 +103,8 @@ class Summaries:
 def _beginning(source: bytes, start: int = 0) -> ast.Module | None:
     """Parse a source from `start` to the end of the next string in triple quotes.
 
-    None where that is not valid Python. Where it is, the docstring of what
-    begins at `start` is in it, if there is one.
+    None where that is not valid Python. Where it is, the docstring of the class or
+    function at `start` is in it, if there is one.
     """
     quoted = _QUOTED.search(source, start)
     return _parsed(source[start : quoted.end()]) if quoted else None
@@ -131,11 +117,11 @@ def _parsed(source: bytes) -> ast.Module | None:
 
 
 def _is_named(node: ast.Assign, name: str) -> bool:
-    return any(isinstance(each, ast.Name) and each.id == name for each in node.targets)
+    return any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
 
 
 def _preset(value: ast.expr) -> str:
-    """Return what ``functools.partial(Name, ...)`` presets parameters of."""
+    """Return ``"Name"`` of ``functools.partial(Name, ...)``; else an empty string."""
     if isinstance(value, ast.Call) and value.args and isinstance(value.args[0], ast.Name):
         called = value.func.attr if isinstance(value.func, ast.Attribute) else ""
         if called == "partial" or getattr(value.func, "id", "") == "partial":

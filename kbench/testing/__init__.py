@@ -1,4 +1,4 @@
-"""The conformance kit: what every plugin must keep, as tests.
+"""The conformance kit: tests of the rules that every plugin must keep.
 
 In a test module of the plugin::
 
@@ -8,27 +8,33 @@ In a test module of the plugin::
     def test_conformance(component, check):
         check(component)
 
-One case per component and check. A failure says what is wrong and how to mend
+One case per component and check. A failure says what is wrong and how to correct
 it; what is only missing is a `ConformanceWarning`. ``kbench check my-plugin``
-runs the same from the command line.
+runs the same from the command line. `Component` and `Outcome` are earlier names of
+`Subject` and `CheckResult`.
 """
 
 from kbench.testing._cases import (
     CHECKS,
-    Outcome,
+    CheckResult,
     checks_of,
     components,
     parametrize_with_checks,
     run,
 )
-from kbench.testing._component import Component, ConformanceWarning, Nonconforming
+from kbench.testing._subject import ConformanceWarning, Nonconforming, Subject
+
+Component = Subject
+Outcome = CheckResult
 
 __all__ = [
     "CHECKS",
+    "CheckResult",
     "Component",
     "ConformanceWarning",
     "Nonconforming",
     "Outcome",
+    "Subject",
     "checks_of",
     "components",
     "parametrize_with_checks",

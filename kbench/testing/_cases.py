@@ -1,75 +1,41 @@
-"""Which checks a component gets, and what becomes of them."""
+"""The checks of each kind of component, and their results."""
 
 from __future__ import annotations
 
 import traceback
 import unittest
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 from kbench.errors import KbenchError
 from kbench.registry.registry import Plugin, build, installed
 from kbench.testing import _datasets, _estimators, _feature_maps, _kernels, _learners, _others
-from kbench.testing._component import Component, ConformanceWarning, Nonconforming, named_error
 from kbench.testing._find import find
+from kbench.testing._subject import ConformanceWarning, Nonconforming, Subject, named_error
 
-Check = Callable[[Component], None]
+Check = Callable[[Subject], None]
 
-_ESTIMATOR: tuple[Check, ...] = (
-    _estimators.check_grid,
-    _estimators.check_determinism,
-    _estimators.check_inputs_untouched,
-    _estimators.check_pickle_and_clone,
-    _estimators.check_width,
-    _estimators.check_unfitted,
-    _estimators.check_measures,
-    _estimators.check_sklearn,
-)
+
+def _checks_in(*modules: ModuleType) -> tuple[Check, ...]:
+    """Return the functions ``check_...`` that modules define, in their order."""
+    return tuple(
+        function
+        for module in modules
+        for name, function in vars(module).items()
+        if name.startswith("check_") and function.__module__ == module.__name__
+    )
+
+
 CHECKS: Mapping[str, tuple[Check, ...]] = {
     "plugin": (_others.check_loads,),
-    "feature map": (
-        _feature_maps.check_outputs,
-        _feature_maps.check_rows_are_independent,
-        _feature_maps.check_transform_learns_nothing,
-        _feature_maps.check_learns_nothing_from_y,
-        _feature_maps.check_float32,
-        _feature_maps.check_sparse,
-        _feature_maps.check_feature_names,
-        _feature_maps.check_set_output,
-        _feature_maps.check_gram_error,
-        *_ESTIMATOR,
-    ),
-    "kernel": (
-        _kernels.check_gram,
-        _kernels.check_symmetry,
-        _kernels.check_psd,
-        _kernels.check_diag,
-        _kernels.check_chunks,
-        _kernels.check_repr,
-        _kernels.check_inputs_untouched,
-    ),
-    "learner": (
-        _learners.check_labels,
-        _learners.check_classes,
-        _learners.check_better_than_majority,
-        _learners.check_one_class,
-        _learners.check_kernelized,
-        _learners.check_path,
-        _learners.check_simpler,
-        *_ESTIMATOR,
-    ),
-    "dataset": (
-        _datasets.check_is_dataset,
-        _datasets.check_shapes,
-        _datasets.check_finite,
-        _datasets.check_labels,
-        _datasets.check_checksum,
-        _datasets.check_expand,
-        _datasets.check_endings,
-    ),
+    "feature map": _checks_in(_feature_maps, _estimators),
+    "kernel": _checks_in(_kernels),
+    "learner": _checks_in(_learners, _estimators),
+    "dataset": _checks_in(_datasets),
     "suite": (_others.check_suite,),
     "figure": (_others.check_draw,),
 }
@@ -90,15 +56,13 @@ _ONLY_IF: Mapping[Check, Callable[[Any], Any]] = {
 }
 
 
-def checks_of(component: Component) -> list[Check]:
+def checks_of(component: Subject) -> list[Check]:
     """Return the checks that a component gets: those of its kind and of what it declares."""
     checks = CHECKS.get(component.kind, ())
-    return [each for each in checks if each not in _ONLY_IF or _ONLY_IF[each](component.record)]
+    return [check for check in checks if check not in _ONLY_IF or _ONLY_IF[check](component.record)]
 
 
-def components(
-    plugin: Any, params: Mapping[str, Mapping[str, Any]] | None = None
-) -> list[Component]:
+def components(plugin: Any, params: Mapping[str, Mapping[str, Any]] | None = None) -> list[Subject]:
     """List what a plugin gives, itself first.
 
     Parameters
@@ -116,22 +80,21 @@ def components(
         There is no such plugin.
     """
     everything = installed()
-    found: list[Component] = []
-    for each in find(plugin, everything):
+    subjects: list[Subject] = []
+    for plugin_ in find(plugin, everything):
         # one that is not installed is checked beside those that are
-        registry = build(everything if each in everything else [*everything, each])
-        reason = next(
-            p.reason for p in registry.plugins if (p.name, p.load) == (each.name, each.load)
-        )
-        found.append(Component("plugin", each.name, reason))
-        found += [
-            Component(kind, name, record, registry, (params or {}).get(name, {}))
+        registry = build(everything if plugin_ in everything else [*everything, plugin_])
+        identity = (plugin_.name, plugin_.load)
+        reason = next(p.reason for p in registry.plugins if (p.name, p.load) == identity)
+        subjects.append(Subject("plugin", plugin_.name, reason))
+        subjects += [
+            Subject(kind, name, record, registry, (params or {}).get(name, {}))
             for kind in CHECKS
             if kind != "plugin"
             for name, record in registry.all(kind).items()  # type: ignore[arg-type]
-            if _same(registry.owner(kind, name), each)  # type: ignore[arg-type]
+            if _same(registry.owner(kind, name), plugin_)  # type: ignore[arg-type]
         ]
-    return found
+    return subjects
 
 
 def _same(first: Plugin, second: Plugin) -> bool:
@@ -139,20 +102,14 @@ def _same(first: Plugin, second: Plugin) -> bool:
 
 
 def parametrize_with_checks(
-    plugin: Any,
-    params: Mapping[str, Mapping[str, Any]] | None = None,
-    slow: bool = True,
+    plugin: Any, params: Mapping[str, Mapping[str, Any]] | None = None, slow: bool = True
 ) -> Any:
     """Make one pytest case of each component of a plugin and each check.
 
     Parameters
     ----------
-    plugin : module or str
-        The plugin's module; or the name of its entry point, module or
-        distribution.
-    params : mapping of str to mapping, optional
-        Parameters to check a component with, by its name: needed where one
-        has no default and is in no grid.
+    plugin, params
+        As `components` takes them.
     slow : bool, default True
         Run scikit-learn's own estimator checks too, which take seconds for
         each component.
@@ -182,67 +139,68 @@ def parametrize_with_checks(
     return pytest.mark.parametrize(
         ("component", "check"),
         [
-            pytest.param(component, check, id=f"{component}-{check.__name__}")
-            for component in components(plugin, params)
-            for check in checks_of(component)
-            if slow or check is not _estimators.check_sklearn
+            pytest.param(subject, check, id=f"{subject}-{check.__name__}")
+            for subject, check in _cases(components(plugin, params), slow)
         ],
     )
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one check.
+class CheckResult:
+    """The result of one check.
 
     Parameters
     ----------
-    component : Component
+    component : Subject
     check : str
         Name of the check.
     status : {"passed", "failed", "warned", "skipped"}
     message : str, optional
-        What is wrong and how to mend it.
+        What is wrong and how to correct it.
     """
 
-    component: Component
+    component: Subject
     check: str
     status: Literal["passed", "failed", "warned", "skipped"]
     message: str = ""
 
 
-def run(checked: Sequence[Component], slow: bool = True) -> Iterator[Outcome]:
-    """Run all checks of components, one outcome after the other.
+def run(checked: Iterable[Subject], slow: bool = True) -> Iterator[CheckResult]:
+    """Run all checks of components and yield the result of each.
 
     Parameters
     ----------
-    checked : sequence of Component
+    checked : iterable of Subject
         As `components` lists them.
     slow : bool, default True
         Run scikit-learn's own estimator checks too.
     """
-    for component in checked:
-        for check in checks_of(component):
+    return (_result(subject, check) for subject, check in _cases(checked, slow))
+
+
+def _cases(subjects: Iterable[Subject], slow: bool) -> Iterator[tuple[Subject, Check]]:
+    """Yield each subject with each of its checks."""
+    for subject in subjects:
+        for check in checks_of(subject):
             if slow or check is not _estimators.check_sklearn:
-                yield _outcome(component, check)
+                yield subject, check
 
 
-def _outcome(component: Component, check: Check) -> Outcome:
-    def outcome(status: Any, message: str = "") -> Outcome:
-        return Outcome(component, check.__name__, status, message.removeprefix(f"{component}: "))
+def _result(subject: Subject, check: Check) -> CheckResult:
+    def result(status: Any, message: str = "") -> CheckResult:
+        return CheckResult(subject, check.__name__, status, message.removeprefix(f"{subject}: "))
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            check(component)
-        except Nonconforming as error:
-            return outcome("failed", str(error))
+            check(subject)
         except unittest.SkipTest as error:
-            return outcome("skipped", str(error))
-        except KbenchError as error:
-            return outcome("failed", str(error))
+            return result("skipped", str(error))
+        except (Nonconforming, KbenchError) as error:
+            return result("failed", str(error))
         except (Exception, SystemExit) as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{Path(last.filename).name}, line {last.lineno}"
-            return outcome("failed", f"raised {named_error(error)} ({place})")
+            return result("failed", f"raised {named_error(error)} ({place})")
     missing = [str(w.message) for w in caught if w.category is ConformanceWarning]
-    return outcome("warned", "; ".join(missing)) if missing else outcome("passed")
+    return result("warned", "; ".join(missing)) if missing else result("passed")

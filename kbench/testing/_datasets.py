@@ -7,101 +7,101 @@ import numpy as np
 from kbench.planning.lines import parameters_of
 from kbench.records import Dataset, Ref
 from kbench.registry.registry import resolve
-from kbench.testing._component import Component
+from kbench.testing._subject import Subject
 
 
-def check_is_dataset(component: Component) -> None:
+def check_is_dataset(subject: Subject) -> None:
     """`load` returns a `Dataset`, read through its canonical form."""
-    found = component.load()
-    if not isinstance(found, Dataset):
-        raise component.fail(f"load returns a {type(found).__name__}; return kbench.Dataset(...)")
+    data = subject.load()
+    if not isinstance(data, Dataset):
+        raise subject.fail(f"load returns a {type(data).__name__}; return kbench.Dataset(...)")
 
 
-def _loaded(component: Component) -> Dataset:
-    found = component.load()
-    if not isinstance(found, Dataset):
-        raise component.skip("no Dataset: see check_is_dataset")
-    return found
+def _loaded(subject: Subject) -> Dataset:
+    data = subject.load()
+    if not isinstance(data, Dataset):
+        raise subject.skip("no Dataset: see check_is_dataset")
+    return data
 
 
-def check_shapes(component: Component) -> None:
+def check_shapes(subject: Subject) -> None:
     """Rows, labels, names and kinds fit together."""
-    data = _loaded(component)
+    data = _loaded(subject)
     if data.X.ndim != 2 or 0 in data.X.shape:
-        raise component.fail(f"X has shape {data.X.shape}; it must be (n_samples, n_features)")
+        raise subject.fail(f"X has shape {data.X.shape}; it must be (n_samples, n_features)")
     n_samples, n_features = data.X.shape
     if data.y.shape != (n_samples,):
-        raise component.fail(f"y has shape {data.y.shape} for {n_samples} rows of X")
-    for what in ("feature_names", "feature_kinds"):
-        if len(getattr(data, what)) != n_features:
-            raise component.fail(f"{len(getattr(data, what))} {what} for {n_features} columns")
+        raise subject.fail(f"y has shape {data.y.shape} for {n_samples} rows of X")
+    for field in ("feature_names", "feature_kinds"):
+        if len(getattr(data, field)) != n_features:
+            raise subject.fail(f"{len(getattr(data, field))} {field} for {n_features} columns")
     strange = set(data.feature_kinds) - {"numeric", "nominal"}
     if strange:
-        raise component.fail(f"feature_kinds has {strange}; they are 'numeric' or 'nominal'")
+        raise subject.fail(f"feature_kinds has {strange}; they are 'numeric' or 'nominal'")
     if data.pairwise and n_samples != n_features:
-        raise component.fail(f"is pairwise, and X has shape {data.X.shape}; it must be square")
-    for each in data.splits:
-        rows = np.concatenate([each.train, each.test, each.unlabelled])
+        raise subject.fail(f"is pairwise, and X has shape {data.X.shape}; it must be square")
+    for split in data.splits:
+        rows = np.concatenate([split.train, split.test, split.unlabelled])
         if len(np.unique(rows)) != len(rows) or rows.min() < 0 or rows.max() >= n_samples:
-            raise component.fail(
-                f"split {each.index} has a row twice or one that does not exist; its parts are "
+            raise subject.fail(
+                f"split {split.index} has a row twice or one that does not exist; its parts are "
                 f"disjoint, from 0 to {n_samples - 1}"
             )
 
 
-def check_finite(component: Component) -> None:
+def check_finite(subject: Subject) -> None:
     """Inputs are floats and never infinite; missing values are NaN."""
-    data = _loaded(component)
+    data = _loaded(subject)
     if hasattr(data.X, "tocsr") and data.X.format != "csr":
-        raise component.fail(f"X is a sparse {data.X.format} matrix; call X.tocsr()")
+        raise subject.fail(f"X is a sparse {data.X.format} matrix; call X.tocsr()")
     if data.X.dtype not in (np.float64, np.float32):
-        raise component.fail(f"X is {data.X.dtype}; convert it to float64")
+        raise subject.fail(f"X is {data.X.dtype}; convert it to float64")
     values = data.X.data if hasattr(data.X, "tocsr") else data.X
     if np.isinf(values).any():
-        raise component.fail("X has infinite values; a missing value is NaN")
+        raise subject.fail("X has infinite values; a missing value is NaN")
 
 
-def check_labels(component: Component) -> None:
+def check_labels(subject: Subject) -> None:
     """Labels are 0..k-1, two or more, all of them present, each with a name."""
-    data = _loaded(component)
+    data = _loaded(subject)
     y = np.asarray(data.y)
     if y.dtype.kind not in "iu":
-        raise component.fail(
+        raise subject.fail(
             f"labels are {y.dtype}; they are integers 0..k-1: "
             "target_names, y = numpy.unique(labels, return_inverse=True)"
         )
-    found = np.unique(y)
-    if len(found) < 2 or not np.array_equal(found, np.arange(len(found))):
-        raise component.fail(
-            f"labels are {found[:5].tolist()}; they are 0..k-1 without a gap, two or more: "
+    classes = np.unique(y)
+    if len(classes) < 2 or not np.array_equal(classes, np.arange(len(classes))):
+        raise subject.fail(
+            f"labels are {classes[:5].tolist()}; they are 0..k-1 without a gap, two or more: "
             "target_names, y = numpy.unique(labels, return_inverse=True)"
         )
-    if len(data.target_names) != len(found):
-        raise component.fail(f"{len(data.target_names)} target_names for {len(found)} classes")
+    if len(data.target_names) != len(classes):
+        raise subject.fail(f"{len(data.target_names)} target_names for {len(classes)} classes")
 
 
-def check_checksum(component: Component) -> None:
+def check_checksum(subject: Subject) -> None:
     """Two loads give the same content."""
-    if _loaded(component).checksum != _loaded(component).checksum:
-        raise component.fail(
+    if _loaded(subject).checksum != _loaded(subject).checksum:
+        raise subject.fail(
             "two loads give different content, so no result could ever be reused; draw with "
             "numpy.random.default_rng(seed), sort what came from a set"
         )
 
 
-def check_expand(component: Component) -> None:
+def check_expand(subject: Subject) -> None:
     """`expand` returns a list of `Ref`."""
-    found = resolve(component.record.expand)(**component.given())
-    if not isinstance(found, list | tuple) or not all(isinstance(each, Ref) for each in found):
-        raise component.fail(f"expand returns {found!r}; return a list of kbench.Ref")
+    refs = resolve(subject.record.expand)(**subject.given())
+    if not isinstance(refs, list | tuple) or not all(isinstance(ref, Ref) for ref in refs):
+        raise subject.fail(f"expand returns {refs!r}; return a list of kbench.Ref")
 
 
-def check_endings(component: Component) -> None:
+def check_endings(subject: Subject) -> None:
     """`load` takes ``path`` and the parameters that the endings of files imply."""
-    taken = parameters_of(component.record.load)
-    for ending, implied in component.record.endings.items():
+    taken = parameters_of(subject.record.load)
+    for ending, implied in subject.record.endings.items():
         unknown = [name for name in ("path", *implied) if taken is not None and name not in taken]
         if unknown:
-            raise component.fail(
+            raise subject.fail(
                 f"load has no parameter {unknown[0]!r}, which files that end in {ending} give it"
             )

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 import re
-import warnings
 from typing import Any
 
 import numpy as np
 
 from kbench.messages import did_you_mean
 from kbench.registry.registry import resolve
-from kbench.testing._component import Component, named_error, same, tags_of
 from kbench.testing._samples import blobs, inputs, labels
+from kbench.testing._subject import Subject, named_error, quiet, same, tags_of
 
 _METRIC_NAME = re.compile(r"[\w\-. :/]+")
 
 
-def sample(component: Component, seed: int = 0) -> tuple[Any, np.ndarray]:
+def sample(subject: Subject, seed: int = 0) -> tuple[Any, np.ndarray]:
     """Return inputs and labels that suit a map or a learner."""
-    if component.kind == "learner":
+    if subject.is_learner:
         return blobs(2, seed)
-    X = inputs(component.record.requires, seed=seed)
+    X = inputs(subject.record.requires, seed=seed)
     return X, labels(X)
-
-
-def output(component: Component, fitted: Any, X: Any) -> Any:
-    """Return what a fitted estimator makes of inputs: features or labels."""
-    if component.kind == "learner":
-        return component.predictions(fitted, X)
-    return component.features(fitted, X)
 
 
 def agree(first: Any, second: Any) -> bool:
@@ -40,218 +31,198 @@ def agree(first: Any, second: Any) -> bool:
     return same(first, second)
 
 
-def check_grid(component: Component) -> None:
+def check_grid(subject: Subject) -> None:
     """The grid names real parameters, and each of its values builds."""
-    allowed = component.parameters()
-    for name, values in component.record.grid.items():
+    allowed = subject.parameters()
+    for name, values in subject.record.grid.items():
         if allowed is not None and name not in allowed:
-            raise component.fail(
-                f"the grid searches over {name!r}, which is no parameter"
+            raise subject.fail(
+                f"the grid searches over {name!r}, which is not a parameter"
                 f"{did_you_mean(name, allowed)}; rename it in the record's grid"
             )
         if isinstance(values, str) or not len(values):
-            raise component.fail(
+            raise subject.fail(
                 f"the grid has {values!r} for {name!r}; give a list with at least one value"
             )
         for value in values:
-            try:
-                component.build(**{name: value})
-            except Exception as error:
-                raise component.fail(
-                    f"cannot be built with {name}={value!r} of its grid: {named_error(error)}; "
-                    "take that value out, or accept it"
-                ) from error
+            with subject.failing(
+                f"cannot be built with {name}={value!r} of its grid: {{error}}; "
+                "take that value out, or accept it"
+            ):
+                subject.build(**{name: value})
 
 
-def check_determinism(component: Component) -> None:
+def check_determinism(subject: Subject) -> None:
     """Equal `random_state` and data give equal outputs, whatever ran before."""
-    if tags_of(component.build()).non_deterministic:
-        raise component.skip("tagged non_deterministic")
-    X, y = sample(component)
+    if tags_of(subject.build()).non_deterministic:
+        raise subject.skip("tagged non_deterministic")
+    X, y = sample(subject)
     outputs = []
     for state in (1, 2):
-        estimator = component.build()
-        np.random.seed(state)  # noqa: NPY002 - the global state must not matter
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if component.kind == "learner" or component.record.supervised:
-                estimator.fit(X.copy(), y.copy())
-            else:
-                estimator.fit(X.copy())
-            act = estimator.predict if component.kind == "learner" else estimator.transform
-            outputs += [act(X.copy()), copy.deepcopy(act(X.copy()))]
-    # [0] and [2] are first calls: a second call may differ for another reason
-    if not agree(outputs[0], outputs[2]):
-        raise component.fail(
+        estimator = subject.build()
+        with quiet(state):  # the global state must not matter
+            subject.fit(estimator, X.copy(), y.copy())
+            # the first call only: a second one may differ for another reason
+            outputs.append(subject.apply(estimator, X.copy()))
+    if not agree(*outputs):
+        raise subject.fail(
             "two fits on the same data with the same random_state differ; draw only from "
             "check_random_state(self.random_state), in fit, never from numpy's global state"
         )
 
 
-def check_inputs_untouched(component: Component) -> None:
+def check_inputs_untouched(subject: Subject) -> None:
     """Read-only inputs are accepted, and no input is changed."""
-    X, y = sample(component)
-    learner = component.kind == "learner"
-    wants_y = learner or component.record.supervised
+    X, y = sample(subject)
     for frozen in (False, True):
         given, target = X.copy(), y.copy()
         given.flags.writeable = target.flags.writeable = not frozen
-        estimator = component.build()
+        estimator = subject.build()
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                estimator.fit(given, target) if wants_y else estimator.fit(given)
-                estimator.predict(given) if learner else estimator.transform(given)
+            with quiet():
+                subject.fit(estimator, given, target)
+                subject.apply(estimator, given)
         except ValueError as error:
             if frozen and "read-only" in str(error):
-                raise component.fail(
+                raise subject.fail(
                     f"writes into its inputs: {named_error(error)}; work on a copy"
                 ) from error
             raise
         if not (np.array_equal(given, X) and np.array_equal(target, y)):
-            raise component.fail(
+            raise subject.fail(
                 "changes its inputs in place; work on a copy (validate_data(..., copy=True) "
                 "makes one)"
             )
 
 
-def check_pickle_and_clone(component: Component) -> None:
+def check_pickle_and_clone(subject: Subject) -> None:
     """A clone has the same parameters, a pickle gives the same outputs."""
     from sklearn.base import clone
 
-    estimator = component.build()
-    try:
+    estimator = subject.build()
+    with subject.failing(
+        "cannot be cloned: {error}; __init__ must only store each parameter, unchanged, under "
+        "its own name"
+    ):
         twin = clone(estimator)
-    except Exception as error:
-        raise component.fail(
-            f"cannot be cloned: {named_error(error)}; __init__ must only store each parameter, "
-            "unchanged, under its own name"
-        ) from error
     before, after = estimator.get_params(deep=False), twin.get_params(deep=False)
     for name, value in before.items():
         if repr(value) != repr(after[name]):
-            raise component.fail(
+            raise subject.fail(
                 f"a clone has {name}={after[name]!r} instead of {value!r}; __init__ must only "
                 "store its parameters"
             )
-    X, y = sample(component)
-    fitted = component.fitted(X, y)
-    try:
-        restored = pickle.loads(pickle.dumps(fitted))
-    except Exception as error:
-        raise component.fail(
-            f"cannot be pickled once it is fitted: {named_error(error)}; keep no lambdas, "
-            "generators or open files on self"
-        ) from error
-    expected = output(component, fitted, X)
-    if agree(expected, output(component, fitted, X)) and not agree(
-        expected, output(component, restored, X)
+    X, y = sample(subject)
+    fitted = subject.fitted(X, y)
+    with subject.failing(
+        "cannot be pickled once it is fitted: {error}; keep no lambdas, generators or open files "
+        "on self"
     ):
-        raise component.fail(
+        restored = pickle.loads(pickle.dumps(fitted))
+    expected = subject.output(fitted, X)
+    is_steady = agree(expected, subject.output(fitted, X))
+    if is_steady and not agree(expected, subject.output(restored, X)):
+        raise subject.fail(
             "gives other outputs after it was pickled and read back; __getstate__ and "
             "__setstate__ must keep everything that was fitted"
         )
 
 
-def check_width(component: Component) -> None:
+def check_width(subject: Subject) -> None:
     """`n_features_in_` is set by fit, and inputs of another width are refused."""
-    if tags_of(component.build()).no_validation:
-        raise component.skip("tagged no_validation")
-    X, y = sample(component)
-    fitted = component.fitted(X, y)
+    if tags_of(subject.build()).no_validation:
+        raise subject.skip("tagged no_validation")
+    X, y = sample(subject)
+    fitted = subject.fitted(X, y)
     if getattr(fitted, "n_features_in_", None) != X.shape[1]:
-        found = getattr(fitted, "n_features_in_", "missing")
-        raise component.fail(
-            f"n_features_in_ is {found} after a fit on {X.shape[1]} columns; call "
+        width = getattr(fitted, "n_features_in_", "missing")
+        raise subject.fail(
+            f"n_features_in_ is {width} after a fit on {X.shape[1]} columns; call "
             "validate_data(self, X) in fit"
         )
     for wrong in (X[:, :-1], np.hstack([X, np.zeros((len(X), 1))])):
         try:
-            output(component, fitted, wrong)
+            subject.output(fitted, wrong)
         except ValueError:
             continue
         except Exception as error:
-            raise component.fail(
+            raise subject.fail(
                 f"meets inputs of another width with {named_error(error)}; call "
                 "validate_data(self, X, reset=False), which raises a ValueError that says so"
             ) from error
-        raise component.fail(
+        raise subject.fail(
             f"was fitted on {X.shape[1]} columns and accepts {wrong.shape[1]}; call "
             "validate_data(self, X, reset=False) first"
         )
 
 
-def check_unfitted(component: Component) -> None:
+def check_unfitted(subject: Subject) -> None:
     """Use before fit is refused with a NotFittedError."""
     from sklearn.exceptions import NotFittedError
 
-    X, _ = sample(component)
-    estimator = component.build()
-    method = "predict" if component.kind == "learner" else "transform"
+    X, _ = sample(subject)
+    estimator = subject.build()
+    method = "predict" if subject.is_learner else "transform"
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            getattr(estimator, method)(X.copy())
+        with quiet():
+            subject.apply(estimator, X.copy())
     except NotFittedError:
         return
     except Exception as error:
-        raise component.fail(
+        raise subject.fail(
             f"{method} before fit raises {named_error(error)}; call check_is_fitted(self) first"
         ) from error
-    if component.kind == "learner":
-        raise component.fail("predicts before it was fitted; call check_is_fitted(self) first")
+    if subject.is_learner:
+        raise subject.fail("predicts before it was fitted; call check_is_fitted(self) first")
     if tags_of(estimator).requires_fit:
-        component.warn(
-            "works before fit; if it has no state, say so with the tag requires_fit=False"
-        )
+        subject.warn("works before fit; if it has no state, say so with the tag requires_fit=False")
 
 
-def check_measures(component: Component) -> None:
+def check_measures(subject: Subject) -> None:
     """`measures` returns finite or NaN floats under names that MLflow takes."""
-    X, y = sample(component)
-    fitted = component.fitted(X, y)
-    found = resolve(component.record.measures)(fitted, X, y)
-    for name, value in dict(found).items():
+    X, y = sample(subject)
+    fitted = subject.fitted(X, y)
+    measures = resolve(subject.record.measures)(fitted, X, y)
+    for name, value in dict(measures).items():
         if not isinstance(name, str) or not _METRIC_NAME.fullmatch(name):
-            raise component.fail(
+            raise subject.fail(
                 f"measures returns the name {name!r}; use letters, digits and _ only"
             )
         try:
             float(value)
         except (TypeError, ValueError) as error:
-            raise component.fail(
+            raise subject.fail(
                 f"measures returns {value!r} for {name!r}; it must be one number"
             ) from error
 
 
-def check_sklearn(component: Component) -> None:
+def check_sklearn(subject: Subject) -> None:
     """scikit-learn's own estimator checks pass."""
     from sklearn.utils.estimator_checks import check_estimator
 
-    estimator = component.build()
+    estimator = subject.build()
     if type(estimator).__module__.partition(".")[0] == "sklearn":
-        raise component.skip("scikit-learn's own class")
+        raise subject.skip("scikit-learn's own class")
     expected: dict[str, str] = {}
     if tags_of(estimator).non_deterministic:
         expected["check_classifiers_train"] = "tagged non_deterministic"
-    if component.kind == "feature map":
+    if subject.kind == "feature map":
         # missing is a warning, which check_unfitted gives
         expected["check_estimators_unfitted"] = "see check_unfitted"
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet():
             outcomes = check_estimator(
                 estimator, on_fail=None, on_skip=None, expected_failed_checks=expected
             )
     except TypeError as error:
         # what has no tags or parameters at all cannot even begin
-        raise component.fail(
-            f"is no scikit-learn estimator: {named_error(error)}; derive it from BaseEstimator"
+        raise subject.fail(
+            f"is not a scikit-learn estimator: {named_error(error)}; derive it from BaseEstimator"
         ) from error
     failed = [each for each in outcomes if each["status"] == "failed"]
     if failed:
         lines = [f"  {each['check_name']}: {named_error(each['exception'])}" for each in failed]
-        raise component.fail(
+        raise subject.fail(
             f"{len(failed)} of scikit-learn's own checks failed (each is explained in "
             "scikit-learn's guide on developing estimators):\n" + "\n".join(lines)
         ) from failed[0]["exception"]

@@ -1,10 +1,11 @@
-"""From whatever a user calls a plugin to the plugin."""
+"""Lookup of a plugin by module, entry point or distribution."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 from collections.abc import Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -14,16 +15,10 @@ from kbench.registry.registry import Plugin
 
 
 def find(plugin: Any, installed: Sequence[Plugin]) -> list[Plugin]:
-    """Return the plugins that a user means.
+    """Return the plugins that a module, or a name, stands for.
 
-    Parameters
-    ----------
-    plugin : module or str
-        A module; or the name of an entry point, a module or a distribution,
-        which may bring several plugins.
-    installed : sequence of Plugin
-        Those that are installed; others are imported by the name of their
-        module.
+    The name is that of an entry point, a module or a distribution, which may bring
+    several plugins. A module that is not installed as a plugin is imported.
 
     Raises
     ------
@@ -33,24 +28,23 @@ def find(plugin: Any, installed: Sequence[Plugin]) -> list[Plugin]:
     if isinstance(plugin, Plugin):
         return [plugin]
     name = plugin.__name__ if isinstance(plugin, ModuleType) else str(plugin)
-    for of in ("name", "module", "distribution"):
-        found = [each for each in installed if _key(getattr(each, of)) == _key(name)]
-        if found:
-            return found
+    for field in ("name", "module", "distribution"):
+        matches = [p for p in installed if _normalized(getattr(p, field)) == _normalized(name)]
+        if matches:
+            return matches
     if isinstance(plugin, ModuleType):
         return [Plugin(name, "not installed", "", lambda: plugin, module=name)]
     if _is_module(name):
-        return [
-            Plugin(name, "not installed", "", lambda: importlib.import_module(name), module=name)
-        ]
-    known = {each.name for each in installed} | {each.distribution for each in installed}
+        load = partial(importlib.import_module, name)
+        return [Plugin(name, "not installed", "", load, module=name)]
+    known = {field for plugin in installed for field in (plugin.name, plugin.distribution)}
     raise PluginError(
         f"no plugin, module or distribution is called {name!r}{did_you_mean(name, known)}"
     )
 
 
-def _key(name: str) -> str:
-    """Distributions are the same under hyphens, underscores and dots."""
+def _normalized(name: str) -> str:
+    """Write a name one way: distributions are the same under hyphens and underscores."""
     return name.lower().replace("_", "-")
 
 
@@ -59,5 +53,5 @@ def _is_module(name: str) -> bool:
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):
         return False
-    except Exception:  # of its package, while that is imported: loading the module tells
+    except Exception:  # raised by its package at import; loading the module reports it
         return True

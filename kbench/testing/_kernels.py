@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from kbench.kernels import is_psd
-from kbench.testing._component import Component, named_error, same
 from kbench.testing._samples import inputs
+from kbench.testing._subject import Subject, named_error, same
 
 
 def _samples() -> Iterator[np.ndarray]:
-    """Inputs from general to special: kernels have no record of what they require."""
+    """Yield inputs from general to special: no record says what a kernel requires."""
     yield inputs(None, 40)
     yield inputs("nonnegative", 40)
     yield inputs("unit_ball", 40)
@@ -23,15 +23,15 @@ def _samples() -> Iterator[np.ndarray]:
     yield np.random.default_rng(0).integers(0, 2, (40, 16)).astype(np.float64)
 
 
-def _prepared(component: Component) -> tuple[Any, np.ndarray]:
+def _prepared(subject: Subject) -> tuple[Any, np.ndarray]:
     """Return the kernel, its numbers set, and inputs that it accepts."""
     from kbench.kernels import Precomputed
 
     refusals = []
-    if isinstance(component.build(), Precomputed):
-        raise component.skip("its inputs are Gram matrices")
+    if isinstance(subject.build(), Precomputed):
+        raise subject.skip("its inputs are Gram matrices")
     for X in _samples():
-        kernel = component.build()
+        kernel = subject.build()
         try:
             if hasattr(kernel, "resolve"):
                 kernel = kernel.resolve(X.copy())
@@ -40,7 +40,7 @@ def _prepared(component: Component) -> tuple[Any, np.ndarray]:
             refusals.append(named_error(error))
             continue
         return kernel, X
-    raise component.fail(
+    raise subject.fail(
         "accepts no inputs that were tried (any numbers, nonnegative, in the unit ball, binary; "
         "4 columns and 16): " + "; ".join(dict.fromkeys(refusals))
     )
@@ -50,89 +50,85 @@ def _gram(kernel: Any, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return np.asarray(kernel(X.copy(), Y.copy()), dtype=np.float64)
 
 
-def check_gram(component: Component) -> None:
+def check_gram(subject: Subject) -> None:
     """k(X, Y) is a finite matrix of shape (rows of X, rows of Y)."""
-    kernel, X = _prepared(component)
+    kernel, X = _prepared(subject)
     K = np.asarray(kernel(X.copy(), X[:7].copy()))
     if K.shape != (len(X), 7):
-        raise component.fail(f"k(X, Y) has shape {K.shape} for 40 rows against 7; return (40, 7)")
+        raise subject.fail(f"k(X, Y) has shape {K.shape} for 40 rows against 7; return (40, 7)")
     if not np.isfinite(K).all():
-        raise component.fail("gives NaN or infinite values; guard divisions and exponentials")
+        raise subject.fail("gives NaN or infinite values; guard divisions and exponentials")
 
 
-def check_symmetry(component: Component) -> None:
+def check_symmetry(subject: Subject) -> None:
     """k(x, y) = k(y, x)."""
-    kernel, X = _prepared(component)
+    kernel, X = _prepared(subject)
     if not same(_gram(kernel, X[:15], X[15:]), _gram(kernel, X[15:], X[:15]).T, rtol=1e-10):
-        raise component.fail("k(X, Y) is not k(Y, X) transposed; a kernel is symmetric")
+        raise subject.fail("k(X, Y) is not k(Y, X) transposed; a kernel is symmetric")
 
 
-def check_psd(component: Component) -> None:
+def check_psd(subject: Subject) -> None:
     """Gram matrices are positive semidefinite, where the record says so."""
-    kernel, X = _prepared(component)
+    kernel, X = _prepared(subject)
     K = _gram(kernel, X, X)
     # symmetry is another check's
     K = (K + K.T) / 2
-    found = is_psd(K, tolerance=1e-10 * max(float(np.abs(K).max()) * len(K), 1e-300))
-    if not found:
-        raise component.fail(
-            f"a Gram matrix has the eigenvalue {found.smallest:.3g}; declare psd=False in the "
-            "record, or mend the formula"
+    psd = is_psd(K, tolerance=1e-10 * max(float(np.abs(K).max()) * len(K), 1e-300))
+    if not psd:
+        raise subject.fail(
+            f"a Gram matrix has the eigenvalue {psd.smallest:.3g}; declare psd=False in the "
+            "record, or correct the formula"
         )
 
 
-def check_diag(component: Component) -> None:
+def check_diag(subject: Subject) -> None:
     """`diag(X)` is the diagonal of k(X, X); missing is only a warning."""
-    kernel, X = _prepared(component)
+    kernel, X = _prepared(subject)
     if not hasattr(kernel, "diag"):
-        component.warn("has no diag(X); derive it from kbench.kernels.Kernel, which has one")
+        subject.warn("has no diag(X); derive it from kbench.kernels.Kernel, which has one")
         return
     if not same(kernel.diag(X.copy()), np.diagonal(_gram(kernel, X, X)), rtol=1e-8):
-        raise component.fail("diag(X) is not the diagonal of k(X, X)")
+        raise subject.fail("diag(X) is not the diagonal of k(X, X)")
 
 
-def check_chunks(component: Component) -> None:
+def check_chunks(subject: Subject) -> None:
     """Blocks of rows give the blocks of the Gram matrix."""
-    kernel, X = _prepared(component)
+    kernel, X = _prepared(subject)
     whole = _gram(kernel, X, X[20:])
     parts = [_gram(kernel, X[start : start + 9], X[20:]) for start in range(0, len(X), 9)]
     if not same(whole, np.vstack(parts), rtol=1e-8):
-        raise component.fail(
+        raise subject.fail(
             "rows in blocks give other values than all at once; k(x, y) must depend on x and y "
-            "only (numbers that depend on the data belong into resolve(X))"
+            "only (numbers that depend on the data belong in resolve(X))"
         )
 
 
-def check_repr(component: Component) -> None:
+def check_repr(subject: Subject) -> None:
     """`repr` reads back as an equal kernel; one that cannot be read is only a warning."""
     import kbench.kernels
 
-    kernel, X = _prepared(component)
+    kernel, X = _prepared(subject)
     text = repr(kernel)
     if text.startswith("<"):
-        component.warn("has no repr that reads back; make it a frozen dataclass")
+        subject.warn("has no repr that reads back; make it a frozen dataclass")
         return
     names = {**vars(kbench.kernels), **vars(sys.modules[type(kernel).__module__]), "np": np}
     names |= {"array": np.array, "inf": np.inf, "nan": np.nan}
-    try:
+    with subject.failing(f"its repr {text} cannot be read back: {{error}}"):
         restored = eval(text, names)
-    except Exception as error:
-        raise component.fail(f"its repr {text} cannot be read back: {named_error(error)}") from (
-            error
-        )
     if not same(_gram(kernel, X, X[:9]), _gram(restored, X, X[:9]), rtol=1e-12):
-        raise component.fail(f"its repr {text} reads back as another kernel")
+        raise subject.fail(f"its repr {text} reads back as another kernel")
 
 
-def check_inputs_untouched(component: Component) -> None:
+def check_inputs_untouched(subject: Subject) -> None:
     """Read-only inputs are accepted, and no input is changed."""
-    kernel, X = _prepared(component)
+    kernel, X = _prepared(subject)
     given = X.copy()
     kernel(given, X[:9].copy())
     if not np.array_equal(given, X):
-        raise component.fail("changes its inputs in place; work on a copy")
+        raise subject.fail("changes its inputs in place; work on a copy")
     given.flags.writeable = False
     try:
         copy.deepcopy(kernel)(given, given)
     except ValueError as error:
-        raise component.fail(f"refuses read-only inputs: {named_error(error)}") from error
+        raise subject.fail(f"refuses read-only inputs: {named_error(error)}") from error

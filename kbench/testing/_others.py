@@ -11,29 +11,29 @@ from kbench.planning.sized import Size, read_for
 from kbench.planning.suite_file import read
 from kbench.records import Cell, Ref
 from kbench.registry.registry import resolve
-from kbench.testing._component import Component
+from kbench.testing._subject import Subject
 
 
-def check_loads(component: Component) -> None:
+def check_loads(subject: Subject) -> None:
     """The plugin loads, and its records keep the rules of the hooks."""
-    if component.record:
-        raise component.fail(f"is left out: {component.record}")
+    if subject.record:
+        raise subject.fail(f"is left out: {subject.record}")
 
 
-def check_suite(component: Component) -> None:
+def check_suite(subject: Subject) -> None:
     """The suite file has no mistake and plans at least one cell."""
     try:
-        planned = _planned(component)
+        planned = _planned(subject)
     except SuiteError as error:
-        raise component.fail(str(error)) from error
+        raise subject.fail(str(error)) from error
     if not planned:
-        raise component.fail("plans no cell; give it datasets, feature_maps and learners")
+        raise subject.fail("plans no cell; give it datasets, feature_maps and learners")
 
 
-def _planned(component: Component) -> list[Cell]:
-    """Return all cells of a suite; where it has rules on size, those that do not hold too."""
-    text = component.record.read_text(encoding="utf-8")
-    name, registry = component.name, component.registry
+def _planned(subject: Subject) -> list[Cell]:
+    """Return all cells of a suite, also those of blocks whose rules on size do not hold."""
+    text = subject.record.read_text(encoding="utf-8")
+    name, registry = subject.name, subject.registry
     if not has_rules(parsed(text, name)):
         return cells(read(text, name, registry), registry)
     size = Size(rows=1000, features=10, sparse=False)
@@ -42,9 +42,9 @@ def _planned(component: Component) -> list[Cell]:
     return cells(every, registry)
 
 
-def check_draw(component: Component) -> None:
-    """What draws the figure exists."""
+def check_draw(subject: Subject) -> None:
+    """The function that draws the figure exists."""
     try:
-        resolve(component.record.draw)
+        resolve(subject.record.draw)
     except PluginError as error:
-        raise component.fail(f"cannot be drawn: {error}") from error
+        raise subject.fail(f"cannot be drawn: {error}") from error

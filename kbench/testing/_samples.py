@@ -8,20 +8,10 @@ N_FEATURES = 4
 
 
 def inputs(requires: str | None = None, n_samples: int = 60, seed: int = 0) -> np.ndarray:
-    """Return random inputs, shape (n_samples, 4).
+    """Return random inputs, shape (n_samples, 4), whose rows satisfy what a map requires.
 
-    Parameters
-    ----------
-    requires : {None, "nonnegative", "unit_ball"}
-        What all rows satisfy.
-    n_samples : int, default 60
-    seed : int, default 0
-
-    Returns
-    -------
-    ndarray of float64
-        Multiples of 1/64, so that float32 holds the same numbers; a tenth of
-        the entries are zero.
+    They are multiples of 1/64, so that float32 holds the same numbers; a tenth of
+    the entries are zero.
 
     Examples
     --------
@@ -48,14 +38,7 @@ def labels(X: np.ndarray) -> np.ndarray:
 
 
 def blobs(n_classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return well separated classes in the unit cube, the first one twice as large.
-
-    Parameters
-    ----------
-    n_classes : int
-        2 to 4.
-    seed : int, default 0
-    """
+    """Return 2 to 4 well separated classes in the unit cube, the first one twice as large."""
     rng = np.random.default_rng(seed)
     y = np.concatenate([np.zeros(20, dtype=np.int64), np.repeat(np.arange(n_classes), 20)])
     y = rng.permutation(y)
@@ -67,12 +50,8 @@ def blobs(n_classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def noise(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return uniform inputs, shape (80, 40), and labels that are independent of them.
 
-    A third of the labels are 1: what is learnt from them is learnt by heart, for
-    which the columns are enough.
-
-    Parameters
-    ----------
-    seed : int, default 0
+    A third of the labels are 1. A model can only learn them by heart, and has
+    enough columns to do so.
     """
     rng = np.random.default_rng(seed)
     return rng.random((80, 40)), np.asarray(rng.random(80) < 1 / 3, dtype=np.int64)

@@ -63,9 +63,9 @@ def test_a_suite_from_python_and_from_the_command_line_are_one(suite, capfd):
     ("options", "words"),
     [
         ({"dataset": "irs"}, "did you mean 'iris'"),
-        ({"time_limit": 0}, "--time-limit must be positive"),
-        ({"splits": 0}, "--splits must be positive"),
-        ({"jobs": 0}, "jobs must be at least 1"),
+        ({"time_limit": 0}, "--time-limit must be a finite number > 0, or inf, got 0"),
+        ({"splits": 0}, "--splits must be an integer >= 1, got 0"),
+        ({"jobs": 0}, "jobs must be an integer >= 1, or None, got 0"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_runs(suite, options, words):
@@ -147,16 +147,20 @@ def test_a_map_that_needs_labels_gets_them_and_a_given_seed_is_kept():
         (("irs",), SuiteError, "did you mean 'iris'"),
         (("iris", "nystrom"), SuiteError, "did you mean 'nystroem'"),
         (("iris", {"name": "rff", "n_componets": 2}), SuiteError, "did you mean 'n_components'"),
-        (("iris", "rff", "kernel-svm"), SuiteError, "works on the inputs themselves"),
+        (
+            ("iris", "rff", "kernel-svm"),
+            SuiteError,
+            "works on the inputs: its feature map must be 'identity', got rff",
+        ),
         (("iris", object()), SuiteError, "fit and transform"),
-        ((3,), DatasetError, "it must be a name"),
-        (((np.eye(4), [0.5, 1, 2, 3]),), DatasetError, "no class labels"),
+        ((3,), DatasetError, "dataset must be a name"),
+        (((np.eye(4), [0.5, 1, 2, 3]),), DatasetError, "y must have class labels"),
         (((np.eye(4), [0, 0, 0, 0]),), DatasetError, "at least 2 classes"),
         (((np.eye(4), ["a", None, "b", "a"]),), DatasetError, "1 missing label"),
         (((np.eye(4), ["a", "b", np.nan, "a"]),), DatasetError, "1 missing label"),
         (((np.eye(4), pandas.Series(["a", "b", pandas.NA, None])),), DatasetError, "2 missing"),
-        (((np.eye(4), ["a", 1, "b", object()]),), DatasetError, "several types"),
-        (((np.eye(4), [0, 1]),), DatasetError, "4 rows but y has shape"),
+        (((np.eye(4), ["a", 1, "b", object()]),), DatasetError, "one type, got several"),
+        (((np.eye(4), [0, 1]),), DatasetError, r"y must have shape \(4,\).* got \(2,\)"),
     ],
 )
 def test_what_cannot_be_evaluated_is_refused_in_words(arguments, error, words):
@@ -168,7 +172,7 @@ def test_text_in_a_frame_is_refused_by_name():
     import pandas
 
     X = pandas.DataFrame({"a": [1.0, 2, 3, 4], "colour": list("rgbr")})
-    with pytest.raises(DatasetError, match="not numbers: colour"):
+    with pytest.raises(DatasetError, match="must have columns of numbers, got colour"):
         kbench.evaluate((X, [0, 1, 0, 1]))
 
 

@@ -230,7 +230,7 @@ def test_one_task_takes_a_part_of_the_time_only(registry):
     [
         ({"feature_maps": ["rfff"]}, "no feature map is called 'rfff'; did you mean 'rff'"),
         ({"learners": ["rdge"]}, "no learner is called 'rdge'; did you mean 'ridge'"),
-        ({"total_s": 0}, "--time-limit must be positive"),
+        ({"total_s": 0}, "--time-limit must be a finite number > 0"),
     ],
 )
 def test_what_is_not_there_is_named(registry, options, words):
@@ -268,12 +268,12 @@ def test_svmlight_has_no_target(registry, tmp_path):
         ("a.parquet", {"delimiter": ";"}, "--delimiter has no meaning for parquet files"),
         ("a.arff", {"nominal": ["c"]}, "--nominal has no meaning for arff files"),
         ("a.libsvm", {"ignore": ["c"]}, "--ignore has no meaning for svmlight files"),
-        ("a.arff", {"target": None}, "which column holds the labels? Say --target NAME"),
+        ("a.arff", {"target": None}, "--target is missing: name the column with the labels"),
         (
             "a.xlsx",
             {},
-            "what kind is it? Its name should end in "
-            ".csv, .tsv, .parquet, .pq, .arff, .svmlight, .libsvm, .svm",
+            "its name must end in one of "
+            ".csv, .tsv, .parquet, .pq, .arff, .svmlight, .libsvm, .svm, got '.xlsx'",
         ),
     ],
 )
@@ -402,13 +402,16 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
     ("arguments", "words"),
     [
         (["gone.csv", "--target", "churn"], "there is no such file"),
-        (["customers.csv"], "which column holds the labels? Say --target NAME"),
+        (["customers.csv"], "--target is missing: name the column with the labels"),
         (["customers.csv", "--target", "chrun"], "did you mean 'churn'"),
-        (["customers.csv", "--target", "churn", "--time-limit", "-3"], "must be positive"),
+        (
+            ["customers.csv", "--target", "churn", "--time-limit", "-3"],
+            "must be a finite number > 0",
+        ),
         (["customers.csv", "--target", "churn", "-o", "no/where.html"], "there is no folder"),
         (["customers.csv", "--target", "churn", "--feature-map", "rf"], "did you mean 'rff'"),
         (["customers.csv", "--target", "churn", "--ignore", "cty"], "did you mean 'city'"),
-        (["customers.xlsx", "--target", "churn"], "what kind is it?"),
+        (["customers.xlsx", "--target", "churn"], "its name must end in one of"),
     ],
 )
 def test_mistakes_are_named_before_anything_runs(customers, tmp_path, arguments, words, capfd):

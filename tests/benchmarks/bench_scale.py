@@ -95,7 +95,7 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     planner.cell_key(_first(suite, registry), "warm")  # reads the sources
     before = _resident_mb()
     start = time.process_time()
-    cells = planner.plan(suite, data, {})
+    cells = planner.plan(suite, data)
     clock("plan", start)
     assert sum(len(each.missing) for each in cells) == n_tasks
 
@@ -112,7 +112,7 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     del cells
 
     start = time.process_time()
-    cells = planner.plan(suite, data, {})
+    cells = planner.plan(suite, data)
     recall(cells, journal, suite.limits)
     clock("resume", start)
     assert not any(each.missing for each in cells)
@@ -136,7 +136,7 @@ def plan_cells(n_cells: int, folder: Path) -> float:
     registry = build(installed())
     suite = read(suite_text(n_cells), "scale", registry)
     data = known_data(suite)
-    planned = Planner(registry, DataCache(folder / "cache")).plan(suite, data, {})
+    planned = Planner(registry, DataCache(folder / "cache")).plan(suite, data)
     assert len(planned) == n_cells
     return time.process_time() - start
 

@@ -86,10 +86,13 @@ def test_show_tells_the_meaning_of_a_parameter():
     ("arguments", "words"),
     [
         (["suite", "ucy"], "no suite is called 'ucy'; did you mean 'uci'?"),
-        (["suite"], "which suite? There are:"),
+        (["suite"], "SUITE is missing; there are:"),
         (["suite", "gone.toml"], "cannot read the suite file gone.toml"),
         (["suite", "uci", "--dataset", "irs"], "did you mean 'iris'?"),
-        (["suite", "uci", "--time-limit", "-1"], "--time-limit must be positive; found -1"),
+        (
+            ["suite", "uci", "--time-limit", "-1"],
+            "must be a finite number > 0, or inf, got -1.0",
+        ),
         (["suite", "uci", "--splits", "0"], "Invalid value for '--splits'"),
         (["show", "nystrom"], "nothing is called 'nystrom'; did you mean 'nystroem'?"),
         (["results", "uci"], "there are no runs here"),

@@ -68,7 +68,10 @@ def test_report_of_what_is_not_there_is_an_error(store):
         (["report", "trial", "--machine", "all"], "several machines"),
         (["report", "trial", "-o", "no/such/folder.html"], "cannot write"),
         (["report", "trial", "--table", "mian"], "did you mean 'main'"),
-        (["report", "trial", "--table", "main", "--format", "html"], "not as html"),
+        (
+            ["report", "trial", "--table", "main", "--format", "html"],
+            "markdown or json for one table",
+        ),
         (["plot", "ranks", "trial", "-o", "picture.gif"], ".pdf, .png or .svg"),
         (["plot", "rank", "trial", "-o", "picture.svg"], "did you mean 'ranks'"),
     ):

@@ -127,7 +127,7 @@ def test_a_fault_leaves_nothing_half_written(here, monkeypatch, capsys):
 def test_two_kinds_at_once_are_refused(here, monkeypatch, capsys):
     code, _, err = invoke(monkeypatch, capsys, "new", "my-map", "--kernel", "--suite")
     assert code == 2
-    assert "--kernel or --suite" in err
+    assert "--kernel and --suite" in err
     assert not list(here.iterdir())
 
 

@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from kbench.cli import show
+from kbench.cli import printing, show
 from kbench.results.rows import COLUMNS
 from tests.support.report_rows import changed, grid
 
@@ -11,8 +11,8 @@ from tests.support.report_rows import changed, grid
 @pytest.fixture
 def printed(monkeypatch, capsys):
     def print_at(width, rows):
-        monkeypatch.setattr(show, "_console", lambda: Console(width=width, highlight=False))
-        show.table(rows, ranked=True)
+        monkeypatch.setattr(printing, "console", lambda: Console(width=width, highlight=False))
+        show.print_rows(rows, ranked=True)
         return capsys.readouterr().out
 
     return print_at
@@ -61,7 +61,7 @@ def test_one_long_name_costs_no_column_that_fits_beside_a_folded_one(printed):
 def test_nothing_is_left_out_of_a_pipe(capsys):
     rows = grid(1, 1)
     rows[0] = changed(rows[0], feature_map="a-map(" + "x" * 250 + ")")
-    show.table(rows, ranked=True)
+    show.print_rows(rows, ranked=True)
     heading, line, *more = capsys.readouterr().out.splitlines()
     assert heading.split() == [*COLUMNS, "rank"]
     assert "x" * 250 in line

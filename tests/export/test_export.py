@@ -114,9 +114,9 @@ def test_rows_without_a_label_are_no_trouble(customers, tmp_path, capfd):
         (["uci", "-o", "m", "--format", "onnx"], "--format must be one of 'skops', 'joblib'"),
         (["ucy", "-o", "m"], "did you mean 'uci'"),
         (["uci", "nystroem + rigde on iris", "-o", "m"], "did you mean 'nystroem + ridge on iris'"),
-        (["uci", "--dataset", "iris", "-o", "m"], "which of these 24 cells?"),
+        (["uci", "--dataset", "iris", "-o", "m"], "24 cells match: name one"),
         (["uci", "--target", "y", "-o", "m"], "--target has no meaning for a suite"),
-        (["customers.csv", "-o", "m", *METHOD], "which column holds the labels?"),
+        (["customers.csv", "-o", "m", *METHOD], "--target is missing: name the column"),
     ],
 )
 def test_mistakes_are_named_and_nothing_is_written(customers, tmp_path, arguments, words, capfd):

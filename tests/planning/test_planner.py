@@ -42,7 +42,7 @@ def planned(planner, registry, text=TEXT, known=IRIS, results=None, limits=None,
     suite = read(text, "s", registry)
     if limits:
         suite = dataclasses.replace(suite, limits=limits)
-    cells = planner.plan(suite, {"iris": known}, {})
+    cells = planner.plan(suite, {"iris": known})
     recall(cells, Known(results or {}), suite.limits, **options)
     return cells
 
@@ -281,7 +281,7 @@ def test_datasets_of_one_key_keep_the_same_splits(planner, registry):
     results = {k: v for i in range(5) for k, v in line(key, i).items()}
     text = TEXT.replace('"iris"', '"iris", { name = "iris", label = "again" }')
     suite = dataclasses.replace(read(text, "s", registry), limits=Limits(n_splits=2))
-    cells = planner.plan(suite, {"iris": IRIS, "again": IRIS}, {})
+    cells = planner.plan(suite, {"iris": IRIS, "again": IRIS})
     recall(cells, Known(results), suite.limits)
     assert [each.n_splits for each in cells] == [5, 5]
 
@@ -384,7 +384,7 @@ def test_an_ordered_holdout_is_one_split(planner, registry):
 
 def test_a_cell_without_data_is_planned_all_the_same(planner, registry):
     suite = read(TEXT, "s", registry)
-    (one,) = planner.plan(suite, {}, {"iris": Problem("unavailable", "no network")})
+    (one,) = planner.plan(suite, {"iris": Problem("unavailable", "no network")})
     assert (one.status, one.missing, one.n_splits) == ("unavailable", [], 5)
     assert one.key == line_key(one.cell)
 
@@ -486,7 +486,7 @@ def keys_of(install_plugin):
         registry = build(installed())
         suite = read(MUTATED.replace("WIDTH", str(width)), "s", registry)
         data = {"iris": IRIS, "wine": dataclasses.replace(IRIS, checksum=wine)}
-        planned = Planner(registry, NoCache()).plan(suite, data, {})
+        planned = Planner(registry, NoCache()).plan(suite, data)
         return {(each.cell.dataset.label, each.cell.feature_map.name): each.key for each in planned}
 
     return keys

@@ -155,17 +155,17 @@ colour = "red"
         read_text(registry, text=text)
     found = caught.value.problems
     expected = [
-        "feature_maps[0].n_components.share_of_rows: found 2.0; must be less than or equal to 1",
+        "feature_maps[0].n_components.share_of_rows must be less than or equal to 1, got 2.0",
         "feature_maps[0].n_components.mix: no such key; did you mean 'min'?",
         "feature_maps[1].n_components: min is more than max",
         "datasets: a suite with rules on size has no datasets; it is read for one",
         "rule[0].when.max_row: no such key; did you mean 'max_rows'?",
-        "rule[0].protocol.n_folds: found 1; must be greater than or equal to 2",
+        "rule[0].protocol.n_folds must be greater than or equal to 2, got 1",
         "rule[1].when: missing",
         "rule[1].protocol.n_fold: no such key; did you mean 'n_folds'?",
         "block[0].when: min_rows is more than max_rows",
-        "block[1].when.max_features: found -1; must be greater than or equal to 0",
-        "block[1].when.sparse: found 'no'; must be a valid boolean",
+        "block[1].when.max_features must be greater than or equal to 0, got -1",
+        "block[1].when.sparse must be a valid boolean, got 'no'",
         "block[1].colour: no such key; there are: ",
         "feature_maps[1]: no feature map is called 'rfff'; did you mean 'rff'?",
         "block[1].learners[1]: the label 'ridge' is that of block[1].learners[0] too",

@@ -56,8 +56,8 @@ time_s = "long"
         "feature_maps[0].n_componets: 'rff' has no such parameter; did you mean 'n_components'?",
         "learners[1]: the label 'ridge' is that of learners[0] too",
         "colour: no such key",
-        "protocol.n_folds: found 1; must be greater than or equal to 2",
-        "limits.time_s: found 'long'; must be a valid number",
+        "protocol.n_folds must be greater than or equal to 2, got 1",
+        "limits.time_s must be a valid number, got 'long'",
     ):
         assert any(each.startswith(words) for each in found), (words, found)
 
@@ -72,11 +72,14 @@ def test_a_syntax_error_stands_alone(registry):
     [
         ("{ n_components = 3 }", "feature_maps[0].name: missing"),
         ('{ name = "iris" }', "'iris' is a dataset"),
-        ('{ name = "rff", label = 3 }', "feature_maps[0].label: found 3"),
-        ('{ name = "rff", gamma = { serch = [1] } }', "feature_maps[0].gamma: found a table"),
-        ('{ name = "rff", gamma = { search = [] } }', "feature_maps[0].gamma.search: must be"),
+        ('{ name = "rff", label = 3 }', "feature_maps[0].label must be a string, got 3"),
+        ('{ name = "rff", gamma = { serch = [1] } }', "feature_maps[0].gamma must be a table with"),
+        ('{ name = "rff", gamma = { search = [] } }', "feature_maps[0].gamma.search must be"),
         ('{ name = "rff", gamma = { search = [{ each = [1] }] } }', "`each` has no meaning"),
-        ('{ name = "rff", gamma = 2020-01-01 }', "feature_maps[0].gamma: found 2020-01-01"),
+        (
+            '{ name = "rff", gamma = 2020-01-01 }',
+            "feature_maps[0].gamma must not be a date or a time, got 2020-01-01",
+        ),
         ('{ name = "rff", kernel = { name = "gausian" } }', "did you mean 'gaussian'"),
         (
             '{ name = "rff", kernel = { name = "gaussian", widt = 1 } }',
@@ -93,15 +96,22 @@ def test_a_wrong_line_is_named_with_its_place(registry, line, words):
 @pytest.mark.parametrize(
     ("protocol", "words"),
     [
-        ('preprocess = "std"', "protocol.preprocess: found 'std'; must be 'minmax'"),
+        (
+            'preprocess = "std"',
+            "protocol.preprocess must be 'minmax', 'standard', 'unit_ball' or 'none', got 'std'",
+        ),
         ('preprocess = { search = ["nope"] }', "protocol.preprocess.search[0]"),
         ("train_size = 0.9\ntest_size = 0.9", "more than 1 together"),
         ("unlabelled_size = -1", "protocol.unlabelled_size"),
-        ('n_folds = "5"', "protocol.n_folds: found '5'; must be a valid integer"),
-        ('search = "halve"', "protocol.search: found 'halve'; must be 'grid'"),
-        ("search_time_s = 0", "protocol.search_time_s: found 0; must be greater than 0"),
-        ("one_standard_error = 1", "protocol.one_standard_error: found 1; must be a valid bool"),
-        ('splits = "loo"', "protocol.splits: found 'loo'; must be 'stratified'"),
+        ('n_folds = "5"', "protocol.n_folds must be a valid integer, got '5'"),
+        ('search = "halve"', "protocol.search must be 'grid', 'random' or 'halving', got 'halve'"),
+        ("search_time_s = 0", "protocol.search_time_s must be greater than 0, got 0"),
+        ("one_standard_error = 1", "protocol.one_standard_error must be a valid boolean, got 1"),
+        (
+            'splits = "loo"',
+            "protocol.splits must be 'stratified', 'holdout', 'ordered', 'group_duplicates' or "
+            "'official', got 'loo'",
+        ),
     ],
 )
 def test_a_wrong_protocol_is_refused(registry, protocol, words):
@@ -128,10 +138,10 @@ def test_a_suite_says_what_it_compares(registry, given, measure):
     ("given", "words"),
     [
         ('"expected_eror"', "did you mean 'expected_error'"),
-        ("3", "measure: found 3"),
+        ("3", "measure must be a valid dictionary or instance of MeasureTable, got 3"),
         ('{ name = "x" }', "measure.better: missing"),
-        ('{ name = "x", better = "low" }', "measure.better: found 'low'; must be 'higher' or"),
-        ('{ name = "X y", better = "lower" }', "measure.name: found 'X y'"),
+        ('{ name = "x", better = "low" }', "measure.better must be 'higher' or 'lower', got 'low'"),
+        ('{ name = "X y", better = "lower" }', "measure.name: got 'X y'"),
         ('{ nam = "x", better = "lower" }', "measure.nam: no such key; did you mean 'name'"),
     ],
 )
@@ -215,7 +225,7 @@ def test_a_dataset_label_means_one_thing_in_the_whole_file(registry):
     text = 'feature_maps = ["rff"]\n' + block.format("iris", "ridge")
     assert read(text + block.format("iris", "linear-svm"), "s", registry)
     found = problems(text + block.format("wine", "linear-svm"), registry)
-    assert found == ("the dataset label 'L' means two things; give one a label of its own",)
+    assert found == ("the dataset label 'L' means two things; give one another label",)
 
 
 def test_an_unknown_suite_says_what_is_near(registry):

@@ -43,15 +43,15 @@ def test_a_plugin_that_exits_at_import_does_not_end_the_command():
         ({"kbench_feature_maps": ["rff"]}, "returned a str where FeatureMap goes"),
         (
             {"kbench_feature_maps": [FeatureMap("x", make="a:B", grid=["gamma"])]},
-            "grid of 'x' is a list; it is a mapping",
+            "grid of 'x' must be a mapping of parameters' names, got list",
         ),
         (
             {"kbench_learners": [Learner("x", make="a:B", simpler="C")]},
-            "simpler of 'x' is a str; it is a mapping",
+            "simpler of 'x' must be a mapping of parameters' names, got str",
         ),
         (
             {"kbench_datasets": [DatasetSource("x", load=dict, endings=[".psv"])]},
-            "endings of 'x' is a list; it is a mapping of endings of file names",
+            "endings of 'x' must be a mapping of endings of file names, got list",
         ),
         (
             {"kbench_datasets": [DatasetSource("x", load=dict, endings={"PSV": {}})]},
@@ -59,7 +59,7 @@ def test_a_plugin_that_exits_at_import_does_not_end_the_command():
         ),
         (
             {"kbench_datasets": [DatasetSource("x", load=dict, endings={".psv": "|"})]},
-            "the ending '.psv' of 'x' has a str; it has a mapping",
+            "the ending '.psv' of 'x' must have a mapping",
         ),
         (
             {"kbench_feature_maps": [DatasetSource("x", load=dict)]},
@@ -68,7 +68,7 @@ def test_a_plugin_that_exits_at_import_does_not_end_the_command():
         ({"kbench_feature_maps": maps("My Map")}, "'My Map': names are lower case"),
         ({"kbench_feature_maps": maps("a", "a")}, "a feature map called 'a' twice"),
         ({"kbench_feature_map": []}, "did you mean 'kbench_feature_maps'?"),
-        ({}, "no function of it is marked with kbench.hookimpl"),
+        ({}, "none of its functions is marked with kbench.hookimpl"),
     ],
 )
 def test_a_wrong_plugin_is_left_out_with_the_reason(plugin_of, hooks, words):

@@ -12,7 +12,7 @@ from kbench.execution.sandbox import processes
 from kbench.planning.suite_file import read
 from kbench.registry.registry import build, installed
 from kbench.results.sources import of_cell
-from kbench.runner import Options, Watcher, run
+from kbench.runner import Options, Runner, Watcher
 from kbench.tracking import Store
 from tests.support.paths import SUPPORT
 from tests.support.processes_here import wait_until
@@ -192,7 +192,7 @@ def run_text(text, store_uri, watcher=None, **options):
     registry = build(installed())
     suite = read(text, "planted", registry)
     watcher = watcher or Seen()
-    return run(suite, registry, Options(store_uri, **options), watcher), watcher
+    return Runner(suite, registry, Options(store_uri, **options), watcher).run(), watcher
 
 
 def statuses(report):

@@ -43,7 +43,7 @@ def test_a_kernelized_learner_without_a_kernel_is_caught(plugin_of):
 @pytest.mark.parametrize(
     ("simpler", "words"),
     [
-        ({"shrunk": "larger"}, "'shrunk', which is no parameter; did you mean 'shrink'?"),
+        ({"shrunk": "larger"}, "'shrunk', which is not a parameter; did you mean 'shrink'?"),
         ({"shrink": "bigger"}, "says 'bigger' of 'shrink'"),
     ],
 )
@@ -56,7 +56,7 @@ def test_an_order_of_models_that_is_none_is_caught(plugin_of, simpler, words):
 def test_values_without_an_order_are_caught(plugin_of):
     given = {"simpler": {"shrink": "larger"}, "path": None}
     found = failures(learner_plugin(plugin_of, Centroids, **given, grid={"shrink": (0.5, True)}))
-    assert "its grid has True, which is no Python number" in found["check_simpler"]
+    assert "its grid has True, which is not a Python number" in found["check_simpler"]
 
 
 @pytest.mark.parametrize(("direction", "right"), [("larger", True), ("smaller", False)])

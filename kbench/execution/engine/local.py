@@ -12,8 +12,7 @@ from kbench.execution.engine.interface import Terms
 from kbench.execution.engine.request import Answer, Host, Request, measure
 from kbench.execution.engine.this_machine import ThisMachine
 from kbench.execution.sandbox import Sandbox
-from kbench.planning.planner import STOPPING
-from kbench.records import Task
+from kbench.records import STOPPING, Task
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -1,7 +1,7 @@
-"""What is checked: a component of a plugin, and how it is built, fitted and applied.
+"""Building, fitting and applying a component of a plugin that is checked.
 
-The checks must not see each other's defects: one that mutates its inputs, or
-keeps state between calls, is to be caught by the check of that name only. So
+The checks must not see each other's defects: a component that mutates its inputs,
+or keeps state between calls, is to be caught by the check of that name only. So
 everything here works on copies, and with numpy's global state reset.
 """
 
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from kbench.errors import DatasetError
 from kbench.planning.lines import parameters_of
 from kbench.records import Dataset, Ref
 from kbench.registry.registry import Registry, resolve
@@ -25,7 +26,7 @@ SEED = 0
 
 
 class Nonconforming(AssertionError):
-    """A component breaks a rule: what is wrong, and how to mend it."""
+    """A component breaks a rule: what is wrong, and how to correct it."""
 
 
 class ConformanceWarning(UserWarning):
@@ -33,8 +34,8 @@ class ConformanceWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class Component:
-    """One thing that a plugin gives.
+class Subject:
+    """A component of a plugin that is checked.
 
     Parameters
     ----------
@@ -65,8 +66,16 @@ class Component:
         return Nonconforming(f"{self}: {message}")
 
     def warn(self, message: str) -> None:
-        """Say what is only missing."""
+        """Warn of something that is only missing."""
         warnings.warn(f"{self}: {message}", ConformanceWarning, stacklevel=3)
+
+    @contextmanager
+    def failing(self, message: str) -> Iterator[None]:
+        """Turn an exception into a failure; ``{error}`` in the message stands for it."""
+        try:
+            yield
+        except Exception as error:
+            raise self.fail(message.replace("{error}", named_error(error))) from error
 
     def skip(self, message: str) -> unittest.SkipTest:
         """Return the error that makes pytest skip a check."""
@@ -100,10 +109,9 @@ class Component:
     def build(self, **more: Any) -> Any:
         """Return what `make` makes, unfitted, with `random_state` set as kbench sets it."""
         values = {**self.given(), **more}
-        with _quiet():
-            built = resolve(_maker(self.record))(
-                **{name: self.made(value) for name, value in values.items()}
-            )
+        made = {name: self.made(value) for name, value in values.items()}
+        with quiet():
+            built = resolve(_maker(self.record))(**made)
         if "random_state" not in values and hasattr(built, "random_state"):
             built.random_state = SEED
         return built
@@ -117,27 +125,31 @@ class Component:
         record = self.registry.nested(value.name)
         return resolve(record.make)(**{k: self.made(v) for k, v in value.params.items()})
 
+    @property
+    def is_learner(self) -> bool:
+        """Whether it predicts labels; else it is a map, or not an estimator."""
+        return self.kind == "learner"
+
+    def fit(self, estimator: Any, X: Any, y: Any) -> Any:
+        """Fit an estimator on these very arrays; maps get `y` where they declare it."""
+        wants_y = self.is_learner or self.record.supervised
+        return estimator.fit(X, y) if wants_y else estimator.fit(X)
+
+    def apply(self, fitted: Any, X: Any) -> Any:
+        """Return what an estimator itself makes of these very inputs: labels or features."""
+        return fitted.predict(X) if self.is_learner else fitted.transform(X)
+
     def fitted(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """Return the estimator, fitted on copies; maps get `y` where they declare it."""
+        """Return the estimator, fitted on copies."""
         estimator = self.build(**params)
-        wants_y = self.kind == "learner" or self.record.supervised
-        with _quiet():
-            np.random.seed(SEED)  # noqa: NPY002 - what plugins may draw from by mistake
-            if wants_y:
-                return estimator.fit(X.copy(), np.array(y))
-            return estimator.fit(X.copy())
+        with quiet(SEED):
+            return self.fit(estimator, X.copy(), np.array(y))
 
-    def features(self, fitted: Any, X: Any) -> Any:
-        """Return phi(X) of a copy of a fitted map, on a copy of the inputs."""
-        with _quiet():
-            np.random.seed(SEED)  # noqa: NPY002
-            return copy.deepcopy(fitted).transform(X.copy())
-
-    def predictions(self, fitted: Any, X: Any) -> Any:
-        """Return the labels that a copy of a fitted learner predicts."""
-        with _quiet():
-            np.random.seed(SEED)  # noqa: NPY002
-            return np.asarray(copy.deepcopy(fitted).predict(X.copy()))
+    def output(self, fitted: Any, X: Any) -> Any:
+        """Return labels or phi(X), of a copy of a fitted estimator on a copy of the inputs."""
+        with quiet(SEED):
+            made = self.apply(copy.deepcopy(fitted), X.copy())
+            return np.asarray(made) if self.is_learner else made
 
     def load(self) -> Dataset:
         """Load the dataset.
@@ -147,11 +159,9 @@ class Component:
         unittest.SkipTest
             The data cannot be had here.
         """
-        from kbench.errors import DatasetError
-
         values = self.given()
         try:
-            with _quiet():
+            with quiet():
                 return resolve(self.record.load)(**values)  # type: ignore[no-any-return]
         except DatasetError as error:
             raise self.skip(f"cannot be had: {error}") from error
@@ -162,10 +172,12 @@ class Component:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Warnings of the component are not what is checked."""
+def quiet(seed: int | None = None) -> Iterator[None]:
+    """Ignore warnings of the component, which are not checked; reset numpy's global state."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if seed is not None:
+            np.random.seed(seed)  # noqa: NPY002 - what plugins may draw from by mistake
         yield
 
 

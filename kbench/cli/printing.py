@@ -1,0 +1,158 @@
+"""Printing for all commands: tables, files, and the commands that a user may type next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from kbench.errors import SuiteError
+from kbench.messages import last_line
+
+if TYPE_CHECKING:
+    from kbench.delivery.deliver import Delivered
+    from kbench.runner import Report
+
+Line = tuple[Sequence[str | Text], str]
+"""Values of a table's line, and its style."""
+
+_LEAST_NEEDED = (
+    "n_components",
+    "peak_memory_mb",
+    "search_time_s",
+    "n_splits",
+    "n_splits_done",
+    "predict_time_s",
+    "sd",
+    "converged",
+    "fit_time_s",
+)
+"""Ends of the columns that a narrow terminal omits, in this order."""
+
+
+def console() -> Console:
+    """Return a console for standard output; in a pipe or a file no line is cut or folded."""
+    terminal = Console(highlight=False)
+    return terminal if terminal.is_terminal else Console(highlight=False, width=10_000)
+
+
+def print_table(
+    screen: Console, headings: Mapping[str, bool], lines: Sequence[Line], header: bool = True
+) -> None:
+    """Print aligned values, a line each; numbers are never broken.
+
+    `headings` has the name of each column, and whether it is right-aligned, as numbers
+    are. A narrow terminal omits some columns, and folds long names.
+    """
+    widths = {
+        name: max(map(_width, column))
+        for name, *column in zip(headings, headings, *(values for values, _ in lines), strict=True)
+    }
+    # a long name may be folded, a number may not
+    needed = {name: width if headings[name] else min(width, 24) for name, width in widths.items()}
+    omitted = []
+    for name in sorted((n for n in widths if n.endswith(_LEAST_NEEDED)), key=_least_needed):
+        if sum(needed.values()) + 2 * len(needed) <= screen.width:
+            break
+        del widths[name], needed[name]
+        omitted.append(name)
+    if omitted:
+        kept = [name in widths for name in headings]
+        lines = [(list(compress(values, kept)), style) for values, style in lines]
+        print_table(screen, {name: headings[name] for name in widths}, lines, header)
+        screen.print(f"[dim]left out at this width: {', '.join(omitted)}[/dim]")
+        return
+    if sum(widths.values()) + 2 * len(widths) > screen.width:
+        drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, show_header=header)
+        for name, right in headings.items():
+            drawn.add_column(
+                escape(name),
+                justify="right" if right else "left",
+                overflow="fold",
+                no_wrap=right,
+                min_width=widths[name] if right else None,
+            )
+        for values, style in lines:
+            drawn.add_row(*(v if isinstance(v, Text) else Text(v) for v in values), style=style)
+        screen.print(drawn)
+        return
+    # a table of rich would look the same and take a second for some hundred lines
+    text = Text()
+    heading: list[Line] = [(list(headings), "bold")] if header else []
+    for values, style in (*heading, *lines):
+        line = Text(style=style)
+        for value, width, right in zip(values, widths.values(), headings.values(), strict=True):
+            gap = " " * (width - _width(value))
+            line.append(gap if right else "").append(value).append("  " if right else gap + "  ")
+        line.rstrip()
+        text.append(line).append("\n")
+    screen.print(text, end="", soft_wrap=True)
+
+
+def _width(value: str | Text) -> int:
+    return cell_len(value.plain if isinstance(value, Text) else value)
+
+
+def _least_needed(name: str) -> int:
+    return next(place for place, end in enumerate(_LEAST_NEEDED) if name.endswith(end))
+
+
+def print_failure(screen: Console, status: str, name: str, error: str) -> None:
+    """Print in a line why a cell failed."""
+    screen.print(f"[red]{status}[/red]: {escape(name)}: {escape(last_line(error))}")
+
+
+def print_undelivered(screen: Console, delivered: Delivered, command: str) -> None:
+    """Print why runs are not in the store, and how they get there."""
+    if delivered.problem:
+        screen.print(
+            f"[red]not all runs are in the store: {escape(delivered.problem)}[/red]\n"
+            "Nothing is lost: the journal keeps them. `kbench sync` delivers them, and so does "
+            f"the next `kbench {command}` with this store.",
+            soft_wrap=True,
+        )
+
+
+def print_next(screen: Console, commands: Iterable[tuple[str, str]]) -> None:
+    """Print commands that a user may type next, each with its meaning."""
+    screen.print("\nnext:")
+    for command, meaning in commands:
+        screen.print(f"  {escape(command)}    {meaning}".rstrip(), soft_wrap=True)
+
+
+def print_end_event(report: Report, rows: Sequence[Mapping[str, Any]], **further: Any) -> None:
+    """Print the last line of a run's JSON events: its rows, and where they are."""
+    delivered = report.delivered
+    assert delivered is not None
+    end = {
+        "event": "interrupted" if report.interrupted else "done",
+        "rows": rows,
+        **further,
+        "store": delivered.uri,
+        "experiment": delivered.experiment,
+        "problem": delivered.problem,
+        "seconds": report.seconds,
+    }
+    print(json.dumps(end), flush=True)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file.
+
+    Raises
+    ------
+    SuiteError
+        The system refuses it.
+    """
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise SuiteError(f"cannot write {path}: {error.strerror or error}") from error
