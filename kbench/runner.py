@@ -23,7 +23,7 @@ from kbench.execution.sandbox import Sandbox
 from kbench.parameters import check_choice, check_integer
 from kbench.planning.cells import indistinct_cells
 from kbench.planning.planner import PlannedCell, Planner, recall, task_key, with_expanded
-from kbench.records import DatasetFacts, Details, Problem, Ref, Result, Suite, Task
+from kbench.records import DatasetFacts, Details, Problem, Result, Suite, Task
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal, state_folder
@@ -234,27 +234,22 @@ class Runner:
 
     def _expand(self) -> None:
         """Replace lines that mean many datasets by these datasets."""
-        expanded = {ref.label: self._fetching.expanded(ref) for ref in self._refs()}
+        expanded = {ref.label: self._fetching.expanded(ref) for ref in self._suite.datasets}
         self._suite = with_expanded(self._suite, expanded)
         problems = indistinct_cells(self._suite, self._registry)
         if problems:
             raise SuiteError(*dict.fromkeys(problems))
 
-    def _refs(self) -> list[Ref]:
-        """Return the datasets of the suite, each label once."""
-        refs = {ref.label: ref for block in self._suite.blocks for ref in block.datasets}
-        return list(refs.values())
-
     def _look_up(self) -> None:
         """Ask the data cache for each dataset."""
-        for ref in self._refs():
+        for ref in self._suite.datasets:
             facts = self._planner.dataset(ref)
             if facts is not None:
                 self._datasets[ref.label] = facts
 
     def _fetch(self, delivery: Delivery) -> None:
         """Load the datasets that the cache lacks, one after the other."""
-        missing = [ref for ref in self._refs() if ref.label not in self._datasets]
+        missing = [ref for ref in self._suite.datasets if ref.label not in self._datasets]
         if not missing:
             return
         self._check_parameters()

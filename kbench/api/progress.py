@@ -25,7 +25,7 @@ from kbench.runner import Watcher
 
 
 class Display(Watcher):
-    """A watcher that is opened before a run and closed after it."""
+    """A watcher that is open during a run."""
 
     def __enter__(self) -> Display:
         return self
@@ -55,7 +55,7 @@ class Quiet(Display):
 
 
 class JsonLines(Display):
-    """One JSON object per event on standard output."""
+    """Prints one JSON object per event to standard output."""
 
     def __init__(self, measure: Measure) -> None:
         self._measure = measure
@@ -99,7 +99,7 @@ def _emit(event: str, **fields: Any) -> None:
 
 
 class Log(Quiet):
-    """A line per finished cell, for logs and pipes."""
+    """Prints a line per finished cell, for logs and pipes."""
 
     def __init__(self, measure: Measure) -> None:
         self._measure = measure

@@ -82,10 +82,9 @@ def fetch(
         os.environ["KBENCH_OFFLINE"] = "1"
     registry = build(installed())
     chosen = chosen_suite(suite, registry, dataset or [])
-    refs = {ref.label: ref for block in chosen.blocks for ref in block.datasets}
     lost = 0
     with opened(registry, many=True) as fetching:
-        lines = [line for ref in refs.values() for line in fetching.expanded(ref)]
+        lines = [line for ref in chosen.datasets for line in fetching.expanded(ref)]
         for number, ref in enumerate(lines, start=1):
             typer.echo(f"[{number}/{len(lines)}] {ref.label}: ", nl=False)
             facts = fetching.dataset(ref)

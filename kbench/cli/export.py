@@ -74,8 +74,7 @@ def export(
     chosen = _suite(suite, registry, dataset, feature_map, learner, options)
     cache = DataCache()
     planner = Planner(registry, cache)
-    refs = {ref.label: ref for block in chosen.blocks for ref in block.datasets}
-    known = {label: planner.dataset(ref) for label, ref in refs.items()}
+    known = {ref.label: planner.dataset(ref) for ref in chosen.datasets}
     planned = _one(planner.plan(chosen, known), cell, suite)
     facts = planned.dataset
     if facts is None:

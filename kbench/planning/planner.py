@@ -350,9 +350,7 @@ def _refused(cell: Cell, dataset: DatasetFacts) -> Problem | None:
             'set missing = "impute" or missing = "drop_rows" in [protocol]',
         )
     if cell.protocol.splits == "official" and not dataset.n_splits:
-        return Problem(
-            "error", f'{cell.dataset.label} has no splits of its own (splits = "official")'
-        )
+        return Problem("error", f'{cell.dataset.label} comes without splits (splits = "official")')
     return None
 
 

@@ -193,3 +193,8 @@ class Suite:
     limits: Limits = Limits()
     published: tuple[Published, ...] = ()
     measure: Measure = ACCURACY
+
+    @property
+    def datasets(self) -> tuple[Ref, ...]:
+        """The datasets of all blocks, each label once."""
+        return tuple({ref.label: ref for block in self.blocks for ref in block.datasets}.values())

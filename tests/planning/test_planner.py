@@ -373,7 +373,7 @@ def test_official_splits_are_as_many_as_the_data_have(planner, registry):
     (one,) = planned(planner, registry, text, known=dataclasses.replace(IRIS, n_splits=3))
     assert one.n_splits == 3
     (one,) = planned(planner, registry, text)
-    assert "no splits of its own" in one.problem.reason
+    assert "comes without splits" in one.problem.reason
 
 
 def test_an_ordered_holdout_is_one_split(planner, registry):
