@@ -169,7 +169,7 @@ class Runner:
         )
 
     def plan(self) -> Report:
-        """Report what a run would compute, without fetching or computing anything."""
+        """Report the tasks of a run, without fetching or computing anything."""
         with self._sandbox:
             self._expand()
             self._look_up()
@@ -193,7 +193,7 @@ class Runner:
         lost: ClusterError | None = None
         cells: list[PlannedCell] | None = None
         with ExitStack() as stack:
-            # what computes, this machine or a cluster, is released before delivery
+            # release this machine or the cluster before delivery
             computing = stack.enter_context(ExitStack())
             computing.callback(self._machine.release)
             computing.callback(self._sandbox.close)

@@ -80,7 +80,7 @@ def run_suite(
     fresh : bool, default False
         Compute everything again.
     retry_failed : bool, default False
-        Compute again what failed.
+        Compute failed tasks again.
     offline : bool, default False
         Ask no server for data.
     time_limit : float, optional
@@ -215,7 +215,7 @@ def evaluate(
         A registered name; a line of a suite file such as
         ``{"name": "csv", "path": "mine.csv", "target": "y"}``; a `Dataset`;
         or ``(X, y)``: `X` of shape (n_samples, n_features), an array, a sparse
-        matrix or a data frame of numbers with NaN for what is missing; `y` of
+        matrix or a data frame of numbers with NaN for missing values; `y` of
         shape (n_samples,), labels of any kind.
     feature_map : str, dict, Ref or transformer, default "identity"
         A registered name; a line of a suite file, whose other parameters are

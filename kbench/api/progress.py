@@ -41,7 +41,7 @@ def choose(as_json: bool, quiet: bool, jobs: int | None, measure: Measure) -> Di
     if quiet:
         return Quiet()
     console = Console(stderr=True)
-    # a notebook redraws only what is a widget
+    # a notebook redraws widgets only
     redraws = console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
     return LiveTable(console, jobs, measure) if redraws else Log(measure)
 

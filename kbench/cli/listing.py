@@ -31,7 +31,7 @@ _KINDS: dict[str, Kind | None] = {
     "suites": "suite",
     "plugins": None,
 }
-"""What `kbench list` lists, and its kind in the registry."""
+"""Things that `kbench list` lists, each with its kind in the registry."""
 
 
 def _complete_what(incomplete: str) -> list[str]:

@@ -52,7 +52,8 @@ def run(
     time_limit: Annotated[
         float | None,
         typer.Option(
-            metavar="SECONDS", help="For the whole; what does not fit is reported as skipped."
+            metavar="SECONDS",
+            help="For the whole run; methods that do not fit in are reported as skipped.",
         ),
     ] = None,
     output: Annotated[

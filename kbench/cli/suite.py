@@ -81,7 +81,7 @@ def suite(
     store: Store = None,
     fresh: Fresh = False,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Compute again what failed.")
+        bool, typer.Option("--retry-failed", help="Compute failed tasks again.")
     ] = False,
     offline: Offline = False,
     timing: Annotated[

@@ -169,7 +169,7 @@ class Planner:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """Modules whose closure is in the keys of what was planned so far."""
+        """Modules whose closure is in the keys of the cells planned so far."""
         return tuple(sorted({module for modules in self._codes for module in modules}))
 
     def source_code(self, dataset: Ref) -> str:

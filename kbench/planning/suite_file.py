@@ -33,7 +33,7 @@ def read(text: str, name: str, registry: Registry) -> Suite:
     if has_rules(raw):
         raise SuiteError(
             f"the suite {name!r} has rules on the size of data and cannot be run by itself: "
-            f"`kbench run FILE --target COLUMN` compares what {OWN_TABLE!r} lists on a file of "
+            f"`kbench run FILE --target COLUMN` compares the methods of {OWN_TABLE!r} on a file of "
             "your own"
         )
     file, lines = checked(raw, SuiteFile, LISTS, registry)

@@ -122,7 +122,7 @@ class Result:
     error : str
         Why it is not ok: a traceback, or the limit that was hit.
     printed : str
-        What the task printed last, where it failed.
+        Last output of the task, where it failed.
     started_ms, ended_ms : int
         When, in milliseconds since 1970, by the clock of the host.
     seconds : float

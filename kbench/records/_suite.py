@@ -85,7 +85,7 @@ class Protocol:
     preprocess : sequence of {"minmax", "standard", "unit_ball", "none"}
         One step, the same for every method, or several to search over.
     missing : {"error", "drop_rows", "impute"}
-        What happens to missing values, inside the split.
+        Treatment of missing values, inside the split.
     inner_folds : int, default 3
         Folds of the inner cross-validation.
     search : {"grid", "random", "halving"}
@@ -186,7 +186,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Suite:
-    """A named set of blocks, with limits, published figures and what is compared."""
+    """A named set of blocks, with limits, published figures and the measure to compare."""
 
     name: str
     blocks: tuple[Block, ...]

@@ -55,7 +55,7 @@ _MAPPINGS = {
     "simpler": "parameters' names",
     "endings": "endings of file names",
 }
-"""Fields of records that are mappings, and of what."""
+"""Fields of records that are mappings, and their keys."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def _refuse_other_version(distribution: str) -> None:
 
 
 def _collect(plugin: Plugin) -> list[tuple[Kind, str, Any]]:
-    """Call the hooks of one plugin and check what they return."""
+    """Call the hooks of one plugin and check their records."""
     loaded = plugin.load()
     # pluggy asks dir(), which a module with lazy exports may have narrowed
     holder = SimpleNamespace(**vars(loaded)) if isinstance(loaded, ModuleType) else loaded

@@ -30,7 +30,7 @@ _TABLE = re.compile(r"^\s*\[", re.MULTILINE)
 
 
 class Summaries:
-    """Makes summaries of what records name, and reads each file once.
+    """Makes summaries of components, and reads each file once.
 
     Examples
     --------

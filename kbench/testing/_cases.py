@@ -41,7 +41,7 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
 }
 """All checks, by the kind of component."""
 
-# checks of what a record may declare or not
+# checks of optional declarations
 _ONLY_IF: Mapping[Check, Callable[[Any], Any]] = {
     _feature_maps.check_learns_nothing_from_y: lambda record: not record.supervised,
     _feature_maps.check_gram_error: lambda record: record.kernel is not None,
@@ -63,7 +63,7 @@ def checks_of(component: Subject) -> list[Check]:
 
 
 def components(plugin: Any, params: Mapping[str, Mapping[str, Any]] | None = None) -> list[Subject]:
-    """List what a plugin gives, itself first.
+    """List the components of a plugin, itself first.
 
     Parameters
     ----------

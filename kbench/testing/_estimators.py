@@ -215,7 +215,7 @@ def check_sklearn(subject: Subject) -> None:
                 estimator, on_fail=None, on_skip=None, expected_failed_checks=expected
             )
     except TypeError as error:
-        # what has no tags or parameters at all cannot even begin
+        # an object without tags or parameters cannot be checked at all
         raise subject.fail(
             f"is not a scikit-learn estimator: {named_error(error)}; derive it from BaseEstimator"
         ) from error

@@ -1,4 +1,4 @@
-"""Small inputs that satisfy what a component requires of them."""
+"""Small inputs that satisfy the requirements of a component."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class Subject:
         return values
 
     def build(self, **more: Any) -> Any:
-        """Return what `make` makes, unfitted, with `random_state` set as kbench sets it."""
+        """Return the unfitted component, with `random_state` set as kbench sets it."""
         values = {**self.given(), **more}
         made = {name: self.made(value) for name, value in values.items()}
         with quiet():
@@ -117,7 +117,7 @@ class Subject:
         return built
 
     def made(self, value: Any) -> Any:
-        """Return a parameter's value, a `Ref` made into what it stands for."""
+        """Return a parameter's value, a `Ref` made into its component."""
         if isinstance(value, tuple):
             return [self.made(each) for each in value]
         if not isinstance(value, Ref):

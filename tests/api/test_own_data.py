@@ -171,7 +171,8 @@ def test_the_suite_of_methods_says_what_it_is_for(arguments, tmp_path, monkeypat
     assert (code, out) == (2, "")
     assert err == (
         "kbench: the suite 'own-table' has rules on the size of data and cannot be run by itself: "
-        "`kbench run FILE --target COLUMN` compares what 'own-table' lists on a file of your own\n"
+        "`kbench run FILE --target COLUMN` compares the methods of 'own-table' on a file of "
+        "your own\n"
     )
     assert not list(tmp_path.iterdir())
 
