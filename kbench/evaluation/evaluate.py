@@ -1,20 +1,28 @@
 """Evaluation of one split of one cell: preprocess, search, fit, time, score.
 
 Nothing here knows of suites, journals or MLflow: the times cannot include them.
+
+What computes is separated from what scores. `measure_split` sees the inputs and
+the labels of the training part; it hands its predictions over before it is shown
+the labels of the test part, which only the measures of plugins need.
 """
 
 from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
+from kbench.errors import PluginError
+from kbench.evaluation.assignment import Assignment, Inputs, Visible, assign
 from kbench.evaluation.method import MeasureFunction, Method
-from kbench.evaluation.preprocessing import missing_rows, refuse_missing
-from kbench.evaluation.scores import gram_error, scores, seen_rows, sizes
+from kbench.evaluation.model_measures import gram_error, sizes
+from kbench.evaluation.outputs import Predictions, check_embedding, predictions_of
+from kbench.evaluation.scores import scores
 from kbench.evaluation.search import (
     Candidate,
     Data,
@@ -25,15 +33,15 @@ from kbench.evaluation.search import (
     has_converged,
     search,
 )
-from kbench.evaluation.splits import derive_seed, rare_classes
-from kbench.evaluation.splits import split as split_rows
+from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.timing import timed, times
-from kbench.records import Dataset, Details, Protocol, Split
-
-T = TypeVar("T")
+from kbench.records import Dataset, Details, Protocol
 
 WARM_UP_ROWS = 200
 GRAM_ROWS = 1000
+
+Reveal = Callable[[Predictions], np.ndarray]
+"""Takes the predictions of the test part and returns its labels."""
 
 
 @dataclass(frozen=True)
@@ -51,26 +59,67 @@ class Evaluation:
 def evaluate_split(
     dataset: Dataset, split_index: int, method: Method, protocol: Protocol
 ) -> Evaluation:
-    """Measure one method on one split of one dataset.
+    """Measure and score one method on one split of one dataset, in this process.
 
     Among the measures are ``accuracy``, and ``expected_error``: exact for a rule that
-    draws its labels, else 1 minus the accuracy. The times are seconds of wall clock,
-    and with ``_cpu`` before ``_s`` of CPU:
+    draws its labels, else 1 minus the accuracy. For the others see `measure_split`.
+
+    DatasetError is raised where the data cannot be split, or have missing values for
+    which the protocol has no treatment; PluginError where a map or learner returns
+    what cannot be scored.
+    """
+    assignment = assign(dataset, protocol, split_index)
+    committed: list[Predictions] = []
+
+    def reveal(predictions: Predictions) -> np.ndarray:
+        committed.append(predictions)
+        return assignment.y_test
+
+    measures, details = measure_split(
+        Inputs.of(dataset), assignment.visible, method, protocol, reveal
+    )
+    return scored(assignment, committed[0], measures, details, method.learner.what)
+
+
+def scored(
+    assignment: Assignment,
+    predictions: Predictions,
+    measures: Mapping[str, float],
+    details: Details,
+    what: str,
+) -> Evaluation:
+    """Score predictions and add what the computation measured.
+
+    Nothing here runs code of a plugin: predictions are data, and are checked
+    again. `what` is the name of the learner for messages.
+    """
+    checked = predictions.checked(assignment.visible.y_train, len(assignment.y_test), what)
+    own = scores(assignment, checked)
+    _refuse_overwriting(measures, own)
+    return Evaluation(
+        {**measures, **own},
+        replace(details, notes=[*assignment.notes, *details.notes], split_hash=assignment.digest),
+        checked.labels.astype(np.int64),
+    )
+
+
+def measure_split(
+    inputs: Inputs, visible: Visible, method: Method, protocol: Protocol, reveal: Reveal
+) -> tuple[dict[str, float], Details]:
+    """Search, fit and time one method on one split, and predict its test part.
+
+    The times are seconds of wall clock, and with ``_cpu`` before ``_s`` of CPU:
 
     - ``map_fit_time_s``, ``map_transform_time_s`` (of the training part)
       and ``learner_fit_time_s``; ``fit_time_s`` is their sum;
     - ``predict_time_s``: transform and predict the test part;
     - ``search_time_s``: the inner cross-validation, in none of the others.
-
-    DatasetError is raised where the data cannot be split, or have missing values for
-    which the protocol has no treatment.
     """
     from sklearn.exceptions import ConvergenceWarning
 
-    split = split_rows(dataset, protocol, split_index)
-    data, X_test, y_test, rows = _parts(dataset, split, protocol)
-    seed = derive_seed(protocol.seed, dataset.checksum, split_index)
-    notes = _notes(dataset, data, y_test, protocol)
+    data, X_test = _parts(inputs, visible, protocol)
+    seed = derive_seed(protocol.seed, inputs.checksum, visible.index)
+    notes = []
 
     searched = search(method.feature_map, method.learner, data, protocol, seed)
     best = searched.best
@@ -96,9 +145,12 @@ def evaluate_split(
         warnings.simplefilter("always")
         map_ = timed(fitted_map)
         Z = timed(lambda: map_.value.transform(X))
+        check_embedding(Z.value, len(data.y), method.feature_map.what)
         learner = timed(fitted_learner)
         Z_test = timed(lambda: map_.value.transform(X_test))
+        check_embedding(Z_test.value, len(visible.test), method.feature_map.what)
         predicted = timed(lambda: learner.value.predict(Z_test.value))
+    predictions = predictions_of(learner.value, Z_test.value, predicted.value)
     converged = has_converged(map_.value, caught) and has_converged(learner.value, caught)
     messages = {str(w.message).strip() for w in caught}
     if converged:
@@ -109,36 +161,44 @@ def evaluate_split(
         "search_time_s": searched.seconds,
         "search_time_cpu_s": searched.cpu_seconds,
         **times(map_, Z, learner, Z_test, predicted),
-        **scores(learner.value, Z_test.value, y_test, predicted.value),
-        **seen_rows(dataset, split, rows, y_test, predicted.value),
         **sizes(map_.value, learner.value, Z_test.value),
         "converged": float(converged),
         "search_converged": searched.converged,
         "search_complete": float(searched.complete),
         "n_candidates": float(searched.n_compared),
         "n_train": float(len(data.y)),
-        "n_test": float(len(y_test)),
-        "n_features": float(dataset.X.shape[1]),
+        "n_features": float(inputs.X.shape[1]),
     }
     if method.kernel is not None:
         measures |= gram_error(method.kernel, map_.value, X_test[:GRAM_ROWS])
+
+    y_test = reveal(predictions.checked(data.y, len(visible.test), method.learner.what))
     if method.map_measures is not None:
         more = _requested(method.map_measures, learner=learner.value, X_train=X, y_train=data.y)
-        measures |= dict(method.map_measures(map_.value, X_test, y_test, **more))
+        added = method.map_measures(map_.value, X_test, y_test, **more)
+        measures |= _refuse_overwriting(added, measures, method.feature_map.what)
     if method.learner_measures is not None:
-        measures |= dict(method.learner_measures(learner.value, Z_test.value, y_test))
+        added = method.learner_measures(learner.value, Z_test.value, y_test)
+        measures |= _refuse_overwriting(added, measures, method.learner.what)
     details = Details(
         chosen={name: _plain(value) for name, value in best.params.items()},
         search=_search_table(searched),
         at_edge=searched.at_edge,
         notes=notes,
-        split_hash=split.digest,
     )
-    return Evaluation(
-        {name: float(value) for name, value in measures.items()},
-        details,
-        np.asarray(predicted.value, dtype=np.int64),
-    )
+    return {name: float(value) for name, value in measures.items()}, details
+
+
+def _refuse_overwriting(
+    added: Mapping[str, float], known: Iterable[str], what: str = "a plugin"
+) -> Mapping[str, float]:
+    """Return measures that a plugin adds; raise if one has a name of kbench's own."""
+    if taken := sorted(set(added) & set(known)):
+        raise PluginError(
+            f"measures of {what} return {taken[0]!r}, which kbench measures itself; "
+            "give it another name"
+        )
+    return added
 
 
 def _requested(measures: MeasureFunction, **available: Any) -> dict[str, Any]:
@@ -148,46 +208,17 @@ def _requested(measures: MeasureFunction, **available: Any) -> dict[str, Any]:
     return {name: value for name, value in available.items() if name in names}
 
 
-def _parts(
-    dataset: Dataset, split: Split, protocol: Protocol
-) -> tuple[Data, Any, np.ndarray, np.ndarray]:
-    """Return the training data, the test inputs, labels and row numbers."""
-    X, y = dataset.X, np.asarray(dataset.y)
-    train, test, unlabelled = split.train, split.test, split.unlabelled
-    if dataset.pairwise:
+def _parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, Any]:
+    """Return the training data and the inputs of the test part."""
+    X, train, test, unlabelled = inputs.X, visible.train, visible.test, visible.unlabelled
+    if inputs.pairwise:
         return (
-            Data(np.asarray(X)[np.ix_(train, train)], y[train], pairwise=True),
+            Data(np.asarray(X)[np.ix_(train, train)], visible.y_train, pairwise=True),
             np.asarray(X)[np.ix_(test, train)],
-            y[test],
-            test,
         )
-    if protocol.missing == "error":
-        refuse_missing(dataset)
-    if protocol.missing == "drop_rows":
-        holes = missing_rows(X)
-        train, test, unlabelled = (rows[~holes[rows]] for rows in (train, test, unlabelled))
-    impute = tuple(dataset.feature_kinds) if protocol.missing == "impute" else None
-    return (
-        Data(X[train], y[train], X[unlabelled] if len(unlabelled) else None, impute),
-        X[test],
-        y[test],
-        test,
-    )
-
-
-def _notes(dataset: Dataset, data: Data, y_test: np.ndarray, protocol: Protocol) -> list[str]:
-    """List classes that are too rare for the folds or have no training row."""
-    notes = []
-    if protocol.splits in ("stratified", "group_duplicates"):
-        rare = rare_classes(np.asarray(dataset.y), protocol.n_folds)
-        if rare:
-            names = ", ".join(dataset.target_names[k] for k in rare[:5])
-            notes.append(f"fewer than {protocol.n_folds} rows of class {names}")
-    absent = np.setdiff1d(y_test, data.y)
-    if len(absent):
-        names = ", ".join(dataset.target_names[k] for k in absent[:5])
-        notes.append(f"no training row of class {names}, which is in the test part")
-    return notes
+    impute = tuple(inputs.kinds) if protocol.missing == "impute" else None
+    more = X[unlabelled] if len(unlabelled) else None
+    return Data(X[train], visible.y_train, more, impute), X[test]
 
 
 def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:

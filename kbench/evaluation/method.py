@@ -34,7 +34,12 @@ def map_side(ref: Ref, registry: Registry) -> dict[str, Any]:
     record = registry.get("feature map", ref.name)
     return {
         "feature_map": _spec(
-            ref, record, registry, supervised=record.supervised, requires=record.requires
+            ref,
+            record,
+            registry,
+            supervised=record.supervised,
+            requires=record.requires,
+            what=f"feature map {ref.name!r}",
         ),
         "kernel": resolve(record.kernel) if record.kernel else None,
         "map_measures": resolve(record.measures) if record.measures else None,
@@ -45,7 +50,14 @@ def learner_side(ref: Ref, registry: Registry) -> dict[str, Any]:
     """Return the fields of a `Method` that its learner decides."""
     record = registry.get("learner", ref.name)
     return {
-        "learner": _spec(ref, record, registry, path=record.path, simpler=record.simpler),
+        "learner": _spec(
+            ref,
+            record,
+            registry,
+            path=record.path,
+            simpler=record.simpler,
+            what=f"learner {ref.name!r}",
+        ),
         "learner_measures": resolve(record.measures) if record.measures else None,
     }
 

@@ -1,108 +1,52 @@
-"""Measures of a prediction, a model and a map."""
+"""Measures of predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 import numpy as np
 
-from kbench.evaluation.search import expected_accuracy
-from kbench.evaluation.splits import row_groups
-from kbench.records import Dataset, Split
+from kbench.evaluation.assignment import Assignment
+from kbench.evaluation.outputs import Predictions
 
 
-def scores(learner: Any, Z: Any, y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
-    """Score predicted labels: accuracies, and the log loss where there are probabilities."""
-    hits = predicted == y
+def scores(assignment: Assignment, predictions: Predictions) -> dict[str, float]:
+    """Score the predictions of one split: accuracies, and the log loss of probabilities.
+
+    The error is expected, that is exact, for a rule that draws its labels.
+    """
+    y = assignment.y_test
+    classes = np.unique(assignment.visible.y_train)
+    hits = predictions.labels == y
     recalls = [hits[y == label].mean() for label in np.unique(y)]
-    scores = {
+    measures = {
         "accuracy": float(np.mean(hits)),
         "balanced_accuracy": float(np.mean(recalls)),
-        "expected_error": 1.0 - expected_accuracy(learner, Z, y, predicted),
+        "expected_error": 1.0 - float(np.mean(hits)),
+        "n_test": float(len(y)),
     }
-    if hasattr(learner, "predict_proba"):
-        chances = np.asarray(learner.predict_proba(Z))
-        column = np.searchsorted(learner.classes_, y)
-        known = np.isin(y, learner.classes_)
-        given = np.where(known, chances[np.arange(len(y)), np.where(known, column, 0)], 0.0)
+    if predictions.label_probabilities is not None:
+        given = probability_of(predictions.label_probabilities, classes, y)
+        measures["expected_error"] = 1.0 - float(np.mean(given))
+    if predictions.probabilities is not None:
         # the loss of a label with probability 0 is infinite; clipping at the machine
         # epsilon keeps the mean finite, as in scikit-learn
         eps = np.finfo(np.float64).eps
-        scores["log_loss"] = float(-np.log(np.clip(given, eps, 1.0)).mean())
-    return scores
-
-
-def seen_rows(
-    dataset: Dataset, split: Split, rows: np.ndarray, y: np.ndarray, predicted: np.ndarray
-) -> dict[str, float]:
-    """Measure how many test rows equal a training row, and accuracy on the others."""
-    if dataset.pairwise:
-        return {}
-    groups = row_groups(dataset.X)
-    seen = np.isin(groups[rows], groups[np.concatenate([split.train, split.unlabelled])])
-    measures = {"seen_rows": float(seen.mean())}
-    if not seen.all():
-        measures["accuracy_unseen"] = float(np.mean((predicted == y)[~seen]))
+        given = probability_of(predictions.probabilities, classes, y)
+        measures["log_loss"] = float(-np.log(np.clip(given, eps, 1.0)).mean())
+    if assignment.seen is not None:
+        measures["seen_rows"] = float(assignment.seen.mean())
+        if not assignment.seen.all():
+            measures["accuracy_unseen"] = float(np.mean(hits[~assignment.seen]))
     return measures
 
 
-def sizes(map_: Any, learner: Any, Z: Any) -> dict[str, float]:
-    """Count features, non-zeros per row of the embedding, and what the model stores."""
-    n_rows, n_components = Z.shape
-    nnz = Z.nnz if hasattr(Z, "nnz") else int(np.count_nonzero(Z))
-    return {
-        "n_components": float(n_components),
-        "nnz_per_row": nnz / n_rows,
-        "model_floats": float(stored_numbers([map_, learner])),
-    }
+def probability_of(probabilities: np.ndarray, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the probability of each label; 0 for a label that is not among the classes.
 
-
-def stored_numbers(fitted: Any) -> int:
-    """Count the array elements that fitted estimators store, without zeros of sparse ones.
-
-    Attributes, lists, tuples and dicts are followed; the inside of compiled objects
-    (a k-d tree) is not counted.
+    Examples
+    --------
+    >>> probability_of(np.array([[0.25, 0.75], [0.5, 0.5]]), np.array([0, 2]), np.array([2, 1]))
+    array([0.75, 0.  ])
     """
-    seen: set[int] = set()
-    waiting, count = [fitted], 0
-    while waiting:
-        value = waiting.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        if isinstance(value, np.ndarray):
-            fields = len(value.dtype.names or (None,))
-            count += value.size * fields
-        elif hasattr(value, "indptr"):
-            count += value.nnz
-        elif isinstance(value, Mapping):
-            waiting.extend(value.values())
-        elif isinstance(value, list | tuple):
-            waiting.extend(value)
-        elif hasattr(value, "__dict__") and not callable(value) and not isinstance(value, type):
-            waiting.extend(vars(value).values())
-    return count
-
-
-def gram_error(kernel: Callable[[Any, Any, Any], Any], map_: Any, X: Any) -> dict[str, float]:
-    """Measure the error of a fitted map's inner products as an approximation of its kernel.
-
-    ``kernel(map, X, Y)`` returns the Gram matrix K; `X` has rows that the map was not
-    fitted on. ``gram_error_frobenius`` and ``gram_error_spectral`` are relative to K;
-    ``effective_dimension`` is the trace of K (K + I)^-1: the number of directions that
-    a regulariser of 1 leaves.
-    """
-    K = np.asarray(kernel(map_, X, X), dtype=np.float64)
-    Z = map_.transform(X)
-    product = Z @ Z.T
-    difference = K - (product.toarray() if hasattr(product, "toarray") else product)
-    spectrum = np.linalg.eigvalsh((K + K.T) / 2)
-    positive = np.clip(spectrum, 0.0, None)
-    largest = float(np.abs(spectrum).max())
-    distance = float(np.abs(np.linalg.eigvalsh((difference + difference.T) / 2)).max())
-    return {
-        "gram_error_frobenius": float(np.linalg.norm(difference) / np.linalg.norm(K)),
-        "gram_error_spectral": distance / largest,
-        "effective_dimension": float((positive / (positive + 1.0)).sum()),
-    }
+    known = np.isin(y, classes)
+    column = np.where(known, np.searchsorted(classes, y), 0)
+    return np.where(known, probabilities[np.arange(len(y)), column], 0.0)

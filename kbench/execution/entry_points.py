@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 import signal
+import socket
 import sys
 import threading
 import warnings
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kbench.errors import DatasetError, SourceUnreachable
-from kbench.evaluation.evaluate import evaluate_split
+from kbench.evaluation.evaluate import measure_split
 from kbench.evaluation.method import Method, learner_side, map_side
+from kbench.execution.handover import hand_over, receive_visible
 from kbench.planning.lines import parameter_problems
 from kbench.records import Protocol, Ref, Search
 from kbench.records.canonical import from_json, to_json
@@ -212,28 +212,28 @@ def _at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def evaluate_task(payload: Mapping[str, Any]) -> dict[str, Any]:
+def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, Any]:
     """Measure one split of one cell.
 
     The payload has ``checksum``, ``kinds`` (of columns, where values are imputed) and
     ``cache`` of the dataset, ``feature_map`` and ``learner`` (refs as JSON),
-    ``protocol`` and ``split``. The answer has ``measures``, ``details``, and
-    ``predictions``: the predicted labels of the test rows, compressed.
+    ``protocol`` and ``split``. The rows of the split and the labels of its training
+    part come through the channel; the predictions are handed over there, and the labels
+    of the test part come back (see `kbench.execution.handover`). The answer has
+    ``measures`` and ``details``.
     """
     protocol = Protocol(**{k: from_json(v) for k, v in payload["protocol"].items()})
     cache = DataCache(Path(payload["cache"]))
-    dataset = cache.load(payload["checksum"], payload.get("kinds", ()))
+    inputs = cache.inputs(payload["checksum"], payload["kinds"])
+    visible = receive_visible(channel, payload["split"])
     method = Method(
         **map_side(from_json(payload["feature_map"]), _registry()),
         **learner_side(from_json(payload["learner"]), _registry()),
     )
     with thread_pools().limit(limits=protocol.threads), _no_autologging():
-        evaluation = evaluate_split(dataset, payload["split"], method, protocol)
-    return {
-        "measures": evaluation.measures,
-        "details": asdict(evaluation.details),
-        "predictions": packed(evaluation.predictions),
-    }
+        reveal = partial(hand_over, channel)
+        measures, details = measure_split(inputs, visible, method, protocol, reveal)
+    return {"measures": measures, "details": asdict(details)}
 
 
 def _no_autologging() -> AbstractContextManager[None]:
@@ -243,18 +243,3 @@ def _no_autologging() -> AbstractContextManager[None]:
     """
     loaded: Any = sys.modules.get("mlflow.utils.autologging_utils")
     return loaded.disable_autologging() if loaded is not None else nullcontext()
-
-
-def packed(labels: np.ndarray) -> str:
-    """Write labels 0..k-1 as compressed text.
-
-    >>> unpacked(packed(np.array([0, 2, 1]))).tolist()
-    [0, 2, 1]
-    """
-    small = labels.astype("<i4")
-    return base64.b64encode(zlib.compress(small.tobytes(), 9)).decode("ascii")
-
-
-def unpacked(text: str) -> np.ndarray:
-    """Read what `packed` wrote."""
-    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<i4")

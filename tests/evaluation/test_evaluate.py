@@ -1,4 +1,5 @@
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,10 +14,11 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
 
-from kbench import Dataset, DatasetError, Protocol
-from kbench.evaluation.evaluate import evaluate_split
+from kbench import Dataset, DatasetError, PluginError, Protocol
+from kbench.evaluation.assignment import Inputs, assign
+from kbench.evaluation.evaluate import evaluate_split, measure_split
 from kbench.evaluation.method import Method
-from kbench.evaluation.scores import gram_error, stored_numbers
+from kbench.evaluation.model_measures import gram_error, stored_numbers
 from kbench.evaluation.search import EstimatorSpec
 from kbench.evaluation.splits import split
 from kbench.evaluation.timing import timed
@@ -268,8 +270,8 @@ class Drawn(DummyClassifier):
     def predict(self, X):
         return np.random.default_rng(0).choice(self.classes_, size=len(X))
 
-    def score(self, X, y, sample_weight=None):
-        return float(np.mean(np.isin(y, self.classes_))) / len(self.classes_)
+    def label_probabilities(self, X):
+        return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
 
 
 def test_the_expected_error_of_a_rule_that_draws_is_exact(iris):
@@ -279,10 +281,43 @@ def test_the_expected_error_of_a_rule_that_draws_is_exact(iris):
     assert found.measures["accuracy"] != pytest.approx(1 / 3, abs=1e-3)
 
 
-def test_a_learner_may_say_its_expected_error_itself(iris):
+@pytest.mark.parametrize("name", ["expected_error", "accuracy", "fit_time_s", "n_test"])
+def test_measures_of_a_plugin_cannot_overwrite_those_of_kbench(iris, name):
     method = Method(
         EstimatorSpec(FunctionTransformer),
         EstimatorSpec(LogisticRegression),
-        learner_measures=lambda fitted, X, y: {"expected_error": 0.125},
+        learner_measures=lambda fitted, X, y: {name: 0.125},
     )
-    assert evaluate_split(iris, 0, method, Protocol()).measures["expected_error"] == 0.125
+    with pytest.raises(PluginError, match=rf"return '{name}', which kbench measures itself"):
+        evaluate_split(iris, 0, method, Protocol())
+
+
+def test_labels_of_the_test_part_are_revealed_after_the_predictions(iris):
+    assignment = assign(iris, Protocol(), 0)
+    secret = np.arange(len(assignment.y_test)) % 3
+    assignment = replace(assignment, y_test=secret)
+    order = []
+
+    class Spy(LogisticRegression):
+        def predict(self, X):
+            order.append("predict")
+            return super().predict(X)
+
+    def measures(fitted, X, y):
+        order.append("measures")
+        return {"hits": float((y == secret).all())}
+
+    def reveal(predictions):
+        order.append("reveal")
+        return assignment.y_test
+
+    method = Method(
+        EstimatorSpec(FunctionTransformer), EstimatorSpec(Spy), learner_measures=measures
+    )
+    found, _ = measure_split(
+        Inputs.of(iris), assignment.visible, method, Protocol(inner_folds=2), reveal
+    )
+    assert order[-2:] == ["reveal", "measures"]
+    assert "reveal" not in order[:-2]
+    assert found["hits"] == 1.0
+    assert "accuracy" not in found

@@ -1,11 +1,23 @@
 """Slots of this machine, and the engine that computes in them."""
 
+import socket
 import threading
 import time
 
+import numpy as np
 import pytest
 
+from kbench import Dataset
+from kbench.evaluation.assignment import assign
+from kbench.evaluation.splits import split
 from kbench.execution.engine import LocalEngine, Terms, ThisMachine, over_slots
+from kbench.execution.handover import (
+    BrokenHandoverError,
+    Handover,
+    receive,
+    receive_visible,
+    send,
+)
 from kbench.execution.sandbox import CallOutcome, Sandbox
 from kbench.machine import machine_id
 from kbench.records import Cell, Limits, Protocol, Ref, Task
@@ -87,32 +99,61 @@ def test_an_iterator_that_is_left_starts_nothing_more():
 # -- the engine
 
 
-def task(cell_key, split, **params):
+DATA = Dataset("blobs", np.arange(24.0).reshape(12, 2), np.tile([0, 1], 6))
+
+
+def task(cell_key, number, **params):
     cell = Cell(Ref("blobs"), Ref("planted", params), Ref("centroids"), Protocol(n_folds=3))
-    return Task(cell, split, cell_key, checksum="c" * 64, source_code="code")
+    return Task(cell, number, cell_key, checksum=DATA.checksum, source_code="code")
 
 
 MEASURES = dict.fromkeys(
     ("fit_time_s", "predict_time_s", "fit_time_cpu_s", "predict_time_cpu_s"), 0.1
 )
-ANSWER = {"measures": MEASURES, "details": {}, "predictions": ""}
+ANSWER = {"measures": MEASURES, "details": {}}
+
+
+STATUSES = ("error", "timeout", "memory", "crash")
 
 
 class Made:
-    """A sandbox that does what the script says for each cell and split."""
+    """A sandbox that does what the script says for each cell and split.
+
+    A task hands over right predictions, unless the script has other ones or None.
+    """
 
     def __init__(self, script):
         self.script, self.calls, self.closed = script, [], threading.Event()
 
-    def run(self, function, payload, *, time_s, memory_mb, wanted):
+    def run(self, function, payload, *, time_s, memory_mb, wanted, converse):
         self.calls.append((function, payload, time_s, memory_mb))
         act = self.script.get(payload["feature_map"]["params"]["cell"], {}).get(payload["split"])
         if act == "hang":
             self.closed.wait(60)
             return CallOutcome("crash", error="the sandbox was closed while the task ran")
+        if act not in STATUSES:
+            self.converse(converse, payload["split"], act)
         if isinstance(act, dict):
-            return CallOutcome("ok", value=act)
+            return CallOutcome("ok", value=act.get("value", ANSWER))
         return CallOutcome(act or "ok", value=None if act else ANSWER)
+
+    def converse(self, host, split, act):
+        predictions = (act or {}).get("predictions", self.right)
+        ours, theirs = socket.socketpair()
+        thread = threading.Thread(target=host, args=(ours,))
+        with ours, theirs:
+            thread.start()
+            visible = receive_visible(theirs, split)
+            if predictions is not None:
+                send(theirs, predictions(visible))
+                revealed = receive(theirs, 10**6)["y_test"]
+                assert (revealed == DATA.y[visible.test]).all()
+            theirs.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+    @staticmethod
+    def right(visible):
+        return {"labels": DATA.y[visible.test]}
 
     def close(self):
         self.closed.set()
@@ -126,6 +167,7 @@ def engine_of(tmp_path):
     def make(script, jobs=1, started=lambda task, slot: None):
         sandbox = Made(script)
         machine = ThisMachine(False, lambda text: None)
+        DataCache(tmp_path).store(DATA)
         engine = LocalEngine(sandbox, tmp_path, jobs, machine, started)
         engine.prepare(Terms((), (), (), {}, Limits(time_s=7, memory_mb=9)))
         engines.append((engine, machine))
@@ -142,7 +184,7 @@ def statuses(answers):
 
 
 def tasks_of(*keys, n_splits=3):
-    return [task(key, split, cell=key) for key in keys for split in range(n_splits)]
+    return [task(key, i, cell=key) for key in keys for i in range(n_splits)]
 
 
 @pytest.mark.parametrize("status", ["timeout", "memory", "crash"])
@@ -176,18 +218,70 @@ def test_after_an_error_the_other_splits_are_computed(engine_of):
 @pytest.mark.parametrize(
     ("value", "lacking"),
     [
-        ({}, "measures, details, predictions"),
-        ({"measures": MEASURES, "details": {}}, "predictions"),
+        ({}, "measures, details"),
+        ([], "measures, details"),
+        ({"measures": MEASURES}, "details"),
         (ANSWER | {"measures": {"fit_time_s": 0.1, "predict_time_s": 0.1}},
          "measures['fit_time_cpu_s'], measures['predict_time_cpu_s']"),
     ],
 )  # fmt: skip
 def test_an_answer_that_lacks_fields_is_an_error_of_its_task(engine_of, value, lacking):
-    engine, _ = engine_of({"a": {0: value}})
+    engine, _ = engine_of({"a": {0: {"value": value}}})
     answers = [answer for _, answer in engine.run(tasks_of("a"))]
     assert [answer.outcome.status for answer in answers] == ["error", "ok", "ok"]
     assert answers[0].outcome.error == f"the answer of the task lacks {lacking}"
     assert answers[0].outcome.value is None
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        ({"predictions": None}, "the task has handed over no predictions"),
+        ({"predictions": lambda v: {"labels": np.array([0, 1])}},
+         "learner 'centroids' returned an array of shape (2,) and dtype int64 from predict; "
+         "expected 4 labels in an array of shape (4,)"),
+        ({"predictions": lambda v: {"labels": DATA.y[v.test], "probabilities": np.eye(2)}},
+         "predict_proba of learner 'centroids' returned an array of shape (2, 2) and dtype "
+         "float64; expected probabilities of shape (4, 2) whose rows sum to 1"),
+        ({"value": ANSWER | {"measures": MEASURES | {"accuracy": 1.0}}},
+         "measures of a plugin return 'accuracy', which kbench measures itself; give it "
+         "another name"),
+        ({"value": ANSWER | {"measures": MEASURES | {"fit_time_s": "soon"}}},
+         "could not convert string to float: 'soon'"),
+        ({"value": ANSWER | {"details": {"nonsense": 1}}}, "nonsense"),
+    ],
+)  # fmt: skip
+def test_a_task_that_answers_falsely_is_an_error(engine_of, act, message):
+    engine, _ = engine_of({"a": {0: act}})
+    answers = [answer for _, answer in engine.run(tasks_of("a"))]
+    assert [answer.outcome.status for answer in answers] == ["error", "ok", "ok"]
+    assert message in answers[0].outcome.error
+    assert answers[1].outcome.value["measures"]["accuracy"] == 1.0
+
+
+def test_predictions_that_are_larger_than_they_can_be_are_not_read(engine_of):
+    too_many = {"predictions": lambda v: {"labels": np.zeros(10**6, dtype=int)}}
+    made = Made({})
+    with pytest.raises((BrokenHandoverError, BrokenPipeError, ConnectionResetError)):
+        made.converse(Handover(assign(DATA, Protocol(n_folds=3), 0)), 0, too_many)
+
+
+def test_the_host_scores_what_it_was_handed(engine_of):
+    wrong = {"predictions": lambda v: {"labels": 1 - DATA.y[v.test]}}
+    engine, _ = engine_of({"a": {0: wrong}})
+    answers = [answer.outcome.value for _, answer in engine.run(tasks_of("a"))]
+    assert [value["measures"]["accuracy"] for value in answers] == [0.0, 1.0, 1.0]
+    assert answers[0]["measures"]["n_test"] == 4
+    assert answers[0]["details"]["split_hash"] == split(DATA, Protocol(n_folds=3), 0).digest
+
+
+def test_data_that_cannot_be_split_are_an_error(engine_of):
+    engine, sandbox = engine_of({})
+    cell = Cell(Ref("blobs"), Ref("planted"), Ref("centroids"), Protocol(n_folds=13))
+    ((_, answer),) = engine.run([Task(cell, 0, "a", DATA.checksum)])
+    assert answer.outcome.status == "error"
+    assert "13 folds need at least as many rows; there are 12" in answer.outcome.error
+    assert not sandbox.calls
 
 
 def test_a_task_has_the_terms_of_the_run_and_its_host(engine_of, tmp_path):
@@ -200,7 +294,7 @@ def test_a_task_has_the_terms_of_the_run_and_its_host(engine_of, tmp_path):
     assert answer.ended_ms >= answer.started_ms > 0
     ((function, payload, time_s, memory_mb),) = sandbox.calls
     assert function == "kbench.execution.entry_points:evaluate_task"
-    assert (payload["checksum"], payload["split"]) == ("c" * 64, 4)
+    assert (payload["checksum"], payload["split"]) == (DATA.checksum, 4)
     assert payload["cache"] == str(tmp_path)
     assert (time_s, memory_mb) == (7, 9)
 

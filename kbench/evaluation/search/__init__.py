@@ -1,6 +1,5 @@
 """Parameter search by inner cross-validation, on the training part only."""
 
-from kbench.evaluation.search._accuracy import expected_accuracy
 from kbench.evaluation.search._candidates import Candidate, candidates
 from kbench.evaluation.search._data import (
     Data,
@@ -20,7 +19,6 @@ __all__ = [
     "Score",
     "SearchResult",
     "candidates",
-    "expected_accuracy",
     "fit_map",
     "fit_preprocessing",
     "has_converged",

@@ -1,4 +1,4 @@
-"""The accuracy of a fitted learner in searches and evaluations."""
+"""The accuracy of a fitted learner in searches."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from kbench.evaluation.outputs import checked_labels, checked_probabilities
+from kbench.evaluation.scores import probability_of
 
-def expected_accuracy(
-    learner: Any, Z: Any, y: np.ndarray, predicted: np.ndarray | None = None
-) -> float:
-    """Return the expected accuracy of a fitted classifier.
 
-    Where a rule draws its labels, the learner's own ``score`` computes it without a
-    draw. scikit-learn's ``score`` counts hits, and checks its arguments anew each time,
-    which is slow in searches on small sets; hits are counted here instead, of
-    `predicted` where the predictions are known.
+def expected_accuracy(learner: Any, Z: Any, y: np.ndarray, classes: np.ndarray, what: str) -> float:
+    """Return the expected accuracy of a fitted classifier, which is exact.
+
+    A rule that draws its labels has ``label_probabilities``, which are scored
+    without a draw. `classes` are the labels of its training part, `what` is its
+    name for messages. PluginError is raised where it returns anything else than
+    labels or probabilities.
     """
-    from sklearn.base import ClassifierMixin
-
-    score = getattr(type(learner), "score", ClassifierMixin.score)
-    if score is not ClassifierMixin.score:
-        return float(learner.score(Z, y))
-    return float(np.mean((learner.predict(Z) if predicted is None else predicted) == y))
+    if hasattr(learner, "label_probabilities"):
+        given = checked_probabilities(
+            learner.label_probabilities(Z), len(y), len(classes), f"label_probabilities of {what}"
+        )
+        return float(np.mean(probability_of(given, classes, y)))
+    return float(np.mean(checked_labels(learner.predict(Z), classes, len(y), what) == y))

@@ -94,12 +94,15 @@ class FoldScorer:
         Z, Z_test, map_converged = embedded
         train, test = fold
         y, y_test = self.data.y[train], self.data.y[test]
+        classes = np.unique(y)
         for scores in _by_path(unit, self.learner.path):
             try:
                 seed = derive_seed(self.seed, "learner")
                 fitted = _fitted_learners(self.learner, Z, y, scores, seed)
                 for score, (estimator, converged) in zip(scores, fitted, strict=True):
-                    score.accuracies.append(expected_accuracy(estimator, Z_test, y_test))
+                    score.accuracies.append(
+                        expected_accuracy(estimator, Z_test, y_test, classes, self.learner.what)
+                    )
                     score.converged.append(converged and map_converged)
             except Exception as error:
                 self._record_failure(scores, error)

@@ -27,6 +27,8 @@ class EstimatorSpec:
         Parameter along which a learner has ``fit_path``.
     simpler : mapping of str to {"smaller", "larger"}
         Which values of a learner's parameters make a simpler model.
+    what : str
+        Kind and name for messages, such as ``"learner 'ridge'"``.
     """
 
     make: Callable[..., Any]
@@ -36,6 +38,7 @@ class EstimatorSpec:
     requires: str | None = None
     path: str | None = None
     simpler: Mapping[str, str] = field(default_factory=dict)
+    what: str = "the component"
 
     def build(self, chosen: Mapping[str, Any], seed: int) -> Any:
         """Return an unfitted estimator; its `random_state` is `seed` unless given."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from kbench.errors import DatasetError
 from kbench.execution.components import parameter_mistakes
-from kbench.execution.engine.request import Answer, Host, Request, measure, now_ms
+from kbench.execution.engine.request import Answer, Assignments, Host, Request, measure, now_ms
 from kbench.execution.engine.same_code import parts
 from kbench.execution.engine.this_machine import LOCK
 from kbench.execution.fetching import LOAD_TIME_S
@@ -47,7 +47,7 @@ class _Run:
     """The state of a run in this worker, which `release` closes."""
 
     sandbox: Sandbox
-    cache: DataCache
+    assignments: Assignments
     host: Host
     release: ExitStack
 
@@ -77,7 +77,7 @@ def prepare(run: str, preload: Sequence[str], components: Mapping[str, Sequence[
         opened.enter_context(Journal().lock(LOCK, shared=True, poll=still_wanted))
         sandbox = Sandbox(preload=preload)
         opened.callback(sandbox.close)
-        here = _Run(sandbox, DataCache(), Host.here(), opened.pop_all())
+        here = _Run(sandbox, Assignments(DataCache()), Host.here(), opened.pop_all())
     _RUNS[run, worker.address] = here
     threading.Thread(
         target=_release, args=(run, worker, key, here), name="kbench-release", daemon=True
@@ -100,7 +100,7 @@ def answer(run: str, request: Request, slots: int) -> Answer:
     if problem:
         outcome = CallOutcome("error", error=f"{problem} (host {here.host.name})")
         return Answer(outcome, here.host, started_ms, now_ms(), lacks_data=True)
-    measured = measure(request, here.sandbox, here.cache.root, here.host, slots, wanted)
+    measured = measure(request, here.sandbox, here.assignments, here.host, slots, wanted)
     if _RUNS.get((run, worker.address)) is not here:
         raise ReleasedError(run)  # the warm parent was ended under the task
     return measured
@@ -109,32 +109,32 @@ def answer(run: str, request: Request, slots: int) -> Answer:
 def _fetch(here: _Run, request: Request, wanted: Any) -> str:
     """Get the data of a request if need be; return the reason if they are unavailable."""
     checksum, code = request.task.checksum, request.task.source_code
-    if _is_cached(here.cache, checksum):
+    if _is_cached(here.assignments.cache, checksum):
         return ""
     ref = request.task.cell.dataset
     plain = to_json(ref)
     # one process of this host asks the source, the others wait for its result
     with Journal().lock(f"data {checksum}"):
-        if _is_cached(here.cache, checksum):
+        if _is_cached(here.assignments.cache, checksum):
             return ""
         outcome = here.sandbox.run(
             "kbench.execution.entry_points:load",
             {
                 "dataset": plain,
                 "code": code,
-                "cache": str(here.cache.root),
+                "cache": str(here.assignments.cache.root),
                 "offline": request.offline,
             },
             time_s=LOAD_TIME_S,
             wanted=wanted,
         )
-    if _is_cached(here.cache, checksum):
+    if _is_cached(here.assignments.cache, checksum):
         return ""
     if outcome.status != "ok":
         return f"the data of {ref.label} cannot be loaded: {outcome.error}"
     if "unavailable" in outcome.value:
         return f"the data of {ref.label} are unavailable: {outcome.value['unavailable']}"
-    cached = here.cache.lookup(ref.name, plain["params"], code)
+    cached = here.assignments.cache.lookup(ref.name, plain["params"], code)
     return (
         f"the data of {ref.label} are not those of the plan: "
         f"checksum {cached or 'unknown'} instead of {checksum}"

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from kbench.execution.engine.interface import Terms
-from kbench.execution.engine.request import Answer, Host, Request, measure
+from kbench.execution.engine.request import Answer, Assignments, Host, Request, measure
 from kbench.execution.engine.this_machine import ThisMachine
 from kbench.execution.sandbox import Sandbox
 from kbench.records import STOPPING, Task
+from kbench.storage.datacache import DataCache
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -34,7 +35,8 @@ class LocalEngine:
         machine: ThisMachine,
         started: Callable[[Task, int], None],
     ) -> None:
-        self._sandbox, self._cache, self._jobs = sandbox, cache, jobs
+        self._sandbox, self._jobs = sandbox, jobs
+        self._assignments = Assignments(DataCache(cache))
         self._machine, self._started = machine, started
         self._stopped: set[str] = set()
 
@@ -56,7 +58,7 @@ class LocalEngine:
     def _work(self, task: Task, slot: int) -> Answer:
         self._started(task, slot)
         request = Request(task, self._terms.limits, self._terms.offline)
-        answer = measure(request, self._sandbox, self._cache, self._host, self._jobs)
+        answer = measure(request, self._sandbox, self._assignments, self._host, self._jobs)
         if answer.outcome.status in STOPPING:
             self._stopped.add(task.cell_key)
         return answer

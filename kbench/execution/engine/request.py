@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import json
 import time
+import zlib
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
 
 from kbench import machine
+from kbench.errors import DatasetError, KbenchError
+from kbench.evaluation.assignment import Assignment, assign
+from kbench.evaluation.evaluate import scored
+from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.splits import row_groups
 from kbench.execution.contention import contention, snapshot
+from kbench.execution.handover import Handover
 from kbench.execution.sandbox import CallOutcome, Sandbox
-from kbench.records import Limits, Task
+from kbench.records import Cell, Details, Limits, Task
 from kbench.records.canonical import to_json
+from kbench.storage.datacache import DataCache
 
 CPU_CLOCK_S = 0.05
 """Wall clock from which a share of CPU time can be measured."""
 
-_FIELDS = ("measures", "details", "predictions")
+KEEP = 64
+"""Assignments that are kept for further methods on the same splits."""
+
+KEEP_ROWS = 100_000
+"""Rows up to which they are kept."""
+
+_FIELDS = ("measures", "details")
 _TIMES = ("fit_time_s", "predict_time_s", "fit_time_cpu_s", "predict_time_cpu_s")
 
 
@@ -84,17 +103,49 @@ class Answer:
     lacks_data: bool = False
 
 
+class Assignments:
+    """Rows and labels of splits, read from a data cache and kept while they are small.
+
+    Parameters
+    ----------
+    cache : DataCache
+    """
+
+    def __init__(self, cache: DataCache) -> None:
+        self.cache = cache
+        self._kept: OrderedDict[str, Assignment] = OrderedDict()
+        self._groups: tuple[str, np.ndarray] = ("", np.empty(0))
+
+    def of(self, task: Task) -> Assignment:
+        """Return the assignment of a task; DatasetError where the data cannot be split."""
+        protocol = task.cell.protocol
+        key = json.dumps([task.checksum, task.split_index, to_json(protocol)], sort_keys=True)
+        with contextlib.suppress(KeyError):
+            return self._kept[key]
+        dataset = self.cache.load(task.checksum)
+        checksum, groups = self._groups
+        if checksum != task.checksum and not dataset.pairwise:
+            groups = row_groups(dataset.X)
+            self._groups = task.checksum, groups
+        assignment = assign(dataset, protocol, task.split_index, groups)
+        if len(groups) <= KEEP_ROWS:
+            self._kept[key] = assignment
+            while len(self._kept) > KEEP:
+                self._kept.popitem(last=False)
+        return assignment
+
+
 def measure(
     request: Request,
     sandbox: Sandbox,
-    cache: Path,
+    assignments: Assignments,
     host: Host,
     slots: int,
     wanted: Callable[[], bool] | None = None,
 ) -> Answer:
     """Compute one task in the sandbox of this machine, which is `host`.
 
-    The data cache in the folder `cache` has the data. `slots` is the number of tasks
+    The data cache of `assignments` has the data. `slots` is the number of tasks
     that kbench runs concurrently on this machine. Once `wanted` returns False, the task
     is killed.
     """
@@ -102,22 +153,30 @@ def measure(
     payload = {
         "checksum": task.checksum,
         "kinds": list(task.kinds),
-        "cache": str(cache),
+        "cache": str(assignments.cache.root),
         "feature_map": to_json(cell.feature_map),
         "learner": to_json(cell.learner),
         "protocol": to_json(cell.protocol),
         "split": task.split_index,
     }
-    before, started_ms = snapshot(), now_ms()
+    started_ms = now_ms()
+    try:
+        assignment = assignments.of(task)
+    except DatasetError as error:
+        return Answer(CallOutcome("error", error=str(error)), host, started_ms, now_ms())
+    handover = Handover(assignment)
+    before = snapshot()
     outcome = sandbox.run(
         "kbench.execution.entry_points:evaluate_task",
         payload,
         time_s=request.limits.time_s,
         memory_mb=request.limits.memory_mb,
         wanted=wanted,
+        converse=handover,
     )
-    outcome = _checked(outcome)
-    doubts = contention(before, snapshot(), slots, _waited(outcome)).reasons
+    after = snapshot()
+    outcome = _scored(_checked(outcome), assignment, handover.predictions, cell)
+    doubts = contention(before, after, slots, _waited(outcome)).reasons
     return Answer(outcome, host, started_ms, now_ms(), doubts)
 
 
@@ -137,8 +196,49 @@ def _checked(outcome: CallOutcome) -> CallOutcome:
         lacking += [f"measures[{name!r}]" for name in _TIMES if name not in measures]
     if not lacking:
         return outcome
-    error = f"the answer of the task lacks {', '.join(lacking)}"
+    return _failed(outcome, f"the answer of the task lacks {', '.join(lacking)}")
+
+
+def _scored(
+    outcome: CallOutcome, assignment: Assignment, predictions: Predictions | None, cell: Cell
+) -> CallOutcome:
+    """Return an outcome with the scores of the predictions that were handed over."""
+    if outcome.status != "ok":
+        return outcome
+    if predictions is None:
+        return _failed(outcome, "the task has handed over no predictions")
+    value = outcome.value
+    try:
+        measures = {str(name): float(number) for name, number in value["measures"].items()}
+        evaluation = scored(
+            assignment,
+            predictions,
+            measures,
+            Details(**value["details"]),
+            f"learner {cell.learner.name!r}",
+        )
+    except (KbenchError, TypeError, ValueError) as error:
+        return _failed(outcome, str(error))
+    scored_value = {
+        "measures": evaluation.measures,
+        "details": asdict(evaluation.details),
+        "predictions": packed(evaluation.predictions),
+    }
+    return replace(outcome, value=scored_value)
+
+
+def _failed(outcome: CallOutcome, error: str) -> CallOutcome:
     return replace(outcome, status="error", value=None, error=error)
+
+
+def packed(labels: np.ndarray) -> str:
+    """Write labels 0..k-1 as compressed text.
+
+    >>> packed(np.array([0, 2, 1]))
+    'eNpjYGBgYAJiRiAGAAAgAAQ='
+    """
+    small = labels.astype("<i4")
+    return base64.b64encode(zlib.compress(small.tobytes(), 9)).decode("ascii")
 
 
 def _waited(outcome: CallOutcome) -> float | None:

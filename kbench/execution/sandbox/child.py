@@ -11,6 +11,7 @@ import math
 import os
 import resource
 import signal
+import socket
 import sys
 import threading
 import traceback
@@ -34,6 +35,7 @@ def run(
     supervisor: int,
     output: int,
     result: int,
+    channel: int | None,
 ) -> NoReturn:
     """Run a task in this process, just forked, and end it.
 
@@ -46,7 +48,7 @@ def run(
         start = processes.memory(task)
         _limit(start.size, time_s, memory_mb)
         _write(result, wire.pack({"size": start.size, "resident": start.resident}))
-        header, body = _call(function, payload)
+        header, body = _call(function, payload, channel)
         if os.getpid() != task:
             os._exit(0)  # a process that the function has forked returned from it
         end = processes.memory(task)
@@ -133,10 +135,12 @@ def _lower(which: int, soft: int, hard: int) -> None:
     resource.setrlimit(which, (min(soft, hard), hard))
 
 
-def _call(function: str, payload: bytes) -> tuple[dict[str, Any], bytes]:
+def _call(function: str, payload: bytes, channel: int | None) -> tuple[dict[str, Any], bytes]:
     try:
         module, _, name = function.partition(":")
-        value = attrgetter(name)(importlib.import_module(module))(json.loads(payload))
+        called = attrgetter(name)(importlib.import_module(module))
+        more = () if channel is None else (socket.socket(fileno=channel),)
+        value = called(json.loads(payload), *more)
         try:
             return {"status": "ok", "error": ""}, json.dumps(value).encode("ascii")
         except (TypeError, ValueError, RecursionError) as reason:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +20,9 @@ from kbench.parameters import check_integer
 
 MARK = "KBENCH_SANDBOX"
 """Environment variable that names the sandbox to which a process belongs."""
+
+Converse = Callable[[socket.socket], None]
+"""What talks with a task at the other end of a socket while the task runs."""
 
 PROBE_S = 30.0
 """Seconds that the trial import of one third-party module may take."""
@@ -121,6 +124,7 @@ class Sandbox:
         time_s: float | None = None,
         memory_mb: float | None = None,
         wanted: Callable[[], bool] | None = None,
+        converse: Converse | None = None,
     ) -> CallOutcome:
         """Call a function in a fresh process and return its outcome, whatever it does.
 
@@ -147,6 +151,10 @@ class Sandbox:
         wanted : callable, optional
             Called every half second while the task runs; once it returns False,
             the task is killed, with status "crash".
+        converse : callable, optional
+            Called with a socket while the task runs, in another thread, once for
+            each attempt; the function is then called as ``name(payload, socket)``
+            with the other end. It must return once that end is closed.
         """
         module, _, name = function.partition(":")
         if not module or not name:
@@ -158,18 +166,18 @@ class Sandbox:
         request = wire.pack({"function": function, **limits}, json.dumps(payload).encode("ascii"))
 
         try:
-            outcome, ended = self._ask(request, wanted)
+            outcome, ended = self._ask(request, wanted, converse)
         except _NotStartedError as error:
             outcome, ended = None, str(error)
         if outcome is None and not self._closed:
-            outcome, again = self._ask_alone(request, wanted)
+            outcome, again = self._ask_alone(request, wanted, converse)
             ended += f"\nit was tried once more: {again}"
         if outcome is None and self._closed:
             ended = "the sandbox was closed while the task ran"
         return outcome or CallOutcome("crash", error=ended)
 
     def _ask_alone(
-        self, request: bytes, wanted: Callable[[], bool] | None
+        self, request: bytes, wanted: Callable[[], bool] | None, converse: Converse | None
     ) -> tuple[CallOutcome | None, str]:
         """Send a request to a supervisor that serves no other."""
         alone = Sandbox(self._preload, self._threads)
@@ -177,7 +185,7 @@ class Sandbox:
             alone._closed = self._closed
             self._alone.add(alone)
         try:
-            return alone._ask(request, wanted)
+            return alone._ask(request, wanted, converse)
         except RuntimeError:
             if not self._closed:
                 raise
@@ -188,13 +196,13 @@ class Sandbox:
             alone.close()
 
     def _ask(
-        self, request: bytes, wanted: Callable[[], bool] | None
+        self, request: bytes, wanted: Callable[[], bool] | None, converse: Converse | None
     ) -> tuple[CallOutcome | None, str]:
         """Return the outcome of one request; None and the reason if its supervisor ended."""
         connection, supervisor = self._connect()
-        with connection:
+        with connection, _conversation(converse) as theirs:
             try:
-                reply = _ask(connection, request, wanted)
+                reply = _ask(connection, request, wanted, theirs)
             except _UnwantedError:
                 return CallOutcome("crash", error="nobody wanted the task any longer"), ""
             finally:
@@ -337,12 +345,38 @@ class _NotStartedError(RuntimeError):
     """A supervisor ended before it was ready."""
 
 
+@contextlib.contextmanager
+def _conversation(converse: Converse | None) -> Iterator[socket.socket | None]:
+    """Run `converse` in a thread at one end of a socket, and yield the other end."""
+    if converse is None:
+        yield None
+        return
+    ours, theirs = socket.socketpair()
+    thread = threading.Thread(target=converse, args=(ours,), name="kbench-converse", daemon=True)
+    with ours, theirs:
+        thread.start()
+        try:
+            yield theirs
+        finally:
+            with contextlib.suppress(OSError):
+                ours.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
 def _ask(
-    connection: socket.socket, request: bytes, wanted: Callable[[], bool] | None
+    connection: socket.socket,
+    request: bytes,
+    wanted: Callable[[], bool] | None,
+    theirs: socket.socket | None,
 ) -> tuple[dict[str, Any], bytes] | None:
     """Send a request and wait for the reply; None if the other side is gone."""
     buffer = bytearray()
     try:
+        if theirs is not None:
+            # with the first byte; this copy is closed, so that the task's end is noticed
+            socket.send_fds(connection, [request[:1]], [theirs.fileno()])
+            theirs.close()
+            request = request[1:]
         connection.sendall(request)
         connection.settimeout(None if wanted is None else WANTED_S)
         while (reply := wire.unpack(buffer)) is None:

@@ -51,6 +51,7 @@ class Call:
         self.received = bytearray()
         self.time_s: float | None = None
         self.memory_mb: float | None = None
+        self.channel: int | None = None  # for the task to talk with its client
         self.pid = 0
         self.started = 0.0
         self.pipes: list[int] = []
@@ -129,6 +130,7 @@ class Supervisor:
         self._pid = os.getpid()
         self._running: dict[int, Call] = {}
         self._ended: list[tuple[float, Call]] = []
+        self._channels: set[int] = set()
         self._next_check = 0.0
         self._open = True
         self._selector = selectors.PollSelector()  # has no descriptor that a fork would share
@@ -234,13 +236,17 @@ class Supervisor:
     def _receive(self, call: Call) -> None:
         assert call.connection is not None
         try:
-            chunk = call.connection.recv(2**20)
+            chunk, descriptors, _, _ = socket.recv_fds(call.connection, 2**20, 1)
         except ConnectionError:
-            chunk = b""
+            chunk, descriptors = b"", []
+        if descriptors:
+            call.channel = descriptors[0]
+            self._channels.add(descriptors[0])
         if not chunk:  # the client no longer waits for it
             self._ignore(call.connection)
             call.connection.close()
             call.connection = None
+            self._close_channel(call)
             if call.pid in self._running:
                 processes.kill(call.pid)
             return
@@ -268,13 +274,24 @@ class Supervisor:
         except OSError as error:
             for descriptor in call.pipes:
                 os.close(descriptor)
+            self._close_channel(call)
             status = "memory" if error.errno == errno.ENOMEM else "crash"
             call.reply = {"status": status, "error": f"no process could be started: {error}"}
             self._ended.append((call.started, call))
             return
         if call.pid == 0:
-            self._close_inherited(output, result)
-            child.run(function, payload, time_s, memory_mb, self._pid, output_end, result_end)
+            self._close_inherited(output, result, *(self._channels - {call.channel}))
+            child.run(
+                function,
+                payload,
+                time_s,
+                memory_mb,
+                self._pid,
+                output_end,
+                result_end,
+                call.channel,
+            )
+        self._close_channel(call)
         for descriptor in (output_end, result_end):
             os.close(descriptor)
         call.pipes = [output, result]
@@ -385,6 +402,13 @@ class Supervisor:
         self._ended.clear()
 
     # -- descriptors ----------------------------------------------------------
+
+    def _close_channel(self, call: Call) -> None:
+        """Close the supervisor's copy of a task's socket."""
+        if call.channel is not None:
+            self._channels.discard(call.channel)
+            os.close(call.channel)
+            call.channel = None
 
     def _listen(self, source: socket.socket | int, react: Callable[[], object]) -> None:
         self._selector.register(source, selectors.EVENT_READ, react)

@@ -29,8 +29,9 @@ from pathlib import Path
 from typing import Any
 
 from kbench.errors import DatasetError
+from kbench.evaluation.assignment import Inputs
 from kbench.records import Dataset, DatasetFacts
-from kbench.storage.datacache._entry import is_checksum, read, read_meta, write
+from kbench.storage.datacache._entry import is_checksum, read, read_inputs, read_meta, write
 from kbench.storage.datacache._form import check_dataset
 from kbench.storage.datacache._manifest import manifest_file, plain
 from kbench.storage.datacache._trust import problem_in, stamp
@@ -128,13 +129,27 @@ class DataCache:
         A damaged entry is moved aside, so that `lookup` no longer finds it and the
         caller fetches it anew.
         """
+        dataset = read(self.root / checksum, self._intact(checksum))
+        return replace(dataset, feature_kinds=tuple(kinds)) if kinds else dataset
+
+    def inputs(self, checksum: str, kinds: Sequence[str] = ()) -> Inputs:
+        """Read a dataset without its labels, whose file is not opened; see `load`."""
+        meta = self._intact(checksum)
+        return Inputs(
+            read_inputs(self.root / checksum, meta),
+            checksum,
+            tuple(kinds) or tuple(meta["feature_kinds"]),
+            meta["pairwise"],
+        )
+
+    def _intact(self, checksum: str) -> Mapping[str, Any]:
+        """Return the description of an entry, whose files are checked."""
         problem = problem_in(self.root, checksum, thorough=False)
         if problem is not None:
             if (self.root / checksum).exists():
                 self._set_aside(checksum)
             raise DatasetError(problem)
-        dataset = read(self.root / checksum, read_meta(self.root, checksum))
-        return replace(dataset, feature_kinds=tuple(kinds)) if kinds else dataset
+        return read_meta(self.root, checksum)
 
     def describe(self, checksum: str) -> DatasetFacts:
         """Describe a dataset without reading its arrays.

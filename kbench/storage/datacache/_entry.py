@@ -115,18 +115,8 @@ def read_meta(root: Path, checksum: str) -> Mapping[str, Any]:
 
 def read(folder: Path, meta: Mapping[str, Any]) -> Dataset:
     """Read the dataset that an entry describes; its arrays are memory-mapped and read-only."""
-    arrays = {Path(file).stem: _array(folder / file) for file in meta["files"]}
-    if meta["sparse"]:
-        import scipy.sparse
-
-        X = scipy.sparse.csr_matrix(
-            (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]),
-            shape=tuple(meta["shape"]),
-            copy=False,
-        )
-        X.has_sorted_indices = X.has_canonical_format = True  # scipy would look
-    else:
-        X = arrays["X"]
+    others = (Path(file).stem for file in meta["files"] if not file.startswith("X"))
+    arrays = {name: _array(folder / f"{name}.npy") for name in others}
     splits = []
     if "splits_sizes" in arrays:
         ends = np.cumsum(arrays["splits_sizes"])[:-1]
@@ -137,7 +127,7 @@ def read(folder: Path, meta: Mapping[str, Any]) -> Dataset:
     return Dataset(
         name=meta["name"],
         version=meta["version"],
-        X=X,
+        X=read_inputs(folder, meta),
         y=arrays["y"],
         feature_names=meta["feature_names"],
         feature_kinds=meta["feature_kinds"],
@@ -150,6 +140,18 @@ def read(folder: Path, meta: Mapping[str, Any]) -> Dataset:
         splits=splits,
         pairwise=meta["pairwise"],
     )
+
+
+def read_inputs(folder: Path, meta: Mapping[str, Any]) -> Any:
+    """Read the inputs of an entry, an array or a CSR matrix, memory-mapped and read-only."""
+    if not meta["sparse"]:
+        return _array(folder / "X.npy")
+    import scipy.sparse
+
+    parts = tuple(_array(folder / f"X_{part}.npy") for part in ("data", "indices", "indptr"))
+    X = scipy.sparse.csr_matrix(parts, shape=tuple(meta["shape"]), copy=False)
+    X.has_sorted_indices = X.has_canonical_format = True  # scipy would look
+    return X
 
 
 def digest(path: Path) -> str:

@@ -1,0 +1,140 @@
+"""Rows and labels of one split: what a computation may see, and what is kept back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kbench.evaluation.preprocessing import missing_rows, refuse_missing
+from kbench.evaluation.splits import rare_classes, row_groups, split
+from kbench.records import Dataset, Protocol, Split
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of a dataset without its labels.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+    checksum : str
+        Of the whole dataset; seeds depend on it.
+    kinds : sequence of {"numeric", "nominal"}
+        Kind of each column; empty if nothing is imputed by kind.
+    pairwise : bool
+        `X` is a Gram matrix.
+    """
+
+    X: Any
+    checksum: str
+    kinds: Sequence[str] = ()
+    pairwise: bool = False
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Inputs:
+        """Return the inputs of a dataset."""
+        return cls(dataset.X, dataset.checksum, tuple(dataset.feature_kinds), dataset.pairwise)
+
+
+@dataclass(frozen=True)
+class Visible:
+    """All that the computation of a split may know of it, beside the inputs.
+
+    Parameters
+    ----------
+    index : int
+        Number of the split.
+    train, test, unlabelled : ndarray of int
+        Row numbers.
+    y_train : ndarray of int, shape (n_train,)
+        Labels of the training rows.
+    """
+
+    index: int
+    train: np.ndarray
+    test: np.ndarray
+    unlabelled: np.ndarray
+    y_train: np.ndarray
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One split of one dataset, with the labels that score it.
+
+    Parameters
+    ----------
+    visible : Visible
+        What the computation may know.
+    y_test : ndarray of int, shape (n_test,)
+        Labels of the test rows; a computation gets them after its predictions
+        are handed over.
+    digest : str
+        Hash of the split.
+    seen : ndarray of bool, shape (n_test,), optional
+        Whether a test row equals a training row; None for a Gram matrix.
+    notes : list of str
+        What a reader must know of the split.
+    """
+
+    visible: Visible
+    y_test: np.ndarray
+    digest: str
+    seen: np.ndarray | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def assign(
+    dataset: Dataset, protocol: Protocol, index: int, groups: np.ndarray | None = None
+) -> Assignment:
+    """Divide the rows and the labels of a dataset.
+
+    `groups` are the `row_groups` of the inputs, for a caller that keeps them for
+    several splits.
+
+    DatasetError is raised where the data cannot be split, or have missing values
+    for which the protocol has no treatment.
+    """
+    y = np.asarray(dataset.y)
+    if protocol.missing == "error" and not dataset.pairwise:
+        refuse_missing(dataset)
+    rows = split(dataset, protocol, index)
+    train, test, unlabelled = rows.train, rows.test, rows.unlabelled
+    if protocol.missing == "drop_rows" and not dataset.pairwise:
+        holes = missing_rows(dataset.X)
+        train, test, unlabelled = (part[~holes[part]] for part in (train, test, unlabelled))
+    return Assignment(
+        Visible(index, train, test, unlabelled, y[train]),
+        y[test],
+        rows.digest,
+        _seen(dataset, rows, test, groups),
+        _notes(dataset, y[train], y[test], protocol),
+    )
+
+
+def _seen(
+    dataset: Dataset, rows: Split, test: np.ndarray, groups: np.ndarray | None
+) -> np.ndarray | None:
+    if dataset.pairwise:
+        return None
+    groups = row_groups(dataset.X) if groups is None else groups
+    return np.isin(groups[test], groups[np.concatenate([rows.train, rows.unlabelled])])
+
+
+def _notes(
+    dataset: Dataset, y_train: np.ndarray, y_test: np.ndarray, protocol: Protocol
+) -> list[str]:
+    """List classes that are too rare for the folds or have no training row."""
+    notes = []
+    if protocol.splits in ("stratified", "group_duplicates"):
+        rare = rare_classes(np.asarray(dataset.y), protocol.n_folds)
+        if rare:
+            names = ", ".join(dataset.target_names[k] for k in rare[:5])
+            notes.append(f"fewer than {protocol.n_folds} rows of class {names}")
+    absent = np.setdiff1d(y_test, y_train)
+    if len(absent):
+        names = ", ".join(dataset.target_names[k] for k in absent[:5])
+        notes.append(f"no training row of class {names}, which is in the test part")
+    return notes

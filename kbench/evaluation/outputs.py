@@ -1,0 +1,228 @@
+"""Checks of what maps and learners return, before anything is computed from it.
+
+A prediction of the wrong shape or type does not fail by itself: numpy compares
+a column with a row, and text with numbers, and the result is a wrong number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import PluginError
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a learner says of the test rows.
+
+    Parameters
+    ----------
+    labels : ndarray, shape (n_test,)
+        Of ``predict``.
+    probabilities : ndarray, shape (n_test, n_classes), optional
+        Of ``predict_proba``; the classes are those of the training part, sorted.
+    decision : ndarray, shape (n_test,) or (n_test, n), optional
+        Of ``decision_function``, from learners without probabilities.
+    label_probabilities : ndarray, shape (n_test, n_classes), optional
+        Of ``label_probabilities``: how likely a rule that draws its labels is to
+        draw each one.
+    """
+
+    labels: np.ndarray
+    probabilities: np.ndarray | None = None
+    decision: np.ndarray | None = None
+    label_probabilities: np.ndarray | None = None
+
+    def checked(self, y_train: np.ndarray, n_test: int, what: str) -> Predictions:
+        """Return the predictions in the types of `scores`, or refuse them.
+
+        PluginError is raised with the learner, `what` it returned and what is
+        expected; see `checked_labels` and the functions after it.
+        """
+        classes = np.unique(y_train)
+        k = len(classes)
+
+        def probabilities(values: Any, method: str) -> np.ndarray | None:
+            if values is None:
+                return None
+            return checked_probabilities(values, n_test, k, f"{method} of {what}")
+
+        decision = self.decision
+        return Predictions(
+            checked_labels(self.labels, classes, n_test, what),
+            probabilities(self.probabilities, "predict_proba"),
+            None if decision is None else checked_decision(decision, n_test, what),
+            probabilities(self.label_probabilities, "label_probabilities"),
+        )
+
+
+def predictions_of(learner: Any, Z: Any, labels: Any) -> Predictions:
+    """Ask a fitted learner for all that it says of some rows, beside their labels."""
+    has_probabilities = hasattr(learner, "predict_proba")
+    return Predictions(
+        labels,
+        learner.predict_proba(Z) if has_probabilities else None,
+        learner.decision_function(Z)
+        if not has_probabilities and hasattr(learner, "decision_function")
+        else None,
+        learner.label_probabilities(Z) if hasattr(learner, "label_probabilities") else None,
+    )
+
+
+SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
+"""How far a row of probabilities may be from a sum of 1, by dtype."""
+
+
+def check_embedding(Z: Any, n_rows: int, what: str) -> None:
+    """Refuse an embedding that is not one row of finite real numbers per input.
+
+    Parameters
+    ----------
+    Z : ndarray or sparse matrix
+        What a map's ``transform`` returned.
+    n_rows : int
+        Rows of its input.
+    what : str
+        Name of the map for the message, such as ``"feature map 'rff'"``.
+
+    Raises
+    ------
+    PluginError
+        With the map, what it returned and what is expected.
+
+    Examples
+    --------
+    >>> check_embedding(np.zeros((3, 2)), 4, "feature map 'rff'")
+    Traceback (most recent call last):
+    kbench.errors.PluginError: feature map 'rff' returned an array of shape (3, 2) and dtype
+    float64 from transform; expected 4 rows of finite real numbers
+    """
+    expected = f"from transform; expected {n_rows:,} rows of finite real numbers"
+    shape: tuple[int, ...] = getattr(Z, "shape", ())
+    dtype = getattr(Z, "dtype", None)
+    if len(shape) != 2 or shape[0] != n_rows or dtype is None or dtype.kind not in "fiu":
+        raise PluginError(f"{what} returned {_described(Z)} {expected}")
+    if bad := _non_finite(Z.data if hasattr(Z, "indptr") else np.asarray(Z)):
+        raise PluginError(f"{what} returned {bad} {expected}")
+
+
+def checked_labels(predicted: Any, classes: np.ndarray, n_rows: int, what: str) -> np.ndarray:
+    """Return predicted labels as an array; refuse anything that is not one label per row.
+
+    Parameters
+    ----------
+    predicted : array-like
+        What ``predict`` returned.
+    classes : ndarray, shape (n_classes,)
+        The labels that there are.
+    n_rows : int
+        Rows of its input.
+    what : str
+        Name of the learner for the message.
+
+    Raises
+    ------
+    PluginError
+        The shape is not (n_rows,), the type is not that of the classes, or a
+        label is not among them.
+    """
+    expected = f"from predict; expected {n_rows:,} labels in an array of shape ({n_rows},)"
+    labels = np.asarray(predicted)
+    if labels.shape != (n_rows,):
+        raise PluginError(f"{what} returned {_described(predicted)} {expected}")
+    if labels.dtype.kind != classes.dtype.kind:
+        raise PluginError(
+            f"{what} returned {_described(predicted)} {expected} and of the type that they "
+            f"were given in, {classes.dtype}"
+        )
+    unknown = labels[~np.isin(labels, classes)]
+    if len(unknown):
+        raise PluginError(
+            f"{what} returned the label {unknown[0]!r} {expected}, each one of the "
+            f"{len(classes)} classes"
+        )
+    return labels
+
+
+def checked_probabilities(values: Any, n_rows: int, n_classes: int, what: str) -> np.ndarray:
+    """Return probabilities; refuse anything that is not a distribution per row.
+
+    Parameters
+    ----------
+    values : array-like
+        What ``predict_proba`` or ``label_probabilities`` returned.
+    n_rows, n_classes : int
+        Rows of the input; classes that the learner knows.
+    what : str
+        Name of the learner and its method, for the message.
+
+    Raises
+    ------
+    PluginError
+        The shape is not (n_rows, n_classes), a value is not in [0, 1], or a row
+        does not sum to 1 (to 1e-6; to 1e-3 in float32).
+    """
+    expected = f"expected probabilities of shape ({n_rows}, {n_classes}) whose rows sum to 1"
+    given = np.asarray(values)
+    if given.shape != (n_rows, n_classes) or given.dtype.kind != "f":
+        raise PluginError(f"{what} returned {_described(values)}; {expected}")
+    if bad := _non_finite(given):
+        raise PluginError(f"{what} returned {bad}; {expected}")
+    tolerance = SUM_TOLERANCE.get(given.dtype.name, 1e-3)
+    exact = given.astype(np.float64)
+    outside = exact[(exact < -tolerance) | (exact > 1 + tolerance)]
+    if len(outside):
+        raise PluginError(f"{what} returned {outside[0]:g}; {expected}")
+    sums = exact.sum(axis=1)
+    worst = int(np.argmax(np.abs(sums - 1.0)))
+    if abs(sums[worst] - 1.0) > tolerance:
+        raise PluginError(f"{what} returned a row with the sum {sums[worst]:g}; {expected}")
+    return np.asarray(np.clip(given, 0.0, 1.0))
+
+
+def checked_decision(values: Any, n_rows: int, what: str) -> np.ndarray:
+    """Return decision values in float64; refuse anything that is not finite, one row per input.
+
+    Parameters
+    ----------
+    values : array-like
+        What ``decision_function`` returned.
+    n_rows : int
+        Rows of the input.
+    what : str
+        Name of the learner for the message.
+
+    Raises
+    ------
+    PluginError
+        The shape is not (n_rows,) or (n_rows, n), or a value is not a finite
+        real number.
+    """
+    expected = f"from decision_function; expected {n_rows:,} rows of finite real numbers"
+    given = np.asarray(values)
+    if given.ndim not in (1, 2) or len(given) != n_rows or given.dtype.kind not in "fiu":
+        raise PluginError(f"{what} returned {_described(values)} {expected}")
+    if bad := _non_finite(given):
+        raise PluginError(f"{what} returned {bad} {expected}")
+    return given.astype(np.float64)
+
+
+def _non_finite(values: np.ndarray) -> str:
+    """Return the first value that is not finite, for a message; empty if there is none."""
+    # a sum needs no second array; one that overflows proves nothing
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return ""
+    wrong = values[~np.isfinite(values)]
+    return f"the value {wrong.flat[0]}" if wrong.size else ""
+
+
+def _described(value: Any) -> str:
+    if getattr(value, "shape", None) is not None and getattr(value, "dtype", None) is not None:
+        return f"an array of shape {value.shape} and dtype {value.dtype}"
+    if isinstance(value, list | tuple):
+        return f"a {type(value).__name__} of length {len(value)}"
+    return f"a {type(value).__name__}"

@@ -1,0 +1,152 @@
+"""Predictions are handed over before the labels of the test part are revealed.
+
+The host keeps the labels of a split. A task gets row numbers and the labels of the
+training part, hands over its predictions, and only then gets the labels of the test
+part, for the measures of plugins. What it changes afterwards has no effect: the
+host scores what it was handed.
+
+Messages are named arrays, as bytes with their type and shape; nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import socket
+import struct
+from collections.abc import Mapping
+
+import numpy as np
+
+from kbench.evaluation.assignment import Assignment, Visible
+from kbench.evaluation.outputs import Predictions
+
+_LENGTH = struct.Struct(">I")
+_MAX_HEADER = 1 << 16
+_KINDS = "iufU"
+_ROWS = ("train", "test", "unlabelled", "y_train")
+_PREDICTIONS = ("labels", "probabilities", "decision", "label_probabilities")
+_ANY_SIZE = 1 << 62
+
+
+class BrokenHandoverError(Exception):
+    """The other side has gone, or sent what is not a message."""
+
+
+class Handover:
+    """The host's side: converses with one task at a time.
+
+    Parameters
+    ----------
+    assignment : Assignment
+
+    Attributes
+    ----------
+    predictions : Predictions or None
+        What the task handed over; None if it has not.
+    """
+
+    def __init__(self, assignment: Assignment) -> None:
+        self._assignment = assignment
+        self.predictions: Predictions | None = None
+
+    def __call__(self, channel: socket.socket) -> None:
+        """Give rows and training labels, take predictions, give the labels of the test part.
+
+        The channel is closed then.
+        """
+        self.predictions = None
+        visible = self._assignment.visible
+        n_test, k = len(visible.test), len(np.unique(visible.y_train))
+        # labels, two tables of probabilities, decision values of classes or of pairs
+        most = 8 * n_test * (1 + 2 * k + max(k, k * (k - 1) // 2)) + 1024
+        # A task that has ended has an outcome, which says why; one that sends too much
+        # must not wait for a reader.
+        with channel, contextlib.suppress(OSError, BrokenHandoverError):
+            send(channel, {name: getattr(visible, name) for name in _ROWS})
+            taken = receive(channel, most)
+            self.predictions = Predictions(**{n: taken[n] for n in _PREDICTIONS if n in taken})
+            send(channel, {"y_test": self._assignment.y_test})
+
+
+def receive_visible(channel: socket.socket, index: int) -> Visible:
+    """Wait, in a task, for the rows and the training labels of its split."""
+    rows = receive(channel, _ANY_SIZE)
+    return Visible(index, **{name: rows[name] for name in _ROWS})
+
+
+def hand_over(channel: socket.socket, predictions: Predictions) -> np.ndarray:
+    """Send, in a task, the predictions; return the labels of the test part."""
+    given = {name: getattr(predictions, name) for name in _PREDICTIONS}
+    send(channel, {name: values for name, values in given.items() if values is not None})
+    return receive(channel, _ANY_SIZE)["y_test"]
+
+
+def send(channel: socket.socket, arrays: Mapping[str, np.ndarray]) -> None:
+    """Send named arrays of numbers or text.
+
+    TypeError is raised for another type of array.
+
+    Examples
+    --------
+    >>> ours, theirs = socket.socketpair()
+    >>> send(ours, {"labels": np.array([0, 2, 1])})
+    >>> receive(theirs, most_bytes=100)["labels"].tolist()
+    [0, 2, 1]
+    """
+    given = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    for name, array in given.items():
+        if array.dtype.kind not in _KINDS:
+            raise TypeError(f"{name} has dtype {array.dtype}; numbers or text can be sent")
+    header = json.dumps([[name, a.dtype.str, a.shape] for name, a in given.items()]).encode()
+    channel.sendall(_LENGTH.pack(len(header)) + header)
+    for array in given.values():
+        if array.size:
+            channel.sendall(array.reshape(-1).view(np.uint8).data)
+
+
+def receive(channel: socket.socket, most_bytes: int) -> dict[str, np.ndarray]:
+    """Wait for named arrays.
+
+    Parameters
+    ----------
+    channel : socket
+    most_bytes : int
+        Size of all arrays at most.
+
+    Raises
+    ------
+    BrokenHandoverError
+        The other side has closed the channel, or sent anything else than what
+        `send` sends, or more than `most_bytes`.
+    """
+    length = _LENGTH.unpack(_read(channel, _LENGTH.size))[0]
+    if length > _MAX_HEADER:
+        raise BrokenHandoverError("the message is not made of arrays")
+    arrays = {}
+    try:
+        for name, type_, shape in json.loads(_read(channel, length)):
+            dtype = np.dtype(str(type_))
+            size = dtype.itemsize * math.prod(int(n) for n in shape)
+            if dtype.kind not in _KINDS or not 0 <= size <= most_bytes or min(shape, default=0) < 0:
+                raise BrokenHandoverError(f"{name} is of another type or size than is allowed")
+            most_bytes -= size
+            arrays[str(name)] = np.frombuffer(_read(channel, size), dtype).reshape(shape)
+    except (ValueError, TypeError) as error:
+        raise BrokenHandoverError(f"the message is not made of arrays: {error}") from None
+    return arrays
+
+
+def _read(channel: socket.socket, size: int) -> bytearray:
+    buffer = bytearray(size)
+    rest = memoryview(buffer)
+    while rest:
+        try:
+            n = channel.recv_into(rest)
+        except OSError as error:
+            raise BrokenHandoverError(str(error)) from None
+        if not n:
+            raise BrokenHandoverError("the other side has closed the channel")
+        rest = rest[n:]
+    return buffer
