@@ -97,7 +97,7 @@ def scored(
     own = scores(assignment, checked)
     _refuse_overwriting(measures, own)
     return Evaluation(
-        {**measures, **own},
+        {**own, **measures},
         replace(details, notes=[*assignment.notes, *details.notes], split_hash=assignment.digest),
         checked.labels.astype(np.int64),
     )

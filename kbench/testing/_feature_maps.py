@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from kbench.errors import PluginError
+from kbench.evaluation.outputs import check_embedding
 from kbench.registry.registry import resolve
 from kbench.testing._samples import inputs, labels
 from kbench.testing._subject import SEED, Subject, dense, named_error, quiet, same, tags_of
@@ -36,19 +38,15 @@ def check_outputs(subject: Subject) -> None:
     widths = set()
     for rows in (X, X_new):
         Z = subject.output(fitted, rows)
-        shape = getattr(Z, "shape", None)
-        if shape is None or len(shape) != 2 or shape[0] != rows.shape[0]:
+        try:
+            check_embedding(Z, rows.shape[0], "it")
+        except PluginError as error:
             raise subject.fail(
-                f"transform of {rows.shape[0]} rows returns {_described(Z)}; return a matrix of "
-                "shape (n_samples, n_components)"
-            )
+                f"{error}; guard divisions, logarithms and roots against 0"
+            ) from None
         if np.dtype(Z.dtype).kind != "f":
             raise subject.fail(f"transform returns {Z.dtype}; return float64 (or float32)")
-        if not np.isfinite(dense(Z)).all():
-            raise subject.fail(
-                "features are NaN or infinite; guard divisions, logarithms and roots against 0"
-            )
-        widths.add(shape[1])
+        widths.add(Z.shape[1])
     if len(widths) > 1:
         raise subject.fail(
             f"gives {widths} features for different batches; their number is settled by fit"

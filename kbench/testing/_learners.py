@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kbench.errors import PluginError
+from kbench.evaluation.outputs import checked_labels, predictions_of
 from kbench.evaluation.search import is_number
 from kbench.messages import did_you_mean
 from kbench.testing._samples import blobs, noise
@@ -14,18 +16,24 @@ def check_labels(subject: Subject) -> None:
     """Predictions are labels of the kind that `fit` was given."""
     X, y = blobs(_most_classes(subject))
     for names in (np.array([3, 7, 11]), np.array(["ash", "beech", "oak"])):
-        predicted = subject.output(subject.fitted(X, names[y]), X)
-        if predicted.shape != y.shape:
+        given = names[y]
+        predicted = subject.output(subject.fitted(X, given), X)
+        try:
+            checked_labels(predicted, np.unique(given), len(y), "it")
+        except PluginError as error:
             raise subject.fail(
-                f"predict gives shape {predicted.shape} for {len(y)} rows; return one label each"
-            )
-        strange = set(predicted.tolist()) - set(names.tolist())
-        if strange:
-            raise subject.fail(
-                f"was fitted with the labels {names.tolist()} and predicts "
-                f"{sorted(strange, key=repr)[:3]}; "
-                "return self.classes_[...] instead of positions or signs"
-            )
+                f"{error}; return self.classes_[...] instead of positions or signs"
+            ) from None
+
+
+def check_probabilities(subject: Subject) -> None:
+    """Probabilities sum to 1 in each row; decision values are finite."""
+    X, y = blobs(_most_classes(subject))
+    fitted = subject.fitted(X, y)
+    try:
+        predictions_of(fitted, X, y).checked(y, len(y), "it")
+    except PluginError as error:
+        raise subject.fail(str(error)) from None
 
 
 def check_classes(subject: Subject) -> None:

@@ -10,6 +10,7 @@ from scipy.linalg import solve_triangular
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -255,6 +256,24 @@ class _BallClassifier(RandomisedClassifier):
         # the first class whose cumulative probability passes the draw
         codes = np.sum(np.cumsum(probability[:, :-1], axis=1) <= drawn, axis=1)
         return self.classes_[codes]
+
+    @available_if(lambda self: self.rule == "randomised")
+    def label_probabilities(self, X):
+        """Return how likely the randomised rule is to draw each label.
+
+        The threshold rule draws none and lacks this method.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        return super().label_probabilities(X)
 
     def score(self, X, y, sample_weight=None):
         """Return the accuracy of the rule in use; for the randomised one, the expected accuracy.

@@ -9,6 +9,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 class RandomisedClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that draws labels from `predict_proba`, with its exact expected error."""
 
+    def label_probabilities(self, X):
+        """Return how likely the rule is to draw each label; kbench scores it without a draw.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        return self.predict_proba(X)
+
     def expected_error(self, X, y):
         """Return the expected 0-1 error of drawing labels, exactly: no draw is made.
 

@@ -253,13 +253,3 @@ class SigmoidHalfspace(RandomisedClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-
-def expected_error(fitted, X, y):
-    """Measure the exact expected error of drawing labels from a sigmoid.
-
-    ``expected_error`` is the mean of ``|h(x) - y|`` on test data. It replaces the error of
-    the thresholded predictions: the paper's algorithm competes with a sigmoid of a
-    halfspace by equation 1.
-    """
-    return {"expected_error": fitted.expected_error(X, y)}

@@ -52,6 +52,11 @@ class Majority(Centroids):
         return np.full(len(self.nearest(X)), self.first_)
 
 
+class Unnormalised(Centroids):
+    def predict_proba(self, X):
+        return np.eye(len(self.classes_))[self.nearest(X)] * 0.5
+
+
 class Unclassed(Centroids):
     def fit(self, X, y):
         super().fit(X, y)
@@ -122,6 +127,7 @@ class Hasty(Centroids):
 
 LEARNER_DEFECTS = {
     Positions: "check_labels",
+    Unnormalised: "check_probabilities",
     Majority: "check_better_than_majority",
     Unclassed: "check_classes",
     Crashing: "check_one_class",

@@ -1,0 +1,103 @@
+"""Global state of a process that decides numbers, and who changed it.
+
+A plugin that patches scikit-learn or calls ``numpy.seterr`` would alter the
+numbers of everything computed in its process, in no key. A snapshot before its
+code runs and one after show it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+WATCHED = ("builtins", "math", "numpy", "scipy", "sklearn", "threadpoolctl", "kbench")
+"""Packages, with their modules, whose functions and classes nothing may replace."""
+
+
+def settings() -> dict[str, Any]:
+    """Return the settings of numeric libraries that are loaded; a few microseconds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> before = settings()
+    >>> with np.errstate(divide="raise"):
+    ...     changed_settings(before)
+    ["numpy.geterr()['divide'] is 'raise', was 'warn'"]
+    """
+    import numpy as np
+
+    known: dict[str, Any] = {f"numpy.geterr()[{k!r}]": v for k, v in np.geterr().items()}
+    # a library built with -ffast-math switches this off for its whole process
+    known["denormal numbers"] = bool(np.float64(1e-310) * np.float64(0.5) > 0.0)
+    if sklearn := sys.modules.get("sklearn"):
+        known |= {f"sklearn.get_config()[{k!r}]": v for k, v in sklearn.get_config().items()}
+    if torch := sys.modules.get("torch"):
+        known |= {f"torch.{name}()": str(getattr(torch, name)()) for name in _TORCH}
+    return known
+
+
+_TORCH = (
+    "get_default_dtype",
+    "get_default_device",
+    "are_deterministic_algorithms_enabled",
+    "get_float32_matmul_precision",
+)
+
+
+def changed_settings(before: Mapping[str, Any]) -> list[str]:
+    """Name the settings that differ from a snapshot, with both values."""
+    now = settings()
+    return [
+        f"{name} is {now[name]!r}, was {value!r}"
+        for name, value in before.items()
+        if name in now and now[name] != value
+    ]
+
+
+Members = Mapping[tuple[str, str, str], Any]
+"""Functions and classes by (module, class or "", name)."""
+
+
+def members() -> Members:
+    """Return the functions and classes of the watched modules that are loaded."""
+    return dict(_members())
+
+
+def replaced_members(before: Members) -> list[str]:
+    """Name the functions and classes that are not those of a snapshot.
+
+    Examples
+    --------
+    >>> import math
+    >>> before, exact = members(), math.sqrt
+    >>> math.sqrt = lambda x: 1.0
+    >>> replaced_members(before)
+    ['math.sqrt was replaced']
+    >>> math.sqrt = exact
+    """
+    now = dict(_members())
+    return [
+        f"{'.'.join(filter(None, place))} was replaced"
+        for place, member in before.items()
+        if now.get(place, member) is not member
+    ]
+
+
+def _members() -> Iterator[tuple[tuple[str, str, str], Any]]:
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] not in WATCHED or not isinstance(module, ModuleType):
+            continue
+        for attribute, value in list(vars(module).items()):
+            if not callable(value):
+                continue
+            yield (name, "", attribute), value
+            if isinstance(value, type) and value.__module__ == name:
+                for own, member in list(vars(value).items()):
+                    if isinstance(member, _METHODS):
+                        yield (name, attribute, own), member
+
+
+_METHODS: tuple[type, ...] = (type(lambda: 0), staticmethod, classmethod, property)
