@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import sqrt
 from typing import Any
 
 # Families of the suite `map-curves`, by how a map's label begins.
@@ -37,63 +36,13 @@ def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     ]
 
 
-def standard_error(row: Mapping[str, Any]) -> float:
-    """Standard error of an accuracy over its test rows, those of all splits together."""
-    accuracy = min(max(float(row["accuracy"]), 0.0), 1.0)
-    return sqrt(accuracy * (1 - accuracy) / (float(row["n_test"]) * row["n_splits_done"]))
-
-
-def leads(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
-    """Report if a row of a family beats all other families of its cost by a standard error."""
-    return any(
-        all(
-            row["accuracy"] > other["accuracy"] + standard_error(other)
-            for other in rows
-            if family(other) != name and cost(other) <= cost(row)
-        )
-        for row in rows
-        if family(row) == name
-    )
-
-
-def _by_dataset(results: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+def by_dataset(results: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """Group the finished rows with CPU times by dataset."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for row in results:
         if row["status"] == "ok" and row.get("fit_time_cpu_s") is not None:
             groups.setdefault(row["dataset"], []).append(row)
     return groups
-
-
-def pareto_table(results: Iterable[Mapping[str, Any]], name: str = "mesh") -> list[dict[str, Any]]:
-    """Report for each dataset of a report's rows whether a family is on its front.
-
-    Each dict has ``dataset``; ``on_front`` among all methods; ``among_maps``,
-    without 1-NN, gradient boosting and the kernel machine; ``leads``: some row of the
-    family is better than every method of other families of at most its cost, by more
-    than one standard error of the latter; ``best`` accuracy of the family and
-    ``best_other`` with its ``other``.
-    """
-    table = []
-    for dataset, rows in _by_dataset(results).items():
-        ours = [row for row in rows if family(row) == name]
-        others = [row for row in rows if family(row) != name]
-        if not ours or not others:
-            continue
-        maps = [row for row in rows if family(row) not in REFERENCES]
-        other = max(others, key=lambda row: row["accuracy"])
-        table.append(
-            {
-                "dataset": dataset,
-                "on_front": any(family(row) == name for row in front(rows)),
-                "among_maps": any(family(row) == name for row in front(maps)),
-                "leads": leads(rows, name),
-                "best": max(row["accuracy"] for row in ours),
-                "best_other": other["accuracy"],
-                "other": f"{other['feature_map']} + {other['learner']}",
-            }
-        )
-    return table
 
 
 def _few_ticks(panel: Any) -> None:
@@ -111,8 +60,8 @@ def figure_curves(results: Iterable[Mapping[str, Any]]) -> Any:
     """Draw accuracy against search and fit time, a panel a dataset and a line a family."""
     from matplotlib.figure import Figure
 
-    by_dataset = _by_dataset(results)
-    if not by_dataset:
+    groups = by_dataset(results)
+    if not groups:
         raise ValueError("no finished cell has CPU times")
     colours = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "0.45")
     styles: dict[str, dict[str, Any]] = {
@@ -121,11 +70,11 @@ def figure_curves(results: Iterable[Mapping[str, Any]]) -> Any:
     }
     for name, marker in zip(REFERENCES, "x*+", strict=True):
         styles[name] = {"color": "k", "marker": marker, "ls": "none"}
-    n_columns = min(3, len(by_dataset))
-    n_rows = -(-len(by_dataset) // n_columns)
+    n_columns = min(3, len(groups))
+    n_rows = -(-len(groups) // n_columns)
     figure = Figure(figsize=(3.4 * n_columns, 2.6 * n_rows + 0.5), layout="constrained")
     panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
-    for panel, (dataset, rows) in zip(panels, by_dataset.items(), strict=False):
+    for panel, (dataset, rows) in zip(panels, groups.items(), strict=False):
         for name, style in styles.items():
             part = [row for row in rows if family(row) == name]
             if name in FAMILIES:
@@ -138,7 +87,7 @@ def figure_curves(results: Iterable[Mapping[str, Any]]) -> Any:
         panel.tick_params(which="both", labelsize=7)
         best = max(row["accuracy"] for row in rows)
         panel.set_ylim(max(best - 0.12, min(row["accuracy"] for row in rows)) - 0.005, best + 0.01)
-    for panel in panels[len(by_dataset) :]:
+    for panel in panels[len(groups) :]:
         panel.axis("off")
     figure.supxlabel("search and fit, seconds of CPU", fontsize=9)
     figure.supylabel("accuracy", fontsize=9)

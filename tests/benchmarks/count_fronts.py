@@ -12,11 +12,64 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
 from pathlib import Path
+from typing import Any
 
-from kbench_nbcs._curves import FAMILIES, figure_curves, pareto_table
+from kbench_nbcs._curves import FAMILIES, REFERENCES, by_dataset, cost, family, figure_curves, front
 
 DEVELOPMENT = ("letter", "segment")
+
+
+def standard_error(row: Mapping[str, Any]) -> float:
+    """Standard error of an accuracy over its test rows, those of all splits together."""
+    accuracy = min(max(float(row["accuracy"]), 0.0), 1.0)
+    return sqrt(accuracy * (1 - accuracy) / (float(row["n_test"]) * row["n_splits_done"]))
+
+
+def leads(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
+    """Report if a row of a family beats all other families of its cost by a standard error."""
+    return any(
+        all(
+            row["accuracy"] > other["accuracy"] + standard_error(other)
+            for other in rows
+            if family(other) != name and cost(other) <= cost(row)
+        )
+        for row in rows
+        if family(row) == name
+    )
+
+
+def pareto_table(results: Iterable[Mapping[str, Any]], name: str = "mesh") -> list[dict[str, Any]]:
+    """Report for each dataset of a report's rows whether a family is on its front.
+
+    Each dict has ``dataset``; ``on_front`` among all methods; ``among_maps``,
+    without 1-NN, gradient boosting and the kernel machine; ``leads``: some row of the
+    family is better than every method of other families of at most its cost, by more
+    than one standard error of the latter; ``best`` accuracy of the family and
+    ``best_other`` with its ``other``.
+    """
+    table = []
+    for dataset, rows in by_dataset(results).items():
+        ours = [row for row in rows if family(row) == name]
+        others = [row for row in rows if family(row) != name]
+        if not ours or not others:
+            continue
+        maps = [row for row in rows if family(row) not in REFERENCES]
+        other = max(others, key=lambda row: row["accuracy"])
+        table.append(
+            {
+                "dataset": dataset,
+                "on_front": any(family(row) == name for row in front(rows)),
+                "among_maps": any(family(row) == name for row in front(maps)),
+                "leads": leads(rows, name),
+                "best": max(row["accuracy"] for row in ours),
+                "best_other": other["accuracy"],
+                "other": f"{other['feature_map']} + {other['learner']}",
+            }
+        )
+    return table
 
 
 def main():

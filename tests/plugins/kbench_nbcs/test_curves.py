@@ -1,7 +1,8 @@
 import pytest
 from matplotlib.figure import Figure
 
-from kbench_nbcs._curves import figure_curves, front, pareto_table
+from kbench_nbcs._curves import figure_curves, front
+from tests.benchmarks.count_fronts import pareto_table
 
 
 def row(feature_map, accuracy, seconds, dataset="a", learner="svm", **more):
