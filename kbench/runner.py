@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -19,7 +19,7 @@ from kbench.errors import ClusterError, SuiteError
 from kbench.execution import components
 from kbench.execution.engine import Answer, DaskEngine, Engine, LocalEngine, Terms, ThisMachine
 from kbench.execution.fetching import Fetching, is_offline
-from kbench.execution.sandbox import Sandbox
+from kbench.execution.warm_parents import WarmParents, preload_of
 from kbench.parameters import check_choice, check_integer
 from kbench.planning.cells import indistinct_cells
 from kbench.planning.planner import PlannedCell, Planner, recall, task_key, with_expanded
@@ -148,8 +148,8 @@ class Runner:
         self._offline = self._options.offline or is_offline()
         cache = data_cache or DataCache()
         self._planner = Planner(registry, cache)
-        self._sandbox = Sandbox(preload=components.preload_of(suite, registry))
-        self._fetching = Fetching(registry, self._planner, cache, self._sandbox, self._offline)
+        self._parents = WarmParents(preload_of(suite, registry))
+        self._fetching = Fetching(registry, self._planner, cache, self._parents, self._offline)
         self._machine = ThisMachine(self._options.exclusive, self._watch.notice)
         self._place, self._connect = self._computing(cache)
         self._journal = journal or Journal(state_folder(self._place) / "journal.jsonl")
@@ -165,12 +165,13 @@ class Runner:
             return machine.cluster_id(), connect
         assert jobs is not None
         return machine.machine_id(), partial(
-            LocalEngine, self._sandbox, cache.root, jobs, self._machine, self._started
+            LocalEngine, self._parents, cache.root, jobs, self._machine, self._started
         )
 
     def plan(self) -> Report:
         """Report the tasks of a run, without fetching or computing anything."""
-        with self._sandbox:
+        with closing(self._parents):
+            self._parents.warm()
             self._expand()
             self._look_up()
             self._check_parameters()
@@ -196,7 +197,7 @@ class Runner:
             # release this machine or the cluster before delivery
             computing = stack.enter_context(ExitStack())
             computing.callback(self._machine.release)
-            computing.callback(self._sandbox.close)
+            computing.callback(self._parents.close)
             engine = self._connect()
             computing.callback(engine.close)
             lock = lock_name(self._suite.name, store)
@@ -270,7 +271,8 @@ class Runner:
         """
         if not self._is_checked:
             placed = components.placed(self._suite)
-            components.check(self._sandbox, placed, self._suite.limits.memory_mb)
+            with self._parents.using(self._parents.every) as sandbox:
+                components.check(sandbox, placed, self._suite.limits.memory_mb)
             self._is_checked = True
 
     def _cells(self) -> list[PlannedCell]:
@@ -302,7 +304,7 @@ class Runner:
                 Terms(
                     self._planner.packages,
                     self._planner.modules,
-                    components.preload_of(self._suite, self._registry),
+                    preload_of(self._suite, self._registry),
                     components.placed(self._suite),
                     self._suite.limits,
                     self._offline,

@@ -1,4 +1,4 @@
-"""The components of a suite: modules that their tasks import, checks of parameters."""
+"""The components of a suite and checks of their parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from kbench.errors import SuiteError
 from kbench.execution.sandbox import Sandbox
 from kbench.records import Suite
 from kbench.records.canonical import to_json
-from kbench.registry.registry import Registry, makes, module_of
 
 CHECK_TIME_S = 120.0
 TRIALS_TIME_S = 30.0
@@ -30,22 +29,6 @@ def placed(suite: Suite) -> Placed:
         ):
             places[kind] += [(f"{at}{key}[{i}]", to_json(ref)) for i, ref in enumerate(refs)]
     return places
-
-
-def preload_of(suite: Suite, registry: Registry) -> tuple[str, ...]:
-    """Return the modules and functions that the warm parent of a suite's tasks loads."""
-    records = [
-        *(registry.get("feature map", r.name) for b in suite.blocks for r in b.feature_maps),
-        *(registry.get("learner", r.name) for b in suite.blocks for r in b.learners),
-    ]
-    modules = {module_of(make) for record in records for make in makes(record).values()}
-    # scikit-learn first: each trial import of a plugin's module would load it anew
-    ordered = sorted(modules, key=lambda name: (not name.startswith("sklearn."), name))
-    return (
-        "kbench.execution.entry_points:warm",
-        *ordered,
-        "kbench.execution.entry_points:thread_pools",
-    )
 
 
 def parameter_mistakes(sandbox: Sandbox, components: Placed) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import signal
@@ -18,14 +19,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kbench.errors import DatasetError, SourceUnreachable
+from kbench.errors import DatasetError, PluginError, SourceUnreachable
 from kbench.evaluation.evaluate import measure_split
 from kbench.evaluation.method import Method, learner_side, map_side
+from kbench.execution.global_state import (
+    Members,
+    changed_settings,
+    members,
+    replaced_members,
+    settings,
+)
 from kbench.execution.handover import hand_over, receive_visible
+from kbench.execution.warm_parents import PLUGINS
 from kbench.planning.lines import parameter_problems
 from kbench.records import Protocol, Ref, Search
 from kbench.records.canonical import from_json, to_json
-from kbench.registry.registry import Kind, Registry, build, installed, resolve
+from kbench.registry.registry import HOST, Kind, Registry, build, installed, resolve
 from kbench.storage.datacache import DataCache
 
 if TYPE_CHECKING:
@@ -37,11 +46,64 @@ TRIAL_TIME_S = 5.0
 
 @cache
 def _registry() -> Registry:
-    return build(installed())
+    """Return the records of the built-in plugins and of those that this process may load.
+
+    All plugins are loaded where the environment does not restrict them.
+    """
+    chosen = os.environ.get(PLUGINS)
+    plugins = installed()
+    if chosen is not None:
+        names = chosen.split(",")
+        plugins = [p for p in plugins if p.distribution == HOST or p.name in names]
+    return build(plugins)
+
+
+def load_plugins() -> None:
+    """Load the plugins of this process, unless a module of theirs failed in its trial."""
+    names = os.environ.get(PLUGINS, "").split(",")
+    foreign = [p for p in installed() if p.distribution != HOST and p.name in names]
+    if all(plugin.module in sys.modules for plugin in foreign):
+        _registry()
+
+
+def watch_state() -> None:
+    """Record the global state that third-party plugins, imported after this, must not change."""
+    global _state
+    for name in _PATCHED_BY_HABIT:
+        importlib.import_module(name)
+    _state = settings(), members()
+
+
+_PATCHED_BY_HABIT = (
+    "sklearn.ensemble",
+    "sklearn.kernel_approximation",
+    "sklearn.linear_model",
+    "sklearn.metrics.pairwise",
+    "sklearn.neighbors",
+    "sklearn.svm",
+)
+_state: tuple[Mapping[str, Any], Members] | None = None
+
+
+def _refuse_changed_state(before: Mapping[str, Any]) -> None:
+    """Raise if code of this process has changed global state that decides numbers.
+
+    Settings are compared with those `before` the task, too: a built-in component
+    must not change them either.
+    """
+    changes = changed_settings(before)
+    if _state is not None:
+        changes = [*changed_settings(_state[0]), *replaced_members(_state[1])]
+    if changes:
+        names = os.environ.get(PLUGINS) or "a built-in component"
+        raise PluginError(
+            f"the plugin {names} changes global state that decides numbers: "
+            + "; ".join(changes[:5])
+        )
 
 
 def warm() -> None:
-    """Load the plugins and scikit-learn once, before every task would."""
+    """Load scikit-learn once, before every task would."""
     import sklearn.metrics
     import sklearn.model_selection
     import sklearn.utils.extmath  # noqa: F401
@@ -49,7 +111,6 @@ def warm() -> None:
 
     # the first fit of a process looks through all installed packages
     StandardScaler().fit(np.zeros((2, 1)))
-    _registry()
 
 
 def thread_pools() -> ThreadpoolController:
@@ -230,9 +291,11 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
         **map_side(from_json(payload["feature_map"]), _registry()),
         **learner_side(from_json(payload["learner"]), _registry()),
     )
+    before = settings()
     with thread_pools().limit(limits=protocol.threads), _no_autologging():
         reveal = partial(hand_over, channel)
         measures, details = measure_split(inputs, visible, method, protocol, reveal)
+    _refuse_changed_state(before)
     return {"measures": measures, "details": asdict(details)}
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
-from kbench.execution.sandbox import CallOutcome, Sandbox
+from kbench.execution.sandbox import CallOutcome
+from kbench.execution.warm_parents import WARM, Preload, WarmParents
 from kbench.planning.planner import Planner
 from kbench.records import DatasetFacts, Problem, Ref
 from kbench.records.canonical import from_json, to_json
@@ -24,7 +25,7 @@ def is_offline() -> bool:
 
 
 class Fetching:
-    """Fetches datasets one after the other; their sources run in the sandbox.
+    """Fetches datasets one after the other; each source runs in a sandbox.
 
     A server that does not answer is not asked again; none is asked where `offline`.
     """
@@ -34,11 +35,11 @@ class Fetching:
         registry: Registry,
         planner: Planner,
         data_cache: DataCache,
-        sandbox: Sandbox,
+        parents: WarmParents,
         offline: bool,
     ) -> None:
         self._registry, self._planner, self._cache = registry, planner, data_cache
-        self._sandbox, self._offline = sandbox, offline
+        self._parents, self._offline = parents, offline
         self._unreachable: set[str] = set()
 
     def expanded(self, ref: Ref) -> list[Ref]:
@@ -72,9 +73,10 @@ class Fetching:
             # one time-out shows that a server does not answer
             "offline": self._offline or ref.name in self._unreachable,
         }
-        outcome = self._sandbox.run(
-            f"kbench.execution.entry_points:{function}", payload, time_s=LOAD_TIME_S
-        )
+        with self._parents.using(self._registry.plugins_of(("dataset", ref))) as sandbox:
+            outcome = sandbox.run(
+                f"kbench.execution.entry_points:{function}", payload, time_s=LOAD_TIME_S
+            )
         if outcome.status == "ok" and outcome.value.get("unreachable"):
             self._unreachable.add(ref.name)
         return outcome
@@ -87,7 +89,7 @@ def opened(registry: Registry, many: bool = False) -> Iterator[Fetching]:
     For `many` datasets, plugins and scikit-learn are loaded once for all of them.
     """
     cache = DataCache()
-    preload = ("kbench.execution.entry_points:warm",) if many else ()
-    with closing(Sandbox(preload=preload)) as sandbox:  # starts with the first call
+    preload: Preload = {(): WARM} if many else {}
+    with closing(WarmParents(preload)) as parents:  # starts with the first call
         planner = Planner(registry, cache)
-        yield Fetching(registry, planner, cache, sandbox, offline=is_offline())
+        yield Fetching(registry, planner, cache, parents, offline=is_offline())

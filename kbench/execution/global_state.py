@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -82,8 +83,15 @@ def replaced_members(before: Members) -> list[str]:
     return [
         f"{'.'.join(filter(None, place))} was replaced"
         for place, member in before.items()
-        if now.get(place, member) is not member
+        if (current := now.get(place, member)) is not member and not _is_autologging(current)
     ]
+
+
+def _is_autologging(member: Any) -> bool:
+    """Whether MLflow's autologging wraps a function: it is disabled while a task measures."""
+    wrapper = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
+    code = getattr(wrapper, "__code__", None)
+    return code is not None and str(Path("mlflow", "utils")) in code.co_filename
 
 
 def _members() -> Iterator[tuple[tuple[str, str, str], Any]]:

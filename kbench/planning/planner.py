@@ -229,7 +229,14 @@ class Planner:
                 assert facts is not None
                 kinds = kinds_to_impute(cell.cell.protocol, facts)
                 source = self.source_code(cell.cell.dataset)
-                yield Task(cell.cell, index, cell.key, facts.checksum, kinds, source)
+                plugins = self.plugins_of(cell.cell)
+                yield Task(cell.cell, index, cell.key, facts.checksum, kinds, source, plugins)
+
+    def plugins_of(self, cell: Cell) -> tuple[str, ...]:
+        """Return the third-party plugins of a cell's map and learner."""
+        return self._registry.plugins_of(
+            ("feature map", cell.feature_map), ("learner", cell.learner)
+        )
 
     def cell_key(self, cell: Cell, checksum: str, kinds: Sequence[str] = ()) -> str:
         """Return the SHA-256 of everything that decides a cell's numbers.

@@ -60,6 +60,9 @@ class Task:
     source_code : str
         Fingerprint of the code that makes the dataset: a host that lacks the
         data can get them with the same code only.
+    plugins : tuple of str
+        Third-party plugins of the cell's map and learner, the only ones that its
+        process imports.
     """
 
     cell: Cell
@@ -68,6 +71,7 @@ class Task:
     checksum: str
     kinds: tuple[str, ...] = ()
     source_code: str = ""
+    plugins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

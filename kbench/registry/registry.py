@@ -12,7 +12,7 @@ import importlib
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import Distribution, PackageNotFoundError, entry_points, metadata, requires
 from importlib.resources.abc import Traversable
@@ -26,7 +26,16 @@ from kbench import hookspecs
 from kbench._version import __version__
 from kbench.errors import PluginError, SuiteError
 from kbench.messages import did_you_mean
-from kbench.records import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, Make
+from kbench.records import (
+    DatasetSource,
+    FeatureMap,
+    Figure,
+    KernelSpec,
+    Learner,
+    Make,
+    Ref,
+    Search,
+)
 
 GROUP = "kbench"
 HOST = "kbench-core"
@@ -138,9 +147,34 @@ class Registry:
         """Return the plugin that gave a record."""
         return self._owners[kind, name]
 
+    def plugins_of(self, *components: tuple[Kind, Ref]) -> tuple[str, ...]:
+        """Return the third-party plugins whose code components run, nested ones included."""
+        owners: set[str] = set()
+        waiting = list(components)
+        while waiting:
+            kind, ref = waiting.pop()
+            owner = self._owners[kind, ref.name]
+            if owner.distribution != HOST:
+                owners.add(owner.name)
+            grid = getattr(self._records[kind][ref.name], "grid", {})
+            for nested in _refs_in([*ref.params.values(), *grid.values()]):
+                waiting += [(k, nested) for k in NESTED if nested.name in self._records[k]][:1]
+        return tuple(sorted(owners))
+
     def kinds_of(self, name: str) -> list[Kind]:
         """Return the kinds in which something has this name."""
         return [kind for kind, records in self._records.items() if name in records]
+
+
+def _refs_in(values: Iterable[Any]) -> Iterator[Ref]:
+    """Yield the nested components among parameters and the values that are searched."""
+    for value in values:
+        if isinstance(value, Ref):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _refs_in(value)
+        elif isinstance(value, Search):
+            yield from _refs_in(value.values)
 
 
 def build(plugins: Iterable[Plugin]) -> Registry:

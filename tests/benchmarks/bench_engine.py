@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -26,17 +27,14 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import pytest  # noqa: E402
 
 from kbench.execution.engine import DaskEngine, Engine, LocalEngine, Terms, ThisMachine  # noqa: E402
-from kbench.execution.sandbox import Sandbox  # noqa: E402
+from kbench.execution.warm_parents import WARM, WarmParents  # noqa: E402
 from kbench.records import Cell, Limits, Protocol, Ref, Task  # noqa: E402
 from kbench.registry.registry import build, installed  # noqa: E402
 from kbench.storage.datacache import DataCache  # noqa: E402
 from tests.support.planted import plant  # noqa: E402
 
-PRELOAD = (
-    "kbench.execution.entry_points:warm",
-    "planted_plugin",
-    "kbench.execution.entry_points:thread_pools",
-)
+PLUGINS = ("planted",)
+PRELOAD = {PLUGINS: (*WARM, "planted_plugin", "kbench.execution.entry_points:thread_pools")}
 PACKAGES = ("kbench", "planted_plugin")
 
 
@@ -44,7 +42,7 @@ def a_task(cache: DataCache) -> Task:
     """Return the task, its data in the cache."""
     dataset = build(installed()).get("dataset", "blobs").load()
     cell = Cell(Ref("blobs"), Ref("planted", {"do": "burn"}), Ref("centroids"), Protocol())
-    return Task(cell, 0, "the cell's key", cache.store(dataset))
+    return Task(cell, 0, "the cell's key", cache.store(dataset), plugins=PLUGINS)
 
 
 def ignored(*told: object) -> None:
@@ -79,12 +77,12 @@ def main() -> None:
         machine = ThisMachine(False, ignored)
 
         with (
-            Sandbox(preload=PRELOAD) as sandbox,
+            closing(WarmParents(PRELOAD)) as parents,
             LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as workers,
         ):
             engines: dict[str, Engine] = {
-                "1 job": LocalEngine(sandbox, cache.root, 1, machine, ignored),
-                "2 jobs": LocalEngine(sandbox, cache.root, 2, machine, ignored),
+                "1 job": LocalEngine(parents, cache.root, 1, machine, ignored),
+                "2 jobs": LocalEngine(parents, cache.root, 2, machine, ignored),
                 "Dask": DaskEngine(workers.scheduler_address, None, ignored, ignored),
             }
             for engine in engines.values():

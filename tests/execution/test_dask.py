@@ -18,6 +18,7 @@ from kbench import Dataset
 from kbench.errors import ClusterError
 from kbench.execution.engine import DaskEngine, Terms, differences, parts
 from kbench.execution.sandbox import processes
+from kbench.execution.warm_parents import WARM
 from kbench.machine import cluster_id, machine_id, versions
 from kbench.planning.planner import Planner
 from kbench.records import Cell, Limits, Protocol, Ref, Task
@@ -30,7 +31,7 @@ from tests.support.planted import Seen, dask_process, plant, run_text, suite_tex
 from tests.support.processes_here import wait_until
 
 MODULES = ("planted_plugin",)
-PRELOAD = ("kbench.execution.entry_points:warm", "planted_plugin")
+PRELOAD = {("planted",): (*WARM, "planted_plugin")}
 NOTHING = {"dataset": [], "feature map": [], "learner": []}
 
 
@@ -152,7 +153,9 @@ def task_of(site):
     def make(act, checksum=checksum, **params):
         feature_map = Ref("planted", {"do": act, **params})
         cell = Cell(ref, feature_map, Ref("centroids"), Protocol(n_folds=3))
-        return Task(cell, 0, "the cell's key", checksum, planner.source_code(ref))
+        return Task(
+            cell, 0, "the cell's key", checksum, planner.source_code(ref), plugins=("planted",)
+        )
 
     return make
 

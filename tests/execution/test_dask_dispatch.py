@@ -114,7 +114,7 @@ def play(monkeypatch):
         engine = dask_dispatch.DaskEngine(
             "tcp://head:8786", jobs, lambda text: None, slots.__setitem__
         )
-        engine.prepare(Terms((), (), (), {}, LIMITS, offline=True))
+        engine.prepare(Terms((), (), {}, {}, LIMITS, offline=True))
         return cast, engine.run(map(Numbered, tasks)), slots
 
     return run

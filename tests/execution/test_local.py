@@ -1,5 +1,6 @@
 """Slots of this machine, and the engine that computes in them."""
 
+import contextlib
 import socket
 import threading
 import time
@@ -18,7 +19,8 @@ from kbench.execution.handover import (
     receive_visible,
     send,
 )
-from kbench.execution.sandbox import CallOutcome, Sandbox
+from kbench.execution.sandbox import CallOutcome
+from kbench.execution.warm_parents import WARM, WarmParents
 from kbench.machine import machine_id
 from kbench.records import Cell, Limits, Protocol, Ref, Task
 from kbench.registry.registry import build, installed
@@ -155,6 +157,11 @@ class Made:
     def right(visible):
         return {"labels": DATA.y[visible.test]}
 
+    @contextlib.contextmanager
+    def using(self, plugins):
+        assert plugins == ()
+        yield self
+
     def close(self):
         self.closed.set()
 
@@ -169,7 +176,7 @@ def engine_of(tmp_path):
         machine = ThisMachine(False, lambda text: None)
         DataCache(tmp_path).store(DATA)
         engine = LocalEngine(sandbox, tmp_path, jobs, machine, started)
-        engine.prepare(Terms((), (), (), {}, Limits(time_s=7, memory_mb=9)))
+        engine.prepare(Terms((), (), {}, {}, Limits(time_s=7, memory_mb=9)))
         engines.append((engine, machine))
         return engine, sandbox
 
@@ -314,7 +321,7 @@ def test_the_machine_is_held_from_before_the_first_task_until_it_is_released(tmp
     thread = threading.Thread(target=another)
     thread.start()
     held.wait()
-    waiting = threading.Thread(target=engine.prepare, args=(Terms((), (), (), {}),))
+    waiting = threading.Thread(target=engine.prepare, args=(Terms((), (), {}, {}),))
     waiting.start()
     assert wait_until(lambda: told, 10)
     assert "exclusive timing needs the machine alone" in told[0]
@@ -322,7 +329,7 @@ def test_the_machine_is_held_from_before_the_first_task_until_it_is_released(tmp
     release.set()
     waiting.join(60)
     thread.join()
-    engine.prepare(Terms((), (), (), {}))  # it has it
+    engine.prepare(Terms((), (), {}, {}))  # it has it
     refused = []
 
     def refuse(holder):
@@ -355,12 +362,13 @@ def test_closing_kills_the_processes_of_tasks(tmp_path, monkeypatch):
     cache = DataCache()
     checksum = cache.store(build(installed()).get("dataset", "blobs").load())
     cell = task("a", 0, do="doze", trace=str(trace)).cell
-    sandbox = Sandbox(preload=("kbench.execution.entry_points:warm", "planted_plugin"))
+    parents = WarmParents({("planted",): (*WARM, "planted_plugin")})
     machine = ThisMachine(False, lambda text: None)
-    engine = LocalEngine(sandbox, cache.root, 1, machine, lambda task, slot: None)
-    engine.prepare(Terms((), (), (), {}))
+    engine = LocalEngine(parents, cache.root, 1, machine, lambda task, slot: None)
+    engine.prepare(Terms((), (), {}, {}))
     found = []
-    going = engine.run([Task(cell, i, "a", checksum) for i in range(3)])
+    tasks = [Task(cell, i, "a", checksum, plugins=("planted",)) for i in range(3)]
+    going = engine.run(tasks)
     thread = threading.Thread(target=lambda: found.extend(going))
     thread.start()
     assert wait_until(lambda: trace.exists() and trace.read_text().endswith("\n"))

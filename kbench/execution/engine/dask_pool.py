@@ -87,7 +87,7 @@ class Workers:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._heard = time.monotonic()
-        self._terms = Terms((), (), (), {})
+        self._terms = Terms((), (), {}, {})
         self._here: dict[str, str] = {}
         self._is_prepared = False
         self._given_up: ClusterError | None = None

@@ -21,7 +21,8 @@ from kbench.execution.engine.request import Answer, Assignments, Host, Request, 
 from kbench.execution.engine.same_code import parts
 from kbench.execution.engine.this_machine import LOCK
 from kbench.execution.fetching import LOAD_TIME_S
-from kbench.execution.sandbox import CallOutcome, Sandbox
+from kbench.execution.sandbox import CallOutcome
+from kbench.execution.warm_parents import Preload, WarmParents
 from kbench.records.canonical import to_json
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
@@ -46,7 +47,7 @@ class ReleasedError(LookupError):
 class _Run:
     """The state of a run in this worker, which `release` closes."""
 
-    sandbox: Sandbox
+    parents: WarmParents
     assignments: Assignments
     host: Host
     release: ExitStack
@@ -61,7 +62,7 @@ def describe(own: Sequence[str], modules: Sequence[str]) -> dict[str, str]:
     return parts(own, modules)
 
 
-def prepare(run: str, preload: Sequence[str], components: Mapping[str, Sequence[Any]]) -> Readiness:
+def prepare(run: str, preload: Preload, components: Mapping[str, Sequence[Any]]) -> Readiness:
     """Start the warm parent of a run's tasks, and check the components in it.
 
     ReleasedError is raised if the client leaves while this waits for the machine.
@@ -75,14 +76,15 @@ def prepare(run: str, preload: Sequence[str], components: Mapping[str, Sequence[
     with ExitStack() as opened:
         # waits for a kbench that holds this machine exclusively, and keeps the next waiting
         opened.enter_context(Journal().lock(LOCK, shared=True, poll=still_wanted))
-        sandbox = Sandbox(preload=preload)
-        opened.callback(sandbox.close)
-        here = _Run(sandbox, Assignments(DataCache()), Host.here(), opened.pop_all())
+        parents = WarmParents(preload)
+        opened.callback(parents.close)
+        here = _Run(parents, Assignments(DataCache()), Host.here(), opened.pop_all())
     _RUNS[run, worker.address] = here
     threading.Thread(
         target=_release, args=(run, worker, key, here), name="kbench-release", daemon=True
     ).start()
-    return Readiness(here.host, tuple(parameter_mistakes(sandbox, components)))
+    with parents.using(parents.every) as sandbox:
+        return Readiness(here.host, tuple(parameter_mistakes(sandbox, components)))
 
 
 def answer(run: str, request: Request, slots: int) -> Answer:
@@ -100,7 +102,8 @@ def answer(run: str, request: Request, slots: int) -> Answer:
     if problem:
         outcome = CallOutcome("error", error=f"{problem} (host {here.host.name})")
         return Answer(outcome, here.host, started_ms, now_ms(), lacks_data=True)
-    measured = measure(request, here.sandbox, here.assignments, here.host, slots, wanted)
+    with here.parents.using(request.task.plugins) as sandbox:
+        measured = measure(request, sandbox, here.assignments, here.host, slots, wanted)
     if _RUNS.get((run, worker.address)) is not here:
         raise ReleasedError(run)  # the warm parent was ended under the task
     return measured
@@ -117,17 +120,20 @@ def _fetch(here: _Run, request: Request, wanted: Any) -> str:
     with Journal().lock(f"data {checksum}"):
         if _is_cached(here.assignments.cache, checksum):
             return ""
-        outcome = here.sandbox.run(
-            "kbench.execution.entry_points:load",
-            {
-                "dataset": plain,
-                "code": code,
-                "cache": str(here.assignments.cache.root),
-                "offline": request.offline,
-            },
-            time_s=LOAD_TIME_S,
-            wanted=wanted,
-        )
+        payload = {
+            "dataset": plain,
+            "code": code,
+            "cache": str(here.assignments.cache.root),
+            "offline": request.offline,
+        }
+        # its checksum shows whether a plugin has an effect on the data
+        with here.parents.using(here.parents.every) as sandbox:
+            outcome = sandbox.run(
+                "kbench.execution.entry_points:load",
+                payload,
+                time_s=LOAD_TIME_S,
+                wanted=wanted,
+            )
     if _is_cached(here.assignments.cache, checksum):
         return ""
     if outcome.status != "ok":

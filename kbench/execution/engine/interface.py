@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kbench.execution.engine.request import Answer
+from kbench.execution.warm_parents import Preload
 from kbench.records import Limits, Task
 
 
@@ -18,8 +19,9 @@ class Terms:
     ----------
     packages, modules : sequence of str
         Code that must be the same on every host (see `same_code.parts`).
-    preload : sequence of str
-        Modules and functions that the warm parent of the tasks loads.
+    preload : mapping
+        Modules and functions that the warm parents of the tasks load, by their
+        third-party plugins (see `warm_parents.preload_of`).
     components : mapping
         Components by kind, with their places in the suite.
     limits : Limits, optional
@@ -30,7 +32,7 @@ class Terms:
 
     packages: Sequence[str]
     modules: Sequence[str]
-    preload: Sequence[str]
+    preload: Preload
     components: Mapping[str, Sequence[Any]]
     limits: Limits = field(default_factory=Limits)
     offline: bool = False

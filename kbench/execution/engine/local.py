@@ -11,7 +11,7 @@ from typing import TypeVar
 from kbench.execution.engine.interface import Terms
 from kbench.execution.engine.request import Answer, Assignments, Host, Request, measure
 from kbench.execution.engine.this_machine import ThisMachine
-from kbench.execution.sandbox import Sandbox
+from kbench.execution.warm_parents import WarmParents
 from kbench.records import STOPPING, Task
 from kbench.storage.datacache import DataCache
 
@@ -29,13 +29,13 @@ class LocalEngine:
 
     def __init__(
         self,
-        sandbox: Sandbox,
+        parents: WarmParents,
         cache: Path,
         jobs: int,
         machine: ThisMachine,
         started: Callable[[Task, int], None],
     ) -> None:
-        self._sandbox, self._jobs = sandbox, jobs
+        self._parents, self._jobs = parents, jobs
         self._assignments = Assignments(DataCache(cache))
         self._machine, self._started = machine, started
         self._stopped: set[str] = set()
@@ -53,12 +53,13 @@ class LocalEngine:
 
     def close(self) -> None:
         """Kill running tasks."""
-        self._sandbox.close()
+        self._parents.close()
 
     def _work(self, task: Task, slot: int) -> Answer:
         self._started(task, slot)
         request = Request(task, self._terms.limits, self._terms.offline)
-        answer = measure(request, self._sandbox, self._assignments, self._host, self._jobs)
+        with self._parents.using(task.plugins) as sandbox:
+            answer = measure(request, sandbox, self._assignments, self._host, self._jobs)
         if answer.outcome.status in STOPPING:
             self._stopped.add(task.cell_key)
         return answer

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -90,6 +90,8 @@ class Sandbox:
         that fails, hangs, crashes, starts threads or imports mlflow is left to the tasks.
     threads : int, default 1
         BLAS and OpenMP threads of each task.
+    environment : mapping of str to str, optional
+        Further environment variables of its processes.
 
     Examples
     --------
@@ -99,10 +101,16 @@ class Sandbox:
     ('ok', 120)
     """
 
-    def __init__(self, preload: Sequence[str] = (), threads: int = 1) -> None:
+    def __init__(
+        self,
+        preload: Sequence[str] = (),
+        threads: int = 1,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         check_integer(threads, "threads", least=1)
         self._preload = tuple(preload)
         self._threads = threads
+        self._environment = dict(environment or {})
         self._lock = threading.Lock()
         self._supervisor: _Supervisor | None = None
         self._alone: set[Sandbox] = set()
@@ -110,11 +118,15 @@ class Sandbox:
         self._owner = os.getpid()
 
     def __enter__(self) -> Sandbox:
-        self._warm()  # imports run while the caller does something else
+        self.warm()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+    def warm(self) -> None:
+        """Start the warm process; its imports run while the caller does something else."""
+        self._warm()
 
     def run(
         self,
@@ -180,7 +192,7 @@ class Sandbox:
         self, request: bytes, wanted: Callable[[], bool] | None, converse: Converse | None
     ) -> tuple[CallOutcome | None, str]:
         """Send a request to a supervisor that serves no other."""
-        alone = Sandbox(self._preload, self._threads)
+        alone = Sandbox(self._preload, self._threads, self._environment)
         with self._lock:
             alone._closed = self._closed
             self._alone.add(alone)
@@ -239,7 +251,7 @@ class Sandbox:
                 self._supervisor.close()
                 self._supervisor = None
             if self._supervisor is None:
-                self._supervisor = _Supervisor(self._preload, self._threads)
+                self._supervisor = _Supervisor(self._preload, self._threads, self._environment)
             return self._supervisor
 
     def _connect(self) -> tuple[socket.socket, _Supervisor]:
@@ -259,7 +271,7 @@ class Sandbox:
 class _Supervisor:
     """A supervisor process and the socket on which it takes connections."""
 
-    def __init__(self, preload: Sequence[str], threads: int) -> None:
+    def __init__(self, preload: Sequence[str], threads: int, variables: Mapping[str, str]) -> None:
         self._lock = threading.Lock()
         self._end = ""
         self._ready = False
@@ -272,7 +284,7 @@ class _Supervisor:
             "preload": list(preload),
             "probe_s": PROBE_S,
         }
-        environment = dict(os.environ)
+        environment = {**os.environ, **variables}
         environment |= dict.fromkeys(_THREAD_VARIABLES, str(threads))
         environment[MARK] = self._mark
         # pyarrow comes with scikit-learn (through pandas); its allocator would start a thread

@@ -1,0 +1,135 @@
+"""Warm parents of tasks: one for each set of third-party plugins.
+
+A plugin that patches scikit-learn or changes a setting of numpy alters everything
+that is computed in its process. The process of a task therefore imports no other
+plugins than those of its cell. Built-in plugins are in all of them, so that a usual
+suite has one warm parent.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from kbench.execution.sandbox import Sandbox
+from kbench.records import Ref, Suite
+from kbench.registry.registry import HOST, Kind, Registry, makes, module_of
+
+PLUGINS = "KBENCH_TASK_PLUGINS"
+"""Environment variable of a task: its third-party plugins, separated by commas."""
+
+MOST = 4
+"""Warm parents that are kept while nothing runs in them."""
+
+_ENTRY = "kbench.execution.entry_points"
+
+WARM = (f"{_ENTRY}:warm", f"{_ENTRY}:load_plugins")
+"""What the warm parent of the built-in plugins does first."""
+
+Preload = Mapping[tuple[str, ...], tuple[str, ...]]
+"""What the warm parent of each set of plugins imports and calls, in order."""
+
+
+def preload_of(suite: Suite, registry: Registry) -> Preload:
+    """Return the modules and functions that the warm parents of a suite's tasks load."""
+    sets: dict[tuple[str, ...], list[tuple[Kind, Ref]]] = {(): []}
+    for block in suite.blocks:
+        for feature_map in block.feature_maps:
+            for learner in block.learners:
+                pair: list[tuple[Kind, Ref]] = [("feature map", feature_map), ("learner", learner)]
+                sets.setdefault(registry.plugins_of(*pair), []).extend(pair)
+    for ref in suite.datasets:
+        sets.setdefault(registry.plugins_of(("dataset", ref)), [])
+    # parameters are checked with all plugins at once
+    sets.setdefault(_union(sets), [])
+    return {plugins: _preload(plugins, pairs, registry) for plugins, pairs in sets.items()}
+
+
+def _union(sets: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(sorted({name for plugins in sets for name in plugins}))
+
+
+def _preload(
+    plugins: tuple[str, ...], components: Iterable[tuple[Kind, Ref]], registry: Registry
+) -> tuple[str, ...]:
+    own: set[str] = set()
+    foreign: set[str] = set()
+    for kind, ref in components:
+        record = registry.get(kind, ref.name)
+        modules = {module_of(make) for make in makes(record).values()}
+        is_own = registry.owner(kind, ref.name).distribution == HOST
+        (own if is_own else foreign).update(modules)
+    # scikit-learn first: each trial import of a plugin's module would load it anew
+    ordered = sorted(own, key=lambda name: (not name.startswith("sklearn."), name))
+    if not plugins:
+        return (*WARM, *ordered, f"{_ENTRY}:thread_pools")
+    entries = [p.module for p in registry.plugins if p.name in plugins and p.distribution != HOST]
+    return (
+        f"{_ENTRY}:warm",
+        *ordered,
+        f"{_ENTRY}:watch_state",
+        *filter(None, entries),
+        *sorted(foreign - own),
+        f"{_ENTRY}:load_plugins",
+        f"{_ENTRY}:thread_pools",
+    )
+
+
+class WarmParents:
+    """Sandboxes by their third-party plugins; each starts when it is first used.
+
+    Parameters
+    ----------
+    preload : mapping
+        See `preload_of`.
+    """
+
+    def __init__(self, preload: Preload | None = None) -> None:
+        self._preload = dict(preload or {})
+        self._lock = threading.Lock()
+        self._sandboxes: OrderedDict[tuple[str, ...], Sandbox] = OrderedDict()
+        self._users: dict[tuple[str, ...], int] = {}
+        self._closed = False
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """All third-party plugins of the suite."""
+        return _union(self._preload)
+
+    @contextmanager
+    def using(self, plugins: tuple[str, ...] = ()) -> Iterator[Sandbox]:
+        """Lend the sandbox whose processes import these plugins beside the built-in ones."""
+        with self._lock:
+            sandbox = self._sandboxes.pop(plugins, None)
+            if sandbox is None:
+                sandbox = Sandbox(
+                    self._preload.get(plugins, ()), environment={PLUGINS: ",".join(plugins)}
+                )
+                if self._closed:
+                    sandbox.close()
+            self._sandboxes[plugins] = sandbox
+            self._users[plugins] = self._users.get(plugins, 0) + 1
+            idle = [name for name in self._sandboxes if not self._users[name]]
+            surplus = [self._sandboxes.pop(name) for name in idle[: len(self._sandboxes) - MOST]]
+        for unused in surplus:
+            unused.close()
+        try:
+            yield sandbox
+        finally:
+            with self._lock:
+                self._users[plugins] -= 1
+
+    def warm(self) -> None:
+        """Start the warm parent of the built-in plugins, for work that follows."""
+        with self.using() as sandbox:
+            sandbox.warm()
+
+    def close(self) -> None:
+        """End every process; calls in flight return "crash"."""
+        with self._lock:
+            self._closed = True
+            sandboxes = list(self._sandboxes.values())
+        for sandbox in sandboxes:
+            sandbox.close()
