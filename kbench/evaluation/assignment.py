@@ -2,41 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from kbench.evaluation.preprocessing import missing_rows, refuse_missing
 from kbench.evaluation.splits import rare_classes, row_groups, split
 from kbench.records import Dataset, Protocol, Split
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """The inputs of a dataset without its labels.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-    checksum : str
-        Of the whole dataset; seeds depend on it.
-    kinds : sequence of {"numeric", "nominal"}
-        Kind of each column; empty if nothing is imputed by kind.
-    pairwise : bool
-        `X` is a Gram matrix.
-    """
-
-    X: Any
-    checksum: str
-    kinds: Sequence[str] = ()
-    pairwise: bool = False
-
-    @classmethod
-    def of(cls, dataset: Dataset) -> Inputs:
-        """Return the inputs of a dataset."""
-        return cls(dataset.X, dataset.checksum, tuple(dataset.feature_kinds), dataset.pairwise)
 
 
 @dataclass(frozen=True)

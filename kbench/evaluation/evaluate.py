@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import PluginError
-from kbench.evaluation.assignment import Assignment, Inputs, Visible, assign
+from kbench.evaluation.assignment import Assignment, Visible, assign
 from kbench.evaluation.method import MeasureFunction, Method
 from kbench.evaluation.model_measures import gram_error, sizes
 from kbench.evaluation.outputs import Predictions, check_embedding, predictions_of
@@ -35,7 +35,7 @@ from kbench.evaluation.search import (
 )
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.timing import timed, times
-from kbench.records import Dataset, Details, Protocol
+from kbench.records import Dataset, Details, Inputs, Protocol
 
 WARM_UP_ROWS = 200
 GRAM_ROWS = 1000

@@ -6,7 +6,7 @@ that a plugin's ``__init__`` costs nothing; heavy objects are named as
 """
 
 from kbench.records._components import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, Make
-from kbench.records._data import Dataset, DatasetFacts, Split, content_checksum
+from kbench.records._data import Dataset, DatasetFacts, Inputs, Split, content_checksum
 from kbench.records._measures import ACCURACY, Measure
 from kbench.records._results import (
     STOPPING,
@@ -32,6 +32,7 @@ __all__ = [
     "Details",
     "FeatureMap",
     "Figure",
+    "Inputs",
     "KernelSpec",
     "Learner",
     "Limits",

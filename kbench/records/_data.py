@@ -132,6 +132,32 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class Inputs:
+    """The inputs of a dataset without its labels.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+    checksum : str
+        Of the whole dataset; seeds depend on it.
+    kinds : sequence of {"numeric", "nominal"}
+        Kind of each column; empty if nothing is imputed by kind.
+    pairwise : bool
+        `X` is a Gram matrix.
+    """
+
+    X: Any
+    checksum: str
+    kinds: Sequence[str] = ()
+    pairwise: bool = False
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Inputs:
+        """Return the inputs of a dataset."""
+        return cls(dataset.X, dataset.checksum, tuple(dataset.feature_kinds), dataset.pairwise)
+
+
+@dataclass(frozen=True)
 class DatasetFacts(AsJson):
     """Facts of a dataset that are known without reading its arrays.
 

@@ -15,13 +15,14 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
 
 from kbench import Dataset, DatasetError, PluginError, Protocol
-from kbench.evaluation.assignment import Inputs, assign
+from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import evaluate_split, measure_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.model_measures import gram_error, stored_numbers
 from kbench.evaluation.search import EstimatorSpec
 from kbench.evaluation.splits import split
 from kbench.evaluation.timing import timed
+from kbench.records import Inputs
 
 
 @pytest.fixture(scope="module")

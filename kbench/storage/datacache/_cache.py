@@ -29,8 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from kbench.errors import DatasetError
-from kbench.evaluation.assignment import Inputs
-from kbench.records import Dataset, DatasetFacts
+from kbench.records import Dataset, DatasetFacts, Inputs
 from kbench.storage.datacache._entry import is_checksum, read, read_inputs, read_meta, write
 from kbench.storage.datacache._form import check_dataset
 from kbench.storage.datacache._manifest import manifest_file, plain
