@@ -53,6 +53,12 @@ def test_a_bad_task_costs_itself_only(sandbox, function, payload, limits, status
     assert sandbox.run(f"{TASKS}:echo", "after").value == "after"
 
 
+@pytest.mark.parametrize("limit", [math.inf, 1e300])
+def test_a_limit_may_be_infinite(sandbox, limit):
+    outcome = sandbox.run(f"{TASKS}:echo", 1, time_s=limit, memory_mb=limit)
+    assert (outcome.status, outcome.value) == ("ok", 1), outcome
+
+
 @linux
 @pytest.mark.parametrize(
     ("function", "payload", "memory_mb"),

@@ -24,6 +24,7 @@ BACKSTOP_MB = 2048
 """Address space beyond the memory limit: code maps more than it uses."""
 
 _ERROR_CHARACTERS = 100_000
+_LARGEST = 2**62  # a larger limit cannot be passed to the system
 _NO_MEMORY = ("can't start new thread", "bad_alloc", "Cannot allocate memory")
 
 
@@ -130,6 +131,7 @@ def _lower(which: int, soft: int, hard: int) -> None:
     unlimited = resource.RLIM_INFINITY
     if given_hard != unlimited:
         hard = min(hard, given_hard)
+    hard = min(hard, _LARGEST)
     if given_soft != unlimited:
         soft = min(soft, given_soft)
     resource.setrlimit(which, (min(soft, hard), hard))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import socket
 import subprocess
@@ -155,11 +156,11 @@ class Sandbox:
             Travels as JSON, like the value that is returned: tuples become
             lists, keys of objects strings; NaN and infinities pass.
         time_s : float, optional
-            Limit of wall clock, in seconds.
+            Limit of wall clock, in seconds; infinity is no limit.
         memory_mb : float, optional
             Limit of resident memory beyond that at the start, with all
-            descendants, in units of 2**20 bytes. A failure at 90 % of it or
-            more has status "memory".
+            descendants, in units of 2**20 bytes; infinity is no limit. A failure
+            at 90 % of it or more has status "memory".
         wanted : callable, optional
             Called every half second while the task runs; once it returns False,
             the task is killed, with status "crash".
@@ -174,7 +175,7 @@ class Sandbox:
         for key, limit in (("time_s", time_s), ("memory_mb", memory_mb)):
             if limit is not None and not limit > 0:
                 raise ValueError(f"{key} must be a number > 0, or None, got {limit!r}")
-        limits = {"time_s": time_s, "memory_mb": memory_mb}
+        limits = {"time_s": _finite(time_s), "memory_mb": _finite(memory_mb)}
         request = wire.pack({"function": function, **limits}, json.dumps(payload).encode("ascii"))
 
         try:
@@ -355,6 +356,10 @@ class _UnwantedError(Exception):
 
 class _NotStartedError(RuntimeError):
     """A supervisor ended before it was ready."""
+
+
+def _finite(limit: float | None) -> float | None:
+    return None if limit == math.inf else limit
 
 
 @contextlib.contextmanager
