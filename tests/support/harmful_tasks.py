@@ -154,6 +154,16 @@ def kill_the_supervisor(_):
     time.sleep(60)
 
 
+def stop_the_supervisor(_):
+    os.kill(os.getppid(), signal.SIGSTOP)
+    time.sleep(60)
+
+
+def leave_children_and_stop_the_supervisor(how):
+    leave_children(how)
+    stop_the_supervisor(None)
+
+
 def fork_and_return(_):
     os.fork()
     return os.getpid()

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kbench.execution.sandbox import processes, wire
+from kbench.execution.sandbox.child import is_trusted
+from kbench.execution.sandbox.liveness import TICK_S, WARM_UP_S, HungError, Liveness
 from kbench.parameters import check_integer
 
 MARK = "KBENCH_SANDBOX"
@@ -27,9 +29,6 @@ Converse = Callable[[socket.socket], None]
 
 PROBE_S = 30.0
 """Seconds that the trial import of one third-party module may take."""
-
-WANTED_S = 0.5
-"""Seconds between two calls of `wanted`."""
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -73,6 +72,16 @@ class CallOutcome:
     printed: str = ""
     seconds: float = 0.0
     peak_memory_mb: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A call that waits for its outcome, as bytes for the supervisor and its terms here."""
+
+    message: bytes
+    time_s: float | None
+    wanted: Callable[[], bool] | None
+    converse: Converse | None
 
 
 class Sandbox:
@@ -141,8 +150,9 @@ class Sandbox:
     ) -> CallOutcome:
         """Call a function in a fresh process and return its outcome, whatever it does.
 
-        A task whose supervisor dies is tried once more with a separate supervisor: a
-        task that has killed the first one cannot harm other tasks again.
+        A task whose supervisor dies or hangs is tried once more with a separate
+        supervisor: a task that has killed or stopped the first one cannot harm other
+        tasks again.
 
         RuntimeError is raised where the sandbox is closed or no supervisor can be
         started; ValueError and TypeError for wrong arguments.
@@ -176,29 +186,33 @@ class Sandbox:
             if limit is not None and not limit > 0:
                 raise ValueError(f"{key} must be a number > 0, or None, got {limit!r}")
         limits = {"time_s": _finite(time_s), "memory_mb": _finite(memory_mb)}
-        request = wire.pack({"function": function, **limits}, json.dumps(payload).encode("ascii"))
+        message = wire.pack({"function": function, **limits}, json.dumps(payload).encode("ascii"))
+        request = _Request(message, limits["time_s"], wanted, converse)
 
+        preload = self._preload
         try:
-            outcome, ended = self._ask(request, wanted, converse)
+            outcome, ended = self._ask(request)
         except _NotStartedError as error:
             outcome, ended = None, str(error)
+            # the module that did it may be one that this task does not need
+            preload = tuple(name for name in preload if is_trusted(name))
         if outcome is None and not self._closed:
-            outcome, again = self._ask_alone(request, wanted, converse)
+            outcome, again = self._ask_alone(request, preload)
             ended += f"\nit was tried once more: {again}"
         if outcome is None and self._closed:
             ended = "the sandbox was closed while the task ran"
         return outcome or CallOutcome("crash", error=ended)
 
     def _ask_alone(
-        self, request: bytes, wanted: Callable[[], bool] | None, converse: Converse | None
+        self, request: _Request, preload: Sequence[str]
     ) -> tuple[CallOutcome | None, str]:
         """Send a request to a supervisor that serves no other."""
-        alone = Sandbox(self._preload, self._threads, self._environment)
+        alone = Sandbox(preload, self._threads, self._environment)
         with self._lock:
             alone._closed = self._closed
             self._alone.add(alone)
         try:
-            return alone._ask(request, wanted, converse)
+            return alone._ask(request)
         except RuntimeError:
             if not self._closed:
                 raise
@@ -208,16 +222,18 @@ class Sandbox:
                 self._alone.discard(alone)
             alone.close()
 
-    def _ask(
-        self, request: bytes, wanted: Callable[[], bool] | None, converse: Converse | None
-    ) -> tuple[CallOutcome | None, str]:
+    def _ask(self, request: _Request) -> tuple[CallOutcome | None, str]:
         """Return the outcome of one request; None and the reason if its supervisor ended."""
         connection, supervisor = self._connect()
-        with connection, _conversation(converse) as theirs:
+        liveness = supervisor.liveness(request.time_s)
+        with connection, _conversation(request.converse) as theirs:
             try:
-                reply = _ask(connection, request, wanted, theirs)
+                reply = _ask(connection, request, theirs, liveness)
             except _UnwantedError:
                 return CallOutcome("crash", error="nobody wanted the task any longer"), ""
+            except HungError as error:
+                reply = None
+                supervisor.close(hung=f"killed, because {error}")
             finally:
                 # ends the task if this call is interrupted, even where a forked copy of
                 # this process still holds the socket
@@ -277,6 +293,7 @@ class _Supervisor:
         self._end = ""
         self._ready = False
         self._mark = uuid.uuid4().hex
+        self._warm_up_s = WARM_UP_S + PROBE_S * len(preload)
         self._control, theirs = socket.socketpair()
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process)
         settings = {
@@ -324,29 +341,43 @@ class _Supervisor:
         if not self._ready:
             raise _NotStartedError(f"the sandbox's supervisor could not start: {end}")
 
-    def close(self) -> str:
-        """End the process and all of its tasks; return its exit status and last messages."""
+    def liveness(self, time_s: float | None) -> Liveness:
+        return Liveness(self._process.pid, self._is_ready, self._warm_up_s, time_s)
+
+    def _is_ready(self) -> bool:
+        with contextlib.suppress(OSError):
+            return self._control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"R"
+        return False
+
+    def close(self, hung: str = "") -> str:
+        """End the process and all of its tasks; return its exit status and last messages.
+
+        A process that hangs, for the reason `hung`, is not asked to end itself.
+        """
         with self._lock:
             if self._end:
                 return self._end
             with contextlib.suppress(OSError):
                 self._control.shutdown(socket.SHUT_WR)
             try:
-                code = self._process.wait(3)
+                code = self._process.wait(0 if hung else 3)
             except subprocess.TimeoutExpired:
+                # it adopts all orphans, so that none is missing while it lives
+                for pid in processes.descendants(self._process.pid):
+                    processes.kill(pid)
                 self._process.kill()
                 code = self._process.wait()
             # A supervisor ends all its processes. If it was killed, its tasks die with
             # it, but not the processes that they have forked.
             for pid in processes.marked(f"{MARK}={self._mark}"):
                 processes.kill(pid)
-            with self._control, contextlib.suppress(OSError):
-                self._ready = self._control.recv(1, socket.MSG_DONTWAIT) == b"R"
+            with self._control:
+                self._ready = self._is_ready()
             with self._messages as messages:
                 messages.seek(0)
                 last = messages.read().decode(errors="replace")[-4000:]
             status = processes.signal_name(-code) if code < 0 else f"exit code {code}"
-            self._end = f"{status}\n{last}".strip()
+            self._end = f"{hung or status}\n{last}".strip()
             return self._end
 
 
@@ -382,26 +413,30 @@ def _conversation(converse: Converse | None) -> Iterator[socket.socket | None]:
 
 def _ask(
     connection: socket.socket,
-    request: bytes,
-    wanted: Callable[[], bool] | None,
+    request: _Request,
     theirs: socket.socket | None,
+    liveness: Liveness,
 ) -> tuple[dict[str, Any], bytes] | None:
     """Send a request and wait for the reply; None if the other side is gone."""
     buffer = bytearray()
+    rest, wanted = memoryview(request.message), request.wanted
     try:
         if theirs is not None:
             # with the first byte; this copy is closed, so that the task's end is noticed
-            socket.send_fds(connection, [request[:1]], [theirs.fileno()])
+            socket.send_fds(connection, [rest[:1]], [theirs.fileno()])
             theirs.close()
-            request = request[1:]
-        connection.sendall(request)
-        connection.settimeout(None if wanted is None else WANTED_S)
+            rest = rest[1:]
+        connection.settimeout(TICK_S)
         while (reply := wire.unpack(buffer)) is None:
             try:
+                if rest:
+                    rest = rest[connection.send(rest) :]
+                    continue
                 chunk = connection.recv(2**20)
             except TimeoutError:
                 if wanted is not None and not wanted():
                     raise _UnwantedError from None
+                liveness.look()
                 continue
             if not chunk:
                 return None

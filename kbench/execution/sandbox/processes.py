@@ -40,6 +40,16 @@ def die_with_parent() -> None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+def wake_with_parents_end() -> None:
+    """Let the kernel continue this process, if it is stopped, when its parent ends.
+
+    "Parent" is the thread that started it, which may end long before its process: a
+    signal that kills would be wrong, and this one does nothing to a process that runs.
+    """
+    if LINUX:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
+
+
 def adopt_orphans() -> None:
     """Become the parent of every descendant that loses its parent."""
     if LINUX:
@@ -86,6 +96,26 @@ def proportional_memory(pid: int) -> int:
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024
     return 0
+
+
+def pulse(pid: int) -> object:
+    """Return counters that change whenever a process runs; None if they are unknown.
+
+    A process that waits but wakes up regularly changes them too; a stopped one does not.
+    """
+    if not LINUX:
+        done = subprocess.run(
+            ["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True
+        )
+        return "stopped" if done.stdout.startswith("T") else None
+    try:
+        # a kernel may not count switches
+        status = (_PROC / f"{pid}/status").read_text()
+        switches = [line for line in status.splitlines() if "ctxt_switches" in line]
+        # switches, and CPU time for a process that nothing interrupts
+        return (*switches, *_stat(pid)[11:13]) if switches else None
+    except OSError:
+        return None
 
 
 def children(pid: int) -> list[int]:
@@ -148,6 +178,11 @@ def _all() -> list[int]:
 
 def _parent(pid: int) -> int:
     with contextlib.suppress(OSError):
-        # the command, in parentheses, may hold anything
-        return int((_PROC / f"{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        return int(_stat(pid)[1])
     return 0
+
+
+def _stat(pid: int) -> list[str]:
+    """Return the fields of ``/proc/PID/stat`` from the third (the state) on."""
+    # the command, in parentheses, may hold anything
+    return (_PROC / f"{pid}/stat").read_text().rpartition(")")[2].split()

@@ -14,7 +14,6 @@ import os
 import selectors
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -39,8 +38,6 @@ MAX_RESULT = 2**28
 _CHUNK = 2**16
 # a task may have written anything into its pipe
 _GARBLED = (ValueError, TypeError, KeyError, OverflowError)
-# code that needs no trial before the supervisor imports it
-_TRUSTED = {"kbench", "numpy", "scipy", "sklearn"} | sys.stdlib_module_names
 
 
 class Call:
@@ -153,7 +150,7 @@ class Supervisor:
         signal.siginterrupt(signal.SIGALRM, False)
         signal.setitimer(signal.ITIMER_REAL, IDLE_S / 2, IDLE_S / 2)
         for name in dict.fromkeys(names):
-            if _is_trusted(name) or self._probe(name, probe_s):
+            if child.is_trusted(name) or self._probe(name, probe_s):
                 # the task that needs the module reports what is wrong with it
                 with contextlib.suppress(BaseException):
                     child.warm_up(name)
@@ -423,13 +420,10 @@ class Supervisor:
                 pass
 
 
-def _is_trusted(name: str) -> bool:
-    return name.partition(":")[0].partition(".")[0] in _TRUSTED
-
-
 def main(settings: dict[str, Any]) -> None:
     """Run the supervisor that `Sandbox` has started."""
     processes.adopt_orphans()
+    processes.wake_with_parents_end()
     supervisor = Supervisor(socket.socket(fileno=settings["control"]), settings["parent"])
     try:
         supervisor.warm_up(settings["preload"], settings["probe_s"])
