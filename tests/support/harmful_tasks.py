@@ -111,6 +111,75 @@ def family(payload):
     return "done"
 
 
+def fill_memfd(payload):
+    """Write into memory that no process maps."""
+    return _write(os.memfd_create("hidden"), payload)
+
+
+def fill_file(payload):
+    """Write into a file of /dev/shm, which stays."""
+    if payload.get("in_child") and os.fork():
+        os.wait()
+        return "written"
+    written = _write(os.open(payload["path"], os.O_CREAT | os.O_RDWR), payload)
+    if payload.get("in_child"):
+        os._exit(0)
+    return written
+
+
+def fill_files(payload):
+    """Write files of /dev/shm one after the other, and close each at once."""
+    for number in range(payload["n_files"]):
+        fd = os.open(f"{payload['path']}-{number}", os.O_CREAT | os.O_RDWR)
+        _write(fd, payload)
+        os.close(fd)
+    return "written"
+
+
+def fill_deleted_file(payload):
+    fd = os.open(payload["path"], os.O_CREAT | os.O_RDWR)
+    Path(payload["path"]).unlink()
+    return _write(fd, payload)
+
+
+def _write(fd, payload):
+    for _ in range(payload["megabytes"]):
+        os.write(fd, b"x" * MB)
+        time.sleep(payload.get("pause", 0))
+    time.sleep(payload.get("seconds", 0))
+    return "written"
+
+
+def map_file(payload):
+    """Map a file of /dev/shm, which stays, and close it."""
+    from multiprocessing.shared_memory import SharedMemory
+
+    shared = SharedMemory(payload["name"], create=True, size=payload["megabytes"] * MB)
+    os.close(shared._fd)
+    shared._fd = -1
+    for start in range(0, len(shared.buf), MB):
+        shared.buf[start : start + MB] = b"x" * MB
+    time.sleep(payload.get("seconds", 0))
+    os._exit(payload.get("code", 3))
+
+
+def grow_file(path):
+    """Change a file that another program has made."""
+    with open(path, "ab") as file:
+        file.write(b"x" * MB)
+        file.flush()
+        time.sleep(0.3)
+    return "grown"
+
+
+def replace_file(path):
+    new = Path(f"{path}.new")
+    new.write_bytes(b"new")
+    new.replace(path)
+    time.sleep(0.3)
+    return "replaced"
+
+
 def leave_children(how):
     """Fork children that want to live on; return their process ids."""
     reader, writer = os.pipe()

@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,13 +26,21 @@ _PROC = Path("/proc")
 _HAS_CHILDREN = (_PROC / f"{os.getpid()}/task/{os.getpid()}/children").exists()
 
 
+_SIZES = ("VmSize", "VmRSS", "VmPeak", "VmHWM", "RssShmem")
+
+
 class Memory(NamedTuple):
-    """Bytes of one process: address space and resident part, present and peak."""
+    """Bytes of one process: address space and resident part, present and peak.
+
+    `shared` is the resident part of shared memory: memfds, files in ``/dev/shm`` and
+    shared anonymous mappings.
+    """
 
     size: int = 0
     resident: int = 0
     peak_size: int = 0
     peak_resident: int = 0
+    shared: int = 0
 
 
 def die_with_parent() -> None:
@@ -77,10 +86,10 @@ def memory(pid: int) -> Memory:
         return Memory()
     sizes = {}
     for line in text.splitlines():
-        if line.startswith("Vm"):
+        if line.startswith(("Vm", "RssShmem")):
             name, value = line.split(":")
             sizes[name] = int(value.split()[0]) * 1024
-    return Memory(*(sizes.get(f"Vm{name}", 0) for name in ("Size", "RSS", "Peak", "HWM")))
+    return Memory(*(sizes.get(name, 0) for name in _SIZES))
 
 
 def _memory_by_ps(pid: int) -> Memory:
@@ -139,6 +148,12 @@ def descendants(pid: int) -> list[int]:
     for child in pids:
         pids += children(child)  # grows while it is walked
     return pids
+
+
+def family(pid: int) -> Iterator[int]:
+    """Yield a process, and then its descendants."""
+    yield pid
+    yield from descendants(pid)
 
 
 def marked(mark: str) -> list[int]:

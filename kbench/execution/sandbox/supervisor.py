@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from kbench.execution.sandbox import child, processes, wire
+from kbench.execution.sandbox import child, processes, shared_memory, wire
 
 TICK_S = 0.02 if processes.LINUX else 0.2
 """Time between two checks of memory and clock (outside Linux each one starts ``ps``)."""
@@ -28,7 +28,7 @@ IDLE_S = 0.5
 """Time between two checks that the client is alive while there is nothing to do."""
 
 SHARED_S = 0.2
-"""Time between two counts of shared pages, which are slow, in tasks that forked."""
+"""Time between two counts of shared memory, which are slow."""
 
 NEAR = 0.9
 """Share of a memory limit from which a failure is attributed to memory."""
@@ -58,6 +58,7 @@ class Call:
         self.peak_resident = 0
         self.peak_size = 0
         self.next_shared = 0.0
+        self.shared_memory = shared_memory.SharedMemory()
         self.killed_for: tuple[str, str] | None = None
         self.reply: dict[str, Any] = {}
         self.value = b""
@@ -140,6 +141,8 @@ class Supervisor:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: self._stop())
         self._listen(self._wake, self._drain_wake)
+        if (created := shared_memory.creations()) is not None:
+            self._listen(created, partial(self._look_now, created))
 
     # -- life -----------------------------------------------------------------
 
@@ -175,8 +178,10 @@ class Supervisor:
                 processes.kill(pid)
             self._reap()
             if not self._kill_orphans() and not self._running:
-                return
+                break
             time.sleep(0.002)
+        for _, call in self._ended:
+            call.shared_memory.clean()
 
     def _alive(self) -> bool:
         # A process that the client has forked may hold a copy of its sockets, so that
@@ -341,10 +346,26 @@ class Supervisor:
         others = processes.descendants(call.pid)
         for pid in others:
             call.record_peak(0, processes.memory(pid).resident)
-        # The sum of resident sizes would count shared pages once per process.
-        if others and time.monotonic() >= call.next_shared:
-            call.record_peak(0, sum(map(processes.proportional_memory, (call.pid, *others))))
+        if time.monotonic() >= call.next_shared:
+            held = call.shared_memory.look((call.pid, *others))
+            # Mapped pages are resident memory already, and may have become more since.
+            # Where other shared pages are mapped too, this is too little.
+            every = [processes.memory(pid) for pid in (call.pid, *others)]
+            unseen = max(0, held - sum(memory.shared for memory in every))
+            # the sum of resident sizes would count shared pages once per process
+            if others:
+                resident = sum(map(processes.proportional_memory, (call.pid, *others)))
+            else:
+                resident = every[0].resident
+            call.record_peak(0, resident + unseen)
             call.next_shared = time.monotonic() + SHARED_S
+
+    def _look_now(self, created: int) -> None:
+        """Look for files in shared memory before they are closed."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(created, _CHUNK)
+        for call in self._running.values():
+            call.shared_memory.look(processes.family(call.pid))
 
     def _kill(self, call: Call, status: str, error: str) -> None:
         call.killed_for = call.killed_for or (status, error)
@@ -391,6 +412,7 @@ class Supervisor:
         if not self._ended or (self._kill_orphans() and time.monotonic() < self._ended[0][0] + 1.0):
             return
         for _, call in self._ended:
+            call.shared_memory.clean()
             if call.connection is not None:
                 self._ignore(call.connection)
                 with call.connection, contextlib.suppress(OSError):
