@@ -300,14 +300,17 @@ class Runner:
         n_tasks = len({(cell.key, i) for cell in cells for i in cell.missing})
         if n_tasks:
             self._check_parameters()
+            needed = self._planner.dependencies
             engine.prepare(
                 Terms(
                     self._planner.packages,
-                    self._planner.modules,
+                    sorted(needed.modules),
                     preload_of(self._suite, self._registry),
                     components.placed(self._suite),
                     self._suite.limits,
                     self._offline,
+                    sorted(needed.files),
+                    sorted(needed.variables),
                 )
             )
             if not self._options.exclusive:

@@ -6,6 +6,7 @@ Imported on first use of ``kbench.run_suite``, ``kbench.load_results`` or
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -356,13 +357,27 @@ def _as_it_is(estimator: Any) -> EstimatorSpec:
 
 
 def _registered(estimator: Any, kind: Kind, registry: Registry) -> Any:
-    """Return the record of an estimator's class; None where there is none."""
-    own = type(estimator)
+    """Return the record of an estimator's class; None where there is none.
+
+    A record whose `make` presets parameters is that of estimators which have these values.
+    """
+    own, params = type(estimator), estimator.get_params(deep=False)
+    known: list[tuple[int, Any]] = []
     for record in registry.all(kind).values():
         # import only modules that may define or export the class
-        if own.__module__.startswith(module_of(record.make)) and resolve(record.make) is own:
-            return record
-    return None
+        if not own.__module__.startswith(module_of(record.make)):
+            continue
+        make = resolve(record.make)
+        preset = make.keywords if isinstance(make, functools.partial) else {}
+        if getattr(make, "func", make) is own and all(
+            name in params and _is_same(params[name], value) for name, value in preset.items()
+        ):
+            known.append((len(preset), record))
+    return max(known, key=lambda each: each[0])[1] if known else None
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and np.array_equal(one, other))
 
 
 def _dataset(given: Any, registry: Registry) -> Dataset:

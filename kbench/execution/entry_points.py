@@ -138,10 +138,17 @@ def load(payload: Mapping[str, Any]) -> dict[str, Any]:
     ``cache`` (folder) and ``offline``. The answer is empty, or has the reason why the
     dataset is ``unavailable``, and whether its server is ``unreachable``.
     """
+    cache = DataCache(Path(payload["cache"]))
+    line = payload["dataset"]
+    source = (line["name"], line["params"], payload["code"])
+    before = cache.origin(*source)
 
     def store(ref: Ref, dataset: Any) -> dict[str, Any]:
-        cache = DataCache(Path(payload["cache"]))
-        cache.add(ref.name, to_json(ref)["params"], payload["code"], dataset)
+        cache.add(*source, dataset, before)
+        if cache.origin(*source) != before:
+            raise DatasetError(
+                f"{ref.params['path']} has changed while it was read; run the same command again"
+            )
         return {}
 
     return _ask_source("load", payload, store)

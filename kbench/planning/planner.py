@@ -5,12 +5,15 @@ Planning loads no data: the cache's manifest knows the checksums.
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import operator
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kbench.errors import PluginError
 from kbench.planning.cells import cells
 from kbench.planning.fingerprint import Fingerprinter, evaluation_modules
 from kbench.records import (
@@ -19,7 +22,6 @@ from kbench.records import (
     Cell,
     DatasetFacts,
     Limits,
-    Make,
     Problem,
     Protocol,
     Ref,
@@ -30,7 +32,9 @@ from kbench.records import (
     Task,
 )
 from kbench.records.canonical import dumps, to_json
-from kbench.registry.registry import Registry, makes, module_of, resolve
+from kbench.registry.dependencies import Dependencies, declared
+from kbench.registry.identity import identity_of
+from kbench.registry.registry import Kind, Registry, makes, resolve
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 
@@ -165,18 +169,17 @@ class Planner:
         """Packages whose files are hashed: kbench's and the plugins'."""
         self._fingerprint = Fingerprinter(self.packages)
         self._evaluation = evaluation_modules()
-        self._codes: dict[tuple[str, ...], str] = {}
+        self._codes: dict[Dependencies, str] = {}
 
     @property
-    def modules(self) -> tuple[str, ...]:
-        """Modules whose closure is in the keys of the cells planned so far."""
-        return tuple(sorted({module for modules in self._codes for module in modules}))
+    def dependencies(self) -> Dependencies:
+        """Dependencies of the cells planned so far: their keys have the modules' closure."""
+        return functools.reduce(operator.or_, self._codes, Dependencies())
 
     def source_code(self, dataset: Ref) -> str:
         """Return the fingerprint of the code that makes a dataset."""
-        source = self._registry.get("dataset", dataset.name)
-        load = _named(source.load)
-        return _hash([load, self._code([module_of(load), *source.depends])])
+        made, reached = self._component("dataset", dataset.name)
+        return _hash([made, self._code(reached)])
 
     def dataset(self, ref: Ref) -> DatasetFacts | None:
         """Return the cache's facts of a dataset; None where it must be loaded."""
@@ -249,13 +252,17 @@ class Planner:
         map_record = self._registry.get("feature map", cell.feature_map.name)
         learner_record = self._registry.get("learner", cell.learner.name)
         sides = ((cell.feature_map, map_record), (cell.learner, learner_record))
-        made = [{k: _named(make) for k, make in makes(record).items()} for _, record in sides]
+        components: set[tuple[Kind, str]] = {
+            ("feature map", cell.feature_map.name),
+            ("learner", cell.learner.name),
+        }
         for ref, record in sides:
-            made.append(self._nested(ref.params.values()))
-            made.append(self._nested(map(tuple, _grid(ref, record).values())))
-        modules = [module_of(name) for names in made for name in names.values()]
-        for _, record in sides:
-            modules += record.depends
+            components |= self._nested([*ref.params.values(), *_grid(ref, record).values()])
+        made, reached = [], Dependencies(modules=frozenset(self._evaluation))
+        for kind, name in sorted(components):
+            callables, dependencies = self._component(kind, name)
+            made.append([kind, name, callables])
+            reached |= dependencies
         return _hash(
             [
                 "cell",
@@ -266,7 +273,7 @@ class Planner:
                 [map_record.supervised, map_record.requires, learner_record.path],
                 [list(each) for each in learner_record.simpler.items()],
                 made,
-                self._code([*self._evaluation, *modules]),
+                self._code(reached),
             ]
         )
 
@@ -279,31 +286,50 @@ class Planner:
         spanned = resolve(span)(cell.feature_map.params)
         return _hash([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
 
-    def _nested(self, values: Any) -> dict[str, str]:
-        """Return ``"module:name"`` of the components inside parameters, by their names."""
-        makes: dict[str, str] = {}
+    def _nested(self, values: Iterable[Any]) -> set[tuple[Kind, str]]:
+        """Return kind and name of the components inside parameters."""
+        found: set[tuple[Kind, str]] = set()
         for value in values:
             if isinstance(value, Ref):
-                makes[value.name] = _named(self._registry.nested(value.name).make)
-                makes |= self._nested(value.params.values())
+                found.add((self._registry.kind_of_nested(value.name), value.name))
+                found |= self._nested(value.params.values())
             elif isinstance(value, Search):
-                makes |= self._nested(value.values)
-            elif isinstance(value, tuple):
-                makes |= self._nested(value)
-        return makes
+                found |= self._nested(value.values)
+            elif isinstance(value, tuple | list):
+                found |= self._nested(value)
+        return found
 
-    def _code(self, modules: Iterable[str]) -> str:
-        distinct = tuple(sorted(set(modules)))
-        if distinct not in self._codes:
-            self._codes[distinct] = self._fingerprint(distinct)
-        return self._codes[distinct]
+    def _component(self, kind: Kind, name: str) -> tuple[dict[str, str], Dependencies]:
+        """Return the callables of a component by field, and all that it depends on.
 
+        PluginError is raised where a file that it declares cannot be read.
+        """
+        record, plugin = self._registry.get(kind, name), self._registry.owner(kind, name)
+        reached = declared(record)
+        for file in sorted(reached.files):
+            if self._fingerprint.digest_of(file) is None:
+                raise PluginError(
+                    f"the plugin {plugin.name!r} declares that its {kind} {name!r} depends on the "
+                    f"file {file!r}, which cannot be read: {self._fingerprint.path_of(file)}"
+                )
+        callables: dict[str, str] = {}
+        modules: set[str] = set()
+        for field_name, make in makes(record).items():
+            identity = identity_of(make)
+            callables[field_name] = identity.text
+            modules |= identity.modules
+            if isinstance(make, str):
+                modules.update(self._fingerprint.exporting(*make.split(":", 1)))
+            if plugin.module and not identity.is_importable:
+                modules.add(plugin.module)  # it made what has no name of its own
+        return callables, reached | Dependencies(modules=frozenset(modules))
 
-def _named(make: Make) -> str:
-    """Return a record's `make` as ``"module:name"``."""
-    if isinstance(make, str):
-        return make
-    return f"{make.__module__}:{getattr(make, '__qualname__', type(make).__qualname__)}"
+    def _code(self, reached: Dependencies) -> str:
+        if reached not in self._codes:
+            self._codes[reached] = self._fingerprint(
+                reached.modules, reached.files, reached.variables
+            )
+        return self._codes[reached]
 
 
 def _method_of(cell: Cell) -> list[Any]:

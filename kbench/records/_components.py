@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+    from os import PathLike
 
 Make = Callable[..., Any] | str
 """A class, a factory, or ``"module:name"`` of one."""
@@ -23,8 +27,11 @@ class DatasetSource:
     expand : callable or "module:name", optional
         ``expand(**params) -> list of Ref``: one line of a suite file that
         means many datasets. Returns an empty list where the line means one.
-    depends : sequence of str, optional
-        Further modules that decide the data, beside those that `load` imports.
+    depends : sequence of str or path, optional
+        What else decides the data: modules that are not imported by a statement, and
+        files, as ``"package:relative/path"`` or absolute paths.
+    reads_env : sequence of str, optional
+        Environment variables whose values decide the data.
     endings : mapping of str to mapping, optional
         Endings of the file names that the source reads, in lower case, each
         with the parameters that it implies, such as
@@ -40,7 +47,8 @@ class DatasetSource:
     name: str
     load: Make
     expand: Make | None = None
-    depends: Sequence[str] = ()
+    depends: Sequence[str | PathLike[str] | Traversable] = ()
+    reads_env: Sequence[str] = ()
     endings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     table: Make | None = None
 
@@ -73,8 +81,11 @@ class FeatureMap:
         `learner` (fitted on the embedding), `X_train` and `y_train`, with defaults.
         The learner was fitted on these rows. So was the map, unless it uses no
         labels and the protocol has an `unlabelled_size`.
-    depends : sequence of str, optional
-        Further modules whose code decides the numbers.
+    depends : sequence of str or path, optional
+        What else decides the numbers: modules that are not imported by a statement, and
+        files, as ``"package:relative/path"`` or absolute paths.
+    reads_env : sequence of str, optional
+        Environment variables whose values decide the numbers.
     span : callable or "module:name", optional
         ``span(params) -> str``: a name of what the features span, given the
         parameters of a suite line; empty where none is known. Two maps with the
@@ -90,7 +101,8 @@ class FeatureMap:
     supervised: bool = False
     requires: Literal["nonnegative", "unit_ball"] | None = None
     measures: Make | None = None
-    depends: Sequence[str] = ()
+    depends: Sequence[str | PathLike[str] | Traversable] = ()
+    reads_env: Sequence[str] = ()
     span: Make | None = None
 
 
@@ -125,8 +137,11 @@ class Learner:
     measures : callable, optional
         ``measures(fitted, X, y) -> {name: float}``, called on the embedded
         test part after the clock has stopped.
-    depends : sequence of str, optional
-        Further modules whose code decides the numbers.
+    depends : sequence of str or path, optional
+        What else decides the numbers: modules that are not imported by a statement, and
+        files, as ``"package:relative/path"`` or absolute paths.
+    reads_env : sequence of str, optional
+        Environment variables whose values decide the numbers.
     rotation_invariant : bool, default False
         A rotation of the features changes no prediction: the learner sees
         their inner products only.
@@ -143,7 +158,8 @@ class Learner:
     simpler: Mapping[str, Literal["smaller", "larger"]] = field(default_factory=dict)
     multiclass: str = ""
     measures: Make | None = None
-    depends: Sequence[str] = ()
+    depends: Sequence[str | PathLike[str] | Traversable] = ()
+    reads_env: Sequence[str] = ()
     rotation_invariant: bool = False
     baseline: bool = False
 
@@ -160,11 +176,18 @@ class KernelSpec:
         Returns a callable ``k(X, Y) -> Gram matrix``.
     psd : bool, default True
         Every Gram matrix ``k(X, X)`` is positive semidefinite.
+    depends : sequence of str or path, optional
+        What else decides the numbers: modules that are not imported by a statement, and
+        files, as ``"package:relative/path"`` or absolute paths.
+    reads_env : sequence of str, optional
+        Environment variables whose values decide the numbers.
     """
 
     name: str
     make: Make
     psd: bool = True
+    depends: Sequence[str | PathLike[str] | Traversable] = ()
+    reads_env: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

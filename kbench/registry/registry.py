@@ -36,6 +36,8 @@ from kbench.records import (
     Ref,
     Search,
 )
+from kbench.registry.dependencies import declared
+from kbench.registry.identity import identity_of
 
 GROUP = "kbench"
 HOST = "kbench-core"
@@ -142,6 +144,10 @@ class Registry:
             if name in self._records[kind]:
                 return self._records[kind][name]
         raise SuiteError(f"no kernel, feature map or learner is called {name!r}")
+
+    def kind_of_nested(self, name: str) -> Kind:
+        """Return the kind of what `nested` returns."""
+        return next(kind for kind in NESTED if name in self._records[kind])
 
     def owner(self, kind: Kind, name: str) -> Plugin:
         """Return the plugin that gave a record."""
@@ -298,6 +304,16 @@ def _checked_name(hook: str, record: Any, type_: type) -> str:
                 f"{hook}: {field_name} of {name!r} must be a mapping of {keys}, "
                 f"got {type(given).__name__}"
             )
+    if isinstance(record, DatasetSource | FeatureMap | KernelSpec | Learner):
+        try:
+            declared(record)
+        except PluginError as error:
+            raise PluginError(f"{hook}: {error}") from None
+        for field_name, make in makes(record).items():
+            try:
+                identity_of(make)
+            except PluginError as error:
+                raise PluginError(f"{hook}: {field_name} of {name!r} {error}") from None
     for ending, given in getattr(record, "endings", {}).items():
         if not (isinstance(ending, str) and _ENDING.fullmatch(ending)):
             raise PluginError(
@@ -385,10 +401,13 @@ def how_to_get(package: str, plugin: str = HOST) -> str:
 
 def module_of(make: Make) -> str:
     """Return the name of the module that defines a record's `make`, without importing it."""
+    if isinstance(make, functools.partial):  # else it would be functools
+        return module_of(make.func)
     return make.partition(":")[0] if isinstance(make, str) else make.__module__
 
 
 def makes(record: Any) -> dict[str, Make]:
-    """Return the imports that a feature map's or learner's record names, by field."""
-    fields = {name: getattr(record, name, None) for name in ("make", "kernel", "measures")}
+    """Return the callables of a record that decide numbers, by field."""
+    names = ("make", "load", "kernel", "measures")
+    fields = {name: getattr(record, name, None) for name in names}
     return {name: make for name, make in fields.items() if make is not None}

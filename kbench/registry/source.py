@@ -1,11 +1,13 @@
-"""The file of a module, without importing it."""
+"""The file of a module, and its content, without importing it."""
 
 from __future__ import annotations
 
-import importlib.machinery
+import contextlib
 import importlib.util
+import sys
+import zipfile
 from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 
@@ -16,6 +18,19 @@ def source_of(module: str, known: dict[str, Path | None]) -> Path | None:
         origin = spec.origin if spec is not None and spec.has_location else None
         known[module] = None if origin is None else Path(origin)
     return known[module]
+
+
+def content_of(path: Path) -> bytes:
+    """Read a file, which may lie in a zip archive, as modules on ``sys.path`` may."""
+    try:
+        return path.read_bytes()
+    except NotADirectoryError:
+        archive = next(parent for parent in path.parents if parent.is_file())
+        with zipfile.ZipFile(archive) as files:
+            name = path.relative_to(archive).as_posix()
+            if name not in files.namelist():
+                raise FileNotFoundError(path) from None
+            return files.read(name)
 
 
 def modules_of(package: str) -> list[str]:
@@ -36,16 +51,22 @@ def modules_of(package: str) -> list[str]:
 
 def _spec(module: str, known: dict[str, Path | None]) -> ModuleSpec | None:
     parent, _, name = module.rpartition(".")
-    if parent:
-        # by its last name: for a folder without __init__.py, find_spec would import the parent
-        return importlib.machinery.PathFinder.find_spec(name, _folders(parent, known))
-    try:
-        return importlib.util.find_spec(module)
-    except (ImportError, ValueError):
-        return None
+    if not parent:
+        try:
+            return importlib.util.find_spec(module)
+        except (ImportError, ValueError):
+            return None
+    folders = folders_of(parent, known)
+    for finder in sys.meta_path if folders else ():
+        # by its last name: for a folder without __init__.py, PathFinder would need the parent
+        sought = name if finder is PathFinder else module
+        with contextlib.suppress(Exception):  # finders of editable installs, of test runners
+            if (spec := finder.find_spec(sought, folders)) is not None:
+                return spec
+    return None
 
 
-def _folders(package: str, known: dict[str, Path | None]) -> Sequence[str]:
+def folders_of(package: str, known: dict[str, Path | None]) -> Sequence[str]:
     """Return the folders of a package's modules; empty where it is not a package."""
     file = source_of(package, known)
     if file is not None:

@@ -114,7 +114,7 @@ def edit_constant(code, module):
 
 def modules_in(planner):
     """List the modules of kbench and its plugins on which the planned cells depend."""
-    return planner._fingerprint.reached(planner.modules)
+    return planner._fingerprint.reached(planner.dependencies.modules)
 
 
 def test_describing_every_module_otherwise_computes_nothing_again(code, planner_of):
@@ -138,11 +138,11 @@ def test_describing_every_module_otherwise_computes_nothing_again(code, planner_
 
 def test_a_constant_of_every_module_counts(code, planner_of):
     planner, _ = planner_of()
-    before = planner._fingerprint.parts(planner.modules)
+    before = planner._fingerprint.parts(planner.dependencies.modules)
     for module in modules_in(planner):
         edit_constant(code, module)
     planner, _ = planner_of()
-    after = planner._fingerprint.parts(planner.modules)
+    after = planner._fingerprint.parts(planner.dependencies.modules)
     same = {name for name in before if before[name] == after.get(name)}
     assert same == {"numpy", "scipy", "scikit-learn", "numba", "python"} & before.keys()
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import multiprocessing
 import os
+import shutil
 import time
 
 import numpy as np
@@ -352,6 +353,46 @@ def test_a_changed_file_is_not_found(cache, tmp_path, monkeypatch):
     assert cache.lookup("csv", {"path": str(file)}, "code") is None
 
 
+@pytest.mark.parametrize("edit", ["in place", "replaced"])
+def test_a_file_that_was_edited_with_its_old_time_and_size_is_not_found(cache, tmp_path, edit):
+    file, params = tmp_path / "data.csv", {"path": str(tmp_path / "data.csv")}
+    file.write_text("old")
+    cache.remember("csv", params, "code", cache.store(data()))
+    assert cache.lookup("csv", params, "code")
+    times, where = file.stat(), file
+    if edit == "replaced":
+        where = tmp_path / "other.csv"
+    where.write_text("new")
+    os.utime(where, ns=(times.st_atime_ns, times.st_mtime_ns))
+    where.rename(file)
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (3, times.st_mtime_ns)
+    assert cache.lookup("csv", params, "code") is None
+
+
+def test_a_copied_cache_or_a_restored_file_is_read_again_and_gives_the_same(cache, tmp_path):
+    file, params = tmp_path / "data.csv", {"path": str(tmp_path / "data.csv")}
+    file.write_text("old")
+    checksum = cache.add("csv", params, "code", data())
+    shutil.copytree(cache.root, tmp_path / "copy")
+    copied = DataCache(tmp_path / "copy")
+    assert copied.lookup("csv", params, "code") == checksum
+    assert copied.load(checksum).checksum == checksum
+    shutil.copy2(file, tmp_path / "backup")
+    (tmp_path / "backup").rename(file)
+    assert cache.lookup("csv", params, "code") is None
+    assert cache.add("csv", params, "code", data()) == checksum
+    assert cache.lookup("csv", params, "code") == checksum
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_taken_for_what_was_read(cache, tmp_path):
+    file, params = tmp_path / "data.csv", {"path": str(tmp_path / "data.csv")}
+    file.write_text("old")
+    before = cache.origin("csv", params, "code")
+    file.write_text("newer")
+    cache.add("csv", params, "code", data(), before)
+    assert cache.lookup("csv", params, "code") is None
+
+
 def test_a_damaged_manifest_is_as_good_as_none(cache):
     cache.remember("s", {}, "code", cache.store(data()))
     for file in (cache.root / "manifest").iterdir():
@@ -390,9 +431,17 @@ def test_verify_finds_a_flipped_byte_anywhere(cache, file, place):
 def test_load_reads_all_bytes_once_a_day(cache, monkeypatch):
     checksum = cache.store(data())
     flip(cache.root / checksum / "X.npy", -5)
+    _trust.stamp(cache.root, checksum)  # a disk changes no time, which no test can set back
     cache.load(checksum)  # trusted: it was written a moment ago
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + _trust.TRUST_S + 1)
+    with pytest.raises(DatasetError, match=r"X\.npy has changed"):
+        cache.load(checksum)
+
+
+def test_load_notices_an_edited_file_with_its_old_time_at_once(cache):
+    checksum = cache.store(data())
+    flip(cache.root / checksum / "X.npy", -5)
     with pytest.raises(DatasetError, match=r"X\.npy has changed"):
         cache.load(checksum)
 

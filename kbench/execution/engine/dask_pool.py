@@ -99,7 +99,7 @@ class Workers:
         the same.
         """
         self._terms = terms
-        self._here = parts(terms.packages, terms.modules)
+        self._here = parts(terms.packages, terms.modules, terms.files, terms.variables)
         start = time.monotonic()
         while not self._are_ready(time.monotonic() - start):
             time.sleep(0.05)
@@ -235,9 +235,9 @@ class Workers:
         for address, n_threads in threads.items():
             if address not in self._known and not self._ended.is_set():
                 worker = Worker(address, n_threads)
-                worker.asked = self._ask(
-                    dask_worker.describe, worker, self._terms.packages, self._terms.modules
-                )
+                terms = self._terms
+                decisive = (terms.packages, terms.modules, terms.files, terms.variables)
+                worker.asked = self._ask(dask_worker.describe, worker, *decisive)
                 with self._lock:
                     self._known[address] = worker
         for worker in list(self._known.values()):

@@ -57,9 +57,11 @@ _RUNS: dict[tuple[str, str], _Run] = {}
 """By run and address of the worker: a process may hold several workers."""
 
 
-def describe(own: Sequence[str], modules: Sequence[str]) -> dict[str, str]:
-    """List the versions and code of this worker (`kbench.execution.engine.parts`)."""
-    return parts(own, modules)
+def describe(
+    own: Sequence[str], modules: Sequence[str], files: Sequence[str], variables: Sequence[str]
+) -> dict[str, str]:
+    """List all of this worker that decides numbers (`kbench.execution.engine.parts`)."""
+    return parts(own, modules, files, variables)
 
 
 def prepare(run: str, preload: Preload, components: Mapping[str, Sequence[Any]]) -> Readiness:

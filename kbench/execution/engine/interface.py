@@ -28,6 +28,8 @@ class Terms:
         Wall clock and memory of a task.
     offline : bool, default False
         Ask no server for data.
+    files, variables : sequence of str, optional
+        Files and environment variables that must be the same on every host.
     """
 
     packages: Sequence[str]
@@ -36,6 +38,8 @@ class Terms:
     components: Mapping[str, Sequence[Any]]
     limits: Limits = field(default_factory=Limits)
     offline: bool = False
+    files: Sequence[str] = ()
+    variables: Sequence[str] = ()
 
 
 class Engine(Protocol):

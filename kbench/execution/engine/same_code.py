@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kbench import machine
-from kbench.planning.fingerprint import Fingerprinter, evaluation_modules
+from kbench.planning.fingerprint import FILE, VARIABLE, Fingerprinter, evaluation_modules
 
 _SHOWN = 12
 
 
-def parts(own: Iterable[str], modules: Iterable[str]) -> dict[str, str]:
+def parts(
+    own: Iterable[str],
+    modules: Iterable[str],
+    files: Iterable[str] = (),
+    variables: Iterable[str] = (),
+) -> dict[str, str]:
     """List everything that decides the numbers on this host: versions, hashes of code.
 
     The code of the top-level packages `own` is hashed, from the modules of the
-    components in use. The result has a version by distribution (``python`` and ``blas``
-    too) and a hash by module.
+    components in use, and so are the files and environment variables that these
+    declare. The result has a version by distribution (``python`` and ``blas`` too) and a
+    hash by module, file and variable.
     """
-    items = Fingerprinter(own).parts([*evaluation_modules(), *modules])
+    items = Fingerprinter(own).parts([*evaluation_modules(), *modules], files, variables)
     # code that only brings a task to its evaluation: kbench's files must agree, no more
     brings = Fingerprinter(own, left_out=()).parts(["kbench.execution.entry_points"])
     items |= {name: value for name, value in brings.items() if _is_hash(value)}
@@ -30,6 +36,8 @@ def parts(own: Iterable[str], modules: Iterable[str]) -> dict[str, str]:
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
     """List the differences between the `parts` of two hosts, versions first.
 
+    Values of environment variables, which may be secret, are not shown.
+
     >>> differences({"numpy": "2.1", "kbench.execution.entry_points": "0" * 64},
     ...             {"numpy": "2.0", "kbench.execution.entry_points": "1" * 64})
     ['numpy 2.0 instead of 2.1', 'module kbench.execution.entry_points has other code']
@@ -39,8 +47,12 @@ def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
         ours, theirs = here.get(name, "absent"), there.get(name, "absent")
         if ours == theirs:
             continue
-        if _is_hash(ours) or _is_hash(theirs):
-            code.append(f"module {name} {_code_difference(ours, theirs)}")
+        if name.startswith(VARIABLE):
+            code.append(f"{name} has another value")
+        elif name.startswith(FILE):
+            code.append(f"{name} {_difference(ours, theirs, 'content')}")
+        elif _is_hash(ours) or _is_hash(theirs):
+            code.append(f"module {name} {_difference(ours, theirs, 'code')}")
         else:
             versions.append(f"{name} {theirs} instead of {ours}")
     if len(code) > _SHOWN:
@@ -48,10 +60,10 @@ def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
     return versions + code
 
 
-def _code_difference(ours: str, theirs: str) -> str:
+def _difference(ours: str, theirs: str, what: str) -> str:
     if theirs == "absent":
         return "is not there"
-    return "is only there" if ours == "absent" else "has other code"
+    return "is only there" if ours == "absent" else f"has other {what}"
 
 
 def _is_hash(value: str) -> bool:

@@ -58,8 +58,8 @@ class DataCache:
 
     The size of every file and the checksum of ``meta.json`` are checked by each
     `load`. All bytes are hashed (SHA-256) by `verify`, and by `load` where this
-    was last done more than `TRUST_S` (a day) ago, or where the size, modification
-    time or inode of a file has changed since. The next load therefore notices an
+    was last done more than `TRUST_S` (a day) ago, or where the size, a time or the
+    inode of a file has changed since. The next load therefore notices an
     edited file, and a bit that rotted on the disk is noticed within a day of use;
     a second load of a large dataset reads nothing but its headers.
 
@@ -163,8 +163,8 @@ class DataCache:
         """Return the checksum of a dataset by its origin; None where it is not in the cache.
 
         The origin is a source, its parameters, and the fingerprint of the code that
-        makes the data. A parameter ``path`` names a file, whose size and time of
-        modification are compared too.
+        makes the data. A parameter ``path`` names a file, whose size, times and inode
+        are compared too: a copy or a restored backup of it is read again.
         """
         facts = self.recall(source, params, code)
         return None if facts is None else facts.checksum
@@ -177,26 +177,56 @@ class DataCache:
         source may give as well.
         """
         try:
-            record = json.loads(manifest_file(self.root, source, params, code).read_text("utf-8"))
+            record = json.loads(self.origin(source, params, code).read_text("utf-8"))
             facts = read_meta(self.root, record["checksum"])
             return DatasetFacts.from_json({**facts, **record["summary"]})
         except (OSError, ValueError, KeyError, TypeError, DatasetError):
             return None
 
-    def add(self, source: str, params: Mapping[str, Any], code: str, dataset: Dataset) -> str:
-        """Store a dataset, as `store` does, and remember its origin."""
+    def origin(self, source: str, params: Mapping[str, Any], code: str) -> Path:
+        """Return the manifest's file for an origin, of which a parameter may name a file.
+
+        It is another one once that file has changed.
+        """
+        return manifest_file(self.root, source, params, code)
+
+    def add(
+        self,
+        source: str,
+        params: Mapping[str, Any],
+        code: str,
+        dataset: Dataset,
+        origin: Path | None = None,
+    ) -> str:
+        """Store a dataset, as `store` does, and remember its origin.
+
+        It is `origin` as it was before the dataset was loaded, by default as it is now.
+        """
+        origin = origin or self.origin(source, params, code)
         checksum = self.store(dataset)
         own = {name: getattr(dataset, name) for name in ("name", "source", "group", "role")}
         own["version"] = str(dataset.version)
         if tuple(dataset.feature_kinds) != self.describe(checksum).feature_kinds:
             own["feature_kinds"] = list(dataset.feature_kinds)
-        self.remember(source, params, code, checksum, **own)
+        self._remember(origin, source, params, code, checksum, own)
         return checksum
 
     def remember(
         self, source: str, params: Mapping[str, Any], code: str, checksum: str, /, **own: Any
     ) -> None:
         """Record the origin of a stored dataset; `recall` prefers the facts given here."""
+        origin = self.origin(source, params, code)
+        self._remember(origin, source, params, code, checksum, own)
+
+    def _remember(
+        self,
+        origin: Path,
+        source: str,
+        params: Mapping[str, Any],
+        code: str,
+        checksum: str,
+        own: Mapping[str, Any],
+    ) -> None:
         record = {
             "source": source,
             "params": plain(params),
@@ -205,7 +235,7 @@ class DataCache:
             "summary": own,
         }
         text = json.dumps(record, indent=1)
-        write_file(manifest_file(self.root, source, params, code), text.encode("utf-8"))
+        write_file(origin, text.encode("utf-8"))
 
     # -- housekeeping
 

@@ -18,7 +18,9 @@ from kbench.storage.datacache._entry import FORMAT
 def manifest_file(root: Path, source: str, params: Mapping[str, Any], code: str) -> Path:
     """Return the file that names the dataset of an origin.
 
-    A file named by the parameter `path` counts with its size and time of modification.
+    A file named by the parameter `path` counts with its size, the times of its last
+    modification and change, and its inode: a tool may set the time of modification back,
+    which changes the other.
     """
     key = {"source": source, "params": plain(params), "code": code, "format": FORMAT}
     path = params.get("path")
@@ -49,4 +51,4 @@ def _file_state(path: Path) -> list[Any]:
         stat = path.stat()
     except OSError:
         return [str(path)]
-    return [str(path), stat.st_size, stat.st_mtime_ns]
+    return [str(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]

@@ -14,7 +14,7 @@ from kbench.storage.datacache._entry import digest, read_meta
 from kbench.storage.files import write_file
 
 TRUST_S = 24 * 3600
-"""Seconds for which verified files, whose size, time and inode have not changed
+"""Seconds for which verified files, whose size, times and inode have not changed
 since, are not verified again."""
 
 
@@ -68,4 +68,4 @@ def _is_trusted(root: Path, checksum: str, state: Mapping[str, list[int]]) -> bo
 
 
 def _state(stat: os.stat_result) -> list[int]:
-    return [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
