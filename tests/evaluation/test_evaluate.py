@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
 
-from kbench import Dataset, DatasetError, PluginError, Protocol
+from kbench import Dataset, DatasetError, PluginError, Protocol, Split
 from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import evaluate_split, measure_split
 from kbench.evaluation.method import Method
@@ -181,6 +181,15 @@ def test_rows_seen_in_training_are_counted_and_scored_apart():
     found = evaluate_split(Dataset("unique", X, np.tile([0, 1], 50)), 0, PLAIN, Protocol()).measures
     assert found["seen_rows"] == 0.0
     assert found["accuracy_unseen"] == found["accuracy"]
+
+
+def test_rows_seen_without_their_labels_are_seen():
+    X = np.array([0.0, 1, 2, 0, 1, 5])[:, None]
+    parts = Split(0, train=np.array([0, 2]), test=np.array([3, 4, 5]), unlabelled=np.array([1]))
+    data = Dataset("d", X, np.array([0, 0, 1, 0, 0, 1]), splits=[parts])
+    protocol = Protocol(splits="official")
+    assert assign(data, protocol, 0).seen.tolist() == [True, True, False]
+    assert evaluate_split(data, 0, PLAIN, protocol).measures["seen_rows"] == pytest.approx(2 / 3)
 
 
 def test_a_class_absent_from_training_is_noted():

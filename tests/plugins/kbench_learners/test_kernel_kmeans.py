@@ -60,6 +60,17 @@ def test_inertia_falls_and_is_what_it_says(seed, n_clusters):
     assert len(np.unique(end.labels)) == n_clusters
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_row_between_two_centres_stays(first):
+    # the middle row is as far from -1, the centre of `first`, as from 1, its own
+    X = np.array([[-1.0], [0.0], [2.0]])
+    labels = np.array([first, 1 - first, 1 - first])
+    found = lloyd(Linear()(X), (X**2).ravel(), labels, 2, max_iter=5)
+    assert found.labels.tolist() == labels.tolist()
+    assert (found.n_iter, found.converged) == (1, True)
+    assert found.inertia == pytest.approx(2.0)
+
+
 def test_equal_rows_and_many_clusters():
     X = np.repeat([[0.0], [1.0]], 5, axis=0)
     assert KernelKMeans(4, random_state=0).fit(X).inertia_ == pytest.approx(0, abs=1e-12)

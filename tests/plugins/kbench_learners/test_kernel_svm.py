@@ -181,6 +181,18 @@ def test_alignf_has_the_largest_alignment(seed):
         assert alignment(np.tensordot(others, grams, 1), targets) <= best + 1e-6
 
 
+def test_align_weighs_each_kernel_by_its_own_alignment():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = X[:, 0] > 0
+    grams = [Linear()(X), 7.0 * Polynomial(2)(X), Gaussian(1.0)(X), -Linear()(X)]
+    targets = (y[:, None] == y).astype(float)
+    alone = np.maximum([alignment(K, targets) for K in grams], 0.0)
+    weights = alignment_weights(grams, targets, "align")
+    np.testing.assert_allclose(weights, alone / alone.sum())
+    assert (weights[:3] > 0).all() and weights[3] == 0
+
+
 def test_the_kernel_that_matters_gets_the_weight():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))

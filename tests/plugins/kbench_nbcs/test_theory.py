@@ -174,7 +174,7 @@ def test_margin_measures_are_those_of_the_rescaled_classifier(n_classes, n_roots
     nbcs = NestedBarycentricMap(2, n_roots=n_roots, random_state=0).fit(X)
     Z = nbcs.transform(X)
     svm = LinearSVC(C=100.0, dual=False).fit(Z, y)
-    found = margin_measures(nbcs, svm, X, y)
+    found = margin_measures(nbcs, svm, X, y, delta=0.1)
     psi = Z.toarray() / sqrt(n_roots)
     assert np.linalg.norm(psi, axis=1).max() <= 1 + 1e-12
     # weights without intercept on psi that give the decision function exactly
@@ -184,7 +184,22 @@ def test_margin_measures_are_those_of_the_rescaled_classifier(n_classes, n_roots
     assert found["margin"] == pytest.approx(1 / np.linalg.norm(w, axis=1).max())
     sign = np.where(y[:, None] == (svm.classes_[1:] if n_classes == 2 else svm.classes_), 1, -1)
     assert found["margin_error"] == pytest.approx((sign * decision < 1).mean(axis=0).max())
-    assert found["compression_size"] == 4 + 3 * n_roots
+    k = 4 + 3 * n_roots
+    assert found["compression_size"] == k
+    # each problem has its part of delta, so that all bounds hold at once
+    margins, part = sign * decision, 0.1 / decision.shape[1]
+    bounds = [
+        (
+            vc_bound(np.mean(each <= 0), 600, n_roots * (3 + 1 + 3), k, part),
+            hinge_bound(np.mean(np.maximum(0, 1 - each)), norm, 600, k, part),
+            margin_error_bound(np.mean(each < 1), min(1, 1 / norm), 600, 2, k, part),
+        )
+        for each, norm in zip(margins.T, np.linalg.norm(w, axis=1), strict=True)
+    ]
+    for name, expected in zip(
+        ("bound_vc", "bound_hinge", "bound_margin_constant_1"), np.max(bounds, axis=0), strict=True
+    ):
+        assert found[name] == pytest.approx(expected), name
     for name in ("bound_vc", "bound_hinge", "bound_margin_constant_1"):
         assert found[f"{name}_vacuous"] == (found[name] >= 1)
 
