@@ -112,7 +112,8 @@ def verify() -> None:
     for problem in problems:
         typer.echo(problem)
     if problems:
-        typer.echo(f"{len(problems)} damaged, moved to {cache.root / 'damaged'}")
+        aside = cache.root / "damaged"
+        typer.echo(f"{counted(len(problems), 'problem')}; damaged datasets were moved to {aside}")
         raise typer.Exit(1)
     typer.echo(f"{counted(n_entries, 'dataset')} in {cache.root}: all as they were stored")
 

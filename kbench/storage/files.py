@@ -1,10 +1,14 @@
-"""Atomic, crash-safe file writes."""
+"""Atomic, crash-safe file writes; reads of small files that others may have planted."""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import stat
 from pathlib import Path
+
+_SHARED = stat.S_IWGRP | stat.S_IWOTH
 
 
 def unused(folder: Path) -> Path:
@@ -13,10 +17,11 @@ def unused(folder: Path) -> Path:
     return folder / f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
 
 
-def write_file(path: Path, data: bytes, mode: int = 0o666) -> None:
+def write_file(path: Path, data: bytes, mode: int = 0o666, like: Path | None = None) -> None:
     """Write a small file atomically; its folder is made where it is missing.
 
-    The permissions are `mode` less the umask of the process.
+    The permissions are `mode` less the umask of the process, or, with `like`, those of
+    a shared folder (see `share`).
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = unused(path.parent)
@@ -26,10 +31,51 @@ def write_file(path: Path, data: bytes, mode: int = 0o666) -> None:
             file.write(data)
             file.flush()
             os.fsync(handle)
+        if like is not None:
+            share(temporary, like)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+def read_file(path: Path, most: int) -> bytes:
+    """Read a regular file of at most `most` bytes; OSError for anything else.
+
+    Symbolic links are not followed, and pipes are not waited for.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            data = file.read(most + 1)
+    finally:
+        os.close(handle)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
+    return data
+
+
+def make_folder(path: Path, like: Path) -> None:
+    """Make a folder in the shared folder `like`; OSError where it is a symbolic link."""
+    try:
+        path.mkdir()
+    except FileExistsError:
+        if path.is_symlink() or not path.is_dir():
+            raise
+    else:
+        share(path, like)
+
+
+def share(path: Path, like: Path) -> None:
+    """Give a new file or folder the permissions of a folder that others may write.
+
+    The umask decides where only its owner may write that folder.
+    """
+    mode = stat.S_IMODE(like.stat().st_mode)
+    if mode & _SHARED:
+        path.chmod(mode if path.is_dir() else mode & 0o666)
 
 
 def rename_folder(temporary: Path, final: Path) -> None:

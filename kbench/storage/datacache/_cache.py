@@ -9,6 +9,7 @@ One folder per dataset, whatever its source::
       verified/           when the files of an entry were last read through
       damaged/            entries that failed a check, moved aside
 
+Where others may write `<root>`, its entries get its permissions, whatever the umask.
 Arrays are plain ``.npy`` files and everything else is JSON: nothing is ever
 unpickled. Several processes may use one cache at once. An entry is written
 under a temporary name, flushed to disk and renamed, which makes it atomic, and
@@ -18,23 +19,42 @@ every process maps the same pages.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kbench.errors import DatasetError
 from kbench.records import Dataset, DatasetFacts, Inputs
-from kbench.storage.datacache._entry import is_checksum, read, read_inputs, read_meta, write
+from kbench.storage.datacache._entry import (
+    UnreadableError,
+    is_checksum,
+    read,
+    read_inputs,
+    read_meta,
+    write,
+)
 from kbench.storage.datacache._form import check_dataset
 from kbench.storage.datacache._manifest import manifest_file, plain
 from kbench.storage.datacache._trust import problem_in, stamp
-from kbench.storage.files import rename_folder, sync_folder, unused, write_file
+from kbench.storage.files import (
+    make_folder,
+    read_file,
+    rename_folder,
+    share,
+    sync_folder,
+    unused,
+    write_file,
+)
+
+_RECORD_BYTES = 1 << 26
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def default_root() -> Path:
@@ -91,30 +111,26 @@ class DataCache:
         dataset = check_dataset(dataset)
         checksum = dataset.checksum
         final = self.root / checksum
-        if final.exists():
-            problem = problem_in(self.root, checksum, thorough=True)
-            if problem is None:
-                return checksum
-            self._set_aside(checksum)
-        try:
+        with self._writing(dataset.name):
             self.root.mkdir(parents=True, exist_ok=True)
+            if final.exists() or final.is_symlink():
+                problem = problem_in(self.root, checksum, thorough=True)
+                if problem is None:
+                    return checksum
+                self._set_aside(checksum)
             self._sweep()
             temporary = unused(self.root)
             temporary.mkdir()
             try:
                 write(temporary, dataset)
+                for path in (*temporary.iterdir(), temporary):
+                    share(path, self.root)
                 # a copy that another process stored meanwhile has the same content
                 with contextlib.suppress(FileExistsError):
                     rename_folder(temporary, final)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
             sync_folder(self.root)
-        except OSError as error:
-            raise DatasetError(
-                f"dataset {dataset.name!r} cannot be written to the cache {self.root}: "
-                f"{error.strerror or error}. Free some space, or name another folder in "
-                "KBENCH_CACHE_DIR."
-            ) from error
         stamp(self.root, checksum)
         return checksum
 
@@ -145,8 +161,7 @@ class DataCache:
         """Return the description of an entry, whose files are checked."""
         problem = problem_in(self.root, checksum, thorough=False)
         if problem is not None:
-            if (self.root / checksum).exists():
-                self._set_aside(checksum)
+            self._set_aside(checksum)
             raise DatasetError(problem)
         return read_meta(self.root, checksum)
 
@@ -177,10 +192,11 @@ class DataCache:
         source may give as well.
         """
         try:
-            record = json.loads(self.origin(source, params, code).read_text("utf-8"))
+            file = self.origin(source, params, code)
+            record = json.loads(read_file(file, _RECORD_BYTES))
             facts = read_meta(self.root, record["checksum"])
             return DatasetFacts.from_json({**facts, **record["summary"]})
-        except (OSError, ValueError, KeyError, TypeError, DatasetError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, DatasetError):
             return None
 
     def origin(self, source: str, params: Mapping[str, Any], code: str) -> Path:
@@ -235,7 +251,9 @@ class DataCache:
             "summary": own,
         }
         text = json.dumps(record, indent=1)
-        write_file(origin, text.encode("utf-8"))
+        with self._writing(own.get("name", source)):
+            make_folder(origin.parent, self.root)
+            write_file(origin, text.encode("utf-8"), like=self.root)
 
     # -- housekeeping
 
@@ -254,7 +272,11 @@ class DataCache:
         """
         problems = []
         for checksum in self._checksums():
-            problem = problem_in(self.root, checksum, thorough=True)
+            try:
+                problem = problem_in(self.root, checksum, thorough=True)
+            except UnreadableError as error:
+                problems.append(str(error))
+                continue
             if problem is not None:
                 problems.append(problem)
                 self._set_aside(checksum)
@@ -263,10 +285,9 @@ class DataCache:
     def clear(self) -> int:
         """Remove everything that the cache has written, and nothing else; return its bytes."""
         freed = 0
-        if not self.root.is_dir():
-            return 0
+        checksums = self._checksums()
         own = [self.root / name for name in ("manifest", "verified", "damaged")]
-        own += [self.root / checksum for checksum in self._checksums()]
+        own += [self.root / checksum for checksum in checksums]
         own += list(self.root.glob(".tmp-*"))
         for folder in own:
             if folder.is_dir() and not folder.is_symlink():
@@ -279,13 +300,35 @@ class DataCache:
     def _set_aside(self, checksum: str) -> None:
         aside = self.root / "damaged"
         with contextlib.suppress(OSError):
-            aside.mkdir(exist_ok=True)
+            make_folder(aside, self.root)
             (self.root / checksum).rename(aside / f"{checksum}-{secrets.token_hex(4)}")
 
     def _checksums(self) -> list[str]:
-        if not self.root.is_dir():
+        try:
+            return sorted(p.name for p in self.root.iterdir() if is_checksum(p.name))
+        except (FileNotFoundError, NotADirectoryError):
             return []
-        return sorted(p.name for p in self.root.iterdir() if is_checksum(p.name))
+        except OSError as error:
+            raise DatasetError(
+                f"the cache {self.root} cannot be read: {error.strerror or error}. Name another "
+                "folder in KBENCH_CACHE_DIR."
+            ) from error
+
+    @contextlib.contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        """Turn the reason why a dataset cannot be written into a message."""
+        try:
+            yield
+        except OSError as error:
+            remedy = (
+                "Name a folder that you may write"
+                if error.errno in _FORBIDDEN
+                else ("Free some space, or name another folder")
+            )
+            raise DatasetError(
+                f"dataset {name!r} cannot be written to the cache {self.root}: "
+                f"{error.strerror or error}. {remedy} in KBENCH_CACHE_DIR."
+            ) from error
 
     def _sweep(self) -> None:
         """Remove the temporary folders of killed processes that are a day old."""

@@ -16,13 +16,29 @@ import numpy as np
 from kbench.errors import DatasetError
 from kbench.records import Dataset, Split
 from kbench.storage.datacache._form import duplicate_fraction, missing_by_attribute
-from kbench.storage.files import sync_folder
+from kbench.storage.files import read_file, sync_folder
 
 FORMAT = 1
 """Version of the layout of an entry; entries of another version are fetched anew."""
 
+FILES = frozenset(
+    f"{name}.npy"
+    for name in (
+        *("X", "X_data", "X_indices", "X_indptr", "y", "row_ids"),
+        *("splits_rows", "splits_sizes"),
+    )
+)
+"""Files that an entry may have beside its description."""
+
+META_BYTES = 1 << 28
+"""Size of a description at most."""
+
 MAP_FROM = 1 << 16
 """Bytes from which a file is memory-mapped; below, reading is as cheap."""
+
+
+class UnreadableError(DatasetError):
+    """An entry that belongs to a user who does not share it: it is not damaged."""
 
 
 def is_checksum(name: str) -> bool:
@@ -101,12 +117,23 @@ def read_meta(root: Path, checksum: str) -> Mapping[str, Any]:
         raise DatasetError(f"checksum must be 64 hexadecimal digits, got {checksum!r}")
     file = root / checksum / "meta.json"
     try:
-        meta = json.loads(file.read_text("utf-8"))
+        if file.parent.is_symlink():
+            raise DatasetError(f"dataset {checksum} in the cache {root} is a symbolic link")
+        meta = json.loads(read_file(file, META_BYTES))
         expected = meta.pop("sha256")
-        intact = meta["format"] == FORMAT and expected == _meta_digest(meta)
+        intact = (
+            meta["format"] == FORMAT
+            and expected == _meta_digest(meta)
+            and meta["files"].keys() <= FILES
+        )
     except FileNotFoundError:
         raise DatasetError(f"dataset {checksum} is not in the cache {root}") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except PermissionError as error:
+        raise UnreadableError(
+            f"dataset {checksum} in the cache {root} cannot be read: {error.strerror}. Ask its "
+            "owner for it, or name another folder in KBENCH_CACHE_DIR."
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         intact = False
     if not intact or meta["checksum"] != checksum:
         raise DatasetError(f"dataset {checksum} in the cache {root}: meta.json is damaged")
