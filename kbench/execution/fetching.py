@@ -9,14 +9,36 @@ from dataclasses import replace
 
 from kbench.execution.sandbox import CallOutcome
 from kbench.execution.warm_parents import WARM, Preload, WarmParents
+from kbench.machine import memory_mb
 from kbench.planning.planner import Planner
 from kbench.records import DatasetFacts, Problem, Ref
 from kbench.records.canonical import from_json, to_json
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
+from kbench.tables.limits import max_bytes
 
 LOAD_TIME_S = 900.0
 """Wall clock for fetching one dataset; sources have shorter time-outs."""
+
+LOAD_MEMORY_MB = 1024
+"""Memory for fetching one dataset, beside `LOAD_COPIES` of the largest one."""
+
+LOAD_COPIES = 4
+"""Copies of a dataset that its source may have in memory, as text and as numbers."""
+
+MEMORY_SHARE = 0.8
+"""Share of the machine's memory that fetching one dataset may take."""
+
+
+def load_memory_mb() -> float:
+    """Return the memory limit of a call that loads one dataset.
+
+    A source checks sizes before it reads; this is for those that do not, and for
+    files that lie about their size.
+    """
+    wanted = LOAD_MEMORY_MB + LOAD_COPIES * max_bytes() / 2**20
+    here = MEMORY_SHARE * memory_mb()
+    return min(wanted, here) if here else wanted
 
 
 def is_offline() -> bool:
@@ -75,7 +97,10 @@ class Fetching:
         }
         with self._parents.using(self._registry.plugins_of(("dataset", ref))) as sandbox:
             outcome = sandbox.run(
-                f"kbench.execution.entry_points:{function}", payload, time_s=LOAD_TIME_S
+                f"kbench.execution.entry_points:{function}",
+                payload,
+                time_s=LOAD_TIME_S,
+                memory_mb=load_memory_mb(),
             )
         if outcome.status == "ok" and outcome.value.get("unreachable"):
             self._unreachable.add(ref.name)

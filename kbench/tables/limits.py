@@ -1,8 +1,10 @@
-"""The size limit of a user's table."""
+"""Size limits of a user's table, which hold before it is in memory."""
 
 from __future__ import annotations
 
+import io
 import os
+from typing import IO, Any
 
 from kbench.errors import DatasetError
 
@@ -26,7 +28,68 @@ def max_bytes() -> int:
 def check_file_size(size: int, what: str) -> None:
     """Refuse a file of more bytes than `max_bytes`; `what` is the dataset, for messages."""
     if size > max_bytes():
-        raise DatasetError(
-            f"{what}: the file has {size / 2**20:,.0f} MB, more than the "
-            f"{max_bytes() / 2**20:,.0f} MB allowed. Raise KBENCH_MAX_DATASET_MB."
-        )
+        raise too_large(what, f"the file has {size / 2**20:,.0f} MB")
+
+
+def check_values(n_values: int, what: str, shape: str) -> None:
+    """Refuse a table that would need more than `max_bytes` in memory.
+
+    `n_values` is the number of its values and `shape` their description, for messages.
+    """
+    if 8 * n_values > max_bytes():
+        raise too_large(what, f"{shape} need {8 * n_values / 2**20:,.0f} MB in memory")
+
+
+def too_large(what: str, why: str) -> DatasetError:
+    """Return the error for data of more than `max_bytes`."""
+    return DatasetError(
+        f"{what}: {why}, more than the {max_bytes() / 2**20:,.0f} MB allowed. "
+        "Raise KBENCH_MAX_DATASET_MB."
+    )
+
+
+class BoundedText(io.RawIOBase):
+    """A stream of separated values that ends with an error where it becomes too large.
+
+    It counts the bytes that come out of another stream, which may unpack a file, and
+    the values between delimiters, each of which needs 8 bytes in memory.
+
+    Parameters
+    ----------
+    source : binary stream
+    what : str
+        The dataset, for messages.
+    delimiter : str
+        Sign between two values of a line.
+
+    Attributes
+    ----------
+    problem : DatasetError or None
+        The error that ended the stream: parsers replace it by an error of their own.
+    """
+
+    def __init__(self, source: IO[bytes], what: str, delimiter: str) -> None:
+        self.problem: DatasetError | None = None
+        self._source, self._what = source, what
+        self._delimiter = delimiter.encode()[:1] or b","
+        self._n_bytes = self._n_values = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer; DatasetError where the limit is exceeded."""
+        data = self._source.read(len(buffer))
+        buffer[: len(data)] = data
+        self._n_bytes += len(data)
+        self._n_values += data.count(self._delimiter) + data.count(b"\n")
+        try:
+            if self._n_bytes > max_bytes():
+                size = self._n_bytes / 2**20
+                raise too_large(self._what, f"unpacked, the file has at least {size:,.0f} MB")
+            check_values(self._n_values, self._what, "the values of the file")
+        except DatasetError as error:
+            self.problem = error
+            raise
+        return len(data)

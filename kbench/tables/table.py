@@ -191,6 +191,7 @@ def _sparse(table: Table, features: list[int], width: int, kept: Any, what: str)
     import scipy.sparse
 
     parts = []
+    n_stored = table.sparse.nnz
     for j in features:
         column = table.columns[j]
         if column.kind == "numeric":
@@ -199,6 +200,8 @@ def _sparse(table: Table, features: list[int], width: int, kept: Any, what: str)
         codes = _column_values(table, j).values
         k = len(column.categories)
         present, missing = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
+        n_stored += len(present) + k * len(missing)
+        _check_size(n_stored * 12, what, table.n_rows, width, table)
         rows = np.concatenate([present, np.repeat(missing, k)])
         places = np.concatenate([codes[present], np.tile(np.arange(k), len(missing))])
         values = np.repeat([1.0, np.nan], [len(present), k * len(missing)])
@@ -208,7 +211,6 @@ def _sparse(table: Table, features: list[int], width: int, kept: Any, what: str)
     if all(table.columns[j].kind == "numeric" for j in features):
         X = table.sparse[:, features].tocsr()
     else:
-        _check_size(sum(part.nnz for part in parts) * 12, what, table.n_rows, width, table)
         X = scipy.sparse.hstack(parts, format="csr")
     X = X if kept is None else X[kept]
     X.eliminate_zeros()

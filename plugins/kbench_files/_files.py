@@ -6,10 +6,12 @@ OpenML's data: missing values stay NaN, columns of text become indicators.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -17,8 +19,11 @@ from kbench import Dataset, DatasetError
 from kbench.messages import listed
 from kbench.tables.arff import read_arff
 from kbench.tables.columns import is_free_text
-from kbench.tables.limits import check_file_size
+from kbench.tables.limits import BoundedText, check_file_size, check_values
 from kbench.tables.table import Column, Table, no_column, to_dataset
+
+NAME_VALUES = 16
+"""Numbers that need as much memory as a column's name."""
 
 
 def load_csv(
@@ -62,7 +67,10 @@ def load_csv(
     file, what = _existing(path)
     try:
         as_written = {"header": None, "dtype": str, "keep_default_na": False}
-        header = pandas.read_csv(file, sep=delimiter, nrows=1, skipinitialspace=True, **as_written)
+        with _bounded(file, what, delimiter) as text:
+            header = pandas.read_csv(
+                text, sep=delimiter, nrows=1, skipinitialspace=True, **as_written
+            )
         with warnings.catch_warnings():
             warnings.simplefilter("error", pandas.errors.ParserWarning)
             frame = csv_table(file, delimiter)
@@ -70,6 +78,8 @@ def load_csv(
         raise DatasetError(
             f"{what}: its rows have more values than its first line has names ({header.shape[1]})"
         ) from None
+    except DatasetError:
+        raise
     except UnicodeDecodeError as error:
         raise DatasetError(f"{what}: {_not_utf8(error)}") from None
     except Exception as error:  # pandas' errors have no common base
@@ -88,14 +98,32 @@ def csv_table(path: str | Path, delimiter: str = ",", **_: Any) -> Any:
     """Return a CSV file as a data frame, before anything is encoded."""
     import pandas
 
-    return pandas.read_csv(
-        path,
-        sep=delimiter,
-        index_col=False,  # or surplus values would shift the columns, silently
-        na_values=["?"],
-        skipinitialspace=True,
-        low_memory=False,
-    )
+    # a stream, not a name: pandas would fetch what looks like an address
+    with _bounded(*_existing(path), delimiter) as text:
+        return pandas.read_csv(
+            text,
+            sep=delimiter,
+            index_col=False,  # or surplus values would shift the columns, silently
+            na_values=["?"],
+            skipinitialspace=True,
+            low_memory=False,
+        )
+
+
+@contextlib.contextmanager
+def _bounded(file: Path, what: str, delimiter: str) -> Iterator[io.BufferedReader]:
+    """Open a CSV file, perhaps a packed one; DatasetError where it unpacks to too much."""
+    from pandas.io.common import get_handle
+
+    # absolute: pandas takes a relative path such as "http:/x.csv" for an address
+    with get_handle(file.absolute(), "rb", compression="infer", is_text=False) as opened:
+        text = BoundedText(opened.handle, what, delimiter)
+        try:
+            yield io.BufferedReader(text, 1 << 18)
+        except Exception:
+            if text.problem is not None:  # pandas replaces it
+                raise text.problem from None
+            raise
 
 
 def load_parquet(
@@ -134,6 +162,8 @@ def load_parquet(
     file, what = _existing(path)
     try:
         frame = parquet_table(file)
+    except DatasetError:
+        raise
     except Exception as error:  # pyarrow's errors on a damaged file have no common base
         raise DatasetError(f"{what}: it cannot be read as parquet: {_first_line(error)}") from None
     return _from_frame(frame, file, what, target, ignore, nominal, group)
@@ -143,7 +173,38 @@ def parquet_table(path: str | Path, **_: Any) -> Any:
     """Return a parquet file as a data frame, before anything is encoded."""
     import pandas
 
-    return pandas.read_parquet(path)
+    file, what = _existing(path)
+    with file.open("rb") as opened:
+        _check_parquet(opened, what)
+        return pandas.read_parquet(opened)
+
+
+def _check_parquet(file: BinaryIO, what: str) -> None:
+    """Refuse a file that is small because the same values are stored once."""
+    import pyarrow
+    import pyarrow.parquet
+    from pyarrow import compute
+
+    schema = pyarrow.parquet.read_schema(file)
+    kinds = pyarrow.types
+    texts = [
+        field.name
+        for field in schema
+        if kinds.is_string(field.type)
+        or kinds.is_large_string(field.type)
+        or kinds.is_binary(field.type)
+        or kinds.is_large_binary(field.type)
+    ]
+    table = pyarrow.parquet.ParquetFile(file, read_dictionary=texts)
+    n, d = table.metadata.num_rows, table.metadata.num_columns
+    check_values(n * d, what, f"{n:,} rows with {d:,} columns")
+    n_bytes = 0
+    for batch in table.iter_batches(columns=texts) if texts else ():
+        for column in batch.columns:
+            lengths = compute.binary_length(column.dictionary).take(column.indices)
+            n_bytes += compute.sum(lengths).as_py() or 0
+        check_values(n_bytes // 8, what, "its texts")
+    file.seek(0)
 
 
 def load_arff(path: str, target: str, ignore: Sequence[str] = (), group: str = "") -> Dataset:
@@ -205,9 +266,14 @@ def load_svmlight(path: str, n_features: int | None = None, group: str = "") -> 
 
     file, what = _existing(path)
     try:
-        X, labels = load_svmlight_file(str(file), n_features=n_features)
+        with _bounded(file, what, ":") as text:
+            X, labels = load_svmlight_file(text, n_features=n_features)
+    except DatasetError:
+        raise
     except Exception as error:  # the reader's errors have no common base
         raise DatasetError(f"{what}: it cannot be read as svmlight: {_first_line(error)}") from None
+    # each column has a name
+    check_values(NAME_VALUES * X.shape[1], what, f"{X.shape[1]:,} columns")
     names = [f"x{j}" for j in range(X.shape[1])] + ["label"]
     both = scipy.sparse.hstack([X, scipy.sparse.csr_matrix(labels[:, None])], format="csc")
     table = Table([Column(name, "numeric") for name in names], len(labels), both)
@@ -321,8 +387,10 @@ def _first_text(file: Path) -> str:
     import pandas
 
     try:
-        with pandas.io.common.get_handle(file, "r", compression="infer", errors="replace") as text:
-            return str(text.handle.readline())
+        with pandas.io.common.get_handle(
+            file.absolute(), "r", compression="infer", errors="replace"
+        ) as text:
+            return str(text.handle.readline(1 << 16))
     except (OSError, ValueError, EOFError):
         return ""
 

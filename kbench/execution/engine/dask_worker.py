@@ -20,7 +20,7 @@ from kbench.execution.components import parameter_mistakes
 from kbench.execution.engine.request import Answer, Assignments, Host, Request, measure, now_ms
 from kbench.execution.engine.same_code import parts
 from kbench.execution.engine.this_machine import LOCK
-from kbench.execution.fetching import LOAD_TIME_S
+from kbench.execution.fetching import LOAD_TIME_S, load_memory_mb
 from kbench.execution.sandbox import CallOutcome
 from kbench.execution.warm_parents import Preload, WarmParents
 from kbench.records.canonical import to_json
@@ -134,6 +134,7 @@ def _fetch(here: _Run, request: Request, wanted: Any) -> str:
                 "kbench.execution.entry_points:load",
                 payload,
                 time_s=LOAD_TIME_S,
+                memory_mb=load_memory_mb(),
                 wanted=wanted,
             )
     if _is_cached(here.assignments.cache, checksum):
