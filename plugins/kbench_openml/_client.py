@@ -18,6 +18,7 @@ from typing import Any
 
 from kbench import DatasetError
 from kbench.messages import printable
+from kbench_openml._server import configured
 from kbench_openml._transport import polite, shortened
 
 
@@ -44,7 +45,7 @@ def client(what: str, offline: bool) -> Iterator[Any]:
     before = os.environ.get("OPENML_SKIP_PARQUET")
     os.environ["OPENML_SKIP_PARQUET"] = "true"  # parquet copies have no checksum
     try:
-        with polite(what, offline):
+        with polite(what, configured().url, offline):
             import openml
 
             retries = openml.config.connection_n_retries

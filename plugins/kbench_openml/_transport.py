@@ -5,18 +5,20 @@ any size. Inside `polite`, each request of the `requests` library goes through
 `_ask` instead: it connects within 5 seconds, gives up after 15 seconds
 without a byte and 10 minutes in all, unpacks a limited number of bytes, repeats
 after transient failures (a reset connection, a busy server), and turns everything
-else into one `DatasetError`.
+else into one `DatasetError`. Answers name further addresses: only those of the
+configured server, and of hosts that the user names, are asked (`is_allowed`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import threading
 import time
 import urllib.parse
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -35,6 +37,7 @@ ANSWER_BYTES = 64 * 2**20  # largest answer of the API, unpacked
 MAX_REDIRECTIONS = 5
 
 _REDIRECTIONS = {301, 302, 303, 307, 308}
+_WEB_PORTS = {80, 443}
 _TRANSIENT = {429, 500, 502, 503, 504}
 _BUSY = re.compile(rb"<oml:code>\s*107\s*</oml:code>")
 _alone = threading.RLock()
@@ -62,10 +65,11 @@ def watched(progress: Progress) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def polite(what: str, offline: bool = False) -> Iterator[None]:
+def polite(what: str, server: str, offline: bool = False) -> Iterator[None]:
     """Make every request of the `requests` library within the block a polite one.
 
-    `what` is the dataset, for messages; `offline` refuses every request. A request
+    `what` is the dataset, for messages; `server` is the address of the configured
+    server; `offline` refuses every request. A request
     that fails raises `DatasetError` from within the block.
     """
     import requests
@@ -78,7 +82,7 @@ def polite(what: str, offline: bool = False) -> Iterator[None]:
         def request(session: Any, method: str, url: str, **options: Any) -> Any:
             if offline:
                 raise not_cached(what)
-            return _ask(original, what, deadline, session, method, url, options)
+            return _ask(original, what, server, deadline, session, method, url, options)
 
         requests.Session.request = request
         try:
@@ -95,13 +99,13 @@ def not_cached(what: str) -> SourceUnreachable:
     )
 
 
-def _ask(original, what, deadline, session, method, url, options) -> Any:
+def _ask(original, what, server, deadline, session, method, url, options) -> Any:
     """Make one request, and repeat it after transient failures."""
     wait = BACKOFF_S
     for trial in range(1, N_TRIES + 1):
         asked = None
         try:
-            response = _once(original, what, deadline, session, method, url, options)
+            response = _once(original, what, server, deadline, session, method, url, options)
         except _RequestFailedError as error:
             trouble, lasting = str(error), error.lasting
         else:
@@ -132,7 +136,7 @@ class _RequestFailedError(Exception):
         self.lasting = lasting
 
 
-def _once(original, what, deadline, session, method, url, options) -> Any:
+def _once(original, what, server, deadline, session, method, url, options) -> Any:
     """Make one request, follow redirections, and read the answer within the limits."""
     import requests
     import urllib3
@@ -148,6 +152,10 @@ def _once(original, what, deadline, session, method, url, options) -> Any:
     silence = f"the server sent nothing for {SILENCE_S:g} s"
     try:
         for _ in range(MAX_REDIRECTIONS + 1):
+            if not is_allowed(address, server):
+                raise _foreign(what, address, server)
+            if _origin(address) != _origin(server):
+                options["params"] = _without_key(options.get("params"))
             response = original(session, method, address, **options)
             with contextlib.closing(response):
                 target = response.headers.get("Location")
@@ -178,6 +186,61 @@ def _once(original, what, deadline, session, method, url, options) -> Any:
     if "charset" not in response.headers.get("Content-Type", ""):
         response.encoding = "utf-8"  # else text would be taken for Latin-1
     return response
+
+
+def is_allowed(address: str, server: str) -> bool:
+    """Whether an address that a server has named may be asked.
+
+    It is http or https, and on the host of the configured server, below the same
+    domain (data.openml.org for www.openml.org), or on a host that the user names in
+    ``KBENCH_OPENML_HOSTS``, with commas between several.
+    """
+    asked, known = _origin(address), _origin(server)
+    if asked is None or known is None:
+        return False
+    (_, name, port), (_, own, own_port) = asked, known
+    if f"{name}:{port}" in _named_hosts() or (port in _WEB_PORTS and name in _named_hosts()):
+        return True
+    if name == own and port == own_port:
+        return True
+    head, _, rest = own.partition(".")
+    domain = rest if head in ("www", "api", "test") and "." in rest else own
+    below = name in (own, domain) or name.endswith(f".{domain}")
+    return below and "." in domain and {port, own_port} <= _WEB_PORTS
+
+
+def _origin(address: str) -> tuple[str, str, int] | None:
+    """Return scheme, host and port of an address; None where it is not a plain one."""
+    if re.search(r"[\s\\\x00-\x1f]", address):
+        return None
+    try:
+        parts = urllib.parse.urlsplit(address)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+    except ValueError:
+        return None
+    if not port or not parts.hostname or "@" in parts.netloc:
+        return None
+    return parts.scheme, parts.hostname, port
+
+
+def _named_hosts() -> set[str]:
+    names = os.environ.get("KBENCH_OPENML_HOSTS", "").lower().split(",")
+    return {name.strip() for name in names if name.strip()}
+
+
+def _without_key(params: Any) -> Any:
+    """Return the parameters of a request without the API key, which only its server gets."""
+    if not isinstance(params, Mapping):
+        return None
+    return {name: value for name, value in params.items() if name != "api_key"}
+
+
+def _foreign(what: str, address: str, server: str) -> DatasetError:
+    return DatasetError(
+        f"{what}: the server {host(server)} names the address {shortened(ValueError(address))}, "
+        "which is not its own. Only its own and those of hosts named in KBENCH_OPENML_HOSTS "
+        "are asked."
+    )
 
 
 def _unreachable(what: str, url: str, error: BaseException) -> DatasetError:

@@ -96,13 +96,14 @@ def datasets():
 
 
 class OpenMLServer(ThreadingHTTPServer):
-    """The server, on a free port of 127.0.0.1; `requests` records the paths."""
+    """The server, on a free port of 127.0.0.1; `requests` and `queries` record them."""
 
     daemon_threads = True
 
     def __init__(self, faults=()):
         self.datasets, self.faults = datasets(), [_fault(text) for text in faults]
-        self.requests, self.seen, self.lock = [], Counter(), threading.Lock()
+        self.requests, self.queries = [], []
+        self.seen, self.lock = Counter(), threading.Lock()
         super().__init__(("127.0.0.1", 0), _Handler)
 
     @property
@@ -114,6 +115,10 @@ class OpenMLServer(ThreadingHTTPServer):
     def url(self):
         """What to set as ``openml.config.server``."""
         return f"{self.base}/api/v1/xml"
+
+    def moved(self, path):
+        """Return the address that a redirection names."""
+        return f"/moved{path}"
 
     def handle_error(self, request, client_address):
         """Say nothing of clients that hang up."""
@@ -245,13 +250,14 @@ class _Handler(BaseHTTPRequestHandler):
         server, path = self.server, unquote(urlsplit(self.path).path)
         with server.lock:
             server.requests.append(path)
+            server.queries.append(urlsplit(self.path).query)
             server.seen[path] += 1
             early = server.seen[path] <= 2
         faults = {name: value for name, value, part in server.faults if part in path}
         time.sleep(faults.get("slow", 0))
         moved, path = path.startswith("/moved"), path.replace("/moved", "")
         if "redirect-forever" in faults or ("redirect" in faults and not moved):
-            self.reply(301, b"x" * 100, faults, {"Location": f"/moved{self.path}"})
+            self.reply(301, b"x" * 100, faults, {"Location": server.moved(self.path)})
         elif "reset" in faults or ("reset-twice" in faults and early):
             self.hang_up()
         elif "not-found" in faults:
