@@ -8,10 +8,11 @@ from sklearn.utils import check_random_state
 from kbench.kernels import resolve_kernel
 from kbench.parameters import check_integer, check_number
 from kbench_learners._core_vectors import core_set, decisions
+from kbench_learners._kernel_machine import KernelMixin, subproblem
 from kbench_learners._reduction import MarginClassifier, binary_problems
 
 
-class CoreVectorMachine(MarginClassifier):
+class CoreVectorMachine(KernelMixin, MarginClassifier):
     r"""Kernel classifier on a small core set of the training points.
 
     A support vector machine with squared hinge and penalised intercept,
@@ -29,7 +30,7 @@ class CoreVectorMachine(MarginClassifier):
         Weight of the loss.
     kernel : str, Kernel or callable, default "gaussian"
         A kernel with a constant diagonal; the Gaussian one with the median
-        bandwidth by default.
+        bandwidth by default. "precomputed" for Gram matrices.
     tol : float, default 1e-6
         How far a point may lie outside the ball, relative to its radius. The
         radius hardly depends on the classifier, and so 1e-3 can stop long
@@ -101,7 +102,8 @@ class CoreVectorMachine(MarginClassifier):
         rng = check_random_state(self.random_state)
         columns, cores = [], []
         for rows, signs in binary_problems(codes, len(self.classes_), self.multiclass):
-            core = core_set(self.kernel_, X[rows], signs, self.C, self.tol, self.max_core_size, rng)
+            inputs = subproblem(self.kernel_, X, rows)
+            core = core_set(self.kernel_, inputs, signs, self.C, self.tol, self.max_core_size, rng)
             column = np.zeros(X.shape[0])
             column[rows[core.index]] = core.coef
             columns.append(column)

@@ -29,6 +29,11 @@ class KernelMixin:
         return tags
 
 
+def subproblem(kernel, X, rows):
+    """Return the inputs of some training rows; of a Gram matrix the same columns too."""
+    return X[np.ix_(rows, rows)] if isinstance(kernel, Precomputed) else X[rows]
+
+
 def gram_blocks(
     kernel, X, centres, width: int = 1, entries: int = _BLOCK_ENTRIES
 ) -> Iterator[tuple[slice, np.ndarray]]:

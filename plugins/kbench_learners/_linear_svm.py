@@ -46,7 +46,8 @@ class LinearSVM(PathClassifier):
     multiclass : {"ovo", "ovr", "crammer_singer"}, default "ovo"
         One classifier for each pair of classes, which vote; one for each class
         against the rest; or one joint problem (Crammer and Singer, JMLR 2,
-        2001), which has the multiclass hinge whatever `loss` says. See Notes.
+        2001), which has the multiclass hinge whatever `loss` says; of two
+        classes it is the hinge with C doubled. See Notes.
     tol : float, default 1e-6
         Duality gap, relative to the objective, at which a problem counts as
         solved.
@@ -162,9 +163,13 @@ class LinearSVM(PathClassifier):
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         design = Design(X, bias)
         n_classes = len(self.classes_)
-        problems = binary_problems(codes, n_classes, self.multiclass)
-        values = [estimator.C for estimator in estimators]
-        if n_classes == 2 or self.multiclass == "ovr":
+        # two classes are one binary problem under every scheme; Crammer and Singer's has
+        # weights w and -w, which makes it the hinge with C doubled, and half its objective
+        scheme = "ovr" if n_classes == 2 else self.multiclass
+        share = 2.0 if self.multiclass == "crammer_singer" else 1.0
+        problems = binary_problems(codes, n_classes, scheme)
+        values = [share * estimator.C for estimator in estimators]
+        if scheme == "ovr":
             targets = [signs.astype(np.int8) for _, signs in problems]
             paths = self._fit_shared(design, targets, values)
         else:
@@ -180,7 +185,7 @@ class LinearSVM(PathClassifier):
             W = np.array([solution.w for solution in solutions])
             estimator.coef_ = W[:, : X.shape[1]].copy()
             estimator.intercept_ = bias * W[:, -1] if bias else np.zeros(len(W))
-            estimator.objective_ = np.array([solution.objective for solution in solutions])
+            estimator.objective_ = np.array([solution.objective for solution in solutions]) / share
             estimator.gap_ = max(solution.gap / solution.objective for solution in solutions)
             estimator.converged_ = all(solution.converged for solution in solutions)
             estimator.n_iter_ = max(1, *(solution.n_iter for solution in solutions))
@@ -189,7 +194,8 @@ class LinearSVM(PathClassifier):
         """Fit the paths of problems that have all rows in common."""
         working = design.reduced()
         starts = least_squares(working, targets, 2.0 * min(values))
-        options = (values, self.loss, self.tol)
+        loss = "hinge" if self.multiclass == "crammer_singer" else self.loss
+        options = (values, loss, self.tol)
         paths = []
         for problem, signs in enumerate(targets):
             start = None if starts is None else starts[:, problem]

@@ -42,6 +42,21 @@ def test_small_tolerance_gives_the_support_vector_machine(seed, C):
     assert core.converged and core.gap < 1e-6
 
 
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+def test_a_gram_matrix_gives_the_numbers_of_its_kernel(multiclass):
+    X, y = load_iris(return_X_y=True)
+    kernel, train = Gaussian(1.0), np.random.RandomState(0).permutation(len(X))[:90]
+    direct = CoreVectorMachine(C=10.0, kernel=kernel, multiclass=multiclass)
+    gram = CoreVectorMachine(C=10.0, kernel="precomputed", multiclass=multiclass)
+    assert gram.__sklearn_tags__().input_tags.pairwise
+    assert not direct.__sklearn_tags__().input_tags.pairwise
+    direct.fit(X[train], y[train])
+    gram.fit(kernel(X[train]), y[train])
+    np.testing.assert_allclose(
+        gram.decision_function(kernel(X, X[train])), direct.decision_function(X), atol=1e-8
+    )
+
+
 @pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-4])
 def test_the_blown_up_ball_encloses_all_points(tol):
     X, target = make_circles(300, noise=0.1, factor=0.5, random_state=0)

@@ -136,6 +136,20 @@ def test_ovo_is_a_fit_of_each_pair():
     np.testing.assert_array_equal(np.rint(scores), winners)
 
 
+@pytest.mark.parametrize("C", [0.1, 3.0])
+def test_crammer_singer_of_two_classes_is_the_joint_problem(C):
+    """liblinear solves it with a weight for each class; their difference decides."""
+    X, y = make_classification(200, 5, flip_y=0.1, random_state=0)
+    ours = LinearSVM(C=C, multiclass="crammer_singer").fit(X, y)
+    theirs = LinearSVC(C=C, multi_class="crammer_singer", tol=1e-8, max_iter=10**6).fit(X, y)
+    assert ours.converged_ and ours.gap_ < 1e-6
+    difference = ours.decision_function(X) - theirs.decision_function(X)
+    assert np.abs(difference).max() < 1e-3
+    w = np.append(ours.coef_[0], ours.intercept_[0])
+    hinge = np.maximum(0.0, 1.0 - np.where(y == 1, 1, -1) * ours.decision_function(X)).sum()
+    assert ours.objective_[0] == pytest.approx(0.25 * w @ w + C * hinge, rel=1e-6)
+
+
 def test_crammer_singer_reports_its_state(monkeypatch):
     X, y = data("wine")
     fitted = LinearSVM(multiclass="crammer_singer", random_state=0).fit(X, y)
