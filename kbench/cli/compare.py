@@ -328,6 +328,13 @@ def _print(comparison: Comparison, regressions: Sequence[Any], wanted: Sequence[
         say(f"{escape(name)}: {', '.join(verdicts)}")
     for reason, count in _reasons(comparison).most_common(5):
         say(f"  ? {counted(count, 'cell')}: {escape(reason)}")
+    untested = Counter(
+        change.untested
+        for cell in comparison.cells
+        if (change := cell.changes[measure.name]).untested and change.verdict != "unknown"
+    )
+    for reason, count in untested.items():
+        say(f"{counted(count, 'cell')}: {reason}")
     for labels, name in regressions:
         say(f"[bold]regression[/bold] {escape(name)}: {escape(_name_of(labels))}")
     if wanted:

@@ -39,7 +39,8 @@ class Entry:
     """One cell of the main table; its row is None where the cell was not planned.
 
     `mark` is "best" for the best of its dataset, "tie" for a method that the
-    corrected resampled t-test does not tell apart from it, or empty.
+    corrected resampled t-test does not tell apart from it, "untested" where
+    there is no test (one common split, or all differences are equal), or empty.
     """
 
     row: Row | None
@@ -164,7 +165,9 @@ class ReportData:
             return "best"
         best = next(r for r in rows if r is not None and gains.get(r.method) == best_gain)
         test = on_dataset(best, row, self.measure)
-        return "tie" if test is not None and test.p > ALPHA else ""
+        if test is None or test.p is None:
+            return "untested"
+        return "tie" if test.p > ALPHA else ""
 
     def cliques(self) -> list[list[int]]:
         """Return the places (from 0) in `standings` that no test tells apart."""
@@ -349,7 +352,8 @@ class ReportData:
     def splits_by_cell(self) -> dict[str, Any]:
         """Return the data with which the page compares any two methods on each dataset.
 
-        The measure of every split, rounded to six digits.
+        The measure of every split, rounded to ten digits: to fewer, equal differences
+        would differ.
         """
         from scipy.stats import t
 
@@ -360,7 +364,7 @@ class ReportData:
             if row.status != "ok" or value is None:
                 continue
             by_split = {
-                f"{i}/{str(row.split_hash.get(i, ''))[:6]}": round(split_value, 6)
+                f"{i}/{str(row.split_hash.get(i, ''))[:6]}": round(split_value, 10)
                 for i, split_value in row.by_split(self.measure.name).items()
             }
             numbers = (self.datasets.index(row.dataset), place[row.method], round(value, 6))
@@ -372,6 +376,8 @@ class ReportData:
             "methods": [name_of(method) for method in self.methods],
             "cells": cells,
             "sign": self.measure.gain(1),
+            "equal": stats.EQUAL,
+            "no_test": stats.NO_TEST,
             "t": [0.0, 0.0, *critical],
         }
 

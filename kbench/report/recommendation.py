@@ -17,6 +17,7 @@ from kbench.report.axes import duration
 from kbench.report.content import ALPHA, ROPE, name_of, on_dataset
 from kbench.report.text import p_value
 from kbench.results.rows import Row
+from kbench.results.stats import NO_TEST, CorrectedT
 
 RATIO = 1.5
 """Smallest ratio of fit times that is mentioned."""
@@ -83,7 +84,9 @@ def _within_noise(best: Row, row: Row) -> bool:
     if best.measures["accuracy"] - row.measures["accuracy"] > ROPE:
         return False
     test = on_dataset(best, row)
-    return test is not None and test.p > ALPHA
+    if test is None:
+        return False
+    return test.is_zero if test.p is None else test.p > ALPHA
 
 
 def _name(row: Row) -> str:
@@ -111,12 +114,20 @@ def _measured(row: Row) -> str:
 def _beside_best(chosen: Row, best: Row, n_equal: int) -> list[str]:
     test = on_dataset(best, chosen)
     assert test is not None
+    found = f"the difference is {test.difference:.3f}, {_tested(test)}"
+    if test.is_zero:
+        found = "both score the same on every split"
     return [
-        f"It is within noise of the most accurate, {_named(best)}: "
-        f"the difference is {test.difference:.3f}, 95 % interval [{test.low:.3f}, "
-        f"{test.high:.3f}], p = {p_value(test.p)}. Of the {n_equal} methods within noise it is "
-        "fitted in the least time."
+        f"It is within noise of the most accurate, {_named(best)}: {found}. "
+        f"Of the {n_equal} methods within noise it is fitted in the least time."
     ]
+
+
+def _tested(test: CorrectedT) -> str:
+    """Write the interval and the p of a test, or why there is none."""
+    if test.p is None:
+        return NO_TEST
+    return f"95 % interval [{test.low:.3f}, {test.high:.3f}], p = {p_value(test.p)}"
 
 
 def _alone(best: Row, complete: Sequence[Row]) -> list[str]:
@@ -125,19 +136,30 @@ def _alone(best: Row, complete: Sequence[Row]) -> list[str]:
     if not others:
         return []
     tests = [on_dataset(best, row) for row in others]
-    if all(test is not None and test.p <= ALPHA for test in tests):
+    if all(test is not None and test.p is not None and test.p <= ALPHA for test in tests):
         them = "the other one" if len(others) == 1 else f"the {len(others)} others"
         return [f"It is measurably more accurate than {them} (p <= {ALPHA})."]
+    untested = [
+        row
+        for row, test in zip(others, tests, strict=True)
+        if test is not None and test.p is None and not test.is_zero
+    ]
+    doubt = f" Beside {_some(untested)} {NO_TEST}." if untested else ""
     near = [row for row in others if _within_noise(best, row)]
     near.sort(key=lambda row: -row.measures["accuracy"])
     if not near:
         return [
             f"It is the most accurate, and no other is within noise of it (p > {ALPHA} and at "
-            f"most {ROPE} less accurate)."
+            f"most {ROPE} less accurate).{doubt}"
         ]
-    shown = ", ".join(map(_named, near[:3]))
-    more = f" and {len(near) - 3} more" if len(near) > 3 else ""
-    return [f"It is the most accurate. Within noise of it, but slower to fit: {shown}{more}."]
+    return [
+        f"It is the most accurate. Within noise of it, but slower to fit: {_some(near)}.{doubt}"
+    ]
+
+
+def _some(rows: Sequence[Row]) -> str:
+    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+    return ", ".join(map(_named, rows[:3])) + more
 
 
 def _beside_kernels(chosen: Row, complete: Sequence[Row], kernelized: Collection[str]) -> list[str]:
@@ -166,7 +188,9 @@ def _beside_baseline(chosen: Row, complete: Sequence[Row], baselines: Collection
         ]
     test = on_dataset(chosen, plain)
     text = f"Always naming the commonest class gives {plain.measures['accuracy']:.3f}"
-    if test is not None and test.p > ALPHA:
+    if test is not None and test.p is None:
+        return [f"{text} ({NO_TEST})."]
+    if test is not None and test.p is not None and test.p > ALPHA:
         return [f"{text}, which is not told apart from it (p = {p_value(test.p)})."]
     return [f"{text}."]
 

@@ -86,7 +86,7 @@ def test_the_best_of_a_dataset_is_marked_and_what_no_test_tells_from_it():
     rows = [
         row("iris", "a", accuracies=(0.90, 0.91, 0.92)),
         row("iris", "b", accuracies=(0.905, 0.90, 0.924)),
-        row("iris", "c", accuracies=(0.50, 0.51, 0.52)),
+        row("iris", "c", accuracies=(0.50, 0.515, 0.52)),
         row("iris", "d", accuracies=(0.99, 0.99, 0.99), n_splits=4),
     ]
     ((dataset, entries),) = content(rows).table()
@@ -98,6 +98,21 @@ def test_the_best_of_a_dataset_is_marked_and_what_no_test_tells_from_it():
 def test_equal_accuracies_are_both_best():
     ((_, entries),) = content([row("iris", "a"), row("iris", "b")]).table()
     assert [entry.mark for entry in entries] == ["best", "best"]
+
+
+@pytest.mark.parametrize("splits", [(0.9,), (0.9, 0.8), (0.9, 0.8, 0.7)])
+def test_equal_differences_and_one_split_are_no_test(splits):
+    lower = [value - 1 / 30 for value in splits]
+    rows = [row("iris", "a", accuracies=splits), row("iris", "b", accuracies=lower)]
+    ((_, entries),) = content(rows).table()
+    assert [entry.mark for entry in entries] == ["best", "untested"]
+    text = page(content(rows), Registry())
+    assert 'class="untested"' in text
+    assert "one common split, or all differences are equal: no test" in told(text)
+    # the page tests pairs itself: digits that it lacks would make equal differences differ
+    data = content(rows).splits_by_cell()
+    first, second = (list(cell[-1].values()) for cell in data["cells"])
+    assert np.ptp(np.subtract(first, second)) < data["equal"]
 
 
 def test_rows_on_other_splits_are_not_paired():
@@ -476,7 +491,7 @@ def test_an_error_is_better_where_it_is_lower():
     assert [each.method[0] for each in made.standings] == ["b", "a"]
     assert made.best_mean == pytest.approx(0.1)
     ((_, entries), *_) = made.table()
-    assert [entry.mark for entry in entries] == ["best", ""]
+    assert [entry.mark for entry in entries] == ["best", "untested"]
     (pair,) = made.pairs()
     assert (pair.first[0], pair.wins) == ("b", 3)
     assert pair.difference == pytest.approx(-0.1)

@@ -29,7 +29,7 @@ def row(name, accuracies, fit_time_s, learner="ridge", status="ok", **more):
 
 BEST = [0.90, 0.92, 0.94, 0.91, 0.93]
 NEAR = [0.91, 0.90, 0.93, 0.92, 0.92]
-FAR = [0.70, 0.72, 0.74, 0.71, 0.73]
+FAR = [0.70, 0.72, 0.74, 0.72, 0.72]
 
 
 def test_nothing_finished_nothing_recommended():
@@ -67,6 +67,21 @@ def test_those_within_noise_of_the_quickest_are_named():
 def test_a_clear_winner_is_called_one():
     found = advise([row("good", BEST, 1.0), row("bad", FAR, 0.1)])
     assert "measurably more accurate than the other one" in " ".join(found.sentences)
+
+
+def test_equal_differences_are_no_test():
+    lower = [value - 0.2 for value in BEST]
+    text = " ".join(advise([row("good", BEST, 1.0), row("bad", lower, 0.1)]).sentences)
+    assert "measurably" not in text
+    assert "Beside bad + ridge (0.720) all differences are equal: no test." in text
+    same = advise([row("good", BEST, 1.0), row("twin", BEST, 0.1, accuracy=0.91999)])
+    assert [each.feature_map for each in same.within_noise] == ["good", "twin"]
+    assert "both score the same on every split" in " ".join(same.sentences)
+    plain = [row("good", BEST, 1.0), row("identity", lower, 0.1, learner="majority")]
+    assert (
+        "Always naming the commonest class gives 0.720 (all differences are equal: no test)."
+        in advise(plain, (), ["majority"]).sentences
+    )
 
 
 def test_incomplete_methods_are_not_taken_and_are_told_of():

@@ -181,6 +181,33 @@ def test_one_row_of_one_split_is_no_change():
         assert (found.p, found.verdict) == (pytest.approx(1.0), "same")
 
 
+def test_equal_differences_have_no_p():
+    """The rule of one row judges them; null in JSON, and the reason beside it."""
+    base = np.array([0.9, 0.8])
+    rows = {"n_train": 60.0, "n_test": 30.0}
+    for fewer, verdict in ((0, "same"), (1, "same"), (2, "worse")):
+        b = row(accuracies=base - fewer / 30, **rows)
+        comparison = compare([row(accuracies=base, **rows)], [b])
+        found = only(comparison).changes["accuracy"]
+        assert (found.p, found.p_holm, found.verdict) == (None, None, verdict)
+        (line,) = comparison.rows()
+        assert line["accuracy_p"] is None
+        assert line["doubts"] == "all differences are equal: no test"
+        assert (line["accuracy_low"] is None) == (fewer == 0)
+    unknown = {"n_train": None, "n_test": None}
+    found = change(row(accuracies=base, **unknown), row(accuracies=base - 0.1, **unknown))
+    assert (found.p, found.low, found.high, found.verdict) == (None, None, None, "unknown")
+    one = change(row(accuracies=[0.9]), row(accuracies=[0.9]))
+    assert (one.p, one.low, one.high, one.verdict) == (None, None, None, "same")
+
+
+def test_cells_without_a_test_count_among_all_cells():
+    weak = row(accuracies=np.array([0.9, 0.92, 0.88, 0.9, 0.91]) - [0.01, 0.02, 0.012, 0.024, 0.02])
+    others = [row(f"d{i}") for i in range(99)]
+    found = compare([row(), *others], [weak, *others]).cells[0].changes["accuracy"]
+    assert found.p_holm == pytest.approx(min(1.0, 100 * found.p))
+
+
 @pytest.mark.parametrize("measure", [ACCURACY, Measure("log_loss", "lower")])
 def test_one_split_says_nothing_of_what_is_no_share_of_known_rows(measure):
     a, b = (row(accuracies=[value], n_test=None) for value in (0.9, 0.1))

@@ -167,13 +167,20 @@ def test_corrected_t_by_its_formula():
 
 
 def test_corrected_t_of_equal_and_of_constant_differences():
-    assert stats.corrected_t([0.0, 0.0], 0.25).p == 1.0
-    assert stats.corrected_t([0.1, 0.1], 0.25).p == 0.0
+    """No p of 0 and no interval of width zero: two splits of 1/30 each are no proof."""
+    for value in (0.0, 0.1, 1 / 30):
+        found = stats.corrected_t([value, value], 0.25)
+        assert found.difference == pytest.approx(value)
+        assert (found.low, found.high, found.p) == (None, None, None)
+    thirds = np.subtract([29 / 30, 0.8], [28 / 30, 23 / 30])
+    assert np.ptp(thirds) > 0, "equal but for their rounding"
+    assert stats.corrected_t(thirds, 0.25).p is None
     for n, k in itertools.product(range(3, 60), (3, 5, 10)):
         # floats whose mean is often another float
         found = stats.corrected_t([-1 / n] * k, 0.25)
-        assert (found.low, found.high, found.p) == (found.difference, found.difference, 0.0)
-    assert stats.corrected_t([1e-12, 0.0, 1e-12], 0.25).p == 1.0
+        assert (found.low, found.high, found.p, found.is_zero) == (None, None, None, False)
+    assert stats.corrected_t([1e-12, 0.0, 1e-12], 0.25).is_zero
+    assert stats.corrected_t([0.1, 0.1, 0.1001], 0.25).p < 0.05
     with pytest.raises(ValueError, match="at least 2 splits"):
         stats.corrected_t([0.1], 0.25)
 

@@ -120,10 +120,13 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
   const compared = (a, b) => {
     const d = Object.keys(a[4]).filter(key => key in b[4]).map(key => a[4][key] - b[4][key]);
     const n = d.length;
-    if (n < 2) return {d: a[2] - b[2], wide: null, n};
+    if (!n) return {d: a[2] - b[2], wide: null, why: "not paired"};
+    if (n < 2) return {d: d[0], wide: null, why: "one common split: no test"};
     const mean = d.reduce((sum, x) => sum + x, 0) / n;
+    if (Math.max(...d) - Math.min(...d) < data.equal)
+      return {d: mean, wide: null, why: data.no_test};
     const variance = d.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (n - 1);
-    return {d: mean, wide: data.t[n] * Math.sqrt(variance * (1 / n + a[3])), n};
+    return {d: mean, wide: data.t[n] * Math.sqrt(variance * (1 / n + a[3]))};
   };
   const sign = x => Math.abs(x) < 5e-5 ? "0.0000" : (x < 0 ? "−" : "+") + Math.abs(x).toFixed(4);
   const draw = () => {
@@ -145,7 +148,7 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
       put(pair.b[2].toFixed(4), "n", pair.b[2]);
       put(sign(pair.d), "n", pair.d);
       put(pair.wide === null ? "" : sign(pair.d - pair.wide) + " to " + sign(pair.d + pair.wide), "n");
-      put(pair.wide === null ? "not paired" :
+      put(pair.wide === null ? pair.why :
         Math.abs(pair.d) <= pair.wide + 1e-12 ? "no significant difference" :
         pair.d * data.sign > 0 ? "first is better" : "second is better", "verdict");
       const bar = document.createElement("i"), size = 50 * Math.abs(pair.d) / most;

@@ -66,13 +66,18 @@ def _compared(labels: Labels, a: Row, b: Row, measure: Measure, noise: Noise) ->
 def _judged(
     cells: list[Compared], name: str, verdict: Callable[[Change], Verdict]
 ) -> list[Compared]:
-    """Adjust p over all cells and add their verdicts."""
+    """Adjust p over all cells and add their verdicts.
+
+    Cells without a test count among all of them: fewer would make the others' p smaller.
+    """
     changes = [cell.changes[name] for cell in cells]
-    adjusted = iter(holm([change.p for change in changes if change.p is not None]))
+    counted = [change for change in changes if change.p is not None or change.untested]
+    adjusted = iter(holm([1.0 if change.p is None else change.p for change in counted]))
     judged = []
     for cell, change in zip(cells, changes, strict=True):
-        if change.p is not None:
-            change = replace(change, p_holm=float(next(adjusted)))
+        p_holm = next(adjusted) if change.p is not None or change.untested else None
+        if change.p is not None and p_holm is not None:
+            change = replace(change, p_holm=float(p_holm))
             change = replace(change, verdict="unknown" if change.doubts else verdict(change))
         judged.append(replace(cell, changes={**cell.changes, name: change}))
     return judged

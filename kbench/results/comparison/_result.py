@@ -59,6 +59,8 @@ class Change:
     verdict : {"same", "better", "worse", "unknown"}
         "unknown" where there is no answer, for the reasons in `doubts`.
     doubts : tuple of str
+    untested : str
+        Why there is no p although both sides have values; empty where there is one.
     """
 
     a: float | None = None
@@ -70,6 +72,7 @@ class Change:
     p_holm: float | None = None
     verdict: Verdict = "unknown"
     doubts: tuple[str, ...] = ()
+    untested: str = ""
 
 
 @dataclass(frozen=True)
@@ -182,5 +185,6 @@ def _as_row(cell: Compared, names: Sequence[str]) -> dict[str, Any]:
             row[f"{name}_{part}"] = getattr(change, part)
         row[f"{name}_p"] = change.p_holm
         row[f"{name}_verdict"] = change.verdict
-    doubts = [why for name in names for why in cell.changes[name].doubts]
+    changes = [cell.changes[name] for name in names]
+    doubts = [why for change in changes for why in (*change.doubts, change.untested) if why]
     return {**row, "doubts": "; ".join(dict.fromkeys(doubts))}

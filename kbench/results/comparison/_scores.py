@@ -9,7 +9,7 @@ from kbench.records import ACCURACY, Measure
 from kbench.results.comparison._matching import values_on, why_none
 from kbench.results.comparison._result import ONE_SPLIT, Change, Noise, Verdict
 from kbench.results.rows import Row
-from kbench.results.stats import corrected_t, holdout_ratio
+from kbench.results.stats import NO_TEST, corrected_t, holdout_ratio
 
 
 def score_change(a: Row, b: Row, splits: Sequence[str], measure: Measure, noise: Noise) -> Change:
@@ -22,17 +22,20 @@ def score_change(a: Row, b: Row, splits: Sequence[str], measure: Measure, noise:
         return _one_split(mean_a, mean_b, a.measures.get("n_test"), measure, noise)
     d = [right - left for left, right in pairs]
     test = corrected_t(d, holdout_ratio(a), noise.alpha)
-    low, high, p = test.low, test.high, test.p
     row = 1.0 / a.measures["n_test"] if a.measures.get("n_test") else 0.0
-    alike = low == high
-    if measure.name == ACCURACY.name:
-        # as many rows on every split, though folds differ by a row in size
-        alike = alike or max(d) - min(d) < row / 2
-    if alike and test.difference:
-        # the noise is below the resolution: one row, where shares of rows are one or two apart
-        low, high = min(low, test.difference - row), max(high, test.difference + row)
-        p = 1.0 if abs(test.difference) < 1.5 * row else p
-    return Change(mean_a, mean_b, test.difference, low, high, p)
+    # as many rows on every split, though folds differ by a row in size
+    alike = measure.name == ACCURACY.name and max(d) - min(d) < row / 2
+    if test.p is not None and not alike:
+        return Change(mean_a, mean_b, test.difference, test.low, test.high, test.p)
+    if test.is_zero:
+        return Change(mean_a, mean_b, 0.0, verdict="same", untested=NO_TEST)
+    if not row:
+        return Change(mean_a, mean_b, test.difference, untested=NO_TEST, doubts=(NO_TEST,))
+    # the noise is below the resolution: one row, where shares of rows are one or two apart
+    low, high = test.difference - row, test.difference + row
+    same = abs(test.difference) < 1.5 * row
+    verdict = "same" if same else _direction(test.difference, measure)
+    return Change(mean_a, mean_b, test.difference, low, high, verdict=verdict, untested=NO_TEST)
 
 
 def _one_split(a: float, b: float, n_test: float | None, measure: Measure, noise: Noise) -> Change:
@@ -45,7 +48,7 @@ def _one_split(a: float, b: float, n_test: float | None, measure: Measure, noise
     from scipy.special import ndtr, ndtri
 
     if a == b:
-        return Change(a, b, 0.0, 0.0, 0.0, 1.0)
+        return Change(a, b, 0.0, verdict="same", untested=NO_TEST)
     if measure.name != ACCURACY.name or not n_test or not (0 <= a <= 1 and 0 <= b <= 1):
         return Change(a, b, b - a, doubts=(ONE_SPLIT,))
     share, row = (a + b) / 2, 1 / n_test
@@ -62,4 +65,8 @@ def score_verdict(change: Change, measure: Measure, noise: Noise) -> Verdict:
     assert change.change is not None and change.p_holm is not None
     if change.p_holm > noise.alpha:
         return "same"
-    return "better" if measure.gain(change.change) > 0 else "worse"
+    return _direction(change.change, measure)
+
+
+def _direction(difference: float, measure: Measure) -> Verdict:
+    return "better" if measure.gain(difference) > 0 else "worse"

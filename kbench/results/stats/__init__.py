@@ -24,7 +24,13 @@ from kbench.results.stats.arrays import Array
 from kbench.results.stats.bayesian import Posterior, bayesian_signed_rank
 from kbench.results.stats.compared import Scores, scores
 from kbench.results.stats.intervals import bootstrap_interval
-from kbench.results.stats.on_splits import CorrectedT, corrected_t, holdout_ratio
+from kbench.results.stats.on_splits import (
+    EQUAL,
+    NO_TEST,
+    CorrectedT,
+    corrected_t,
+    holdout_ratio,
+)
 from kbench.results.stats.pairs import (
     holm,
     signed_rank,
@@ -36,6 +42,8 @@ from kbench.results.stats.ranking import Friedman, cliques, friedman, ranks
 from kbench.results.stats.standings import Standing, pareto_front, standings
 
 __all__ = [
+    "EQUAL",
+    "NO_TEST",
     "Array",
     "CorrectedT",
     "Friedman",

@@ -11,8 +11,11 @@ import numpy as np
 from kbench.results.rows import Row
 from kbench.results.stats.arrays import Array
 
-_EQUAL = 1e-9
+EQUAL = 1e-9
 """Differences this close are equal: they come from the rounding of sums, not from scores."""
+
+NO_TEST = "all differences are equal: no test"
+"""Why there is no p: the spread of the differences, by which a test divides, is zero."""
 
 
 @dataclass(frozen=True)
@@ -20,13 +23,18 @@ class CorrectedT:
     """Corrected resampled t-test of two methods on one dataset.
 
     The mean difference over the splits, its interval of level 1 - alpha, and
-    the two-sided p.
+    the two-sided p; None where all differences are equal, as `NO_TEST` says.
     """
 
     difference: float
-    low: float
-    high: float
-    p: float
+    low: float | None
+    high: float | None
+    p: float | None
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether the methods score the same on every split."""
+        return self.p is None and abs(self.difference) < EQUAL
 
 
 def corrected_t(
@@ -34,7 +42,8 @@ def corrected_t(
 ) -> CorrectedT:
     """Compare two methods on one dataset over splits that share training rows.
 
-    Where all differences are equal, p is 0, or 1 if they are 0.
+    Where all differences are equal there is no test: their spread says nothing
+    about noise, only that scores are counts of few rows.
 
     Parameters
     ----------
@@ -64,8 +73,8 @@ def corrected_t(
     if n < 2:
         raise ValueError(f"differences must be those of at least 2 splits, got {n}")
     mean = float(d.mean())
-    if np.ptp(d) < _EQUAL:  # the mean of equal floats is not always that float
-        return CorrectedT(mean, mean, mean, 1.0 if abs(mean) < _EQUAL else 0.0)
+    if np.ptp(d) < EQUAL:  # not 0: the mean of equal floats is not always that float
+        return CorrectedT(mean, None, None, None)
     error = float(d.std(ddof=1)) * math.sqrt(1 / n + test_to_train)
     wide = error * float(stdtrit(n - 1, 1 - alpha / 2))
     p = 2 * float(stdtr(n - 1, -abs(mean) / error))
