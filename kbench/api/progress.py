@@ -228,9 +228,9 @@ class LiveTable(Display):
 
 
 def _plan_sentence(cells: list[PlannedCell], n_tasks: int) -> str:
-    without_data = sum(each.status == "unavailable" for each in cells)
+    without_data = sum(cell.status == "unavailable" for cell in cells)
     text = f"{counted(len(cells), 'cell')} planned, {counted(n_tasks, 'task')} to compute"
-    known = sum(len(each.results) for each in cells)
+    known = sum(len(cell.results) for cell in cells)
     if known:
         text += f", {known} known already"
     if without_data:

@@ -101,7 +101,7 @@ class Lines:
         if not isinstance(name, str):
             self.problems.append(f"{at}.name: missing; which {kinds[0]} is it?")
             return None
-        known = [each for kind in kinds for each in self._registry.all(kind)]
+        known = [known_name for kind in kinds for known_name in self._registry.all(kind)]
         if name not in known:
             self.problems.append(
                 f"{at}: no {kinds[0]} is called {name!r}" + self._hint(name, kinds)
@@ -119,7 +119,7 @@ class Lines:
         others = self._registry.kinds_of(name)
         if others:
             return f"; {name!r} is a {others[0]}"
-        hint = did_you_mean(name, [each for kind in kinds for each in self._registry.all(kind)])
+        hint = did_you_mean(name, [known for kind in kinds for known in self._registry.all(kind)])
         broken = [plugin.name for plugin in self._registry.plugins if plugin.reason]
         if broken and "did you mean" not in hint:
             hint += f" (left out: {', '.join(broken)}; see `kbench list plugins`)"
@@ -127,7 +127,7 @@ class Lines:
 
     def _value(self, at: str, value: Any, nested: bool) -> Any:
         if isinstance(value, list):
-            return tuple(self._value(f"{at}[{i}]", each, True) for i, each in enumerate(value))
+            return tuple(self._value(f"{at}[{i}]", item, True) for i, item in enumerate(value))
         if isinstance(value, dict):
             return self._table(at, value, nested)
         if isinstance(value, str | int | float | bool):
@@ -154,7 +154,7 @@ class Lines:
             self.problems.append(f"{at}: `each` has no meaning inside a list or a component")
             return None
         parsed = tuple(
-            self._value(f"{at}.{keys[0]}[{i}]", each, True) for i, each in enumerate(values)
+            self._value(f"{at}.{keys[0]}[{i}]", item, True) for i, item in enumerate(values)
         )
         return Search(parsed) if keys == ["search"] else _Each(parsed)
 
@@ -202,10 +202,10 @@ def labelled(name: str, params: Mapping[str, Any], kind: Kind, registry: Registr
 def parameters_of(make: Any) -> Mapping[str, inspect.Parameter] | None:
     """Return the keyword parameters of a component, or None where it takes any."""
     parameters = inspect.signature(resolve(make)).parameters
-    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return None
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return {name: each for name, each in parameters.items() if each.kind in kinds}
+    return {name: parameter for name, parameter in parameters.items() if parameter.kind in kinds}
 
 
 def _nested(at: str, value: Any) -> Iterator[tuple[str, Ref]]:

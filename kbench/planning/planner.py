@@ -271,7 +271,7 @@ class Planner:
                 *_method_of(cell),
                 *(_space(ref, record) for ref, record in sides),
                 [map_record.supervised, map_record.requires, learner_record.path],
-                [list(each) for each in learner_record.simpler.items()],
+                [list(pair) for pair in learner_record.simpler.items()],
                 made,
                 self._code(reached),
             ]

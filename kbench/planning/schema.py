@@ -237,8 +237,8 @@ def _keys_at(model: type[BaseModel], loc: Sequence[str | int]) -> Iterable[str]:
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
-    for each in get_args(annotation):
-        yield from _models_in(each)
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
 
 
 def _path(loc: Iterable[str | int]) -> str:

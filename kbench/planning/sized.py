@@ -185,11 +185,11 @@ def _protocol(file: SizedSuiteFile, size: Size) -> ProtocolTable:
 def _fill_in(value: Any, at: str, size: Size, problems: list[str]) -> Any:
     """Return a value of a line with shares of the rows replaced by numbers."""
     if isinstance(value, list):
-        return [_fill_in(each, f"{at}[{i}]", size, problems) for i, each in enumerate(value)]
+        return [_fill_in(item, f"{at}[{i}]", size, problems) for i, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
     if not is_share(value):
-        return {key: _fill_in(each, f"{at}.{key}", size, problems) for key, each in value.items()}
+        return {key: _fill_in(item, f"{at}.{key}", size, problems) for key, item in value.items()}
     try:
         share = ShareTable.model_validate(value)
     except ValidationError as error:

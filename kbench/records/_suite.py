@@ -50,7 +50,7 @@ def written(value: Any) -> str:
     '[0.5, true, gaussian(bandwidth=2)]'
     """
     if isinstance(value, Ref):
-        given = ", ".join(f"{key}={written(each)}" for key, each in value.params.items())
+        given = ", ".join(f"{key}={written(param)}" for key, param in value.params.items())
         return f"{value.name}({given})" if given else value.name
     if isinstance(value, Search):
         return "search[" + ", ".join(map(written, value.values)) + "]"

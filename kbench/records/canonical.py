@@ -14,9 +14,9 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Ref):
         return {"name": value.name, "params": {k: to_json(v) for k, v in value.params.items()}}
     if isinstance(value, Search):
-        return {"search": [to_json(each) for each in value.values]}
+        return {"search": [to_json(item) for item in value.values]}
     if isinstance(value, tuple | list):
-        return [to_json(each) for each in value]
+        return [to_json(item) for item in value]
     if isinstance(value, Protocol):
         return {k: to_json(v) for k, v in dataclasses.asdict(value).items()}
     return value
@@ -25,11 +25,11 @@ def to_json(value: Any) -> Any:
 def from_json(value: Any) -> Any:
     """Return the parameter value or ref that `to_json` wrote."""
     if isinstance(value, dict) and "search" in value:
-        return Search(tuple(from_json(each) for each in value["search"]))
+        return Search(tuple(from_json(item) for item in value["search"]))
     if isinstance(value, dict):
         return Ref(value["name"], {k: from_json(v) for k, v in value["params"].items()})
     if isinstance(value, list):
-        return tuple(from_json(each) for each in value)
+        return tuple(from_json(item) for item in value)
     return value
 
 

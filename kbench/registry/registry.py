@@ -230,7 +230,9 @@ def _refuse_other_version(distribution: str) -> None:
         lines = requires(distribution) or []
     except PackageNotFoundError:  # a plugin that was never installed, in tests
         return
-    for line in (each for each in lines if re.match(r"kbench[-_.]core\b", each, re.IGNORECASE)):
+    for line in lines:
+        if not re.match(r"kbench[-_.]core\b", line, re.IGNORECASE):
+            continue
         from packaging.requirements import Requirement
         from packaging.utils import canonicalize_name
 

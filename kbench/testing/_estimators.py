@@ -219,9 +219,11 @@ def check_sklearn(subject: Subject) -> None:
         raise subject.fail(
             f"is not a scikit-learn estimator: {named_error(error)}; derive it from BaseEstimator"
         ) from error
-    failed = [each for each in outcomes if each["status"] == "failed"]
+    failed = [outcome for outcome in outcomes if outcome["status"] == "failed"]
     if failed:
-        lines = [f"  {each['check_name']}: {named_error(each['exception'])}" for each in failed]
+        lines = [
+            f"  {outcome['check_name']}: {named_error(outcome['exception'])}" for outcome in failed
+        ]
         raise subject.fail(
             f"{len(failed)} of scikit-learn's own checks failed (each is explained in "
             "scikit-learn's guide on developing estimators):\n" + "\n".join(lines)
