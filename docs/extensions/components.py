@@ -56,10 +56,11 @@ def public_path(target, package: str) -> str:
     return f"{target.__module__}.{target.__qualname__}"
 
 
-def summary(target) -> str:
-    """Return the first sentence of a docstring."""
+def summary(target, preset) -> str:
+    """Return the first sentence of a docstring, and the preset parameters."""
     paragraph = (inspect.getdoc(target) or "").split("\n\n")[0]
-    return " ".join(paragraph.split())
+    given = ", ".join(f"``{key}={value!r}``" for key, value in preset.items())
+    return " ".join([*paragraph.split(), *([f"Preset: {given}."] if given else [])])
 
 
 def value_text(value) -> str:
@@ -124,7 +125,7 @@ class Components(Lines):
         yield "     - plugin"
         for name, record in records.items():
             yield f"   * - :ref:`{name} <{anchor(kind, name)}>`"
-            yield f"     - {summary(made(record)[0])}"
+            yield f"     - {summary(*made(record))}"
             if searched:
                 grid = [
                     f"``{key}``: {', '.join(map(value_text, values))}"

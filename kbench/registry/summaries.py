@@ -49,16 +49,25 @@ class Summaries:
             # a partial's docstring would be that of functools
             target = make.func if isinstance(make, functools.partial) else make
             # its own: a class without one would get that of scikit-learn's base
-            return first_sentence(inspect.cleandoc(target.__doc__ or ""))
+            summary = first_sentence(inspect.cleandoc(target.__doc__ or ""))
+            given = make.keywords if isinstance(make, functools.partial) else {}
+            return _with_preset(
+                summary,
+                {
+                    key: repr(value)
+                    for key, value in given.items()
+                    if isinstance(value, bool | int | float | str)
+                },
+            )
         module, _, name = make.partition(":")
-        return first_sentence(self._docstring(module, name, set()))
+        return self._summary(module, name, set())
 
     def of_module(self, module: str) -> str:
         """Return the first sentence on a module; empty where there is none."""
         tree = _beginning(self._source(module)) or self._tree(module)
         return first_sentence(ast.get_docstring(tree) or "")
 
-    def _docstring(self, module: str, name: str, seen: set[tuple[str, str]]) -> str:
+    def _summary(self, module: str, name: str, seen: set[tuple[str, str]]) -> str:
         if (module, name) in seen:
             return ""
         seen.add((module, name))
@@ -67,14 +76,14 @@ class Summaries:
         begun = _beginning(self._source(module), start.start()) if start else None
         for node in (begun or self._tree(module)).body:
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
-                return ast.get_docstring(node) or ""
+                return first_sentence(ast.get_docstring(node) or "")
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     if (alias.asname or alias.name) == name:
-                        return self._docstring(self._imported(module, node), alias.name, seen)
+                        return self._summary(self._imported(module, node), alias.name, seen)
             if isinstance(node, ast.Assign) and _is_named(node, name):
-                preset = _preset(node.value)
-                return self._docstring(module, preset, seen) if preset else ""
+                target, preset = _partial(node.value)
+                return _with_preset(self._summary(module, target, seen), preset) if target else ""
         return ""
 
     def _read(self, module: str) -> bytes:
@@ -120,13 +129,31 @@ def _is_named(node: ast.Assign, name: str) -> bool:
     return any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
 
 
-def _preset(value: ast.expr) -> str:
-    """Return ``"Name"`` of ``functools.partial(Name, ...)``; else an empty string."""
+def _with_preset(summary: str, preset: dict[str, str]) -> str:
+    """Add preset parameters to a summary: components that differ in nothing else need them.
+
+    >>> _with_preset("Nystroem approximation.", {"landmarks": "'kmeans'"})
+    "Nystroem approximation (landmarks='kmeans')."
+    """
+    if not summary or not preset:
+        return summary
+    given = ", ".join(f"{key}={value}" for key, value in preset.items())
+    end = "." if summary.endswith(".") else ""
+    return f"{summary.removesuffix('.')} ({given}){end}"
+
+
+def _partial(value: ast.expr) -> tuple[str, dict[str, str]]:
+    """Return the name and the parameters of ``functools.partial(Name, ...)``, else nothing."""
     if isinstance(value, ast.Call) and value.args and isinstance(value.args[0], ast.Name):
         called = value.func.attr if isinstance(value.func, ast.Attribute) else ""
         if called == "partial" or getattr(value.func, "id", "") == "partial":
-            return value.args[0].id
-    return ""
+            preset = {
+                key.arg: repr(key.value.value)
+                for key in value.keywords
+                if key.arg and isinstance(key.value, ast.Constant)
+            }
+            return value.args[0].id, preset
+    return "", {}
 
 
 def of_suite(text: str) -> str:
@@ -166,5 +193,5 @@ def first_sentence(text: str) -> str:
     'Features of A. Rahimi and B. Recht.'
     """
     paragraph = " ".join(text.strip().partition("\n\n")[0].split()).replace("``", "")
-    printable = "".join(each for each in paragraph if each.isprintable())
+    printable = "".join(sign for sign in paragraph if sign.isprintable())
     return _END.split(printable, maxsplit=1)[0]

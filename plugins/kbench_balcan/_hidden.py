@@ -35,7 +35,7 @@ def _members(n_bits: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class HiddenSubset(Kernel):
-    """The kernel K_c of section 5.
+    """The kernel K_c of the paper's lower bound (section 5).
 
     ``phi(x)`` is (1, 0) outside X' and (-1/2, c(x) sqrt(3)/2) on it: 1 where
     both points are outside X', or both in it with equal labels, -1/2
@@ -92,7 +92,7 @@ class HiddenSubset(Kernel):
 
 
 def hidden_subset(n_bits: int = 16, seed: int = 0) -> Dataset:
-    """All points of the hidden subset with their random labels, shuffled.
+    """All points of the hidden subset of the paper's lower bound, with their random labels.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ def package(tmp_path, monkeypatch):
     [
         ("said_plugin._map:Map", "It maps rows."),
         ("said_plugin:Shown", "It maps rows."),
-        ("said_plugin._map:preset", "It maps rows."),
+        ("said_plugin._map:preset", "It maps rows (gamma=1)."),
         ("said_plugin._map:again", ""),
         ("said_plugin._map:silent", ""),
         ("said_plugin._map:gone", ""),
@@ -69,6 +69,7 @@ def package(tmp_path, monkeypatch):
         ("math:sqrt", ""),
         (Described, "What it is."),
         (functools.partial(Described), "What it is."),
+        (functools.partial(Described, kind="k", f=len), "What it is (kind='k')."),
         (Silent, ""),
     ],
 )
