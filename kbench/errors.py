@@ -5,7 +5,7 @@
     KbenchError              something the user can correct; exit code 2
     ├── SuiteError           a suite file or a filter asks for what does not exist
     ├── JournalError         the journal cannot be written; exit code 1
-    ├── DatasetError         data cannot be had, or are not what they claim to be
+    ├── DatasetError         data is unavailable, or is not what it claims to be
     │   └── SourceUnreachable   the server behind a source does not answer
     ├── PluginError          a plugin breaks the contract of its hook
     ├── ClusterError         a Dask cluster cannot be reached, or would not compute the same
@@ -33,7 +33,7 @@ class SuiteError(KbenchError):
 
 
 class DatasetError(KbenchError):
-    """A dataset cannot be had; the message names it, the cause, and a remedy."""
+    """A dataset is unavailable; the message names it, the cause, and a remedy."""
 
 
 class SourceUnreachable(DatasetError):

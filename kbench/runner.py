@@ -123,7 +123,7 @@ class Report:
 
     @property
     def failed(self) -> bool:
-        """Whether a cell failed; data that cannot be had are not a failure."""
+        """Whether a cell failed; unavailable data is not a failure."""
         return any(cell.status not in ("ok", "unavailable") for cell in self.cells)
 
 

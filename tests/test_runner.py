@@ -407,7 +407,7 @@ def test_ctrl_c_ends_cleanly_and_the_next_run_goes_on(slow_suite, store_uri):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert "goes on where this stopped" in out
+    assert "continue where this run stopped" in out
     before = n_results()
     assert 2 <= before < 12
     process = start(slow_suite, "--store", store_uri)

@@ -245,7 +245,7 @@ def evaluate(
     SuiteError
         A name or parameter does not exist.
     DatasetError
-        The data cannot be had, or not be split so.
+        The data is unavailable, or cannot be split in this way.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A user's input becomes records: a suite with filters, the runs of a store.
+"""Conversion of a user's input to records: suites with filters, runs of a store.
 
 The command line and the Python API both use these functions, so that they cannot differ.
 """

@@ -188,7 +188,7 @@ def fetched(ref: Ref, registry: Registry) -> DatasetFacts:
     Raises
     ------
     DatasetError
-        It cannot be had: the reason.
+        It cannot be read; the message has the reason.
     """
     registry.get("dataset", ref.name)
     with opened(registry) as fetching:

@@ -1,6 +1,6 @@
 """The command line. Every heavy import is inside a command.
 
-Exit codes: 0 all planned cells are ok (data that cannot be had are allowed),
+Exit codes: 0 all planned cells are ok (cells with unavailable data are allowed),
 1 some cell failed, or the store does not have all runs yet, 2 wrong usage or suite file,
 130 interrupted.
 """

@@ -12,9 +12,9 @@ from kbench.cli import compare, data, export, listing, plugin, report, results, 
 
 app = typer.Typer(
     name="kbench",
-    help="Which explicit feature map, with which learner, gives how much accuracy at what "
-    "cost on which data?",
-    epilog="Exit codes: 0 all planned cells are ok (data that cannot be had are allowed), "
+    help="Measure the accuracy and cost of explicit feature maps and learners, all on the same "
+    "splits of the same datasets.",
+    epilog="Exit codes: 0 all planned cells are ok (cells with unavailable data are allowed), "
     "1 some cell failed, or the store does not have all runs yet, 2 wrong usage or suite file, "
     "130 interrupted.",
     no_args_is_help=True,
@@ -36,7 +36,7 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Hold the options that stand before a command."""
+    """Define the options that precede a command."""
 
 
 app.command("suite")(suite.suite)
@@ -58,3 +58,6 @@ for _command in (*app.registered_commands, *data.app.registered_commands):
     # postponed annotations are strings, each of which typer would evaluate four times
     assert _command.callback is not None
     _command.callback.__annotations__ = inspect.get_annotations(_command.callback, eval_str=True)
+    for _annotation in _command.callback.__annotations__.values():
+        if getattr(_annotation, "__origin__", None) is bool:
+            _annotation.__metadata__[0].metavar = ""  # a flag takes no value

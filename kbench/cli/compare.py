@@ -43,8 +43,9 @@ def compare(
         str,
         typer.Option(
             metavar="WHAT",
-            help="Exit with 1 if B is worse: `accuracy` (what the suite compares), `time`, "
-            "`missing` (ok in A, without data or not there in B), several with a comma, or `none`.",
+            help="Exit with 1 if B is worse in: `accuracy` (the measure of the suite), `time`, "
+            "`missing` (ok in A, absent or unavailable in B); several separated by commas, or "
+            "`none`.",
         ),
     ] = "accuracy,missing",
     dataset: Annotated[
@@ -55,7 +56,7 @@ def compare(
         float, typer.Option(help="Level of the tests, over all cells together (Holm).")
     ] = 0.05,
     time_factor: Annotated[
-        float, typer.Option(help="How many times slower a cell must be, at least.")
+        float, typer.Option(help="A time has changed only if the ratio is larger than this.")
     ] = 2.0,
     time_noise: Annotated[
         float, typer.Option(help="Relative standard deviation of a cell's time from run to run.")
@@ -65,15 +66,17 @@ def compare(
         str | None,
         typer.Option(
             metavar="URI",
-            help="Where a side names no store; default: $MLFLOW_TRACKING_URI, else mlflow.db here.",
+            help="Store of a side that names none; default: $MLFLOW_TRACKING_URI, else "
+            "mlflow.db in this folder.",
         ),
     ] = None,
 ) -> None:
     """Compare two suites, stores, versions or machines on the same splits.
 
-    Accuracies: difference with an interval by the corrected resampled t-test, on one split by the
-    binomial error of its test rows. Times: ratio, B
-    corrected by the machines' calibration figures, not judged where they cannot be compared.
+    Accuracies are compared by their difference, with an interval of the corrected resampled
+    t-test (on a single split: by the binomial error of its test rows). Times are compared by
+    their ratio, corrected by the machines' calibration figures; they are not judged where
+    they cannot be compared.
     """
     from kbench import report
     from kbench.results.comparison import Noise
@@ -340,7 +343,7 @@ def _print(comparison: Comparison, regressions: Sequence[Any], wanted: Sequence[
     if wanted:
         say(
             f"{counted(len(regressions), 'regression')} of {' and '.join(wanted)} in "
-            f"{counted(len(comparison.cells), 'cell')} of both"
+            f"{counted(len(comparison.cells), 'cell')} that both sides have"
         )
 
 

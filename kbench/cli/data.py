@@ -64,14 +64,17 @@ def list_(
 def fetch(
     suite: Annotated[str, typer.Argument(help="Name of a suite, or a suite file.")],
     dataset: Annotated[
-        list[str] | None, typer.Option(help="Only these lines (a label or a glob; repeatable).")
+        list[str] | None,
+        typer.Option(
+            help="Only the datasets whose label or name matches this pattern; repeatable."
+        ),
     ] = None,
     offline: Offline = False,
 ) -> None:
     """Fetch the datasets of a suite that are not in the cache.
 
-    Exit code 1 where some cannot be had. Datasets that were fetched stay: run
-    it again to go on.
+    The exit code is 1 if a dataset is unavailable. Fetched datasets stay in the cache; the
+    same command continues with the missing ones.
     """
     from kbench.api.inputs import chosen_suite
     from kbench.execution.fetching import opened
@@ -99,10 +102,10 @@ def fetch(
 
 @app.command()
 def verify() -> None:
-    """Read the whole cache through and compare it with its checksums.
+    """Compare all files in the cache with their checksums.
 
-    Exit code 1 where something is damaged. Damaged datasets are moved aside and
-    fetched anew by the next run.
+    The exit code is 1 if a dataset is damaged. Damaged datasets are moved aside, and the
+    next run fetches them again.
     """
     from kbench.storage.datacache import DataCache
 

@@ -34,28 +34,36 @@ def export(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="A folder to make.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="The folder to write; it must not exist."
+        ),
     ] = None,
-    dataset: Annotated[str | None, typer.Option(help="Label or name of its dataset.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Label or name of the dataset of the cell.")
+    ] = None,
     feature_map: Annotated[
-        str | None, typer.Option(help="Label or name of its feature map.")
+        str | None, typer.Option(help="Label or name of the feature map of the cell.")
     ] = None,
-    learner: Annotated[str | None, typer.Option(help="Label or name of its learner.")] = None,
+    learner: Annotated[
+        str | None, typer.Option(help="Label or name of the learner of the cell.")
+    ] = None,
     form: Annotated[
-        str, typer.Option("--format", help="skops, or joblib, which is a pickle.")
+        str,
+        typer.Option(
+            "--format", help="skops, or joblib (a pickle: it runs code when it is loaded)."
+        ),
     ] = "skops",
-    mlflow: Annotated[
-        bool, typer.Option("--mlflow", help="Save it as an MLflow model too.")
-    ] = False,
+    mlflow: Annotated[bool, typer.Option("--mlflow", help="Also save an MLflow model.")] = False,
     target: Target = None,
     ignore: Ignore = None,
     nominal: Nominal = None,
     delimiter: Delimiter = None,
 ) -> None:
-    """Search and fit one method on all rows, and save it with a card.
+    """Fit one method on all rows, with its parameter search, and save it with a card.
 
-    The model takes your table as it is and predicts your labels. It is loaded
-    again, and its predictions are compared, before the folder is there.
+    The model takes your table as it is and predicts your labels. Before the folder gets its
+    name, the model is loaded again and its predictions are compared.
     """
     from kbench.api.own_data import fetched
     from kbench.export.fit import refit
@@ -80,7 +88,7 @@ def export(
     if facts is None:
         facts = fetched(planned.cell.dataset, registry)
         again = planner.plan(chosen, {**known, planned.cell.dataset.label: facts})
-        planned = next(each for each in again if each.cell == planned.cell)
+        planned = next(cell for cell in again if cell.cell == planned.cell)
     planned, where = _recalled(planned)
     row = of_cell_in_full(planned, where, chosen.measure) if planned.done else None
     typer.echo(f"fitting {planned.cell.name} on {facts.n_samples:,} rows", err=True)
@@ -165,10 +173,10 @@ def _one(planned: list[PlannedCell], wanted: str | None, suite: str) -> PlannedC
             or (len(words) >= 6 and candidate.key.startswith(words.lower()))
         ]
         if not matches:
-            names = [each.cell.name for each in planned]
+            names = [cell.cell.name for cell in planned]
             raise SuiteError(f"no cell of {suite} is {wanted!r}{did_you_mean(words, names)}")
     if len(matches) > 1:
-        names = [shlex.quote(each.cell.name) for each in matches[:_MOST]]
+        names = [shlex.quote(cell.cell.name) for cell in matches[:_MOST]]
         more = f"\n  and {len(matches) - _MOST} more" if len(matches) > _MOST else ""
         raise SuiteError(
             f"{len(matches)} cells match: name one, or narrow them with --dataset, "

@@ -48,7 +48,7 @@ def list_(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List datasets, kernels, feature maps, learners, suites and plugins, in a sentence each."""
+    """List datasets, kernels, feature maps, learners, suites and plugins, with descriptions."""
     from kbench.registry.registry import build, installed
     from kbench.registry.summaries import Summaries
 
@@ -134,13 +134,15 @@ def _text(file: Traversable) -> str:
 def show(
     name: Annotated[str, typer.Argument(help="Name of anything that `kbench list` lists.")],
 ) -> None:
-    """Show a component: its parameters with defaults and meaning, source, plugin."""
+    """Show a component: its description, parameters, source and plugin."""
     from kbench.registry.registry import build, installed
 
     registry = build(installed())
     kinds = [kind for kind in registry.kinds_of(name) if kind not in ("figure", "dashboard")]
     if not kinds:
-        known = [each for kind in _KINDS.values() if kind for each in registry.all(kind)]
+        known = [
+            known_name for kind in _KINDS.values() if kind for known_name in registry.all(kind)
+        ]
         raise SuiteError(f"nothing is called {name!r}{did_you_mean(name, known)}")
     for kind in kinds:
         plugin = registry.owner(kind, name)

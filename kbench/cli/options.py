@@ -1,4 +1,4 @@
-"""Options that several commands have, with one meaning and one text."""
+"""Options that several commands share, with the same meaning and help."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Form(StrEnum):
     markdown = "markdown"
 
 
-Format = Annotated[Form, typer.Option("--format", help="How to print.")]
+Format = Annotated[Form, typer.Option("--format", help="Format of the output.")]
 Store = Annotated[
     str | None,
     typer.Option(
@@ -31,11 +31,13 @@ Open = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
 # -- for commands that compute
 
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again.")]
-Offline = Annotated[bool, typer.Option("--offline", help="Ask no server for data.")]
+Offline = Annotated[
+    bool, typer.Option("--offline", help="Do not fetch data from servers; use the cache.")
+]
 JsonEvents = Annotated[
     bool, typer.Option("--json", help="Print one JSON line per event, and nothing else.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the end.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress, only the results.")]
 
 # -- for your own data
 
@@ -45,7 +47,9 @@ Ignore = Annotated[
 ]
 Nominal = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="Its numbers stand for categories; repeatable."),
+    typer.Option(
+        metavar="COLUMN", help="The numbers of this column stand for categories; repeatable."
+    ),
 ]
 Delimiter = Annotated[
     str | None, typer.Option(help="Separator of values in a CSV file; a comma by default.")

@@ -25,10 +25,10 @@ def check(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Check a plugin: one line per component, then each defect and how to correct it.
+    """Check a plugin: print a line per component, and for each defect how to correct it.
 
-    Exit code 1 if a check failed, 2 if there is no such plugin or it cannot be
-    used at all, so that nothing was checked.
+    The exit code is 1 if a check failed, and 2 if nothing was checked because there is no
+    such plugin or it cannot be loaded.
     """
     from kbench.testing import components, run
 
@@ -36,7 +36,9 @@ def check(
     plugins = [subject for subject in checked if subject.kind == "plugin"]
     if plugins and all(subject.record for subject in plugins):
         raise PluginError(
-            "\n".join(f"plugin {each.name!r} is left out: {each.record}" for each in plugins)
+            "\n".join(
+                f"plugin {subject.name!r} is left out: {subject.record}" for subject in plugins
+            )
         )
     results = []
     by_component = itertools.groupby(
@@ -82,14 +84,14 @@ def _show(component: str, results: list[CheckResult]) -> None:
 def new(
     name: Annotated[str, typer.Argument(help="Lower case letters, digits and hyphens.")],
     feature_map: Annotated[
-        bool, typer.Option("--feature-map", help="It brings a feature map (the default).")
+        bool, typer.Option("--feature-map", help="Write a feature map (the default).")
     ] = False,
-    learner: Annotated[bool, typer.Option("--learner", help="It brings a learner.")] = False,
-    kernel: Annotated[bool, typer.Option("--kernel", help="It brings a kernel.")] = False,
-    dataset: Annotated[bool, typer.Option("--dataset", help="It brings a data set.")] = False,
-    suite: Annotated[bool, typer.Option("--suite", help="It brings a suite.")] = False,
+    learner: Annotated[bool, typer.Option("--learner", help="Write a learner.")] = False,
+    kernel: Annotated[bool, typer.Option("--kernel", help="Write a kernel.")] = False,
+    dataset: Annotated[bool, typer.Option("--dataset", help="Write a dataset.")] = False,
+    suite: Annotated[bool, typer.Option("--suite", help="Write a suite.")] = False,
 ) -> None:
-    """Write a package for a plugin into a new folder NAME; it installs and passes as it is."""
+    """Write a plugin package into a new folder NAME; it can be installed and checked at once."""
     from kbench.cli import scaffold
     from kbench.registry.registry import build, installed
 

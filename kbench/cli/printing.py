@@ -122,10 +122,12 @@ def print_undelivered(screen: Console, delivered: Delivered, command: str) -> No
 
 
 def print_next(screen: Console, commands: Iterable[tuple[str, str]]) -> None:
-    """Print commands that a user may type next, each with its meaning."""
+    """Print commands that a user may type next, with aligned meanings."""
     screen.print("\nnext:")
-    for command, meaning in commands:
-        screen.print(f"  {escape(command)}    {meaning}".rstrip(), soft_wrap=True)
+    shown = list(commands)
+    width = max((len(command) for command, meaning in shown if meaning), default=0)
+    for command, meaning in shown:
+        screen.print(escape(f"  {command:{width}}    {meaning}".rstrip()), soft_wrap=True)
 
 
 def print_end_event(report: Report, rows: Sequence[Mapping[str, Any]], **further: Any) -> None:

@@ -32,7 +32,7 @@ _Without = Annotated[
     list[str] | None,
     typer.Option(
         metavar="METHOD",
-        help="Keep a method, written `map + learner`, out of ranks and tests; repeatable.",
+        help="Leave a method, written `map + learner`, out of ranks and tests; repeatable.",
     ),
 ]
 
@@ -52,20 +52,31 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to; SUITE.html, or the screen for tables."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The file to write; default: SUITE.html, or the terminal for tables.",
         ),
     ] = None,
     form: Annotated[
         Form | None,
-        typer.Option("--format", help="The page (html), or one table in a form for papers."),
+        typer.Option("--format", help="The page (html), or one table in another format."),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--table", metavar="NAME", help="Which table: main, or `list` for all names."),
+        typer.Option(
+            "--table",
+            metavar="NAME",
+            help="The table to print, such as `main`; `list` prints all names.",
+        ),
     ] = None,
     show: Open = False,
     log: Annotated[
-        bool, typer.Option("--log/--no-log", help="Keep page and tables in MLflow, run `report`.")
+        bool,
+        typer.Option(
+            "--log/--no-log",
+            help="Store the page and its tables in MLflow too, in the run `report`.",
+        ),
     ] = True,
     store: Store = None,
     machine: _Machine = None,
@@ -73,7 +84,7 @@ def report(
 ) -> None:
     """Write a suite's results, read from MLflow, as one self-contained HTML page.
 
-    With --table or --format, one of its tables is written instead.
+    With --table or a --format other than html, one of its tables is printed instead.
     """
     from kbench.cli.printing import write_file
     from kbench.registry.registry import build, installed
@@ -197,7 +208,7 @@ def _content(
     methods = {name_of(row.method): row.method for row in stored.rows}
     for name in without:
         if name not in methods:
-            raise SuiteError(f"--without {name!r}: there are: {', '.join(methods)}")
+            raise SuiteError(f"--without {name!r}: no such method; there are: {', '.join(methods)}")
     return ReportData(
         stored.name,
         stored.rows,

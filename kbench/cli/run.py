@@ -53,7 +53,8 @@ def run(
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="For the whole run; methods that do not fit in are reported as skipped.",
+            help="Limit of the whole comparison; methods that do not fit into it are reported "
+            "as skipped.",
         ),
     ] = None,
     output: Annotated[
@@ -74,9 +75,9 @@ def run(
 ) -> None:
     """Compare feature maps and learners on your own data, and recommend one.
 
-    Text becomes indicator columns, missing values are imputed, each inside the
-    split. Results are journalled and logged to MLflow under the file's name,
-    so that the same command goes on where it stopped.
+    Columns of text become indicator columns. Missing values are imputed inside each split.
+    Results are journalled and logged to MLflow under the file's name,
+    and the same command continues where it stopped.
     """
     from kbench.api.inputs import check_limit
     from kbench.api.own_data import prepared, suite_for
@@ -242,7 +243,7 @@ def _print(
     for sentence in lead.sentences:
         console.print(escape(sentence), soft_wrap=True)
     if report.interrupted:
-        console.print("Interrupted: finished results are kept, the same command goes on.")
+        console.print("Interrupted: finished results are kept, the same command continues.")
     delivered = report.delivered
     assert delivered is not None
     printing.print_undelivered(console, delivered, "run")

@@ -1,4 +1,4 @@
-"""The end of `kbench suite` on the screen: the plan, or the results and where they are."""
+"""Output at the end of `kbench suite`: the plan, or the results and where they are."""
 
 from __future__ import annotations
 
@@ -42,11 +42,13 @@ def print_rows(
     printing.print_table(printing.console(), headings | ({"rank": True} if ranked else {}), lines)
 
 
-def print_report(report: Report, name: str, as_json: bool, filtered: bool = False) -> None:
+def print_report(
+    report: Report, again: Sequence[str], as_json: bool, filtered: bool, with_store: bool
+) -> None:
     """Print the results of a run, where they are, and the next commands.
 
-    `name` is what the user called the suite; `filtered` says that it has more cells
-    than were asked for.
+    `again` has the arguments of `kbench suite` that repeat the run; `filtered` says that
+    the suite has more cells than were asked for, `with_store` that the user named the store.
     """
     measure = report.suite.measure
     rows = order.by_dataset([sources.of_cell(cell, measure) for cell in report.cells])
@@ -80,20 +82,22 @@ def print_report(report: Report, name: str, as_json: bool, filtered: bool = Fals
         f"({delivered.written} written now)"
     )
     printing.print_undelivered(console, delivered, "suite")
-    label, again = shlex.quote(report.suite.name), f"kbench suite {shlex.quote(name)}"
+    repeat = shlex.join(["kbench", "suite", *again])
+    store = ["--store", delivered.uri] if with_store else []
+    suite = shlex.join([report.suite.name, *store])
     commands = []
     if report.interrupted:
-        commands.append((again, "goes on where this stopped"))
+        commands.append((repeat, "continue where this run stopped"))
     if any(row.status == "unavailable" for row in rows):
-        commands.append((again, "again, once the missing data can be had"))
+        commands.append((repeat, "repeat when the missing data is available"))
     if report.failed and not report.interrupted:
-        commands.append((f"{again} --retry-failed", ""))
+        commands.append((f"{repeat} --retry-failed", "compute failed tasks again"))
     if filtered:
-        commands.append((f"kbench results {label}", "shows these beside the suite's others"))
+        commands.append((f"kbench results {suite}", "these results beside others of the suite"))
     commands += [
-        (f"kbench results {label} --format csv|json|latex|markdown", ""),
-        (f"kbench report {label} --open", "one page with tables, tests, charts"),
-        (f"kbench ui {label}", "opens MLflow's pages on these runs"),
+        (f"kbench results {suite} --format csv", "the table; also as json, latex, markdown"),
+        (f"kbench report {suite} --open", "one page with tables, tests and charts"),
+        (f"kbench ui {suite}", "MLflow's pages of these runs"),
     ]
     printing.print_next(console, commands)
 
@@ -111,7 +115,7 @@ def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:
 
 
 def _unavailable(console: Console, report: Report) -> None:
-    """Print which data could not be had, and why; one line per dataset."""
+    """Print which datasets are unavailable, and why; one line per dataset."""
     reasons: dict[str, list[str]] = {}
     for planned in report.cells:
         if planned.problem and planned.problem.status == "unavailable":
@@ -183,7 +187,7 @@ def print_published(
 
 
 def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
-    """Print the number of cells by status, and of those with something to know."""
+    """Print the number of cells by status, and of cells whose numbers are less certain."""
     by_status = Counter(row.status for row in rows)
     statuses = ", ".join(f"{count} {status}" for status, count in by_status.items())
     text = f"\n{counted(len(rows), 'cell')} planned: {statuses or 'none'}; {report.seconds:.0f} s"
@@ -246,7 +250,7 @@ def print_plan(report: Report, as_json: bool) -> None:
     printing.print_table(console, headings, [([*map(str, row.values())], "") for row in rows])
     tasks, known = (sum(row[key] for row in rows) for key in ("tasks", "known"))
     cells = counted(len(rows), "cell")
-    text = f"\n{cells}, {counted(tasks, 'task')} to compute, {known} known already"
+    text = f"\n{cells}, {counted(tasks, 'task')} to compute, {known} already known"
     if tasks:
         text += (
             "; no time is known yet to estimate from"

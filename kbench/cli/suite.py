@@ -1,4 +1,4 @@
-"""`kbench suite`: read, filter, run, show."""
+"""`kbench suite`: reads, filters and runs a suite, and prints its results."""
 
 from __future__ import annotations
 
@@ -42,15 +42,18 @@ def suite(
     dataset: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only these datasets (label, name or glob); repeatable. An installed "
-            "name that the suite does not have is added."
+            metavar="PATTERN",
+            help="Only the datasets whose label or name matches this pattern; repeatable. "
+            "An installed dataset that the suite does not have is added.",
         ),
     ] = None,
     feature_map: Annotated[
-        list[str] | None, typer.Option(help="Only these feature maps; as --dataset.")
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Only these feature maps, chosen as by --dataset."),
     ] = None,
     learner: Annotated[
-        list[str] | None, typer.Option(help="Only these learners; as --dataset.")
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Only these learners, chosen as by --dataset."),
     ] = None,
     splits: Annotated[
         int | None, typer.Option(min=1, help="Number of splits, instead of the suite's.")
@@ -75,7 +78,7 @@ def suite(
         typer.Option(
             metavar="ADDRESS",
             help="Compute on the Dask cluster with this scheduler, such as "
-            "tcp://host:8786; needs kbench-core[dask].",
+            "tcp://host:8786; needs the extra `dask`.",
         ),
     ] = None,
     store: Store = None,
@@ -87,7 +90,8 @@ def suite(
     timing: Annotated[
         Timing,
         typer.Option(
-            help="exclusive: one task at a time, while no other kbench of yours computes here."
+            help="exclusive: one task at a time, and none of your other kbench processes computes "
+            "on this machine."
         ),
     ] = Timing.shared,
     dry_run: Annotated[
@@ -96,9 +100,10 @@ def suite(
     as_json: JsonEvents = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a suite: every cell is measured, journalled and logged to MLflow.
+    """Run a suite: measure every cell and log it to MLflow.
 
-    Results that are known already are not computed again.
+    A cell is a dataset with a feature map and a learner. Results that are known already are
+    not computed again.
     """
     from kbench.planning.raw import runnable
     from kbench.registry.registry import build, installed
@@ -131,8 +136,18 @@ def suite(
     if dry_run:
         show.print_plan(report, as_json=as_json)
         return
-    filtered = bool(dataset or feature_map or learner)
-    show.print_report(report, name=name, as_json=as_json, filtered=filtered)
+    filters = {"--dataset": dataset, "--feature-map": feature_map, "--learner": learner}
+    others = {
+        "--splits": splits,
+        "--time-limit": time_limit,
+        "--memory-limit": memory_limit,
+        "--scheduler": scheduler,
+        "--store": store,
+    }
+    given = [(option, value) for option, values in filters.items() for value in values or ()]
+    again = [name, *(f"{word}" for pair in given for word in pair)]
+    again += [f"{word}" for pair in others.items() if pair[1] is not None for word in pair]
+    show.print_report(report, again, as_json=as_json, filtered=bool(given), with_store=bool(store))
     raise typer.Exit(_exit_code(report))
 
 

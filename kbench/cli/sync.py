@@ -23,16 +23,16 @@ def sync(
     ] = None,
     store: Store = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also suites that were run for other stores.")
+        bool, typer.Option("--all", help="Also write suites that were run for other stores.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON line per suite, and nothing else.")
     ] = False,
 ) -> None:
-    """Deliver results that a store does not have yet; compute nothing.
+    """Write results to a store that does not have them yet; compute nothing.
 
-    Needs neither the suites' files nor their data. Exit code 0 if the store
-    has everything now, 1 if it could not be reached.
+    The suites' files and data are not needed. The exit code is 0 if the store has everything
+    now, and 1 if it could not be reached.
     """
     from kbench.delivery import sync as syncing
     from kbench.delivery.deliver import views_of

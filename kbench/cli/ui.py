@@ -20,13 +20,13 @@ def ui(
     suite: Annotated[
         str | None, typer.Argument(help="Open the page of this suite's experiment.")
     ] = None,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on loopback.")] = 5000,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 5000,
     show: Open = False,
     store: Store = None,
 ) -> None:
-    """Start MLflow's user interface on loopback and print the addresses to open.
+    """Start MLflow's user interface on this machine and print the addresses to open.
 
-    The pages of a suite show its methods with their metrics, and charts. Ends with Ctrl-C.
+    The pages of a suite show its methods with their metrics, and charts. Ctrl-C stops it.
     """
     from kbench.tracking import default_uri
 

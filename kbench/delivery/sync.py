@@ -107,10 +107,8 @@ def sync(
     here = {name for stores_of in known.values() for name, uris in stores_of.items() if uri in uris}
     missing = [suite for suite in suites if suite not in ever]
     if missing:
-        shown = f"; there are: {', '.join(sorted(ever))}" if ever else ""
         raise SuiteError(
-            *(f"no suite {name!r} was ever run here{did_you_mean(name, ever)}" for name in missing),
-            f"`kbench suite` records its plans{shown}",
+            *(f"no suite {name!r} was ever run here{did_you_mean(name, ever)}" for name in missing)
         )
     wanted = set(suites) or (ever if everything else here)
     if not wanted:

@@ -28,14 +28,17 @@ def parsed(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SuiteError(f"the file of suite {name!r} is not TOML: {error}") from error
+        raise SuiteError(f"the file of suite {name!r} is not valid TOML: {error}") from error
 
 
 def tables_of(raw: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return (place, table) of the file itself, and of each block that is a table."""
     blocks = raw.get("block")
     numbered = enumerate(blocks if isinstance(blocks, list) else ())
-    return [("", raw), *((f"block[{i}].", each) for i, each in numbered if isinstance(each, dict))]
+    return [
+        ("", raw),
+        *((f"block[{i}].", block) for i, block in numbered if isinstance(block, dict)),
+    ]
 
 
 def lists_of(
@@ -50,7 +53,7 @@ def lists_of(
 
 def has_rules(raw: dict[str, Any]) -> bool:
     """Tell whether a suite file has rules on the size of data."""
-    blocks = [each for _, each in tables_of(raw)][1:]
+    blocks = [table for _, table in tables_of(raw)][1:]
     return (
         "rule" in raw
         or any("when" in block for block in blocks)

@@ -76,7 +76,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Problem(AsJson):
-    """The reason why a cell cannot be computed, or a dataset cannot be had.
+    """The reason why a cell cannot be computed, or a dataset is unavailable.
 
     `status` is "unavailable", "error", or what ended the loading of the data; `since_ms`
     is the time when it was first seen, in milliseconds since 1970.

@@ -240,7 +240,7 @@ def unavailable(content: ReportData) -> Table:
         {"dataset": name, "cells": count, "why": why}
         for name, (count, why) in content.unavailable().items()
     ]
-    return Table("unavailable", "Data that could not be had", made, rows)
+    return Table("unavailable", "Unavailable data", made, rows)
 
 
 def doubts(content: ReportData) -> Table:
@@ -305,7 +305,7 @@ TABLES: Mapping[str, tuple[str, Callable[[ReportData], Table]]] = {
     "sizes": ("fit time by number of training rows", sizes),
     "search": ("what searches saw: inner accuracy by the values of each parameter", search),
     "failures": ("cells that failed, and why", failures),
-    "unavailable": ("datasets that could not be had, and why", unavailable),
+    "unavailable": ("unavailable datasets, and why", unavailable),
     "doubts": ("what makes numbers less certain, cell by cell", doubts),
     "cells": (
         "every cell with its columns",

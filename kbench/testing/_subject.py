@@ -119,7 +119,7 @@ class Subject:
     def made(self, value: Any) -> Any:
         """Return a parameter's value, a `Ref` made into its component."""
         if isinstance(value, tuple):
-            return [self.made(each) for each in value]
+            return [self.made(item) for item in value]
         if not isinstance(value, Ref):
             return value
         record = self.registry.nested(value.name)
@@ -157,18 +157,18 @@ class Subject:
         Raises
         ------
         unittest.SkipTest
-            The data cannot be had here.
+            The data is unavailable here.
         """
         values = self.given()
         try:
             with quiet():
                 return resolve(self.record.load)(**values)  # type: ignore[no-any-return]
         except DatasetError as error:
-            raise self.skip(f"cannot be had: {error}") from error
+            raise self.skip(f"is unavailable: {error}") from error
         except ValueError as error:
             if values or not self.parameters():
                 raise
-            raise self.skip(f"cannot be had without parameters: {error}") from error
+            raise self.skip(f"is unavailable without parameters: {error}") from error
 
 
 @contextmanager

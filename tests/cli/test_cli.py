@@ -40,6 +40,20 @@ def test_version_and_help():
     assert "suite" in found.stdout
 
 
+def test_help_shows_every_word_of_its_texts():
+    from rich.markup import render
+    from typer.main import get_command
+
+    from kbench.cli.app import app
+
+    commands = [get_command(app)]
+    for command in commands:  # grows by the commands of groups
+        commands += getattr(command, "commands", {}).values()
+        for text in (command.help, *(getattr(p, "help", None) for p in command.params)):
+            assert render(text or "").plain == (text or "")
+    assert len(commands) > 15
+
+
 def test_list_as_json_has_every_kind():
     found = json.loads(kbench_("list", "--json").stdout)
     assert set(found) == {"datasets", "kernels", "feature-maps", "learners", "suites", "plugins"}
@@ -150,14 +164,36 @@ def test_a_run_ends_with_the_table_the_store_and_what_to_type_next(ran):
     assert f"sqlite:///{folder}/mlflow.db" in done.stdout
     assert "small, 1 run (1 written now)" in done.stdout
     assert "kbench results small" in done.stdout
-    assert "beside the suite's others" not in done.stdout
+    assert "beside others of the suite" not in done.stdout
 
 
 @pytest.mark.slow
-def test_what_a_filter_leaves_out_is_a_command_away(ran):
+def test_next_commands_read_the_same_store(ran):
     folder, environment, _ = ran
-    found = kbench_("suite", "small.toml", "--dataset", "iris", cwd=folder, **environment)
-    assert "kbench results small    shows these beside the suite's others" in found.stdout
+    store = f"sqlite:///{folder}/mlflow.db"
+    arguments = ["suite", "small.toml", "--dataset", "iris", "--store", store]
+    found = kbench_(*arguments, cwd=folder, **environment)
+    commands = found.stdout.partition("\nnext:\n")[2].splitlines()
+    assert "these results beside others of the suite" in commands[0]
+    assert len(commands) == 4
+    for command in commands:
+        assert f" small --store {store} " in command
+        assert "|" not in command
+
+
+@pytest.mark.slow
+def test_the_command_that_continues_a_run_has_its_filters(tmp_path):
+    (tmp_path / "away.toml").write_text(
+        SUITE.replace('"iris"', '{name = "csv", path = "gone.csv", target = "y"}')
+    )
+    environment = {
+        "KBENCH_STATE_DIR": str(tmp_path / "state"),
+        "KBENCH_CACHE_DIR": str(tmp_path / "cache"),
+        "MLFLOW_TRACKING_URI": "http://127.0.0.1:1",
+    }
+    arguments = ["suite", "away.toml", "--learner", "maj*", "--splits", "1"]
+    found = kbench_(*arguments, cwd=tmp_path, **environment)
+    assert "  kbench suite away.toml --learner 'maj*' --splits 1  " in found.stdout
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ def test_a_against_itself_passes_and_a_regression_does_not(stores):
     assert "only in A: 1 cell" in printed
     assert "rff + ridge on only-here" in printed
     assert "regression missing: rff + ridge on only-here" in printed
-    assert "2 regressions of accuracy and missing in 2 cells of both" in printed
+    assert "2 regressions of accuracy and missing in 2 cells that both sides have" in printed
     code, printed = kbench_compare("trial@a.db", "trial@b.db", "--fail-on", "time")
     assert code == 1
     assert "regression fit_time_s: rff + ridge on wine" in printed

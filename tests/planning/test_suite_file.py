@@ -64,7 +64,7 @@ time_s = "long"
 
 def test_a_syntax_error_stands_alone(registry):
     (only,) = problems("datasets = [", registry)
-    assert re.match(r"the file of suite '.+' is not TOML: Invalid value", only)
+    assert re.match(r"the file of suite '.+' is not valid TOML: Invalid value", only)
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def _refuse_bad_name(name: str, registry: Registry) -> None:
         likely = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
         hint = f"; try {likely!r}" if _NAME.fullmatch(likely) else ""
         raise PluginError(
-            f"the name {name!r} will not do: names are lower case letters, digits and single "
+            f"the name {name!r} is not allowed: names are lower case letters, digits and single "
             f"hyphens, and begin with a letter{hint}"
         )
     kinds = registry.kinds_of(name)
@@ -96,7 +96,7 @@ def _refuse_bad_name(name: str, registry: Registry) -> None:
         raise PluginError(f"there is a plugin called {name!r} already; choose another name")
     if keyword.iskeyword(package) or package in sys.stdlib_module_names or _is_package(package):
         raise PluginError(
-            f"the name {name!r} will not do: its module {package!r} would hide another one"
+            f"the name {name!r} is not allowed: its module {package!r} would hide another one"
         )
 
 

@@ -42,7 +42,7 @@ SILENT_S = 30.0
 ANSWER_S = 60.0
 """Seconds in which the result of a finished future must arrive."""
 
-_RESUME = "computed results are kept, and the same command goes on where this stopped"
+_RESUME = "computed results are kept, and the same command continues where this run stopped"
 
 _SILENCE = (OSError, TimeoutError, CancelledError)
 """Errors of a poll while the scheduler does not answer (Dask's errors are OSErrors)."""
