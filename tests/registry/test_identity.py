@@ -197,7 +197,6 @@ def test_the_modules_of_a_callable_are_those_of_its_parts():
         class_made("one")(),
         class_made("one").preset,
     ],
-    ids=str,
 )
 def test_what_has_no_name_depends_on_the_module_that_made_it(make):
     assert not identity_of(make).is_importable
