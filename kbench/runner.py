@@ -20,6 +20,7 @@ from kbench.execution import components
 from kbench.execution.engine import Answer, DaskEngine, Engine, LocalEngine, Terms, ThisMachine
 from kbench.execution.fetching import Fetching, is_offline
 from kbench.execution.warm_parents import WarmParents, preload_of
+from kbench.messages import counted
 from kbench.parameters import check_choice, check_integer
 from kbench.planning.cells import indistinct_cells
 from kbench.planning.planner import PlannedCell, Planner, recall, task_key, with_expanded
@@ -279,7 +280,13 @@ class Runner:
         """Plan the cells, with their results in the journal."""
         planned = self._planner.plan(self._suite, self._datasets)
         if not self._options.fresh:
-            recall(planned, self._journal, self._suite.limits, self._options.retry_failed)
+            limits, retry_failed = self._suite.limits, self._options.retry_failed
+            if unreadable := recall(planned, self._journal, limits, retry_failed):
+                again = "its result is" if unreadable == 1 else "their results are"
+                self._watch.notice(
+                    f"{counted(unreadable, 'line')} of the journal could not be read; "
+                    f"{again} computed again"
+                )
         return planned
 
     # -----------------------------------------------------------------------

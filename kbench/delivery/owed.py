@@ -8,13 +8,12 @@ code has changed.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kbench.errors import KbenchError
 from kbench.planning.planner import PlannedCell, recall
-from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Ref, Suite
+from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Ref, Suite, canonical
 from kbench.records.canonical import dumps, from_json, to_json
 from kbench.storage.journal import Journal
 
@@ -39,7 +38,7 @@ class Plans:
         if not content["cells"]:
             return
         content["measure"] = dataclasses.asdict(suite.measure)
-        digest = hashlib.sha256(dumps(content).encode()).hexdigest()[:32]
+        digest = canonical.digest(content)[:32]
         latest = {line["store"]: line["digest"] for line in self._of(suite.name)}
         if latest.get(store) != digest:
             self._journal.append(

@@ -31,7 +31,7 @@ from kbench.records import (
     Suite,
     Task,
 )
-from kbench.records.canonical import dumps, to_json
+from kbench.records.canonical import digest, to_json
 from kbench.registry.dependencies import Dependencies, declared
 from kbench.registry.identity import identity_of
 from kbench.registry.registry import Kind, Registry, makes, resolve
@@ -107,18 +107,27 @@ def recall(
     journal: Journal,
     limits: Limits | None = None,
     retry_failed: bool = False,
-) -> None:
+) -> int:
     """Add the journal's results to cells, as far as they still hold.
 
     Where all splits that are asked for are ok, those that follow and are ok too
     belong to the cell as well: asking for fewer loses nothing. Tasks that hit a limit
     which is higher in `limits` are left out, so that they are computed again;
     `retry_failed` leaves out all that failed.
+
+    Returns
+    -------
+    int
+        Number of missing splits that the journal has, in lines that cannot be read.
     """
+    planned = list(planned)
+    unreadable: set[str] = set()
     spans = [(cell, range(max(cell.n_splits, LOOK_AHEAD))) for cell in planned if not cell.problem]
     while spans:
         wanted = {task_key(cell.key, i) for cell, span in spans for i in span}
         results = {key: _parsed(line) for key, line in journal.results(wanted).items()}
+        unreadable |= journal.unreadable
+        unreadable |= {key for key, result in results.items() if result is None}
         further = []
         for cell, span in spans:
             asked, all_ok = cell.n_splits, True
@@ -134,6 +143,7 @@ def recall(
             if all_ok:
                 further.append((cell, range(span.stop, 2 * span.stop)))
         spans = further
+    return len(unreadable & {task_key(cell.key, i) for cell in planned for i in cell.missing})
 
 
 def _parsed(line: Mapping[str, Any]) -> Result | None:
@@ -155,7 +165,7 @@ def _is_raised(result: Result, limits: Limits | None) -> bool:
 
 def line_key(cell: Cell) -> str:
     """Return the key of a cell without data: a hash of its lines of the suite file."""
-    return _hash(["line", to_json(cell.dataset), *_method_of(cell)])
+    return digest(["line", to_json(cell.dataset), *_method_of(cell)])
 
 
 class Planner:
@@ -179,7 +189,7 @@ class Planner:
     def source_code(self, dataset: Ref) -> str:
         """Return the fingerprint of the code that makes a dataset."""
         made, reached = self._component("dataset", dataset.name)
-        return _hash([made, self._code(reached)])
+        return digest([made, self._code(reached)])
 
     def dataset(self, ref: Ref) -> DatasetFacts | None:
         """Return the cache's facts of a dataset; None where it must be loaded."""
@@ -263,7 +273,7 @@ class Planner:
             callables, dependencies = self._component(kind, name)
             made.append([kind, name, callables])
             reached |= dependencies
-        return _hash(
+        return digest(
             [
                 "cell",
                 checksum,
@@ -284,7 +294,7 @@ class Planner:
         if span is None or not learner.rotation_invariant:
             return ""
         spanned = resolve(span)(cell.feature_map.params)
-        return _hash([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
+        return digest([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
 
     def _nested(self, values: Iterable[Any]) -> set[tuple[Kind, str]]:
         """Return kind and name of the components inside parameters."""
@@ -346,10 +356,6 @@ def _space(ref: Ref, record: Any) -> list[Any]:
     given = [name for name, value in ref.params.items() if isinstance(value, Search)]
     grid = [[name, to_json(tuple(values))] for name, values in _grid(ref, record).items()]
     return [grid, given]
-
-
-def _hash(value: Any) -> str:
-    return hashlib.sha256(dumps(value).encode()).hexdigest()
 
 
 def kinds_to_impute(protocol: Protocol, dataset: DatasetFacts) -> tuple[str, ...]:

@@ -7,6 +7,21 @@ from dataclasses import fields
 from typing import Any, Self
 
 
+def encodable(value: Any) -> Any:
+    r"""Write lone surrogates in the texts of a JSON value as escapes: UTF-8 has none.
+
+    >>> encodable({"error": ["\udcff is not a letter"]})
+    {'error': ['\\udcff is not a letter']}
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, list | tuple):
+        return [encodable(each) for each in value]
+    if isinstance(value, Mapping):
+        return {encodable(name): encodable(each) for name, each in value.items()}
+    return value
+
+
 class AsJson:
     """A frozen dataclass of plain values, whose sequences are lists in JSON."""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypeVar
 
 from kbench.records._json import AsJson
 from kbench.records._suite import Limits, Protocol, Ref
+
+_Record = TypeVar("_Record")
 
 Status = Literal["ok", "error", "timeout", "memory", "crash", "unavailable", "skipped"]
 
@@ -106,6 +108,17 @@ class Details(AsJson):
     split_hash: str = ""
     contention: Sequence[str] = ()
 
+    @classmethod
+    def from_json(cls, values: Any) -> Self:
+        """Read what `to_json` returned, perhaps of another version; ignore unknown fields.
+
+        Raises
+        ------
+        ValueError
+            They are not a mapping, or a field is not of its type.
+        """
+        return _validated(cls, values, "details")
+
 
 @dataclass(frozen=True)
 class Result:
@@ -193,12 +206,25 @@ class Result:
         ValueError
             A field is missing, or is not of its type.
         """
-        return _reader().validate_python(line)  # type: ignore[no-any-return]
+        return _validated(cls, line, "result")
+
+
+def _validated(record: type[_Record], values: Any, what: str) -> _Record:
+    """Make a record of plain values; a ValueError says which of them is wrong."""
+    from pydantic import ValidationError
+
+    known: Any = record
+    try:
+        return _reader(known).validate_python(values)  # type: ignore[no-any-return]
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False)[0]
+        place = "".join(f"[{part!r}]" for part in wrong["loc"])
+        raise ValueError(f"{what}{place}: {wrong['msg']}") from None
 
 
 @cache
-def _reader() -> Any:
-    """Return the validator that makes a `Result` of plain values."""
+def _reader(record: Any) -> Any:
+    """Return the validator that makes a record of plain values."""
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Result)
+    return TypeAdapter(record)

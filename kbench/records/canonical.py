@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from typing import Any
 
 from kbench.records import Protocol, Ref, Search
+from kbench.records._json import encodable
+
+__all__ = ["digest", "dumps", "encodable", "from_json", "to_json"]
 
 
 def to_json(value: Any) -> Any:
@@ -40,3 +44,9 @@ def dumps(value: Any) -> str:
     '{"a":[true,null],"b":1.0}'
     """
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def digest(value: Any) -> str:
+    """Return the SHA-256 of plain JSON values (hex)."""
+    # names of files that are not valid text have lone surrogates
+    return hashlib.sha256(dumps(value).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,7 +1,8 @@
 """The write-ahead log: computed results survive a kill, a full disk or a bad sector.
 
 One file per user and machine, one JSON object per line. A line counts once it
-is complete and its checksum fits; damaged lines are skipped and counted.
+is complete, its checksum fits and it has the fields of its kind; damaged lines are
+skipped and counted.
 Nothing is ever rewritten.
 """
 
@@ -14,7 +15,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,6 +28,17 @@ from kbench.storage.locks import Holder, read_holder, try_lock, write_holder
 _CHECKSUM = ',"crc":"%08x"}'
 _CHECKSUM_LENGTH = len(_CHECKSUM % 0)
 _POLL_S = 0.1
+
+_OF_SUITE = {"suite": str, "store": str}
+FIELDS: Mapping[str, Mapping[str, type]] = {
+    "result": {"task_key": str},
+    "problem": {"cell_key": str, "reason": str, "at_ms": int},
+    "plan": {**_OF_SUITE, "digest": str, "content": dict},
+    "reopened": _OF_SUITE,
+    "settled": _OF_SUITE,
+    "delivered": _OF_SUITE,
+}
+"""Fields that a line of a kind has, in all versions; a line without them is skipped."""
 
 
 def state_folder(place: str = "") -> Path:
@@ -57,7 +69,9 @@ class Journal:
     ----------
     damaged : int
         Number of lines that the latest `read` of every kind skipped: torn by
-        a kill or changed since they were written.
+        a kill, changed since they were written, or without a field of their kind.
+    unreadable : set of str
+        Keys of the tasks of which the latest `results` found damaged lines only.
 
     Examples
     --------
@@ -71,6 +85,7 @@ class Journal:
     def __init__(self, path: Path | None = None) -> None:
         self.path = Path(path) if path is not None else state_folder() / "journal.jsonl"
         self.damaged = 0
+        self.unreadable: set[str] = set()
 
     def append(self, kind: str, **fields: Any) -> None:
         """Write one line; it is on the disk when this returns.
@@ -109,7 +124,10 @@ class Journal:
         return self._read(tuple(_start(kind) for kind in kinds))
 
     def _read(
-        self, starts: tuple[bytes, ...], wanted: Callable[[bytes], bool] = lambda line: True
+        self,
+        starts: tuple[bytes, ...],
+        wanted: Callable[[bytes], bool] = lambda line: True,
+        skipped: Callable[[bytes], object] = lambda line: None,
     ) -> Iterator[dict[str, Any]]:
         self.damaged = 0
         try:
@@ -130,6 +148,7 @@ class Journal:
                         yield fields
                     elif line != b"\n":
                         self.damaged += 1
+                        skipped(line)
                 if left == 0:
                     return
 
@@ -137,23 +156,34 @@ class Journal:
         """Return the latest line of kind "result" of all tasks, or those of `task_keys`.
 
         A journal holds the results of years: most lines are skipped unparsed.
+        `unreadable` has the tasks whose lines are damaged.
         """
         # the key comes first, so that most lines need no parsing
         start = _start("result") + b',"task_key":"'
         keys = None if task_keys is None else {json.dumps(key)[1:-1].encode() for key in task_keys}
 
+        damaged: set[bytes] = set()
+
+        def key_of(line: bytes) -> bytes:
+            return line[len(start) : line.find(b'"', len(start))]
+
         def wanted(line: bytes) -> bool:
             if keys is None or not line.startswith(start):
                 return True
-            key = line[len(start) : line.find(b'"', len(start))]
-            return key in keys or b"\\" in key
+            return (key := key_of(line)) in keys or b"\\" in key
+
+        def skipped(line: bytes) -> None:
+            if line.startswith(start):
+                damaged.add(key_of(line))
 
         with _no_collection():
-            return {
+            results = {
                 line["task_key"]: line
-                for line in self._read((_start("result"),), wanted)
+                for line in self._read((_start("result"),), wanted, skipped)
                 if task_keys is None or line["task_key"] in task_keys
             }
+        self.unreadable = {key.decode("ascii", "replace") for key in damaged} - results.keys()
+        return results
 
     def save_blob(self, task_key: str, name: str, data: bytes) -> None:
         """Keep a large by-product of a task; call it before the task's line is written.
@@ -192,7 +222,7 @@ class Journal:
         poll : callable, optional
             Called again and again while waiting. What it raises ends the wait.
         """
-        short = f"{quote(name, safe='')[:100]}-{zlib.crc32(name.encode()):08x}.lock"
+        short = f"{_quoted(name)[:100]}-{_crc(name):08x}.lock"
         path = self.path.parent / "locks" / short
         with _writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -215,9 +245,17 @@ class Journal:
             os.close(fd)
 
     def _blob(self, task_key: str, name: str) -> Path:
-        file = f"{quote(task_key, safe='')}.{quote(name, safe='')}"
+        file = f"{_quoted(task_key)}.{_quoted(name)}"
         # spread over 256 folders: one with a million entries is slow
-        return self.path.parent / "blobs" / f"{zlib.crc32(task_key.encode()) & 0xFF:02x}" / file
+        return self.path.parent / "blobs" / f"{_crc(task_key) & 0xFF:02x}" / file
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="", errors="surrogatepass")
+
+
+def _crc(name: str) -> int:
+    return zlib.crc32(name.encode("utf-8", "surrogatepass"))
 
 
 @contextlib.contextmanager
@@ -254,5 +292,9 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     body, end = line[:-_CHECKSUM_LENGTH], line[-_CHECKSUM_LENGTH:]
     if end != (_CHECKSUM % zlib.crc32(body)).encode("ascii"):
         return None
-    fields: dict[str, Any] = json.loads(body + b"}")
-    return fields
+    try:
+        fields: dict[str, Any] = json.loads(body + b"}")
+    except (ValueError, RecursionError):
+        return None
+    required = FIELDS.get(fields["kind"], {}) if isinstance(fields.get("kind"), str) else {}
+    return fields if all(isinstance(fields.get(k), t) for k, t in required.items()) else None

@@ -240,6 +240,15 @@ def test_an_answer_that_lacks_fields_is_an_error_of_its_task(engine_of, value, l
     assert answers[0].outcome.value is None
 
 
+def test_what_an_answer_says_besides_is_left_out_and_its_texts_can_be_written(engine_of):
+    details = {"nonsense": 1, "notes": ["a \udcff"]}
+    engine, _ = engine_of({"a": {0: {"value": ANSWER | {"details": details}}}})
+    (answer, *_) = [answer for _, answer in engine.run(tasks_of("a"))]
+    assert answer.outcome.status == "ok"
+    assert "a \\udcff" in answer.outcome.value["details"]["notes"]
+    assert "nonsense" not in answer.outcome.value["details"]
+
+
 @pytest.mark.parametrize(
     ("act", "message"),
     [
@@ -255,7 +264,14 @@ def test_an_answer_that_lacks_fields_is_an_error_of_its_task(engine_of, value, l
          "another name"),
         ({"value": ANSWER | {"measures": MEASURES | {"fit_time_s": "soon"}}},
          "could not convert string to float: 'soon'"),
-        ({"value": ANSWER | {"details": {"nonsense": 1}}}, "nonsense"),
+        ({"value": ANSWER | {"measures": MEASURES | {"extra": 10**400}}}, "int too large"),
+        ({"value": ANSWER | {"measures": MEASURES | {"extra": [1]}}}, "list"),
+        ({"value": ANSWER | {"measures": [1]}}, "the answer of the task lacks measures"),
+        ({"value": ANSWER | {"measures": None}}, "the answer of the task lacks measures"),
+        ({"value": ANSWER | {"details": [1]}}, "the answer of the task lacks details"),
+        ({"value": ANSWER | {"details": {"notes": 1}}}, "details['notes']: "),
+        ({"value": ANSWER | {"details": {"notes": [1]}}}, "details['notes'][0]: "),
+        ({"value": ANSWER | {"details": {"chosen": ["a"]}}}, "details['chosen']: "),
     ],
 )  # fmt: skip
 def test_a_task_that_answers_falsely_is_an_error(engine_of, act, message):

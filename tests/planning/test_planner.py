@@ -27,7 +27,7 @@ class Known:
     """A journal with these results."""
 
     def __init__(self, results):
-        self._results = results
+        self._results, self.unreadable = results, set()
 
     def results(self, keys):
         return {key: line for key, line in self._results.items() if key in keys}
@@ -338,9 +338,32 @@ def test_a_line_of_another_layout_is_passed_over_and_its_split_computed_again(
     results[task_key(key, 2)] = {k: v for k, v in changed.items() if v is not ...}
     (one,) = planned(planner, registry, results=results)
     assert (one.missing, one.status) == ([2], "skipped")
+    assert recall([one], Known(results)) == 1
     # nor does it belong to a cell that was asked for less
     (one,) = planned(planner, registry, results=results, limits=Limits(n_splits=2))
     assert (one.n_splits, sorted(one.results)) == (2, [0, 1])
+
+
+def test_results_in_damaged_lines_are_counted_where_they_are_computed_again(planner, registry):
+    key = key_of(planner, registry)
+    (one,) = planned(planner, registry)
+    journal = Known({k: v for i in (0, 1) for k, v in line(key, i).items()})
+    # beyond the planned splits, of other cells
+    journal.unreadable = {task_key(key, i) for i in (2, 3, 7)} | {"other"}
+    assert recall([one], journal) == 2
+    assert recall([one, one], journal) == 2
+    stopped = Known(line(key, 0, "crash"))
+    stopped.unreadable = {task_key(key, 1)}
+    assert recall(planned(planner, registry), stopped) == 0
+
+
+def test_a_path_that_is_no_text_is_in_a_cells_key(planner, registry):
+    (cell,) = cells(read(TEXT, "s", registry), registry)
+    keys = {
+        line_key(dataclasses.replace(cell, dataset=Ref("csv", {"path": path})))
+        for path in ("a", "a\udcff", "a\udcfe")
+    }
+    assert len(keys) == 3
 
 
 def test_what_a_line_says_besides_does_no_harm(planner, registry):

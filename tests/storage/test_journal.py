@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import tracemalloc
+import zlib
 from urllib.parse import quote
 
 import pytest
@@ -77,12 +78,66 @@ def test_one_kind_or_some_results_are_read_without_the_others(journal):
     for key in ("a", "b", 'quoted"\\', "é"):
         journal.append("result", task_key=key, status="ok")
     journal.append("results", task_key="a")
-    journal.append("plan", task_key="a")
+    journal.append("plan", task_key="a", suite="s", store="u", digest="d", content={})
     assert [line["kind"] for line in journal.read("plan", "results")] == ["results", "plan"]
     assert set(journal.results(["a", "old/order", "absent"])) == {"a", "old/order"}
     assert set(journal.results(['quoted"\\', "é"])) == {'quoted"\\', "é"}
     assert journal.results([]) == {}
     assert len(journal.results()) == 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("result", {"status": "ok"}),
+        ("result", {"task_key": None}),
+        ("result", {"task_key": ["a"]}),
+        ("problem", {"cell_key": "k", "reason": "r"}),
+        ("problem", {"cell_key": "k", "reason": [], "at_ms": 1}),
+        ("plan", {"suite": "s", "store": "u", "digest": "d", "content": []}),
+        ("reopened", {"suite": "s"}),
+        ("settled", {"store": "u"}),
+        ("delivered", {}),
+    ],
+)
+def test_a_line_that_lacks_a_field_of_its_kind_is_skipped_and_counted(journal, kind, fields):
+    journal.append(kind, **fields)
+    journal.append("another")
+    assert [line["kind"] for line in journal.read()] == ["another"]
+    assert journal.damaged == 1
+    assert journal.results() == {}
+
+
+@pytest.mark.parametrize("body", [b'{"kind":"result","task_key":"a"', b'{"kind":' + b"[" * 10**5])
+def test_a_line_that_is_not_json_is_skipped_though_its_checksum_fits(journal, body):
+    journal.append("first")
+    body = body + b',"x":'  # followed by the checksum
+    with journal.path.open("ab") as file:
+        file.write(body + (module._CHECKSUM % zlib.crc32(body)).encode() + b"\n")
+    assert [line["kind"] for line in journal.read()] == ["first"]
+    assert journal.damaged == 1
+
+
+def test_tasks_of_which_all_lines_are_damaged_are_named(journal):
+    for key in ("a", "b", "c", "d"):
+        journal.append("result", task_key=key, status="ok")
+    content = journal.path.read_bytes().replace(b'"status":"ok"', b'"status":"no"', 3)
+    journal.path.write_bytes(content)
+    journal.append("result", task_key="b", status="ok")
+    assert set(journal.results(["a", "b", "d"])) == {"b", "d"}
+    assert journal.unreadable == {"a"}
+    assert set(journal.results()) == {"b", "d"}
+    assert journal.unreadable == {"a", "c"}
+
+
+def test_texts_and_names_with_lone_surrogates_come_back(journal):
+    """Names of files on the disk may be no text, and exceptions quote them."""
+    journal.append("result", task_key="\udcff", error="\udcff: no such file")
+    assert journal.results(["\udcff"])["\udcff"]["error"] == "\udcff: no such file"
+    journal.save_blob("\udcff", "\udcff", b"x")
+    assert journal._blob("\udcff", "\udcff").read_bytes() == b"x"
+    with journal.lock("suite of \udcff"):
+        pass
 
 
 def test_a_line_torn_anywhere_costs_that_line_only(journal):

@@ -23,7 +23,7 @@ from kbench.execution.contention import contention, snapshot
 from kbench.execution.handover import Handover
 from kbench.execution.sandbox import CallOutcome, Sandbox
 from kbench.records import Cell, Details, Limits, Task
-from kbench.records.canonical import to_json
+from kbench.records.canonical import encodable, to_json
 from kbench.storage.datacache import DataCache
 
 CPU_CLOCK_S = 0.05
@@ -191,7 +191,7 @@ def _checked(outcome: CallOutcome) -> CallOutcome:
         return outcome
     value = outcome.value if isinstance(outcome.value, Mapping) else {}
     measures = value.get("measures")
-    lacking = [name for name in _FIELDS if name not in value]
+    lacking = [name for name in _FIELDS if not isinstance(value.get(name), Mapping)]
     if isinstance(measures, Mapping):
         lacking += [f"measures[{name!r}]" for name in _TIMES if name not in measures]
     if not lacking:
@@ -209,15 +209,17 @@ def _scored(
         return _failed(outcome, "the task has handed over no predictions")
     value = outcome.value
     try:
+        # texts of a task may hold what no file and no server can
+        value = encodable(value)
         measures = {str(name): float(number) for name, number in value["measures"].items()}
         evaluation = scored(
             assignment,
             predictions,
             measures,
-            Details(**value["details"]),
+            Details.from_json(value["details"]),
             f"learner {cell.learner.name!r}",
         )
-    except (KbenchError, TypeError, ValueError) as error:
+    except (KbenchError, TypeError, ValueError, OverflowError) as error:
         return _failed(outcome, str(error))
     scored_value = {
         "measures": evaluation.measures,

@@ -20,6 +20,7 @@ from kbench.execution.sandbox import processes, wire
 from kbench.execution.sandbox.child import is_trusted
 from kbench.execution.sandbox.liveness import TICK_S, WARM_UP_S, HungError, Liveness
 from kbench.parameters import check_integer
+from kbench.records.canonical import encodable
 
 MARK = "KBENCH_SANDBOX"
 """Environment variable that names the sandbox to which a process belongs."""
@@ -244,7 +245,12 @@ class Sandbox:
                 supervisor.check_started()
             return None, f"the sandbox's supervisor ended while the task ran: {supervisor.close()}"
         header, body = reply
-        return CallOutcome(value=json.loads(body) if body else None, **header), ""
+        header = encodable(header)
+        try:
+            return CallOutcome(value=json.loads(body) if body else None, **header), ""
+        except (ValueError, RecursionError) as error:  # the task wrote it itself
+            reason = f"the answer of the task is not JSON: {error}"
+            return CallOutcome(**header | {"status": "error", "error": reason}), ""
 
     def close(self) -> None:
         """End every process of this sandbox; calls in flight return "crash"."""

@@ -38,6 +38,8 @@ MAX_RESULT = 2**28
 _CHUNK = 2**16
 # a task may have written anything into its pipe
 _GARBLED = (ValueError, TypeError, KeyError, OverflowError)
+# what a task may say of its own end
+_REPORTED = ("ok", "error", "memory")
 
 
 class Call:
@@ -95,9 +97,13 @@ class Call:
         if code == 0 and self.start:
             with contextlib.suppress(*_GARBLED):
                 if message := wire.unpack(self.reported):
-                    header, self.value = message
+                    header, value = message
+                    status, error = header["status"], header["error"]
+                    if status not in _REPORTED or not isinstance(error, str):
+                        raise ValueError(status)
                     self.record_peak(header["size"], header["resident"])
-                    return header["status"], header["error"]
+                    self.value = value
+                    return status, error
         if self.killed_for is not None:
             return self.killed_for
         if code == -signal.SIGXCPU:
