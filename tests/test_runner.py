@@ -108,6 +108,10 @@ class Seen(Watcher):
     def __init__(self):
         self.tasks = 0
         self.done = []
+        self.notices = []
+
+    def notice(self, text):
+        self.notices.append(text)
 
     def planned(self, cells, n_tasks):
         self.tasks = n_tasks
@@ -189,6 +193,7 @@ def test_a_journal_line_of_another_layout_is_computed_again(run_suite, store_uri
     )
     again, seen = run_suite()
     assert [split for _, split, _ in seen.done] == [1]
+    assert seen.notices == ["1 line of the journal could not be read; its result is computed again"]
     assert again.cells[0].results[1].measures["accuracy"] == old["measures"]["accuracy"]
     assert again.delivered.problem == ""
     assert rows_of(store_uri) == rows_shown(again)

@@ -7,6 +7,7 @@ Imported on first use of ``kbench.run_suite``, ``kbench.load_results`` or
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -368,8 +369,11 @@ def _registered(estimator: Any, kind: Kind, registry: Registry) -> Any:
         if not own.__module__.startswith(module_of(record.make)):
             continue
         make = resolve(record.make)
-        preset = make.keywords if isinstance(make, functools.partial) else {}
-        if getattr(make, "func", make) is own and all(
+        preset: Mapping[str, Any] = {}
+        if isinstance(make, functools.partial) and make.func is own:
+            arguments = inspect.signature(own).bind_partial(*make.args, **make.keywords)
+            make, preset = own, arguments.arguments
+        if make is own and all(
             name in params and _is_same(params[name], value) for name, value in preset.items()
         ):
             known.append((len(preset), record))

@@ -118,6 +118,47 @@ def test_an_instance_of_a_registered_map_keeps_what_its_record_says():
     assert len(kbench.evaluate("iris", ZeroOneFeatures(), "ridge", splits=1)) == 1
 
 
+def test_an_instance_has_the_record_whose_preset_parameters_it_has():
+    from kbench.api.functions import _registered
+    from kbench.registry.registry import build, installed
+    from kbench_baselines import NystroemMap
+    from kbench_nbcs import NestedBarycentricMap
+
+    registry = build(installed())
+    for estimator, name in [
+        (NystroemMap(), "nystroem"),
+        (NystroemMap(landmarks="kmeans"), "nystroem-kmeans"),
+        (NystroemMap(landmarks="leverage"), "nystroem-leverage"),
+        (NestedBarycentricMap(), "nbcs"),
+        (NestedBarycentricMap(split="adaptive"), "nbcs-adaptive"),
+    ]:
+        assert _registered(estimator, "feature map", registry).name == name
+
+
+def test_an_instance_has_the_record_of_a_partial(plugin_of):
+    from functools import partial
+
+    from sklearn.preprocessing import PolynomialFeatures
+
+    from kbench.api.functions import _registered
+    from kbench.registry.registry import build
+
+    maps = [
+        kbench.FeatureMap("cubic", make=partial(PolynomialFeatures, 3)),
+        kbench.FeatureMap("order", make=partial(PolynomialFeatures, order="F", degree=2)),
+        kbench.FeatureMap("quintic", make=partial(PolynomialFeatures, degree=5)),
+    ]
+    registry = build([plugin_of(kbench_feature_maps=maps)])
+
+    def name(estimator):
+        return getattr(_registered(estimator, "feature map", registry), "name", None)
+
+    assert name(PolynomialFeatures(5)) == "quintic"
+    assert name(PolynomialFeatures(2, order="F")) == "order"
+    assert name(PolynomialFeatures(2)) is None
+    assert name(PolynomialFeatures(3)) == "cubic"
+
+
 def test_a_map_that_needs_labels_gets_them_and_a_given_seed_is_kept():
     from sklearn.base import BaseEstimator, TransformerMixin
     from sklearn.feature_selection import SelectKBest

@@ -83,6 +83,26 @@ def test_what_differs_is_listed_versions_first():
     assert any("more modules" in line for line in many)
 
 
+def test_files_and_variables_that_a_component_declares_must_agree(tmp_path, monkeypatch):
+    file = tmp_path / "weights"
+    file.write_text("here")
+    monkeypatch.setenv("KBENCH_TEST_SEED", "secret 1")
+    declared = ([str(file)], ["KBENCH_TEST_SEED", "KBENCH_TEST_UNSET"])
+    here = parts(["kbench"], [], *declared)
+    assert differences(here, parts(["kbench"], [], *declared)) == []
+    file.write_text("there")
+    monkeypatch.setenv("KBENCH_TEST_SEED", "secret 2")
+    there = parts(["kbench"], [], *declared)
+    assert differences(here, there) == [
+        "environment variable KBENCH_TEST_SEED has another value",
+        f"file {file} has other content",
+    ]
+    assert "secret" not in str(here) + str(there)
+    file.unlink()
+    there = parts(["kbench"], [], *declared)
+    assert f"file {file} is not there" in differences(here, there)
+
+
 def test_what_brings_a_task_to_its_code_must_agree_but_not_its_versions():
     here = parts(["kbench"], [])
     assert {"kbench", "kbench.records._suite", "kbench.registry.registry"} <= set(here)

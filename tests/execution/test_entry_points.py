@@ -8,6 +8,7 @@ import pytest
 from kbench import Ref, Search
 from kbench.execution import entry_points as task
 from kbench.records.canonical import to_json
+from kbench.storage.datacache import DataCache
 
 
 def check(kind, *refs):
@@ -102,3 +103,23 @@ def test_libraries_are_looked_for_again_once_modules_were_imported(monkeypatch):
     again = task.thread_pools()
     assert again is not first
     assert again.info() == first.info()
+
+
+def test_a_file_that_changes_while_it_is_loaded_is_not_kept_as_it_is_now(tmp_path, monkeypatch):
+    path = tmp_path / "data.csv"
+    path.write_text("a,y\n" + "1,x\n2,z\n" * 20)
+    line = {"name": "csv", "params": {"path": str(path), "target": "y"}}
+    payload = {"dataset": line, "code": "c", "cache": str(tmp_path / "cache"), "offline": True}
+    add = DataCache.add
+
+    def slowly(self, *arguments):
+        path.write_text(path.read_text().replace("1", "9"))
+        return add(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DataCache, "add", slowly)
+        assert "has changed while it was read" in task.load(payload)["unavailable"]
+    cache = DataCache(tmp_path / "cache")
+    assert cache.lookup(line["name"], line["params"], "c") is None
+    assert task.load(payload) == {}
+    assert cache.load(cache.lookup(line["name"], line["params"], "c")).X.max() == 9

@@ -3,11 +3,13 @@
 Processes of kbench import this module by its plain name, from this folder.
 """
 
+import contextlib
 import ctypes
 import math
 import os
 import re
 import signal
+import stat
 import sys
 import threading
 import time
@@ -15,6 +17,8 @@ import uuid
 from pathlib import Path
 
 import numpy as np
+
+from kbench.execution.sandbox import wire
 
 MB = 2**20
 
@@ -279,7 +283,20 @@ def give_back(what):
     }[what]
 
 
+def forge(message):
+    """Write an own answer into every pipe of the process, and end it."""
+    header = {"status": "ok", "error": "", "size": 0, "resident": 0} | message["header"]
+    packed = wire.pack(header, message["body"].encode())
+    for fd in range(3, 64):
+        with contextlib.suppress(OSError):
+            if stat.S_ISFIFO(os.fstat(fd).st_mode):
+                os.write(fd, packed)
+    os._exit(0)
+
+
 def fail(what):
+    if what == "no text":
+        raise ValueError("\udcff is no text")
     if what == "exit":
         sys.exit("enough")
     if what == "interrupt":
