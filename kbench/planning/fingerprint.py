@@ -81,6 +81,7 @@ class Fingerprinter:
         self._sources: dict[str, Path | None] = {}
         # each is computed once for each argument
         self._is_followed = cache(self._must_follow)
+        self._is_found = cache(self._can_be_found)
         self._syntax = cache(_syntax_of_file)
         self._imported_by = cache(self._imports_of)
         self._exports = cache(lambda path: exports_of(content_of(path)))
@@ -157,7 +158,7 @@ class Fingerprinter:
                         "import, or catch its ImportError if the module is optional"
                     )
 
-    def _is_found(self, module: str) -> bool:
+    def _can_be_found(self, module: str) -> bool:
         return self._source(module) is not None or bool(folders_of(module, self._sources))
 
     def _is_own(self, module: str) -> bool:
