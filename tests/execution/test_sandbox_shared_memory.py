@@ -51,6 +51,15 @@ def test_a_task_that_fills_shared_memory_is_killed(sandbox, name, function, more
     assert left(name) == []
 
 
+@pytest.mark.parametrize("megabytes", [60, 150])
+def test_segments_count_and_are_removed(sandbox, megabytes):
+    payload = {"megabytes": megabytes, "seconds": 0.5}
+    outcome = sandbox.run(f"{TASKS}:fill_segment", payload, memory_mb=100)
+    assert outcome.status == ("ok" if megabytes < 100 else "memory"), outcome
+    assert outcome.peak_memory_mb >= min(megabytes, 100)
+    assert int(outcome.printed) not in {segment.id for segment in shared_memory._segments()}
+
+
 @pytest.mark.parametrize("function", ["fill_memfd", "fill_file", "map_file"])
 def test_shared_memory_counts_once(sandbox, name, function):
     payload = {"path": f"{FOLDER}/{name}", "name": name, "megabytes": 60, "seconds": 0.4}
@@ -86,25 +95,24 @@ def test_files_that_are_closed_soon_are_removed(sandbox, name):
 
 
 def test_files_named_by_the_process_are_removed(sandbox, name):
-    code = (
-        "import os, time; name = f'/dev/shm/joblib_memmapping_folder_{os.getpid()}_%s';"
-        "os.mkdir(name); open(name + '/data', 'wb').close(); time.sleep(0.3)" % name
-    )
-    assert sandbox.run("builtins:exec", code).status == "ok"
+    assert sandbox.run(f"{TASKS}:leave_named_folder", name).status == "ok"
     assert list(FOLDER.glob(f"joblib_memmapping_folder_*{name}")) == []
 
 
 def test_files_of_other_programs_stay(sandbox, name):
     old, new = FOLDER / f"{name}-old", FOLDER / f"{name}-new"
-    old.write_bytes(b"x")
+    old.write_bytes(b"x" * 40 * MB)
     with ThreadPoolExecutor(1) as pool:
         task = pool.submit(sandbox.run, f"{TASKS}:grow_file", str(old))
         time.sleep(0.1)
         new.write_bytes(b"x" * MB)  # while the task runs
         assert task.result().value == "grown"
+        assert task.result().peak_memory_mb < 20  # what it has added
     assert left(name) == [f"{name}-new", f"{name}-old"]
     assert sandbox.run(f"{TASKS}:replace_file", str(old)).value == "replaced"
     assert old.read_bytes() == b"new"
+    assert sandbox.run(f"{TASKS}:replace_file", f"{FOLDER}/{name}-renamed").value == "replaced"
+    assert left(name) == [f"{name}-new", f"{name}-old"]
 
 
 @pytest.mark.parametrize("how", ["open", "mapped"])

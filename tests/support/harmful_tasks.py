@@ -120,6 +120,20 @@ def fill_memfd(payload):
     return _write(os.memfd_create("hidden"), payload)
 
 
+def fill_segment(payload):
+    """Write into a segment of System V shared memory, which stays, one part after the other."""
+    libc = ctypes.CDLL(None)
+    libc.shmat.restype = ctypes.c_void_p
+    segment = libc.shmget(0, payload["megabytes"] * MB, 0o1600)
+    print(segment)
+    for part in range(payload["megabytes"] // 10):
+        address = libc.shmat(segment, None, 0)
+        ctypes.memset(address + part * 10 * MB, 1, 10 * MB)
+        libc.shmdt(ctypes.c_void_p(address))  # what it has mapped is small at any time
+    time.sleep(payload.get("seconds", 0))
+    return "written"
+
+
 def fill_file(payload):
     """Write into a file of /dev/shm, which stays."""
     if payload.get("in_child") and os.fork():
@@ -167,9 +181,17 @@ def map_file(payload):
     os._exit(payload.get("code", 3))
 
 
+def leave_named_folder(ending):
+    """Leave a folder of the kind that joblib makes."""
+    folder = Path(f"/dev/shm/joblib_memmapping_folder_{os.getpid()}_{ending}")
+    folder.mkdir()
+    (folder / "data").write_bytes(b"x")
+    time.sleep(0.3)
+
+
 def grow_file(path):
     """Change a file that another program has made."""
-    with open(path, "ab") as file:
+    with Path(path).open("ab") as file:
         file.write(b"x" * MB)
         file.flush()
         time.sleep(0.3)
@@ -178,9 +200,10 @@ def grow_file(path):
 
 def replace_file(path):
     new = Path(f"{path}.new")
-    new.write_bytes(b"new")
+    with new.open("wb") as file:
+        file.write(b"new")
+        time.sleep(0.1)
     new.replace(path)
-    time.sleep(0.3)
     return "replaced"
 
 

@@ -85,6 +85,7 @@ ACTS = {
     "close-descriptors": lambda: harmful_tasks.close_everything(None),
     "leave-threads": lambda: harmful_tasks.leave_threads(None),
     "kill-supervisor": lambda: harmful_tasks.kill_the_supervisor(None),
+    "stop-supervisor": lambda: harmful_tasks.stop_the_supervisor(None),
     "nap": lambda: time.sleep(0.3),
     "doze": lambda: time.sleep(4),
     "nan": lambda: None,

@@ -1,7 +1,7 @@
 """Shared memory of a task: what it holds beside resident memory, and what it leaves behind.
 
-Pages of a memfd, or of a file in ``/dev/shm``, that no process maps are in no resident
-memory, and such a file outlives every process.
+Pages of a memfd, of a file in ``/dev/shm`` or of a System V segment that no process maps
+are in no resident memory, and such files and segments outlive every process.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ import signal
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from kbench.execution.sandbox import processes
 
-FOLDER = Path("/dev/shm")  # noqa: S108 (POSIX shared memory, not a temporary folder)
+FOLDER = Path("/dev/shm")
 _IN_CREATE, _IN_MOVED_TO = 0x100, 0x80
+_IPC_RMID = 0
 _BLOCK = 512
 _PREFIX = f"{FOLDER}/"
+_libc = ctypes.CDLL(None)
 # names that libraries make of the process id, for files that are not kept open
 _NAMED_BY_PID = re.compile(r"(?:joblib_memmapping_folder_|sem\.loky-|torch_)(\d+)[_-]")
 
@@ -33,11 +36,13 @@ class SharedMemory:
     A file in the folder belongs to the task if its name did not exist when the task
     started, and if a process of the task had it open or mapped for writing, or gave it
     its process id as a name. A file that is opened and closed between two looks is
-    missed; no file of another program is taken for the task's.
+    missed; no file of another program is taken for the task's. The kernel says which
+    process has made a segment.
     """
 
     def __init__(self) -> None:
         self._before = {entry.name: entry.inode() for entry in _entries()}
+        self._segments_before = {segment.id for segment in _segments()}
         self._own: set[int] = set()  # inodes, in the folder
         self._older: dict[int, int] = {}  # bytes of older files when first seen, by inode
         self._pids: set[int] = set()
@@ -56,13 +61,16 @@ class SharedMemory:
         self._pids.update(seen)
         for pid in seen:
             self._record_mapped(pid)
-        for path, status in self._remaining():
-            files = _inside(path) if stat.S_ISDIR(status.st_mode) else [status]
+        for left, status in self._remaining():
+            files = _inside(left) if stat.S_ISDIR(status.st_mode) else [status]
             held |= {(file.st_dev, file.st_ino): file.st_blocks * _BLOCK for file in files}
-        return sum(held.values())
+        return sum(held.values()) + sum(segment.resident for segment in self._own_segments())
 
     def clean(self) -> None:
-        """Remove the task's files from the folder, except those that a process still uses."""
+        """Remove the task's files and segments, except those that a process still uses."""
+        for segment in self._own_segments():
+            if not segment.n_users:
+                _libc.shmctl(segment.id, _IPC_RMID, None)
         for path, status in self._remaining():
             with contextlib.suppress(OSError):
                 if stat.S_ISDIR(status.st_mode):
@@ -94,6 +102,13 @@ class SharedMemory:
                         if status.st_ino == int(inode):
                             self._record(path[0], status)
 
+    def _own_segments(self) -> list[_Segment]:
+        return [
+            segment
+            for segment in _segments()
+            if segment.creator in self._pids and segment.id not in self._segments_before
+        ]
+
     def _remaining(self) -> Iterator[tuple[Path, os.stat_result]]:
         """Yield the task's files that are in the folder."""
         for entry in _entries():
@@ -111,12 +126,30 @@ def creations() -> int | None:
     """Return a descriptor that can be read whenever a file appears in the folder."""
     if not processes.LINUX:
         return None
-    libc = ctypes.CDLL(None)
-    descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = _libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     if descriptor < 0:  # the user has no more of them: files are seen somewhat later
         return None
-    libc.inotify_add_watch(descriptor, os.fsencode(FOLDER), _IN_CREATE | _IN_MOVED_TO)
+    _libc.inotify_add_watch(descriptor, os.fsencode(FOLDER), _IN_CREATE | _IN_MOVED_TO)
     return int(descriptor)
+
+
+class _Segment(NamedTuple):
+    """A segment of System V shared memory."""
+
+    id: int
+    creator: int
+    n_users: int
+    resident: int
+
+
+def _segments() -> list[_Segment]:
+    with contextlib.suppress(OSError):
+        head, *lines = Path("/proc/sysvipc/shm").read_text().splitlines()
+        names = head.split()
+        rows = [dict(zip(names, line.split(), strict=True)) for line in lines]
+        columns = ("shmid", "cpid", "nattch", "rss")
+        return [_Segment(*(int(row[column]) for column in columns)) for row in rows]
+    return []
 
 
 def _entries() -> list[os.DirEntry[str]]:
