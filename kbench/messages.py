@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
 from collections.abc import Iterable, Sequence
+from typing import Any
+from urllib.parse import unquote
 
 
 def counted(n: int, what: str, many: str = "") -> str:
@@ -48,14 +52,100 @@ def last_line(text: str) -> str:
     return text.strip().rpartition("\n")[2].strip()
 
 
-def printable(text: str, most: int = 1000) -> str:
-    """Replace characters that would move the cursor or colour the screen.
+def printable(text: str, most: int | None = 1000) -> str:
+    """Replace characters that would move the cursor, colour the screen or turn the line around.
 
-    At most `most` characters of a text from outside are kept.
+    These are control characters, also those of bidirectional text, and halves of characters,
+    which cannot be encoded. At most `most` characters of a text from outside are kept.
 
     Examples
     --------
     >>> printable("wine" + chr(27) + "[31m")
     'wine�[31m'
     """
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text[:most])
+    text = text[:most]
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
+
+
+def printable_lines(text: str) -> str:
+    r"""Make a text printable, and keep its lines and tabs.
+
+    >>> printable_lines("a\tb\n" + chr(0x202E))
+    'a\tb\n�'
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each in "\n\t" else printable(each) for each in text)
+
+
+def printable_json(value: Any, **options: Any) -> str:
+    r"""Write JSON that can be shown: characters that are not printable are escaped.
+
+    >>> print(printable_json({"naïve": "a" + chr(27) + chr(0x202E)}))
+    {"naïve": "a\u001b\u202e"}
+    """
+    text = json.dumps(value, ensure_ascii=False, **options)
+    if text.isprintable():
+        return text
+    # outside of its strings JSON has printable characters and line breaks only
+    return "".join(
+        sign if sign == "\n" or sign.isprintable() else json.dumps(sign)[1:-1] for sign in text
+    )
+
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_QUERY = re.compile(r"[\w.%-]+=.*", re.DOTALL)
+_NO_USER = re.compile(r"[^:@]*(?::\d*(?:/[^@]*)?)?", re.DOTALL)
+_NAME = re.compile(r"[\w.%~+-]+")
+_SECRET = re.compile(r"pass|pwd|secret|token|key|auth|cred|sig|odbc", re.IGNORECASE)
+_MASK = "***"
+
+
+def split_address(address: str) -> tuple[str, str, str, str]:
+    """Split an address into scheme, user info, the rest, and its query.
+
+    The user info ends with the last @, so that it may have any characters, also those
+    that must be quoted there.
+
+    >>> split_address("postgresql://me:a/b@c@host/db?sslmode=require")
+    ('postgresql', 'me:a/b@c', 'host/db', 'sslmode=require')
+    """
+    scheme, _, rest = address.partition("://")
+    main, _, query = rest.partition("?")
+    if "@" in query and not (_QUERY.fullmatch(query) and ("@" in main or _NO_USER.fullmatch(main))):
+        user, _, tail = rest.rpartition("@")  # the question mark is part of a password
+        main, _, query = tail.partition("?")
+        return scheme, user, main, query
+    user, _, main = main.rpartition("@")
+    return scheme, user, main, query
+
+
+def masked(text: str) -> str:
+    """Hide what may be a secret in the address that a text holds or ends with.
+
+    Of a database's address the name of the user is kept; of a server's it may be a token.
+
+    >>> masked("--store=postgresql://me:secret@host/db?password=x&sslmode=require")
+    '--store=postgresql://me:***@host/db?password=***&sslmode=require'
+    >>> masked("https://TOKEN@host/path")
+    'https://***@host/path'
+    """
+    found = _SCHEME.search(text)
+    if found is None or found[1].lower().startswith(("sqlite", "file")):
+        return text
+    before, address = text[: found.start()], text[found.start() :]
+    scheme, user, rest, query = split_address(address)
+    if user:
+        name, colon, _ = user.partition(":")
+        is_name = _NAME.fullmatch(name) and not scheme.lower().startswith("http")
+        user = (f"{name}:{_MASK}@" if colon else f"{name}@") if is_name else f"{_MASK}@"
+    if query:
+        query = "?" + "&".join(map(_masked_pair, query.split("&")))
+    return f"{before}{scheme}://{user}{rest}{query}"
+
+
+def _masked_pair(pair: str) -> str:
+    name, sign, _ = pair.partition("=")
+    return f"{name}={_MASK}" if sign and _SECRET.search(unquote(name)) else pair

@@ -189,7 +189,7 @@ class Runner:
             The cluster cannot be used, and nothing has run; or all of its hosts were
             lost, and earlier results are kept and delivered.
         """
-        store = Store(self._options.uri).uri
+        store = Store(self._options.uri).name
         views = views_of(self._registry, self._watch.notice)
         interrupted = False
         lost: ClusterError | None = None
@@ -224,7 +224,7 @@ class Runner:
             cells = self._cells() if cells is None else cells
             delivered = self._deliver(cells, delivery, store)
             if not (interrupted or delivered.problem):
-                self._deliver_leftovers(store, views)
+                self._deliver_leftovers(views)
         if lost is not None:
             raise lost
         seconds = time.monotonic() - self._start
@@ -411,9 +411,9 @@ class Runner:
             Plans(self._journal).settle(self._suite.name, store)
         return delivered
 
-    def _deliver_leftovers(self, store: str, views: Mapping[str, View]) -> None:
+    def _deliver_leftovers(self, views: Mapping[str, View]) -> None:
         """Write results of earlier runs that could not be delivered then."""
-        for leftover in deliver_leftovers(self._journal, self._place, store, views):
+        for leftover in deliver_leftovers(self._journal, self._place, self._options.uri, views):
             self._watch.notice(f"left over from earlier: {leftover.sentence}")
 
     def _notice_waiting(self, holder: Holder | None) -> None:

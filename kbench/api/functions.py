@@ -176,7 +176,12 @@ def load_results(
     """
     stored = stored_results(suite, store, machine)
     frame = _frame(stored.rows, stored.measure)
-    frame.attrs = {"suite": suite, "store": stored.uri, "experiment": stored.name, "problem": ""}
+    frame.attrs = {
+        "suite": suite,
+        "store": stored.store.name,
+        "experiment": stored.name,
+        "problem": "",
+    }
     return frame
 
 

@@ -22,7 +22,7 @@ from kbench.registry.registry import Registry
 from kbench.results.order import by_dataset
 from kbench.results.rows import Row
 from kbench.results.sources import measure_of, of_run
-from kbench.tracking import Store, StoredRun, default_uri, old_store_notice
+from kbench.tracking import Address, Store, StoredRun, default_uri, old_store_notice
 
 
 def chosen_suite(
@@ -93,7 +93,7 @@ class StoredResults:
 
     runs: list[StoredRun]
     name: str
-    uri: str
+    store: Address
 
     @cached_property
     def measure(self) -> Measure:
@@ -124,14 +124,15 @@ def stored_results(
         There are none.
     """
     uri = store or default_uri()
-    path = Path(uri.removeprefix("sqlite:///"))
-    if uri.startswith("sqlite:///") and not path.exists():
+    address = Address.parse(uri)
+    path = address.path
+    if path is not None and not path.exists():
         raise StoreError(f"there are no runs here: {path} does not exist; run `kbench suite` first")
     name = _experiment_of(suite)
     runs = Store(uri).read(name, superseded)
     if not runs:
         raise SuiteError(
-            f"the store {uri} has no runs of {name!r}; `kbench suite {suite}` makes them"
+            f"the store {address.name} has no runs of {name!r}; `kbench suite {suite}` makes them"
         )
     owners = {run.machine for run in runs}
     if machine != "all":
@@ -145,7 +146,7 @@ def stored_results(
         if len(owners) > 1 or wanted not in (machine, machine_id()):
             notice(f"runs of machine {wanted}; --machine all shows all")
         runs = [run for run in runs if run.machine == wanted]
-    return StoredResults(runs, name, uri)
+    return StoredResults(runs, name, address)
 
 
 def _experiment_of(suite: str) -> str:

@@ -14,7 +14,7 @@ import typer
 
 from kbench.cli.options import Form, Format
 from kbench.errors import SuiteError
-from kbench.messages import counted
+from kbench.messages import counted, masked
 from kbench.parameters import check_choice, check_number
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
         return _of_file(path)
     suite, options = _parsed(text)
     if options.get("machine") == "all":
-        raise SuiteError(f"{text!r}: machine must be the id of one machine, got 'all'")
+        raise SuiteError(f"{masked(text)!r}: machine must be the id of one machine, got 'all'")
     version, until = options.get("version", ""), options.get("until")
     earlier = bool(version or until)
     try:
@@ -132,7 +132,7 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
             suite,
             options.get("store") or store,
             options.get("machine"),
-            lambda notice: typer.echo(f"{text}: {notice}", err=True),
+            lambda notice: typer.echo(f"{masked(text)}: {notice}", err=True),
             superseded=earlier,
         )
     except SuiteError as error:
@@ -147,7 +147,7 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
     if earlier:
         rows = chosen(rows, version, None if until is None else _moment(until, text))
         _check_any(rows, stored.runs, text, version)
-    checked = _checked([row.to_json(stored.measure) for row in rows], text)
+    checked = _checked([row.to_json(stored.measure) for row in rows], masked(text))
     return by_dataset([row for row, _ in checked]), stored.measure
 
 
@@ -157,25 +157,29 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
     >>> _parsed("uci@version=0.1.0,postgresql://me@host/db")
     ('uci', {'version': '0.1.0', 'store': 'postgresql://me@host/db'})
     """
+    from kbench.tracking import sqlite_uri
+
     suite, _, rest = text.partition("@")
     if not suite:
-        raise SuiteError(f"{text!r}: the name of a suite comes first, as in uci@version=0.1.0")
+        raise SuiteError(
+            f"{masked(text)!r}: the name of a suite comes first, as in uci@version=0.1.0"
+        )
     options: dict[str, str] = {}
     while rest:
         key, sign, _ = rest.partition("=")
         if key in _KEYS and sign:
             value, _, rest = rest[len(key) + 1 :].partition(",")
             if not value:
-                raise SuiteError(f"{text!r}: {key} has no value")
+                raise SuiteError(f"{masked(text)!r}: {key} has no value")
             options[key] = value
             continue
         where = rest.removeprefix("store=")
         if "://" not in where and not where.endswith(".db"):
             raise SuiteError(
-                f"{text!r}: {where!r} is neither a store (a URI, or a .db file) nor one of "
-                f"{', '.join(f'{name}=' for name in _KEYS)}"
+                f"{masked(text)!r}: {masked(where)!r} is neither a store (a URI, or a .db file) "
+                f"nor one of {', '.join(f'{name}=' for name in _KEYS)}"
             )
-        options["store"] = where if "://" in where else f"sqlite:///{Path(where).absolute()}"
+        options["store"] = where if "://" in where else sqlite_uri(Path(where).absolute())
         rest = ""
     return suite, options
 
@@ -187,7 +191,7 @@ def _moment(text: str, side: str) -> int:
     except ValueError as error:
         today = date.today().isoformat()
         raise SuiteError(
-            f"{side!r}: until must be a date or a time, such as {today} or {today}T15:00, "
+            f"{masked(side)!r}: until must be a date or a time, such as {today} or {today}T15:00, "
             f"got {text}"
         ) from error
     is_date = len(text) == len("2026-01-31")
@@ -199,7 +203,7 @@ def _check_any(rows: Sequence[Row], runs: Sequence[StoredRun], side: str, versio
         tags = [run.tags.get("kbench.version", "") for run in runs]
         versions = sorted({name for tag in tags for name in tag.split(", ") if name})
         hint = f"; versions: {', '.join(versions)}" if version else ""
-        raise SuiteError(f"{side!r} fits no run{hint}")
+        raise SuiteError(f"{masked(side)!r} fits no run{hint}")
 
 
 def _of_file(path: Path) -> tuple[list[Row], Measure]:
@@ -253,7 +257,7 @@ def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
     matches = [row for row in rows if any(fnmatchcase(row.dataset, p) for p in patterns)]
     if not matches:
         names = ", ".join(dict.fromkeys(row.dataset for row in rows))
-        raise SuiteError(f"--dataset {' '.join(patterns)} fits nothing in {side}: {names}")
+        raise SuiteError(f"--dataset {' '.join(patterns)} fits nothing in {masked(side)}: {names}")
     return matches
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kbench.registry.registry import Registry
     from kbench.report import Table
     from kbench.report.content import ReportData
+    from kbench.tracking import Address
 
 _Suite = Annotated[
     str, typer.Argument(help="Name of a suite, path of its file, or name of its experiment.")
@@ -98,21 +99,21 @@ def report(
     registry = build(installed())
     if name or form not in (None, Form.html):
         make = _table_of(name or "main", form or Form.markdown)
-        content = _content(suite, registry, store, machine, without or [])
+        content, _ = _content(suite, registry, store, machine, without or [])
         _print_table(make(content), content.suite, form or Form.markdown, output)
         return
-    content = _content(suite, registry, store, machine, without or [])
+    content, address = _content(suite, registry, store, machine, without or [])
     path = output or Path(f"{_file_name(content.suite)}.html")
     written = page(content, registry)
     write_file(path, written.encode())
     typer.echo(f"{path}: {len(content.rows)} cells, {path.stat().st_size / 1000:.0f} kB")
     if log:
-        _log(content, written)
+        _log(content, address, written)
     if show:
         webbrowser.open(path.resolve().as_uri())
 
 
-def _log(content: ReportData, page: str) -> None:
+def _log(content: ReportData, address: Address, page: str) -> None:
     """Write the page and its tables to a separate run of the suite's experiment."""
     from kbench.report import write
     from kbench.report.tables import TABLES
@@ -124,7 +125,7 @@ def _log(content: ReportData, page: str) -> None:
         if table.rows:
             files[f"tables/{name}.csv"] = write(table, "csv") + "\n"
             files[f"tables/{name}.tex"] = write(table, "latex") + "\n"
-    store = Store(content.store)
+    store = Store(address.uri)
     try:
         experiment = store.experiment(content.suite)
         store.log_report(experiment, content.rows[0].machine, files)
@@ -187,15 +188,15 @@ def plot(
     if form not in ("pdf", "png", "svg"):
         raise SuiteError(f"-o must be a file that ends in .pdf, .png or .svg, got {output}")
     registry = build(installed())
-    content = _content(suite, registry, store, machine, without or [])
+    content, _ = _content(suite, registry, store, machine, without or [])
     write_file(output, figures.save(figures.draw(kind, content, registry), form))
     typer.echo(str(output))
 
 
 def _content(
     suite: str, registry: Registry, store: str | None, machine: str | None, without: list[str]
-) -> ReportData:
-    """Read a suite's runs and collect the content of its report."""
+) -> tuple[ReportData, Address]:
+    """Read a suite's runs; return the content of its report and the store's address."""
     from kbench.api.inputs import published_by, stored_results
     from kbench.report.content import ReportData, name_of
 
@@ -209,15 +210,16 @@ def _content(
     for name in without:
         if name not in methods:
             raise SuiteError(f"--without {name!r}: no such method; there are: {', '.join(methods)}")
-    return ReportData(
+    content = ReportData(
         stored.name,
         stored.rows,
         published_by(suite, registry),
         machine_facts(stored.rows[0].machine),
-        stored.uri,
+        stored.store.name,
         [methods[name] for name in without],
         stored.measure,
     )
+    return content, stored.store
 
 
 def machine_facts(owner: str) -> dict[str, str]:

@@ -28,11 +28,11 @@ def ui(
 
     The pages of a suite show its methods with their metrics, and charts. Ctrl-C stops it.
     """
-    from kbench.tracking import default_uri
+    from kbench.tracking import Address, default_uri, ui_environment
 
     uri = store or default_uri()
     served = uri.startswith(("http://", "https://"))  # by another process, already
-    server = uri.rstrip("/") if served else f"http://127.0.0.1:{port}"
+    server = Address.parse(uri).server if served else f"http://127.0.0.1:{port}"
     addresses = {"MLflow": server} if suite is None else _addresses(uri, suite, server)
     for name, address in addresses.items():
         typer.echo(f"{name}  {address}")
@@ -41,9 +41,9 @@ def ui(
         if show:
             _open(first, server)
         return
-    # job execution off: half the time to start and a quarter of the memory
-    environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-    command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", uri]
+    # not on the command line, which every user of this machine can read
+    environment = {**os.environ, **ui_environment(uri)}
+    command = [sys.executable, "-m", "mlflow", "server"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     if show:
         Thread(target=_open, args=(first, server), daemon=True).start()

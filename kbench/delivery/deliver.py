@@ -15,13 +15,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbench.delivery.as_run import as_run
-from kbench.delivery.owed import checksums
+from kbench.delivery.owed import checksums, store_of
 from kbench.errors import JournalError, PluginError, StoreError
 from kbench.planning.planner import PlannedCell, line_key
 from kbench.records import ACCURACY, Measure
 from kbench.registry.registry import Registry
 from kbench.storage.journal import Journal
 from kbench.tracking import CellRun, Experiment, Store, View, delivered_without_mlflow
+
+_FAILURES = 3
+"""Runs in a row that cannot be written before the rest is left for later."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Delivered:
     Parameters
     ----------
     uri, experiment : str
-        The store, its URI without the password, and the experiment.
+        The store, its URI without credentials, and the experiment.
     experiment_id : str
         MLflow's number of the experiment; empty where the store did not answer.
     written : int
@@ -81,7 +84,6 @@ class Delivery:
         self._suite, self._journal, self._machine = suite, journal, machine
         self._measure, self._views = measure, views or {}
         self._store = Store(uri)
-        self._uri = self._store.uri
         self._queue: queue.SimpleQueue[PlannedCell | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._experiment: Experiment | None = None
@@ -114,7 +116,7 @@ class Delivery:
         known = self._last_delivery()
         if known is None:
             return cells
-        stored = delivered_without_mlflow(self._uri, known["experiment_id"])
+        stored = delivered_without_mlflow(self._store.uri, known["experiment_id"])
         if stored is None:
             return cells
         return [cell for cell in cells if (cell.key, self._run(cell).digest) not in stored]
@@ -156,7 +158,7 @@ class Delivery:
         """Return the newest line that says where this suite was delivered."""
         newest = None
         for line in self._journal.read("delivered"):
-            if line["store"] == self._uri and line["suite"] == self._suite:
+            if line["suite"] == self._suite and store_of(line) == self._store.name:
                 newest = line
         return newest
 
@@ -174,12 +176,20 @@ class Delivery:
             with contextlib.suppress(StoreError):
                 if self._views:
                     self._store.present(self._experiment, self._views, self._measure.name)
+        failures, given_up = 0, bool(self._problem)
         while (planned := self._queue.get()) is not None:
-            if not self._problem:
-                try:
-                    self._write(planned)
-                except (StoreError, JournalError) as error:
-                    self._problem = str(error)
+            if given_up:
+                continue
+            try:
+                self._write(planned)
+                failures = 0
+            except StoreError as error:
+                # of this run, perhaps: the others are written all the same
+                self._problem = self._problem or str(error)
+                failures += 1
+                given_up = failures == _FAILURES
+            except JournalError as error:
+                self._problem, given_up = str(error), True
 
     def _write(self, planned: PlannedCell) -> None:
         assert self._experiment is not None
@@ -188,7 +198,7 @@ class Delivery:
         self._written += 1
         self._journal.append(
             "delivered",
-            store=self._uri,
+            store=self._store.name,
             suite=self._suite,
             experiment_id=self._experiment.id,
             created=self._experiment.created,

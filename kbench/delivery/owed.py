@@ -16,6 +16,7 @@ from kbench.planning.planner import PlannedCell, recall
 from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Ref, Suite, canonical
 from kbench.records.canonical import dumps, from_json, to_json
 from kbench.storage.journal import Journal
+from kbench.tracking import Address
 
 _PLAIN = ("key", "n_splits", "equivalence")
 """Fields of a planned cell that are kept as they are."""
@@ -30,7 +31,7 @@ class Plans:
         self.unread = 0
 
     def keep(self, suite: Suite, store: str, cells: Sequence[PlannedCell]) -> None:
-        """Write the plan of a suite for the store at a URI, unless the journal has it.
+        """Write the plan of a suite for a store (`Store.name`), unless the journal has it.
 
         Cells whose data are still to be fetched are left out.
         """
@@ -39,7 +40,7 @@ class Plans:
             return
         content["measure"] = dataclasses.asdict(suite.measure)
         digest = canonical.digest(content)[:32]
-        latest = {line["store"]: line["digest"] for line in self._of(suite.name)}
+        latest = {store_of(line): line["digest"] for line in self._of(suite.name)}
         if latest.get(store) != digest:
             self._journal.append(
                 "plan", suite=suite.name, store=store, digest=digest, content=content
@@ -56,7 +57,7 @@ class Plans:
         """Return the suites of which a store may lack results that were computed for it."""
         is_open: dict[str, bool] = {}
         for line in self._journal.read("plan", "reopened", "settled"):
-            if line["store"] == store:
+            if store_of(line) == store:
                 is_open[line["suite"]] = line["kind"] != "settled"
         return [suite for suite, open_ in is_open.items() if open_]
 
@@ -64,7 +65,7 @@ class Plans:
         """Return for each suite the stores for which it was run, or to which it was delivered."""
         stores: dict[str, set[str]] = {}
         for line in self._journal.read("plan", "delivered"):
-            stores.setdefault(line["suite"], set()).add(line["store"])
+            stores.setdefault(line["suite"], set()).add(store_of(line))
         return stores
 
     def cells(self, suite: str, store: str | None = None) -> tuple[list[PlannedCell], Measure]:
@@ -78,7 +79,7 @@ class Plans:
         measure = Measure()
         self.unread = 0
         for line in self._of(suite):
-            if store not in (None, line["store"]):
+            if store not in (None, store_of(line)):
                 continue
             try:
                 new = {cell.cell.name: cell for cell in _unpacked(line["content"])}
@@ -100,6 +101,11 @@ class Plans:
 
     def _of(self, suite: str) -> Iterator[dict[str, Any]]:
         return (line for line in self._journal.read("plan") if line["suite"] == suite)
+
+
+def store_of(line: Mapping[str, Any]) -> str:
+    """Return the name of the store in a journal line: earlier versions wrote its credentials."""
+    return Address.parse(line["store"]).name
 
 
 def checksums(cells: Iterable[PlannedCell]) -> dict[str, set[str]]:

@@ -99,12 +99,14 @@ def sync(
     SuiteError
         No such suite was ever run here, or none for this store.
     """
-    uri = Store(store).uri
+    name = Store(store).name
     places = (machine_id(), cluster_id())
     journals = {place: Journal(state_folder(place) / "journal.jsonl") for place in places}
     known = {place: Plans(journal).suites() for place, journal in journals.items()}
     ever = {suite for stores_of in known.values() for suite in stores_of}
-    here = {name for stores_of in known.values() for name, uris in stores_of.items() if uri in uris}
+    here = {
+        suite for stores_of in known.values() for suite, names in stores_of.items() if name in names
+    }
     missing = [suite for suite in suites if suite not in ever]
     if missing:
         raise SuiteError(
@@ -114,11 +116,11 @@ def sync(
     if not wanted:
         shown = ", ".join(sorted(ever))
         hint = f"; name the suites to deliver there, or --all of them: {shown}" if ever else ""
-        raise SuiteError(f"no suite was ever run for the store {Store(uri).name}{hint}")
+        raise SuiteError(f"no suite was ever run for the store {name}{hint}")
     for place, journal in journals.items():
         for suite in known[place]:
             if suite in wanted:
-                synced = _deliver(place, journal, suite, uri, waiting, views)
+                synced = _deliver(place, journal, suite, store, waiting, views)
                 yield synced
                 if synced.delivered.problem:
                     return
@@ -136,10 +138,9 @@ def deliver_leftovers(
     def leave(holder: Holder | None) -> None:
         raise _Busy
 
-    uri = Store(store).uri
-    for suite in Plans(journal).unsettled(uri):
+    for suite in Plans(journal).unsettled(Store(store).name):
         try:
-            synced = _deliver(machine, journal, suite, uri, leave, views, leftovers=True)
+            synced = _deliver(machine, journal, suite, store, leave, views, leftovers=True)
         except _Busy:
             continue
         yield synced
@@ -151,17 +152,17 @@ def _deliver(
     machine: str,
     journal: Journal,
     suite: str,
-    uri: str,
+    store: str,
     waiting: Callable[[Holder | None], None] | None,
     views: Mapping[str, View] | None,
     leftovers: bool = False,
 ) -> Synced:
     """Deliver a suite; of leftovers only what was planned for this store."""
-    plans = Plans(journal)
-    with journal.lock(lock_name(suite, uri), waiting):
-        cells, measure = plans.cells(suite, uri if leftovers else None)
-        delivered = Delivery(uri, suite, journal, machine, measure, views).finish(cells)
+    plans, name = Plans(journal), Store(store).name
+    with journal.lock(lock_name(suite, name), waiting):
+        cells, measure = plans.cells(suite, name if leftovers else None)
+        delivered = Delivery(store, suite, journal, machine, measure, views).finish(cells)
         if not delivered.problem:
-            plans.settle(suite, uri)
+            plans.settle(suite, name)
     finished = sum(cell.is_finished for cell in cells)
     return Synced(suite, machine, delivered, finished, len(cells) - finished, plans.unread)

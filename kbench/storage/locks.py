@@ -11,6 +11,8 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 
+from kbench.messages import masked, printable
+
 _HOLDERS_BYTES = 2**15
 
 
@@ -31,7 +33,9 @@ def named(holder: Holder | None) -> str:
     """Name the holder of a lock, for a message."""
     if holder is None:
         return "another kbench"
-    return f"{holder.command} (process {holder.pid} on {holder.host})"
+    # again: an earlier version wrote the command as it was
+    command = " ".join(map(masked, holder.command.split(" ")))
+    return printable(f"{command} (process {holder.pid} on {holder.host})")
 
 
 def try_lock(fd: int, shared: bool) -> bool:
@@ -45,7 +49,7 @@ def try_lock(fd: int, shared: bool) -> bool:
 
 def write_holder(fd: int, shared: bool) -> None:
     """Record this process as the holder: the only line, or one beside those of others."""
-    holder = Holder(os.getpid(), platform.node(), " ".join(sys.argv), time.time())
+    holder = Holder(os.getpid(), platform.node(), " ".join(map(masked, sys.argv)), time.time())
     line = json.dumps(asdict(holder)).encode() + b"\n"
     if shared:
         # the others' lines stay, without those of processes that are gone

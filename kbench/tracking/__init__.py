@@ -4,7 +4,8 @@
 
     run             the run that a cell should have, and the form in which MLflow accepts it
     text            names and values of any kind, put into MLflow's alphabet and lengths
-    location        addresses of stores and of their pages
+    address         addresses of stores, and how they are shown
+    location        the default store, and the pages of a server
     database        a local store: created safely, checked, with a short wait for its lock
     without_mlflow  the runs of a local store, read in milliseconds
     server          a store that may be away
@@ -22,13 +23,15 @@ nothing of suites or journals: it is given `CellRun` records, and makes the stor
 hold exactly these.
 """
 
-from kbench.tracking.location import default_uri, old_store_notice, ui_address
+from kbench.tracking.address import Address, sqlite_path, sqlite_uri
+from kbench.tracking.location import default_uri, old_store_notice, ui_address, ui_environment
 from kbench.tracking.run import CellRun, DatasetInput, Experiment, StoredRun
 from kbench.tracking.store import Store
 from kbench.tracking.views import View
 from kbench.tracking.without_mlflow import delivered_without_mlflow
 
 __all__ = [
+    "Address",
     "CellRun",
     "DatasetInput",
     "Experiment",
@@ -38,5 +41,8 @@ __all__ = [
     "default_uri",
     "delivered_without_mlflow",
     "old_store_notice",
+    "sqlite_path",
+    "sqlite_uri",
     "ui_address",
+    "ui_environment",
 ]

@@ -9,9 +9,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from kbench.errors import StoreError
+from kbench.messages import printable
 from kbench.tracking import database
-from kbench.tracking.faults import no_warnings, one_line, quiet, without_password
-from kbench.tracking.location import sqlite_path
+from kbench.tracking.address import Address, engine_uri
+from kbench.tracking.faults import (
+    Interrupted,
+    asked_wait_s,
+    is_transient,
+    no_warnings,
+    note_retry_after,
+    one_line,
+    quiet,
+)
 from kbench.tracking.server import HTTP_DEFAULTS, alone_on_server, few_attempts, reach
 
 QUIET_DEFAULTS = {
@@ -25,39 +34,42 @@ class Connection:
     """MLflow's client of the store at a tracking URI, made when it is first needed."""
 
     def __init__(self, uri: str) -> None:
-        self._path = sqlite_path(uri)
-        self.uri = uri if self._path is None else f"sqlite:///{self._path}"
+        self.address = Address.parse(uri)
+        self._path = self.address.path
         self.client: Any = None
 
     @property
     def name(self) -> str:
-        """The URI without its password."""
-        return without_password(self.uri, self.uri)
+        """The address without its credentials."""
+        return self.address.name
 
     def open(self) -> None:
         """Import MLflow and make the client; create the store where it is a local one."""
         if self.client is not None:
             return
+        uri = self.address.uri
         if self._path is None:
             try:
-                reach(self.uri)  # before MLflow's import, which takes seconds
+                reach(uri)  # before MLflow's import, which takes seconds
             except (OSError, ValueError) as error:
-                raise StoreError(
-                    f"the MLflow store {self.name} does not answer: {error}"
-                ) from error
+                text = f"does not answer: {self.address.hide(str(error))}"
+                raise StoreError(f"the MLflow store {self.name} {text}") from self._cause(error)
         for name, value in (QUIET_DEFAULTS | HTTP_DEFAULTS).items():
             os.environ.setdefault(name, value)
         with self.calls("cannot import MLflow"), no_warnings():
             import mlflow
-        with self.calls("cannot open"), no_warnings():
+
+            note_retry_after()
+        opening = self.calls("cannot open")
+        with opening, no_warnings(), few_attempts(uri), alone_on_server(uri):
             if self._path is not None:
                 database.prepare(self._path)
-            with few_attempts(self.uri), alone_on_server(self.uri):
-                client = mlflow.MlflowClient(tracking_uri=self.uri)
-                if self._path is not None:
-                    # idle connections may be to a file that was removed and replaced since
-                    _release(client)
-                client.search_experiments(max_results=1)
+                uri = engine_uri(self._path)
+            client = mlflow.MlflowClient(tracking_uri=uri)
+            if self._path is not None:
+                # idle connections may be to a file that was removed and replaced since
+                _release(client)
+            client.search_experiments(max_results=1)
         self.client = client
 
     def close(self) -> None:
@@ -87,13 +99,24 @@ class Connection:
             except StoreError:
                 raise
             except Exception as error:
-                raise StoreError(
-                    f"the MLflow store {self.name}: {problem}: {self.reason(error)}"
-                ) from error
+                text = f"the MLflow store {self.name}: {problem}: {self.reason(error)}"
+                if not is_transient(error):
+                    raise StoreError(text) from self._cause(error)
+                interrupted = Interrupted(text)
+                interrupted.wait_s = asked_wait_s()
+                raise interrupted from self._cause(error)
 
     def reason(self, error: Exception) -> str:
-        """Return the message of an error of MLflow, in one line without the password."""
-        return without_password(one_line(error), self.uri)
+        """Return the message of an error of MLflow, in one line without credentials."""
+        return printable(self.address.hide(one_line(error)))
+
+    def _cause(self, error: Exception) -> Exception | None:
+        """Return the error that a traceback may show: not one that repeats credentials."""
+        chain: list[BaseException] = [error]
+        while (before := chain[-1].__cause__ or chain[-1].__context__) and before not in chain:
+            chain.append(before)
+        texts = [f"{each!s} {each!r}" for each in chain]
+        return None if any(self.address.hide(text) != text for text in texts) else error
 
 
 def _release(client: Any) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import re
+import shlex
 import socket
 import sqlite3
 import time
@@ -15,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kbench.errors import StoreError
+from kbench.tracking.address import engine_uri, sqlite_uri
 
 LOCK_S = 5.0
 """Seconds to wait for a lock of the database."""
@@ -28,15 +30,20 @@ _LOCAL_FILE_SYSTEMS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "t
 
 def read_only(path: Path, timeout: float) -> sqlite3.Connection:
     """Open the database for reading."""
-    return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=timeout)
+    return sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, timeout=timeout)
 
 
 def prepare(path: Path) -> None:
-    """Create a new store; refuse an existing one that MLflow could not use."""
+    """Create a new store; refuse an existing one, or a folder, that MLflow could not use."""
+    if not is_text(path):
+        raise StoreError(
+            f"the MLflow store {sqlite_uri(path)} is in a folder whose name is not UTF-8, where "
+            "MLflow cannot keep files: rename the folder, or choose another store (--store)"
+        )
     if not path.exists() or not path.stat().st_size:
         create(path)
         return
-    name = f"sqlite:///{path}"
+    name = sqlite_uri(path)
     try:
         with contextlib.closing(read_only(path, LOCK_S)) as database:
             tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
@@ -53,15 +60,24 @@ def prepare(path: Path) -> None:
         raise StoreError(
             f"the MLflow store {name} has schema {', '.join(versions) or 'none'} where the "
             f"installed MLflow needs {needed}: if another version of MLflow made it, back it up "
-            f"and run `mlflow db upgrade {name}`; if its creation was cut short, move it away, "
-            "and a new one is made and filled"
+            f"and run `mlflow db upgrade {shlex.quote(name)}`; if its creation was cut short, "
+            "move it away, and a new one is made and filled"
         )
+
+
+def is_text(path: Path) -> bool:
+    """Return whether a path is text that every program can encode."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_lock(path: Path) -> None:
     """Fail after seconds where another process holds the database; MLflow waits 20 s a call."""
     if not path.exists():
-        raise StoreError(f"the MLflow store sqlite:///{path} has been removed")
+        raise StoreError(f"the MLflow store {sqlite_uri(path)} has been removed")
     with contextlib.closing(
         sqlite3.connect(path, timeout=LOCK_S, isolation_level=None)
     ) as database:
@@ -101,7 +117,7 @@ def _migrate(path: Path, artifacts: Path) -> None:
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
     store: Any = SqlAlchemyStore
-    store(f"sqlite:///{path}", str(artifacts)).engine.dispose()
+    store(engine_uri(path), artifacts.as_uri()).engine.dispose()
     if file_system(path) in _LOCAL_FILE_SYSTEMS:
         with contextlib.closing(sqlite3.connect(path)) as database:
             database.execute("PRAGMA journal_mode = WAL")

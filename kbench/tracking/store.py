@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import Any, TypeVar
 
 from kbench.errors import StoreError
 from kbench.tracking.connection import Connection
+from kbench.tracking.faults import RETRY_AFTER_S, Interrupted
 from kbench.tracking.owner import owner_is_gone
 from kbench.tracking.report_run import abandoned, log_report
 from kbench.tracking.run import CellRun, Experiment, StoredRun
@@ -16,8 +18,16 @@ from kbench.tracking.text import DIGEST_CHARS, NAME_CHARS, cut
 from kbench.tracking.upsert import upsert
 from kbench.tracking.views import View, experiment_tags
 
-# Seconds within which a failed write is tried once more.
-_RETRY_S = 2.0
+_WAITS_S = (0.2, 0.5, 1.0)
+"""Waits before further attempts; a server may ask for longer ones."""
+
+_SLOW_S = 3.0
+"""A call that fails only after this time is not tried again."""
+
+_ALL_WAITS_S = 60.0
+"""Longest time that all calls together wait."""
+
+_Answer = TypeVar("_Answer")
 
 
 class Store:
@@ -42,15 +52,16 @@ class Store:
     def __init__(self, uri: str) -> None:
         self._connection = Connection(uri)
         self._indexes: dict[str, dict[Identity, Stored]] = {}
+        self._waited_s = 0.0
 
     @property
     def uri(self) -> str:
-        """MLflow's tracking URI, with the absolute path of a local store."""
-        return self._connection.uri
+        """MLflow's tracking URI, with the absolute path of a local store; never to be shown."""
+        return self._connection.address.uri
 
     @property
     def name(self) -> str:
-        """The URI without its password, as messages show it."""
+        """The URI without credentials, for messages, journals and pages."""
         return self._connection.name
 
     def open(self) -> None:
@@ -72,6 +83,9 @@ class Store:
     def experiment(self, name: str) -> Experiment:
         """Return the experiment of that name, at most 500 characters; create or restore it."""
         self.open()
+        return self._persistently(partial(self._experiment, name))
+
+    def _experiment(self, name: str) -> Experiment:
         with self._connection.calls(f"cannot get experiment {name!r}"):
             entity = self._client.get_experiment_by_name(name)
             if entity is None:
@@ -119,18 +133,35 @@ class Store:
         calling again repairs that.
         """
         self.open()
-        started = time.monotonic()
-        for last in (False, True):
+
+        def write() -> str:
             try:
                 with self._connection.calls(f"cannot write run {run.content.name!r}"):
                     return self._log(experiment, run)
             except StoreError:
                 # it is unknown what was stored before the failure: search again before writing
                 self._indexes.pop(experiment.id, None)
-                if last or time.monotonic() - started > _RETRY_S:
+                raise
+
+        return self._persistently(write)
+
+    def _persistently(self, call: Callable[[], _Answer]) -> _Answer:
+        """Call what may be repeated again: once, or a few times if it was interrupted."""
+        for attempt, least_s in enumerate(_WAITS_S):
+            started = time.monotonic()
+            try:
+                return call()
+            except StoreError as error:
+                asked_s = error.wait_s if isinstance(error, Interrupted) else None
+                wait_s = max(least_s, asked_s or 0.0)
+                hopeless = attempt > 0 and asked_s is None
+                slow = time.monotonic() - started > _SLOW_S
+                longest_s = min(RETRY_AFTER_S, _ALL_WAITS_S - self._waited_s)
+                if hopeless or slow or wait_s > longest_s:
                     raise
-                time.sleep(0.2)
-        raise AssertionError("unreachable")
+                self._waited_s += wait_s
+                time.sleep(wait_s)
+        return call()
 
     def _log(self, experiment: Experiment, run: CellRun) -> str:
         place = identity(run)
@@ -227,6 +258,9 @@ class Store:
         Runs of other hosts are left alone: their writers cannot be seen from here.
         """
         self.open()
+        return self._persistently(partial(self._sweep, experiment))
+
+    def _sweep(self, experiment: Experiment) -> int:
         with self._connection.calls("cannot look for abandoned runs"):
             running = live_runs(self._client, experiment.id, "attributes.status = 'RUNNING'")
             run_ids = [run.run_id for run in running if owner_is_gone(run.tags)]

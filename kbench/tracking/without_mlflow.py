@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 
+from kbench.tracking.address import sqlite_path
 from kbench.tracking.database import read_only
-from kbench.tracking.location import sqlite_path
 
 
 def delivered_without_mlflow(uri: str, experiment_id: str) -> set[tuple[str, str]] | None:

@@ -143,7 +143,7 @@ class Faulty:
     ],
 )
 def test_a_fault_at_any_write_is_repaired(store, first, second, after, monkeypatch):
-    monkeypatch.setattr(store_module, "_RETRY_S", -1.0)  # the first fault is reported
+    monkeypatch.setattr(store_module, "_SLOW_S", -1.0)  # the first fault is reported
     expected = store.experiment("undisturbed")
     for run in filter(None, (first, second)):
         store.log(expected, run)

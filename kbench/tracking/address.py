@@ -1,0 +1,125 @@
+"""Addresses of stores: parsed once, and shown without their credentials."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import quote, unquote, unquote_to_bytes
+
+from kbench.messages import masked, split_address
+
+_LOCAL = re.compile(r"sqlite(?:\+pysqlite)?:///([^?]+)")
+
+_IN_USER_INFO = "%:!$&'()*+,;=~"
+"""Characters that user info may have as they are; a percent sign quotes others already."""
+
+_SHORTEST = 4
+"""Characters of a secret that is hidden wherever it stands in a text."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """The address of a store.
+
+    Parameters
+    ----------
+    uri : str
+        What connects to the store; it may have credentials, and is never shown.
+    name : str
+        The address for messages, journals and pages: without credentials.
+    path : Path or None
+        The file of a local SQLite store.
+    """
+
+    uri: str = field(repr=False)
+    name: str
+    path: Path | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Parse a tracking URI, or a name that was made of one."""
+        if (path := sqlite_path(text)) is not None:
+            return cls(sqlite_uri(path), sqlite_uri(path), path)
+        if "://" not in text or text.lower().startswith(("sqlite", "file:")):
+            return cls(text, text)
+        scheme, user, rest, query = split_address(text)
+        user = f"{quote(user, safe=_IN_USER_INFO)}@" if user else ""
+        return cls(f"{scheme}://{user}{rest}" + (f"?{query}" if query else ""), masked(text))
+
+    @property
+    def server(self) -> str:
+        """The address of a server without user info, as a browser needs it."""
+        scheme, _, rest, _ = split_address(self.uri)
+        return f"{scheme}://{rest}".rstrip("/")
+
+    def hide(self, text: str) -> str:
+        """Replace the credentials in a text, such as the message of a library that repeats them."""
+        text = text.replace(self.uri, self.name)
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    @cached_property
+    def _secrets(self) -> list[str]:
+        """What must not be shown, in all the forms in which libraries write it."""
+        secrets = {os.environ.get(f"MLFLOW_TRACKING_{name}", "") for name in ("PASSWORD", "TOKEN")}
+        if self.uri != self.name:
+            _, user, _, query = split_address(self.uri)
+            secrets.add(base64.b64encode(unquote(user).encode()).decode())
+            name, colon, password = user.partition(":")
+            # of a server's address the name alone may be a token
+            secrets |= {password} if colon and password else {name}
+            for pair in query.split("&"):
+                if masked(f"x://y?{pair}") != f"x://y?{pair}":
+                    secrets.add(pair.partition("=")[2])
+        forms = {form for each in secrets for form in (each, unquote(each), quote(unquote(each)))}
+        return sorted((each for each in forms if len(each) >= _SHORTEST), key=len, reverse=True)
+
+
+def sqlite_uri(path: Path) -> str:
+    """Return the address of an SQLite file: what URIs cannot hold is quoted, as in any URI.
+
+    >>> sqlite_uri(Path("/data/100 %/mlflow.db"))
+    'sqlite:////data/100 %25/mlflow.db'
+    """
+    return "sqlite:///" + "".join(
+        sign if sign.isprintable() and sign not in "%?#" else quote(os.fsencode(sign), safe="")
+        for sign in str(path)
+    )
+
+
+def sqlite_path(uri: str) -> Path | None:
+    """Return the file of a local SQLite store; None for every other store.
+
+    >>> sqlite_path("sqlite:////data/100 %25/mlflow.db")
+    PosixPath('/data/100 %/mlflow.db')
+    """
+    match = _LOCAL.match(uri)
+    if match is None or match[1] == ":memory:":
+        return None
+    return Path(os.fsdecode(unquote_to_bytes(os.fsencode(match[1])))).absolute()
+
+
+def engine_uri(path: Path) -> str:
+    """Return the address under which the installed SQLAlchemy opens an SQLite file.
+
+    Its versions differ in whether they unquote a path. MLflow makes the folder of a path as
+    it stands in the address, quoted or not, unless the address names the driver.
+    """
+    plain = f"sqlite:///{path}"
+    if not set(str(path)) & set("%?"):
+        return plain
+    from sqlalchemy.engine import make_url
+
+    quoted = "sqlite+pysqlite:///" + str(path).replace("%", "%25").replace("?", "%3F")
+    plain = plain.replace("sqlite:", "sqlite+pysqlite:")
+    for address in (plain, quoted):
+        url = make_url(address)
+        if url.database == str(path) and not url.query:
+            return address
+    # not unquoted by SQLAlchemy, but by SQLite
+    return f"sqlite+pysqlite:///file:{quote(os.fsencode(path))}?uri=true"
