@@ -16,7 +16,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from kbench.messages import counted, last_line
+from kbench.api.terminal import PrintableConsole
+from kbench.messages import counted, last_line, printable_lines
 from kbench.planning.planner import PlannedCell
 from kbench.records import Measure, Result
 from kbench.report import shown
@@ -40,7 +41,7 @@ def choose(as_json: bool, quiet: bool, jobs: int | None, measure: Measure) -> Di
         return JsonLines(measure)
     if quiet:
         return Quiet()
-    console = Console(stderr=True)
+    console = PrintableConsole(stderr=True)
     # a notebook redraws widgets only
     redraws = console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
     return LiveTable(console, jobs, measure) if redraws else Log(measure)
@@ -89,7 +90,7 @@ class JsonLines(Display):
 
 
 def _log(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(printable_lines(text), file=sys.stderr, flush=True)
 
 
 def _emit(event: str, **fields: Any) -> None:

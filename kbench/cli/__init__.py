@@ -11,6 +11,7 @@ import sys
 
 from kbench._version import __version__
 from kbench.errors import JournalError, KbenchError
+from kbench.messages import printable
 
 
 def main() -> None:
@@ -20,10 +21,13 @@ def main() -> None:
             print(f"kbench {__version__}")
             return
         from kbench.cli.app import app
+        from kbench.cli.echo import make_streams_encode_all
 
+        make_streams_encode_all(sys.stdout, sys.stderr)
         app()
     except KbenchError as error:
-        print("\n".join(f"kbench: {line}" for line in str(error).splitlines()), file=sys.stderr)
+        for line in str(error).splitlines():
+            print(f"kbench: {printable(line, None)}", file=sys.stderr)
         sys.exit(1 if isinstance(error, JournalError) else 2)
     except KeyboardInterrupt:
         print("kbench: interrupted", file=sys.stderr)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kbench.cli.echo import echo
 from kbench.cli.options import Form, Format
 from kbench.errors import SuiteError
 from kbench.messages import counted, masked
@@ -105,7 +106,7 @@ def compare(
     if form is Form.table:
         _print(comparison, regressions, wanted)
     else:
-        typer.echo(report.write(_table(comparison), form.value))
+        echo(report.write(_table(comparison), form.value))
     raise typer.Exit(1 if regressions else 0)
 
 
@@ -132,7 +133,7 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
             suite,
             options.get("store") or store,
             options.get("machine"),
-            lambda notice: typer.echo(f"{masked(text)}: {notice}", err=True),
+            lambda notice: echo(f"{masked(text)}: {notice}", err=True),
             superseded=earlier,
         )
     except SuiteError as error:

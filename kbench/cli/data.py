@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from kbench.cli.echo import echo
 from kbench.cli.options import Offline
 from kbench.messages import counted
 
@@ -31,12 +32,10 @@ def list_(
     cache = DataCache()
     entries = cache.entries()
     if as_json:
-        typer.echo(json.dumps([entry.to_json() for entry in entries], indent=1))
+        echo(json.dumps([entry.to_json() for entry in entries], indent=1))
         return
     if not entries:
-        typer.echo(
-            f"no datasets in {cache.root}; `kbench data fetch SUITE` fetches those of a suite"
-        )
+        echo(f"no datasets in {cache.root}; `kbench data fetch SUITE` fetches those of a suite")
         return
     from kbench.cli import printing
 
@@ -57,7 +56,7 @@ def list_(
     headings = {"dataset": False, **dict.fromkeys(numbers, True), "group": False, "source": False}
     printing.print_table(printing.console(), headings, rows)
     size = sum(entry.n_bytes for entry in entries)
-    typer.echo(f"\n{counted(len(entries), 'dataset')}, {size / 2**20:,.1f} MB in {cache.root}")
+    echo(f"\n{counted(len(entries), 'dataset')}, {size / 2**20:,.1f} MB in {cache.root}")
 
 
 @app.command()
@@ -89,13 +88,13 @@ def fetch(
     with opened(registry, many=True) as fetching:
         lines = [line for ref in chosen.datasets for line in fetching.expanded(ref)]
         for number, ref in enumerate(lines, start=1):
-            typer.echo(f"[{number}/{len(lines)}] {ref.label}: ", nl=False)
+            echo(f"[{number}/{len(lines)}] {ref.label}: ", nl=False)
             facts = fetching.dataset(ref)
             if isinstance(facts, Problem):
                 lost += 1
-                typer.echo(f"unavailable\n  {facts.reason}")
+                echo(f"unavailable\n  {facts.reason}")
             else:
-                typer.echo(f"{facts.n_samples:,} x {facts.n_features:,}, {facts.source}")
+                echo(f"{facts.n_samples:,} x {facts.n_features:,}, {facts.source}")
     if lost:
         raise typer.Exit(1)
 
@@ -113,12 +112,12 @@ def verify() -> None:
     n_entries = len(cache.entries())
     problems = cache.verify()
     for problem in problems:
-        typer.echo(problem)
+        echo(problem)
     if problems:
         aside = cache.root / "damaged"
-        typer.echo(f"{counted(len(problems), 'problem')}; damaged datasets were moved to {aside}")
+        echo(f"{counted(len(problems), 'problem')}; damaged datasets were moved to {aside}")
         raise typer.Exit(1)
-    typer.echo(f"{counted(n_entries, 'dataset')} in {cache.root}: all as they were stored")
+    echo(f"{counted(n_entries, 'dataset')} in {cache.root}: all as they were stored")
 
 
 @app.command()
@@ -126,7 +125,7 @@ def path() -> None:
     """Print the folder of the cache; KBENCH_CACHE_DIR sets it."""
     from kbench.storage.datacache import default_root
 
-    typer.echo(default_root())
+    echo(default_root())
 
 
 @app.command()
@@ -139,4 +138,4 @@ def clear(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] 
         typer.confirm(
             f"Remove {counted(len(cache.entries()), 'dataset')} in {cache.root}?", abort=True
         )
-    typer.echo(f"{cache.clear() / 2**20:,.1f} MB set free in {cache.root}")
+    echo(f"{cache.clear() / 2**20:,.1f} MB set free in {cache.root}")

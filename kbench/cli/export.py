@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kbench.cli.echo import echo
 from kbench.cli.options import Delimiter, Ignore, Nominal, Target
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
@@ -91,20 +92,18 @@ def export(
         planned = next(cell for cell in again if cell.cell == planned.cell)
     planned, where = _recalled(planned)
     row = of_cell_in_full(planned, where, chosen.measure) if planned.done else None
-    typer.echo(f"fitting {planned.cell.name} on {facts.n_samples:,} rows", err=True)
+    echo(f"fitting {planned.cell.name} on {facts.n_samples:,} rows", err=True)
     fitted = refit(planned.cell, cache.load(facts.checksum, facts.feature_kinds), registry)
     n_rows = write(output, planned.cell, planned.key, fitted, row, form, mlflow)
     file = output / f"model.{form}"
-    typer.echo(f"{output}: {planned.cell.name}")
-    typer.echo(f"  {file}: {file.stat().st_size / 1000:,.0f} kB; README.md says how to load it")
-    typer.echo(f"  loaded again: it predicts the same on all {n_rows:,} rows")
+    echo(f"{output}: {planned.cell.name}")
+    echo(f"  {file}: {file.stat().st_size / 1000:,.0f} kB; README.md says how to load it")
+    echo(f"  loaded again: it predicts the same on all {n_rows:,} rows")
     if fitted.raw:
-        typer.echo("  its input is the table as it is in the file, without the target")
+        echo("  its input is the table as it is in the file, without the target")
     if row is None:
-        typer.echo(
-            "  its accuracy was not measured here: `kbench suite` or `kbench run` measures it"
-        )
-    typer.echo(f"\n{TRUST}")
+        echo("  its accuracy was not measured here: `kbench suite` or `kbench run` measures it")
+    echo(f"\n{TRUST}")
 
 
 def _recalled(planned: PlannedCell) -> tuple[PlannedCell, str]:
@@ -151,7 +150,7 @@ def _suite(
     given = {option: value for option, value in options.items() if value}
     ref, looked, known = prepared(name, registry, **given)
     for text in looked.notices() if looked else ():
-        typer.echo(f"kbench: {text}", err=True)
+        echo(f"kbench: {text}", err=True)
     return suite_for(ref, known, registry, listed(feature_map), listed(learner))
 
 

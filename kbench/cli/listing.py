@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kbench.cli.echo import echo
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
 
@@ -57,27 +58,27 @@ def list_(
     summaries = Summaries()
     tables = {what: _names(what, registry, summaries) for what in ([chosen] if chosen else _KINDS)}
     if as_json:
-        typer.echo(json.dumps(tables, indent=1))
+        echo(json.dumps(tables, indent=1))
         return
     terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for title, rows in tables.items():
-        typer.echo(typer.style(title, bold=True))
+        echo(typer.style(title, bold=True))
         if not rows:
-            typer.echo("  none")
+            echo("  none")
         name_width, plugin_width = (
             max((len(row[key]) for row in rows), default=0) for key in ("name", "plugin")
         )
         for row in rows:
             line = f"  {row['name']:{name_width}}  "
             if row.get("reason"):
-                typer.echo(f"{line}LEFT OUT: {row['reason']}")
+                echo(f"{line}LEFT OUT: {row['reason']}")
                 continue
             line += f"{row['plugin']:{plugin_width}}  {row['description']}"
-            typer.echo(_cut(line.rstrip(), terminal))
+            echo(_cut(line.rstrip(), terminal))
     broken = [plugin for plugin in registry.plugins if plugin.reason]
     if broken and chosen not in (None, "plugins"):
         names = ", ".join(plugin.name for plugin in broken)
-        typer.echo(f"left out: {names} (why: `kbench list plugins`)", err=True)
+        echo(f"left out: {names} (why: `kbench list plugins`)", err=True)
 
 
 def _cut(line: str, columns: int | None) -> str:
@@ -146,15 +147,15 @@ def show(
         raise SuiteError(f"nothing is called {name!r}{did_you_mean(name, known)}")
     for kind in kinds:
         plugin = registry.owner(kind, name)
-        typer.echo(typer.style(f"{name}", bold=True) + f"  ({kind})")
-        typer.echo(f"plugin: {plugin.name} of {plugin.distribution} {plugin.version}")
+        echo(typer.style(f"{name}", bold=True) + f"  ({kind})")
+        echo(f"plugin: {plugin.name} of {plugin.distribution} {plugin.version}")
         record = registry.get(kind, name)
         if kind == "suite":
-            typer.echo("")
-            typer.echo(record.read_text(encoding="utf-8").rstrip())
+            echo("")
+            echo(record.read_text(encoding="utf-8").rstrip())
         else:
             _show_component(record)
-        typer.echo("")
+        echo("")
 
 
 def _show_component(record: Any) -> None:
@@ -167,9 +168,9 @@ def _show_component(record: Any) -> None:
     # a partial's docstring would be that of functools; its signature has the preset values
     source = target.func if isinstance(target, functools.partial) else target
     doc = parse(inspect.getdoc(source) or "")
-    typer.echo(f"source: {source.__module__}.{source.__qualname__}")
+    echo(f"source: {source.__module__}.{source.__qualname__}")
     if doc.short_description:
-        typer.echo("\n" + doc.short_description)
+        echo("\n" + doc.short_description)
     meanings = {name: p for p in doc.params for name in p.arg_name.replace("*", "").split(", ")}
     grid = getattr(record, "grid", {})
     parameters = [
@@ -177,19 +178,19 @@ def _show_component(record: Any) -> None:
         for parameter in inspect.signature(target).parameters.values()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     ]
-    typer.echo("\nparameters:" if parameters else "\nno parameters")
+    echo("\nparameters:" if parameters else "\nno parameters")
     for parameter in parameters:
         is_required = parameter.default is parameter.empty
         default = "required" if is_required else f"default {parameter.default!r}"
         if parameter.name in grid:
             default += f", searched over {_values(grid[parameter.name])}"
-        typer.echo("  " + typer.style(parameter.name, bold=True) + f" ({default})")
+        echo("  " + typer.style(parameter.name, bold=True) + f" ({default})")
         meaning = meanings.get(parameter.name)
         if meaning and meaning.description:
-            typer.echo(indent(meaning.description, " " * 6))
+            echo(indent(meaning.description, " " * 6))
     for part in doc.meta:
         if part.args and part.args[0].startswith("reference") and part.description:
-            typer.echo("\nreferences:\n" + indent(part.description, "  "))
+            echo("\nreferences:\n" + indent(part.description, "  "))
 
 
 def _values(values: Any) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench.cli.echo import echo
 from kbench.errors import PluginError
 
 if TYPE_CHECKING:
@@ -56,10 +57,10 @@ def check(
             | ({"message": r.message} if r.message else {})
             for r in results
         ]
-        typer.echo(json.dumps({"counts": counts, "checks": rows}, indent=1))
+        echo(json.dumps({"counts": counts, "checks": rows}, indent=1))
     else:
         summary = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-        typer.echo(f"{len(results)} checks: {summary}")
+        echo(f"{len(results)} checks: {summary}")
     raise typer.Exit(1 if counts["failed"] else 0)
 
 
@@ -69,7 +70,7 @@ def _show(component: str, results: list[CheckResult]) -> None:
     worst = next((status for status in ("failed", "warned") if counts[status]), "passed")
     colour = {"failed": "red", "warned": "yellow", "passed": "green"}[worst]
     word = typer.style(f"{_SIGNS[worst]:8}", fg=colour)
-    typer.echo(f"{word} {component:40} {counts['passed']} of {len(results)} checks passed")
+    echo(f"{word} {component:40} {counts['passed']} of {len(results)} checks passed")
     checks_by_message: dict[tuple[str, str], list[str]] = {}
     for result in results:
         if result.message:
@@ -78,7 +79,7 @@ def _show(component: str, results: list[CheckResult]) -> None:
         # one reason often holds for many checks: what cannot be built cannot be fitted
         names = checks[0] if len(checks) == 1 else f"{len(checks)} checks"
         text = f"    {_SIGNS[status]} {names}: {message}"
-        typer.echo("\n      ".join(text.splitlines()))
+        echo("\n      ".join(text.splitlines()))
 
 
 def new(
@@ -109,6 +110,6 @@ def new(
     scaffold.new(name, kind, build(installed()), Path.cwd())
     written = scaffold.KINDS[kind]
     module = f"{name.replace('-', '_')}/{written.module.format(name=name)}"
-    typer.echo(f"wrote {name}/; {written.a_kind.lower()} to change is in {name}/{module}")
-    typer.echo(f"next: pip install -e {name} && kbench check {name}")
-    typer.echo(f"then: {written.try_it.format(name=name)}")
+    echo(f"wrote {name}/; {written.a_kind.lower()} to change is in {name}/{module}")
+    echo(f"next: pip install -e {name} && kbench check {name}")
+    echo(f"then: {written.try_it.format(name=name)}")

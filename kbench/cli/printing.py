@@ -14,8 +14,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from kbench.api.terminal import PrintableConsole
 from kbench.errors import SuiteError
-from kbench.messages import last_line
+from kbench.messages import last_line, printable_lines
 
 if TYPE_CHECKING:
     from kbench.delivery.deliver import Delivered
@@ -40,8 +41,8 @@ _LEAST_NEEDED = (
 
 def console() -> Console:
     """Return a console for standard output; in a pipe or a file no line is cut or folded."""
-    terminal = Console(highlight=False)
-    return terminal if terminal.is_terminal else Console(highlight=False, width=10_000)
+    terminal = PrintableConsole(highlight=False)
+    return terminal if terminal.is_terminal else PrintableConsole(highlight=False, width=10_000)
 
 
 def print_table(
@@ -98,7 +99,7 @@ def print_table(
 
 
 def _width(value: str | Text) -> int:
-    return cell_len(value.plain if isinstance(value, Text) else value)
+    return cell_len(printable_lines(value.plain if isinstance(value, Text) else value))
 
 
 def _least_needed(name: str) -> int:

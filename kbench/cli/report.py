@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench.cli.echo import echo
 from kbench.cli.options import Open, Store
 from kbench.errors import StoreError, SuiteError
 from kbench.messages import did_you_mean
@@ -94,7 +95,7 @@ def report(
 
     if name == "list":
         for table, (text, _) in TABLES.items():
-            typer.echo(f"{table:<12} {text}")
+            echo(f"{table:<12} {text}")
         return
     registry = build(installed())
     if name or form not in (None, Form.html):
@@ -106,7 +107,7 @@ def report(
     path = output or Path(f"{_file_name(content.suite)}.html")
     written = page(content, registry)
     write_file(path, written.encode())
-    typer.echo(f"{path}: {len(content.rows)} cells, {path.stat().st_size / 1000:.0f} kB")
+    echo(f"{path}: {len(content.rows)} cells, {path.stat().st_size / 1000:.0f} kB")
     if log:
         _log(content, address, written)
     if show:
@@ -131,9 +132,9 @@ def _log(content: ReportData, address: Address, page: str) -> None:
         store.log_report(experiment, content.rows[0].machine, files)
     except StoreError as error:
         # not an error: the file was written
-        typer.echo(f"not kept in MLflow: {error}", err=True)
+        echo(f"not kept in MLflow: {error}", err=True)
     else:
-        typer.echo(f"also in MLflow: experiment {content.suite}, run report, {len(files)} files")
+        echo(f"also in MLflow: experiment {content.suite}, run report, {len(files)} files")
 
 
 def _table_of(name: str, form: Form) -> Callable[[ReportData], Table]:
@@ -155,12 +156,12 @@ def _print_table(table: Table, suite: str, form: Form, output: Path | None) -> N
 
     text = in_form(table, form.value)
     if not table.rows:
-        typer.echo(f"the table {table.name!r} of {suite} has no rows", err=True)
+        echo(f"the table {table.name!r} of {suite} has no rows", err=True)
     if output is None:
-        typer.echo(text)
+        echo(text)
         return
     write_file(output, f"{text}\n".encode())
-    typer.echo(f"{output}: {table.title}, {len(table.rows)} rows")
+    echo(f"{output}: {table.title}, {len(table.rows)} rows")
 
 
 def plot(
@@ -190,7 +191,7 @@ def plot(
     registry = build(installed())
     content, _ = _content(suite, registry, store, machine, without or [])
     write_file(output, figures.save(figures.draw(kind, content, registry), form))
-    typer.echo(str(output))
+    echo(str(output))
 
 
 def _content(
@@ -205,7 +206,7 @@ def _content(
             "--machine must be the id of one machine, got 'all': times of several machines "
             "cannot be compared"
         )
-    stored = stored_results(suite, store, machine, partial(typer.echo, err=True))
+    stored = stored_results(suite, store, machine, partial(echo, err=True))
     methods = {name_of(row.method): row.method for row in stored.rows}
     for name in without:
         if name not in methods:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import Annotated
 
 import typer
 
+from kbench.cli.echo import echo
 from kbench.cli.options import Form, Format, Store
-from kbench.messages import counted
+from kbench.messages import counted, printable_json
 
 
 def results(
@@ -29,19 +29,19 @@ def results(
     from kbench.report import tables
     from kbench.results.rows import columns
 
-    stored = stored_results(suite, store, machine, partial(typer.echo, err=True))
+    stored = stored_results(suite, store, machine, partial(echo, err=True))
     rows, measure = stored.rows, stored.measure
     if form is Form.table:
         show.print_rows(rows, columns(measure))
         show.print_published(rows, published_by(suite, build(installed())), measure)
         fewer = sum(row.n_splits_done < row.n_splits for row in rows)
-        typer.echo(
+        echo(
             f"\n{counted(len(rows), 'cell')}"
             + (f", {fewer} of them over fewer splits than planned" if fewer else "")
         )
     elif form is Form.json:
         # with all fields, so that `kbench compare` can read it back
         full = [row.to_json(measure) for row in rows]
-        typer.echo(json.dumps(full, indent=1, ensure_ascii=False))
+        echo(printable_json(full, indent=1))
     else:
-        typer.echo(report.write(tables.cells(rows, measure), form.value))
+        echo(report.write(tables.cells(rows, measure), form.value))

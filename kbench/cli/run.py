@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kbench.cli.echo import echo
 from kbench.cli.options import Delimiter, Fresh, Ignore, JsonEvents, Nominal, Quiet, Store, Target
 from kbench.errors import SuiteError
 from kbench.messages import counted
@@ -125,7 +126,7 @@ def run(
     if output is not None:
         _write_page(output, report, rows, registry, Lead(answer, (data, *left_out), export))
         if not as_json:
-            typer.echo(f"report:  {output}")
+            echo(f"report:  {output}")
     if report.interrupted:
         raise typer.Exit(130)
     failed = any(row.status not in ("ok", "skipped") for row in rows)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench.cli.echo import echo
 from kbench.cli.options import Fresh, JsonEvents, Offline, Quiet, Store
 from kbench.errors import SuiteError
 
@@ -110,7 +111,7 @@ def suite(
 
     registry = build(installed())
     if list_suites:
-        typer.echo("\n".join(runnable(registry)))
+        echo("\n".join(runnable(registry)))
         return
     if name is None:
         raise SuiteError(f"SUITE is missing; there are: {', '.join(runnable(registry))}")

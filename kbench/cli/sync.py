@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench.cli.echo import echo
 from kbench.cli.options import Store
 
 if TYPE_CHECKING:
@@ -43,12 +44,12 @@ def sync(
     views = views_of(build(installed()), _notice)
     uri = store or default_uri()
     for synced in syncing.sync(uri, suites or (), everything, _notice_waiting, views):
-        typer.echo(json.dumps(asdict(synced)) if as_json else synced.sentence)
+        echo(json.dumps(asdict(synced)) if as_json else synced.sentence)
         left = left or synced.delivered.problem
     if left:
         if not as_json:
-            typer.echo(f"kbench: {left}", err=True)
-            typer.echo("Nothing is lost: the journal keeps it, for `kbench sync` again.", err=True)
+            echo(f"kbench: {left}", err=True)
+            echo("Nothing is lost: the journal keeps it, for `kbench sync` again.", err=True)
         raise typer.Exit(1)
 
 
@@ -59,4 +60,4 @@ def _notice_waiting(holder: Holder | None) -> None:
 
 
 def _notice(text: str) -> None:
-    typer.echo(f"kbench: {text}", err=True)
+    echo(f"kbench: {text}", err=True)

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from kbench.cli.echo import echo
 from kbench.cli.options import Open, Store
 from kbench.errors import StoreError
 
@@ -35,7 +36,7 @@ def ui(
     server = Address.parse(uri).server if served else f"http://127.0.0.1:{port}"
     addresses = {"MLflow": server} if suite is None else _addresses(uri, suite, server)
     for name, address in addresses.items():
-        typer.echo(f"{name}  {address}")
+        echo(f"{name}  {address}")
     first = next(iter(addresses.values()))
     if served:
         if show:
@@ -60,11 +61,11 @@ def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
     stored = stored_results(suite, uri, "all")
     handle = Store(uri)
     experiment = handle.experiment(stored.name)
-    views = views_of(build(installed()), lambda text: typer.echo(text, err=True))
+    views = views_of(build(installed()), lambda text: echo(text, err=True))
     try:
         handle.present(experiment, views, stored.measure.name)
     except StoreError as error:
-        typer.echo(f"MLflow's plain page only: {error}", err=True)
+        echo(f"MLflow's plain page only: {error}", err=True)
         views = {}
     # tables first
     ordered = sorted(views.values(), key=lambda view: (view.mode != "table", view.key))

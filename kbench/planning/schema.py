@@ -122,8 +122,13 @@ class SuiteFile(_Strict):
     @field_validator("measure", mode="before")
     @classmethod
     def _known_measure(cls, value: Any) -> Any:
-        if not isinstance(value, str):
+        if isinstance(value, dict):
             return value
+        if not isinstance(value, str):
+            raise ValueError(
+                'must be the name of a measure, such as "accuracy", or a table such as '
+                '{ name = "...", better = "lower" }'
+            )
         if value not in MEASURES:
             raise ValueError(
                 f"there are {', '.join(MEASURES)}{did_you_mean(value, MEASURES)}; one that a "
@@ -208,6 +213,8 @@ def explained(
             yield f"{place}: no such key{did_you_mean(str(loc[-1]), _keys_at(model, loc[:-1]))}"
         elif problem["type"] == "missing":
             yield f"{place}: missing"
+        elif problem["type"] == "model_type":  # pydantic names the class
+            yield f"{place} must be a table, got {_at(raw, loc)!r}"
         else:
             message = problem["msg"].removeprefix("Value error, ")
             value = _at(raw, loc)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from kbench.report.axes import HEIGHT, TOP, WIDTH, Axis, Frame, linear, logarithmic
-from kbench.report.svg import document, element, text
+from kbench.report.svg import document, element, escape, text
 
 COLOURS = 8
 """Colours of the page's palette (`--c0` ...); beyond, lines are dashed."""

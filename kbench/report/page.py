@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 from kbench import records
 from kbench._version import __version__
 from kbench.errors import PluginError
-from kbench.messages import counted
+from kbench.messages import counted, printable_json, printable_lines
 from kbench.registry.registry import Registry
 from kbench.report import charts, diagram, figures
 from kbench.report import content as content_module
@@ -59,6 +58,7 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
         autoescape=select_autoescape(default=True, default_for_string=True),
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_shown,
     )
     environment.filters |= {"p": p_value, "quoted": shlex.quote}
     environment.globals |= {"name_of": name_of, "shown": shown, "counted": counted}
@@ -106,9 +106,14 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
     return environment.get_template("page.html.j2").render(values)
 
 
+def _shown(value: Any) -> Any:
+    """Make text that a template inserts printable; markup is made of such text already."""
+    return printable_lines(value) if type(value) is str else value
+
+
 def _script_json(value: Any) -> str:
     """Write JSON that no name in it can break out of a script element."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = printable_json(value, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from html import escape
 
 from kbench.records import Measure
 from kbench.report.axes import (
@@ -19,7 +18,7 @@ from kbench.report.axes import (
     logarithmic,
     overlap,
 )
-from kbench.report.svg import document, element, text, width_of
+from kbench.report.svg import document, element, escape, text, width_of
 from kbench.results.stats import pareto_front
 
 _R, _SIZE, _NUMBER = 10.0, 11.5, 10.5

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from html import escape
+from html import escape as escaped
+
+from kbench.messages import printable
+
+
+def escape(text: str) -> str:
+    """Write text as markup; characters that are not printable are replaced."""
+    return escaped(printable(text, None))
 
 
 def element(tag: str, *children: str, **attributes: object) -> str:

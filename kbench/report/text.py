@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kbench.evaluation.measures import MEASURES
+from kbench.messages import printable, printable_json, printable_lines
 
 FORMATS = ("table", "csv", "json", "latex", "markdown")
 
@@ -161,7 +161,7 @@ def write(table: Table, form: str) -> str:
 def _json(table: Table) -> str:
     names = [column.name for column in table.columns]
     rows = [{name: _plain_json(row[name]) for name in names} for row in table.rows]
-    return json.dumps(rows, indent=1, ensure_ascii=False)
+    return printable_json(rows, indent=1)
 
 
 def _plain_json(value: Any) -> Any:
@@ -181,9 +181,10 @@ def _csv(table: Table) -> str:
 
 def _harmless(value: Any) -> Any:
     """Keep spreadsheets from running a name as a formula."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("=", "+", "-", "@", "|"):
-        return "'" + value
-    return "'" + value if isinstance(value, str) and value[:1] in ("\t", "\r", "\n") else value
+    if not isinstance(value, str):
+        return value
+    is_formula = value.lstrip()[:1] in ("=", "+", "-", "@", "|") or value[:1] in ("\t", "\r", "\n")
+    return ("'" if is_formula else "") + printable_lines(value)
 
 
 def _markdown(table: Table) -> str:
@@ -204,7 +205,7 @@ def _in_markdown(text: str) -> str:
     """Escape text for a cell of a table."""
     for sign in "\\|<>*_`[]":
         text = text.replace(sign, "\\" + sign)
-    return " ".join(text.split())
+    return printable(" ".join(text.split()), None)
 
 
 def _cell(
@@ -247,14 +248,14 @@ def latex_text(text: str) -> str:
     >>> latex_text("50 % of_{x}")
     '50 \\% of\\_\\{x\\}'
     """
-    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
+    return "".join(_LATEX.get(sign, sign) for sign in printable(" ".join(text.split()), None))
 
 
 def _latex(table: Table) -> str:
     """Write a booktabs table; the best is bold."""
     columns = [column for column in table.visible if not column.wide]
     lines = [
-        f"% {' '.join(table.title.split())}",
+        f"% {printable(' '.join(table.title.split()), None)}",
         "% needs \\usepackage{booktabs} and, for quotation marks, \\usepackage[T1]{fontenc}",
         r"\begin{tabular}{" + "".join("r" if column.numeric else "l" for column in columns) + "}",
         r"\toprule",

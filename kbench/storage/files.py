@@ -10,6 +10,30 @@ from pathlib import Path
 
 _SHARED = stat.S_IWGRP | stat.S_IWOTH
 
+_REMEDIES = {
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "your quota is used up: make room in it",
+    errno.EROFS: "the file system is read-only: name a folder that can be written in {0}",
+    errno.EACCES: "you have no permission to write there: name a folder of yours in {0}",
+    errno.EPERM: "you have no permission to write there: name a folder of yours in {0}",
+    errno.ENAMETOOLONG: "the name is too long: name a folder with a shorter path in {0}",
+    errno.ENOTDIR: "a part of the path is a file: name a folder in {0}",
+    errno.EMFILE: "too many files are open: raise the limit (`ulimit -n`)",
+    errno.ENFILE: "too many files are open on this machine: close some",
+    errno.EFBIG: "files may not be as large: raise the limit (`ulimit -f`)",
+    errno.EIO: "the disk may be damaged: name a folder on another one in {0}",
+}
+
+
+def remedy(error: OSError, setting: str) -> str:
+    """Say what mends an error of the system, where `setting` names the folder to write to.
+
+    >>> remedy(OSError(errno.EROFS, ""), "KBENCH_STATE_DIR")
+    'the file system is read-only: name a folder that can be written in KBENCH_STATE_DIR'
+    """
+    words = _REMEDIES.get(error.errno or 0, "name another folder in {0}")
+    return words.format(setting)
+
 
 def unused(folder: Path) -> Path:
     """Return a temporary name in a folder that no other process uses."""

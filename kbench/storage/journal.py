@@ -9,6 +9,7 @@ Nothing is ever rewritten.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import gc
 import json
@@ -22,7 +23,7 @@ from urllib.parse import quote
 
 from kbench.errors import JournalError
 from kbench.machine import machine_id
-from kbench.storage.files import sync_folder, write_file
+from kbench.storage.files import remedy, sync_folder, write_file
 from kbench.storage.locks import Holder, read_holder, try_lock, write_holder
 
 _CHECKSUM = ',"crc":"%08x"}'
@@ -109,7 +110,9 @@ class Journal:
                     line = b"\n" + line  # a kill tore the line before
                 written = os.write(fd, line)
                 if written < len(line):  # what is there is a torn line
-                    raise OSError(f"only {written} of {len(line)} bytes could be written")
+                    raise OSError(
+                        errno.ENOSPC, f"only {written} of {len(line)} bytes could be written"
+                    )
                 os.fsync(fd)
             finally:
                 os.close(fd)
@@ -266,7 +269,7 @@ def _writing(path: Path) -> Iterator[None]:
     except OSError as error:
         raise JournalError(
             f"{path} cannot be written: {error.strerror or error}. No stored result is lost; "
-            "make room and run the same command again"
+            f"{remedy(error, 'KBENCH_STATE_DIR')} and run the same command again"
         ) from error
 
 

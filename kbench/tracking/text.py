@@ -21,8 +21,7 @@ def sha(text: str) -> str:
 
 def printable(value: object) -> str:
     """Return text that every database and JSON can hold."""
-    text = str(value).replace("\x00", "\ufffd")
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return re.sub("[\x00\ud800-\udfff]", "\ufffd", str(value))
 
 
 def cut(value: object, limit: int) -> str:

@@ -1,5 +1,6 @@
 """No line is lost, doubled or believed when it is damaged."""
 
+import errno
 import json
 import math
 import multiprocessing
@@ -488,3 +489,37 @@ def test_a_holder_that_has_not_said_who_it_is(journal):
 
         with journal.lock("name", waiting):
             assert told == [None]
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "make room and run"),
+        (errno.EDQUOT, "your quota is used up"),
+        (errno.EROFS, "the file system is read-only: name a folder that can be written in KBENCH"),
+        (errno.EACCES, "you have no permission to write there"),
+        (errno.ENAMETOOLONG, "the name is too long"),
+        (errno.EBADF, "name another folder in KBENCH_STATE_DIR"),
+    ],
+)
+def test_the_advice_fits_the_reason(tmp_path, monkeypatch, number, words):
+    def fails(*_):
+        raise OSError(number, os.strerror(number))
+
+    journal = Journal(tmp_path / "journal.jsonl")
+    monkeypatch.setattr(os, "open", fails)
+    with pytest.raises(JournalError, match=words) as raised:
+        journal.append("x")
+    assert os.strerror(number) in str(raised.value)
+    assert ("make room" in str(raised.value)) == (number in (errno.ENOSPC, errno.EDQUOT))
+
+
+def test_a_folder_whose_name_is_too_long_is_named_so(tmp_path):
+    with pytest.raises(JournalError, match="the name is too long"):
+        Journal(tmp_path / ("x" * 300) / "journal.jsonl").append("x")
+
+
+def test_a_lock_may_be_named_after_a_file_that_is_no_text(tmp_path):
+    journal = Journal(tmp_path / "journal.jsonl")
+    with journal.lock("a\udcff in store"):
+        pass

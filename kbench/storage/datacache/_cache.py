@@ -19,7 +19,6 @@ every process maps the same pages.
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import secrets
@@ -46,6 +45,7 @@ from kbench.storage.datacache._trust import problem_in, stamp
 from kbench.storage.files import (
     make_folder,
     read_file,
+    remedy,
     rename_folder,
     share,
     sync_folder,
@@ -54,7 +54,6 @@ from kbench.storage.files import (
 )
 
 _RECORD_BYTES = 1 << 26
-_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def default_root() -> Path:
@@ -320,14 +319,9 @@ class DataCache:
         try:
             yield
         except OSError as error:
-            remedy = (
-                "Name a folder that you may write"
-                if error.errno in _FORBIDDEN
-                else ("Free some space, or name another folder")
-            )
             raise DatasetError(
                 f"dataset {name!r} cannot be written to the cache {self.root}: "
-                f"{error.strerror or error}. {remedy} in KBENCH_CACHE_DIR."
+                f"{error.strerror or error}; {remedy(error, 'KBENCH_CACHE_DIR')}"
             ) from error
 
     def _sweep(self) -> None:

@@ -1,0 +1,21 @@
+"""Plain lines on the terminal; names, labels and errors of others stand in them as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from kbench.messages import printable_lines
+
+
+def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
+    """Print a text, one line or several."""
+    typer.echo(printable_lines(str(text)), err=err, nl=nl)
+
+
+def make_streams_encode_all(*streams: Any) -> None:
+    """Have text that an encoding lacks, such as half a character, written as its escape."""
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
