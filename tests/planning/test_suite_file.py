@@ -138,7 +138,7 @@ def test_a_suite_says_what_it_compares(registry, given, measure):
     ("given", "words"),
     [
         ('"expected_eror"', "did you mean 'expected_error'"),
-        ("3", "measure must be a valid dictionary or instance of MeasureTable, got 3"),
+        ("3", "measure: got 3; must be the name of a measure, such as"),
         ('{ name = "x" }', "measure.better: missing"),
         ('{ name = "x", better = "low" }', "measure.better must be 'higher' or 'lower', got 'low'"),
         ('{ name = "X y", better = "lower" }', "measure.name: got 'X y'"),
