@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import stat
 import tempfile
 from pathlib import Path
@@ -25,6 +26,20 @@ def folder():
     made.chmod(0o755)
     yield made
     shutil.rmtree(made)
+
+
+@pytest.fixture(autouse=True)
+def no_hang():
+    """Fail where a pipe is waited for."""
+
+    def fail(number, frame):
+        raise AssertionError("it hangs")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(20)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @contextlib.contextmanager

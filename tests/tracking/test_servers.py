@@ -296,3 +296,26 @@ def test_postgresql_holds_what_a_local_store_holds(postgresql, store):
     with pytest.raises(StoreError) as raised:
         Store(f"{postgresql}-none").open()
     assert "secret" not in str(raised.value)
+
+
+def test_postgresql_that_ends_all_connections_gets_each_run_once(postgresql):
+    import psycopg
+
+    remote = Store(postgresql)
+    experiment = remote.experiment("dropped")
+    keys = [f"k{nth}" for nth in range(4)]
+    with psycopg.connect(postgresql.replace("+psycopg", ""), autocommit=True) as own:
+        for key in keys:
+            for _ in range(2):
+                own.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE pid <> pg_backend_pid() AND datname = current_database()"
+                )
+                try:
+                    remote.log(experiment, a_run(key=key))
+                except StoreError as error:
+                    assert "secret" not in str(error)
+                    assert "\n" not in str(error)
+            remote.log(experiment, a_run(key=key))
+    assert sorted(row.key for row in remote.read("dropped")) == keys
+    assert len(live(remote, experiment)) == len(keys)
