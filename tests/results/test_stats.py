@@ -145,6 +145,19 @@ def test_bayesian_signed_rank_is_antisymmetric_and_sums_to_one(differences):
     assert one == stats.bayesian_signed_rank(d, n_samples=500)
 
 
+@pytest.mark.parametrize("prior", [0.5, 2.0])
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_bayesian_signed_rank_of_equal_differences_is_exact(k, prior):
+    # the weight of the pseudo-difference 0 has a beta distribution; of pairs with it, the
+    # sums are d, of the others 2 d; both are compared with 2 * rope
+    weight = reference.beta(prior, k)
+    rope, half = 0.01, math.sqrt(0.5)
+    for d, p in ((0.03, weight.cdf(half)), (0.015, weight.cdf(1 - half)), (0.005, 0.0)):
+        found = stats.bayesian_signed_rank([d] * k, rope, prior, n_samples=20_000)
+        assert (found.better, found.same) == pytest.approx((p, 1 - p), abs=0.015)
+        assert found.worse == 0.0
+
+
 def test_bayesian_signed_rank_knows_what_is_practically_the_same():
     assert stats.bayesian_signed_rank(np.full(10, 0.001)).same > 0.99
     assert stats.bayesian_signed_rank(np.full(10, 0.05)).better > 0.99
@@ -289,6 +302,27 @@ def test_only_datasets_that_all_methods_finished_are_compared():
     alone = stats.scores(rows, without=[("b", "ridge")])
     assert alone.methods == (("a", "ridge"),)
     assert alone.datasets == ("iris", "wine", "wdbc")
+
+
+def test_of_rotations_the_one_that_finished_most_datasets_is_compared():
+    a, b, c, d = (
+        [row(dataset, m, 0.9, equivalence=key) for dataset in datasets]
+        for m, key, datasets in (
+            ("a", "one", ("iris",)),
+            ("b", "one", ("iris", "wine")),
+            ("c", "two", ("iris", "wine")),
+            ("d", "", ("iris", "wine")),
+        )
+    )
+    found = stats.scores([*a, *b, *c, *d])
+    assert [feature_map for feature_map, _ in found.methods] == ["b", "c", "d"]
+    assert found.same == ((("a", "ridge"), ("b", "ridge")),)
+    assert found.datasets == ("iris", "wine")
+    # of several that finished as many, the first
+    (first, kept), *others = stats.scores([*b, *a, row("wine", "a", 0.5, equivalence="one")]).same
+    assert (first[0], kept[0], others) == ("a", "b", [])
+    # maps without a name of their span are rotations of nothing
+    assert stats.scores([*d, row("iris", "e", 0.9)]).same == ()
 
 
 def test_nothing_to_compare():
