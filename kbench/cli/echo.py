@@ -9,9 +9,10 @@ import typer
 from kbench.messages import printable_lines
 
 
-def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
-    """Print a text, one line or several."""
-    typer.echo(printable_lines(str(text)), err=err, nl=nl)
+def echo(text: object = "", err: bool = False, nl: bool = True, **style: Any) -> None:
+    """Print a text, one line or several, in a style of `typer.style`."""
+    shown = printable_lines(str(text))
+    typer.echo(typer.style(shown, **style) if style else shown, err=err, nl=nl)
 
 
 def make_streams_encode_all(*streams: Any) -> None:

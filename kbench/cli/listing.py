@@ -62,7 +62,7 @@ def list_(
         return
     terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for title, rows in tables.items():
-        echo(typer.style(title, bold=True))
+        echo(title, bold=True)
         if not rows:
             echo("  none")
         name_width, plugin_width = (
@@ -147,7 +147,8 @@ def show(
         raise SuiteError(f"nothing is called {name!r}{did_you_mean(name, known)}")
     for kind in kinds:
         plugin = registry.owner(kind, name)
-        echo(typer.style(f"{name}", bold=True) + f"  ({kind})")
+        echo(name, nl=False, bold=True)
+        echo(f"  ({kind})")
         echo(f"plugin: {plugin.name} of {plugin.distribution} {plugin.version}")
         record = registry.get(kind, name)
         if kind == "suite":
@@ -184,7 +185,9 @@ def _show_component(record: Any) -> None:
         default = "required" if is_required else f"default {parameter.default!r}"
         if parameter.name in grid:
             default += f", searched over {_values(grid[parameter.name])}"
-        echo("  " + typer.style(parameter.name, bold=True) + f" ({default})")
+        echo("  ", nl=False)
+        echo(parameter.name, nl=False, bold=True)
+        echo(f" ({default})")
         meaning = meanings.get(parameter.name)
         if meaning and meaning.description:
             echo(indent(meaning.description, " " * 6))

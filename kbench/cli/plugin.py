@@ -69,8 +69,8 @@ def _show(component: str, results: list[CheckResult]) -> None:
     counts = Counter(result.status for result in results)
     worst = next((status for status in ("failed", "warned") if counts[status]), "passed")
     colour = {"failed": "red", "warned": "yellow", "passed": "green"}[worst]
-    word = typer.style(f"{_SIGNS[worst]:8}", fg=colour)
-    echo(f"{word} {component:40} {counts['passed']} of {len(results)} checks passed")
+    echo(f"{_SIGNS[worst]:8}", nl=False, fg=colour)
+    echo(f" {component:40} {counts['passed']} of {len(results)} checks passed")
     checks_by_message: dict[tuple[str, str], list[str]] = {}
     for result in results:
         if result.message:

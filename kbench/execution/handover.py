@@ -66,6 +66,8 @@ class Handover:
         with channel, contextlib.suppress(OSError, BrokenHandoverError):
             send(channel, {name: getattr(visible, name) for name in _ROWS})
             taken = receive(channel, most)
+            if "labels" not in taken:
+                return
             self.predictions = Predictions(**{n: taken[n] for n in _PREDICTIONS if n in taken})
             send(channel, {"y_test": self._assignment.y_test})
 
