@@ -91,7 +91,7 @@ def new(
 ) -> None:
     """Write a package for a plugin into a new folder NAME; it installs and passes as it is."""
     from kbench.cli import scaffold
-    from kbench.registry.registry import build, installed
+    from kbench.execution.plugins import load_registry
 
     flags = {
         "feature-map": feature_map,
@@ -104,7 +104,7 @@ def new(
     if len(asked) > 1:
         raise PluginError(f"only one kind of component can be given, got --{' and --'.join(asked)}")
     kind = asked[0] if asked else "feature-map"
-    scaffold.new(name, kind, build(installed()), Path.cwd())
+    scaffold.new(name, kind, load_registry(), Path.cwd())
     written = scaffold.KINDS[kind]
     module = f"{name.replace('-', '_')}/{written.module.format(name=name)}"
     typer.echo(f"wrote {name}/; {written.a_kind.lower()} to change is in {name}/{module}")

@@ -22,6 +22,7 @@ from kbench.errors import DatasetError, SourceUnreachable
 from kbench.evaluation.evaluate import measure_split
 from kbench.evaluation.method import Method, learner_side, map_side
 from kbench.execution.handover import hand_over, receive_visible
+from kbench.execution.plugins import without_known_failures
 from kbench.planning.lines import parameter_problems
 from kbench.records import Protocol, Ref, Search
 from kbench.records.canonical import from_json, to_json
@@ -37,7 +38,7 @@ TRIAL_TIME_S = 5.0
 
 @cache
 def _registry() -> Registry:
-    return build(installed())
+    return build(without_known_failures(installed()))
 
 
 def warm() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kbench.errors import PluginError
 from kbench.planning.cells import cells
 from kbench.planning.fingerprint import Fingerprinter, evaluation_modules
 from kbench.records import (
@@ -29,8 +30,9 @@ from kbench.records import (
     Suite,
     Task,
 )
-from kbench.records.canonical import dumps, to_json
-from kbench.registry.registry import Registry, makes, module_of, resolve
+from kbench.records.canonical import dumps, from_json, to_json
+from kbench.registry.references import Reference
+from kbench.registry.registry import Registry, makes, module_of, resolve, target_of
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 
@@ -166,6 +168,7 @@ class Planner:
         self._fingerprint = Fingerprinter(self.packages)
         self._evaluation = evaluation_modules()
         self._codes: dict[tuple[str, ...], str] = {}
+        self._spans: dict[str, str] = {}
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -175,7 +178,7 @@ class Planner:
     def source_code(self, dataset: Ref) -> str:
         """Return the fingerprint of the code that makes a dataset."""
         source = self._registry.get("dataset", dataset.name)
-        load = _named(source.load)
+        load = target_of(source.load)
         return _hash([load, self._code([module_of(load), *source.depends])])
 
     def dataset(self, ref: Ref) -> DatasetFacts | None:
@@ -193,7 +196,13 @@ class Planner:
         planned = []
         # cells of one key, such as the same data under two labels, are computed once
         results: dict[str, dict[int, Result]] = {}
-        for cell in cells(suite, self._registry):
+        every = list(cells(suite, self._registry))
+        self._find_spans(
+            cell.feature_map
+            for cell in every
+            if self._registry.get("learner", cell.learner.name).rotation_invariant
+        )
+        for cell in every:
             facts = datasets.get(cell.dataset.label)
             if facts is None or isinstance(facts, Problem):
                 n_splits = how_many_splits(cell.protocol, suite.limits)
@@ -242,7 +251,7 @@ class Planner:
         map_record = self._registry.get("feature map", cell.feature_map.name)
         learner_record = self._registry.get("learner", cell.learner.name)
         sides = ((cell.feature_map, map_record), (cell.learner, learner_record))
-        made = [{k: _named(make) for k, make in makes(record).items()} for _, record in sides]
+        made = [{k: target_of(make) for k, make in makes(record).items()} for _, record in sides]
         for ref, record in sides:
             made.append(self._nested(ref.params.values()))
             made.append(self._nested(map(tuple, _grid(ref, record).values())))
@@ -265,19 +274,27 @@ class Planner:
 
     def _equivalence(self, cell: Cell) -> str:
         """Return a key that methods share which differ only by a rotation of the features."""
-        span = self._registry.get("feature map", cell.feature_map.name).span
         learner = self._registry.get("learner", cell.learner.name)
-        if span is None or not learner.rotation_invariant:
-            return ""
-        spanned = resolve(span)(cell.feature_map.params)
+        spanned = self._spans[_written(cell.feature_map)] if learner.rotation_invariant else ""
         return _hash([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
+
+    def _find_spans(self, feature_maps: Iterable[Ref]) -> None:
+        """Find what the features of maps span, all settings of one map at once."""
+        missing: dict[str, dict[str, Ref]] = {}
+        for ref in feature_maps:
+            if _written(ref) not in self._spans:
+                missing.setdefault(ref.name, {})[_written(ref)] = ref
+        for name, refs in missing.items():
+            span = self._registry.get("feature map", name).span
+            found = _spans_of(span, list(refs.values())) if span is not None else [""] * len(refs)
+            self._spans |= dict(zip(refs, found, strict=True))
 
     def _nested(self, values: Any) -> dict[str, str]:
         """Return ``"module:name"`` of the components inside parameters, by their names."""
         makes: dict[str, str] = {}
         for value in values:
             if isinstance(value, Ref):
-                makes[value.name] = _named(self._registry.nested(value.name).make)
+                makes[value.name] = target_of(self._registry.nested(value.name).make)
                 makes |= self._nested(value.params.values())
             elif isinstance(value, Search):
                 makes |= self._nested(value.values)
@@ -292,11 +309,30 @@ class Planner:
         return self._codes[distinct]
 
 
-def _named(make: Make) -> str:
-    """Return a record's `make` as ``"module:name"``."""
-    if isinstance(make, str):
-        return make
-    return f"{make.__module__}:{getattr(make, '__qualname__', type(make).__qualname__)}"
+def _written(ref: Ref) -> str:
+    return dumps(to_json(ref))
+
+
+def _spans_of(span: Make, refs: Sequence[Ref]) -> list[str]:
+    """Return what a record's `span` says about each setting of its map.
+
+    Raises
+    ------
+    PluginError
+        It does not return texts.
+    """
+    if isinstance(span, Reference):
+        given = span.call(f"{__name__}:spans_in_sandbox", [to_json(ref) for ref in refs])
+    else:
+        given = [resolve(span)(ref.params) for ref in refs]
+    if len(given) != len(refs) or not all(isinstance(each, str) for each in given):
+        raise PluginError(f"span of feature map {refs[0].name!r} must return a text for each line")
+    return list(given)
+
+
+def spans_in_sandbox(span: Make, refs: Sequence[Any]) -> list[str]:
+    """Return the spans of refs in JSON, where the plugin is imported."""
+    return _spans_of(span, [from_json(ref) for ref in refs])
 
 
 def _method_of(cell: Cell) -> list[Any]:

@@ -24,7 +24,7 @@ def modules_of(package: str) -> list[str]:
     Examples
     --------
     >>> modules_of("kbench.registry")[:2]
-    ['kbench.registry', 'kbench.registry.registry']
+    ['kbench.registry', 'kbench.registry.described']
     """
     file = source_of(package, {})
     if file is None:

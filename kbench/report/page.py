@@ -115,14 +115,11 @@ def _script_json(value: Any) -> str:
 def _embedded(figure: records.Figure, content: ReportData) -> dict[str, str]:
     """Draw a plugin's figure as an image, or return the problem."""
     try:
-        drawn = figures.draw_given(figure, content)
-        form, data = "svg+xml", figures.save(drawn, "svg")
+        form, data = "svg+xml", figures.given_picture(figure, content, "svg")
         if len(data) > _EMBEDDED_SVG:
-            form, data = "png", figures.save(drawn, "png")
+            form, data = "png", figures.given_picture(figure, content, "png")
     except PluginError as error:
         return {"title": figure.title, "problem": str(error)}
-    except Exception as error:
-        return {"title": figure.title, "problem": f"{type(error).__name__}: {error}"}
     # in an image no script runs
     address = f"data:image/{form};base64,{base64.b64encode(data).decode('ascii')}"
     return {"title": figure.title, "address": address, "name": figure.name}
