@@ -9,7 +9,6 @@ import contextlib
 import importlib
 import json
 import socket
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +32,7 @@ def describe(payload: Mapping[str, str], channel: socket.socket) -> dict[str, An
             channel.sendall(json.dumps(state).encode("ascii") + b"\n")
 
     plugin = _plugin(payload)
-    sys.meta_path.insert(0, Recorder(report))
+    Recorder(report).install()
     try:
         return {"reason": "", "records": description_of(collect(plugin))}
     except (Exception, SystemExit) as error:

@@ -22,14 +22,20 @@ State = list[int]
 
 
 class Recorder(importlib.abc.MetaPathFinder):
-    """Finder of modules that reports each one before it is loaded; put it first.
+    """Finder of modules that reports each one before it is loaded.
 
     ``report(module, file, state)`` is called; file and state are None where a module was
     not found or has no file.
     """
 
     def __init__(self, report: Callable[[str, str | None, State | None], None]) -> None:
-        self._report = report
+        self._tell = report
+
+    def install(self) -> None:
+        """Become the first finder of this process, and report the modules that it has loaded."""
+        sys.meta_path.insert(0, self)
+        for name, module in list(sys.modules.items()):
+            self._report(name, getattr(module, "__spec__", None))
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -38,10 +44,13 @@ class Recorder(importlib.abc.MetaPathFinder):
         others = [finder for finder in sys.meta_path if finder is not self]
         found = (finder.find_spec(fullname, path, target) for finder in others)
         spec = next((spec for spec in found if spec is not None), None)
-        if fullname.partition(".")[0] not in _LEFT_OUT:
-            file = spec.origin if spec is not None and spec.has_location else None
-            self._report(fullname, file, None if file is None else state_of(file))
+        self._report(fullname, spec)
         return spec
+
+    def _report(self, module: str, spec: ModuleSpec | None) -> None:
+        if module.partition(".")[0] not in _LEFT_OUT:
+            file = spec.origin if spec is not None and spec.has_location else None
+            self._tell(module, file, None if file is None else state_of(file))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from kbench.registry.references import Reference
 from kbench.registry.registry import build, installed
 from kbench.report.content import ReportData
 from kbench.report.figures import given_picture
+from kbench.runner import Options, Runner
 from kbench.storage.datacache import DataCache
 from tests.support.command_here import command
 from tests.support.planted import plant, run_text, statuses, suite_text
@@ -358,6 +359,16 @@ def test_the_files_that_a_plugin_imports_count_too(install_plugin, made):
     assert len(made) == 4
 
 
+def test_a_module_that_was_loaded_at_the_start_of_python_counts_too(install_plugin, made):
+    """As by a file `.pth`, which may import what it likes."""
+    path = install_plugin("one_plugin", HELPED)
+    path.with_name("one_helper.py").write_text("NAME = 'first'")
+    path.with_name("sitecustomize.py").write_text("import one_helper")
+    assert "first" in load_registry().all("feature map")
+    path.with_name("one_helper.py").write_text("NAME = 'other'")
+    assert "other" in load_registry().all("feature map")
+
+
 def test_a_module_that_hides_another_is_noticed(install_plugin, tmp_path, monkeypatch):
     path = install_plugin(
         "one_plugin", "from one_helper import NAME\n" + ONE.replace('"one"', "NAME")
@@ -447,8 +458,15 @@ def test_a_suite_runs_beside_a_plugin_that_ends_its_process(
     install_plugin("harmful", "import os; os._exit(0)")
     site = plant(tmp_path / "site", monkeypatch)
     assert (site / "harmful.py").exists()
-    report, _ = run_text(suite_text("work", n_splits=1), store_uri)
+    text = suite_text("work", n_splits=1)
+    report, _ = run_text(text, store_uri)
     assert statuses(report) == {"work": "ok"}
+    # as in a process that has imported the plugin
+    registry = build(without_known_failures(installed()))
+    again = Runner(read(text, "planted", registry), registry, Options(store_uri, fresh=True)).run()
+    (one,), (other,) = report.cells, again.cells
+    assert one.key == other.key
+    assert one.results[0].measures["accuracy"] == other.results[0].measures["accuracy"]
 
 
 @pytest.mark.slow
