@@ -22,12 +22,13 @@ from kbench.evaluation.method import Method, learner_side, map_side
 from kbench.evaluation.search import EstimatorSpec
 from kbench.execution.entry_points import load
 from kbench.execution.fetching import is_offline
+from kbench.execution.plugins import import_registry, load_registry
 from kbench.parameters import check_integer
 from kbench.planning.lines import Lines, parameter_problems
 from kbench.planning.planner import Planner, how_many_splits
 from kbench.records import Dataset, Limits, Measure, Protocol, Ref
 from kbench.records.canonical import to_json
-from kbench.registry.registry import Kind, Registry, build, installed, module_of, resolve
+from kbench.registry.registry import Kind, Registry, module_of, resolve
 from kbench.results.order import by_dataset
 from kbench.results.rows import Row, columns
 from kbench.results.sources import of_cell
@@ -121,7 +122,7 @@ def run_suite(
       dataset   learner  accuracy
     0    iris  majority  0.333333
     """
-    registry = build(installed())
+    registry = load_registry()
     chosen = chosen_suite(
         suite,
         registry,
@@ -264,7 +265,7 @@ def evaluate(
     import pandas
     from threadpoolctl import threadpool_limits
 
-    registry = build(installed())
+    registry = import_registry()
     protocol = protocol or Protocol(missing="impute")
     if splits is not None:
         check_integer(splits, "splits", least=1, otherwise="None", error=SuiteError)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,16 @@ from kbench.api.inputs import check_limit
 from kbench.errors import DatasetError
 from kbench.execution.fetching import opened
 from kbench.messages import counted
-from kbench.planning.lines import parameters_of
 from kbench.planning.raw import OWN_TABLE
 from kbench.planning.sized import Size, chosen_cells, read_for
 from kbench.planning.suite_file import find
-from kbench.records import Block, DatasetFacts, DatasetSource, Problem, Ref, Suite
+from kbench.records import Block, DatasetFacts, DatasetSource, Make, Problem, Ref, Suite
+from kbench.records.canonical import from_json, to_json
+from kbench.registry.outlines import parameters_of
+from kbench.registry.references import Reference
 from kbench.registry.registry import Registry
 from kbench.tables.columns import is_free_text
-from kbench.tables.reading import read_table
+from kbench.tables.reading import table_of
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
@@ -48,6 +50,21 @@ class Look:
     n_unlabelled: int
     n_columns: int
     texts: Mapping[str, int]
+
+    @classmethod
+    def parsed(cls, given: Any) -> Look | None:
+        """Parse what the process of a plugin found; ValueError where it is not a look."""
+        match given:
+            case None:
+                return None
+            case {
+                "n_rows": int(n_rows),
+                "n_unlabelled": int(n_unlabelled),
+                "n_columns": int(n_columns),
+                "texts": dict(texts),
+            } if all(isinstance(n, int) for n in texts.values()):
+                return cls(n_rows, n_unlabelled, n_columns, texts)
+        raise ValueError("not the look at a table")
 
     def notices(self) -> list[str]:
         """Return a notice for each column that is left out."""
@@ -101,7 +118,7 @@ def source_of(
         if value is not None:
             params[name] = value
     needed = taken["target"] if taken and "target" in taken else None
-    if target is None and needed is not None and needed.default is needed.empty:
+    if target is None and needed is not None and needed.is_required:
         raise DatasetError(f"file {path!r}: --target is missing: name the column with the labels")
     return Ref(source.name, params, label=file.name.partition(".")[0] or file.name)
 
@@ -112,21 +129,37 @@ def look(ref: Ref, registry: Registry) -> Look | None:
     None for files whose source has no `table`, and where there is something wrong
     with the file: loading it reports the error.
     """
-    import pandas
-
+    source = registry.all("dataset").get(ref.name)
+    if source is None or source.table is None or "target" not in ref.params:
+        return None
+    taken = parameters_of(source.load)
+    may_ignore = taken is None or "ignore" in taken
     try:
         if Path(ref.params["path"]).stat().st_size > LOOKED_AT_MB * 2**20:
             return None
-        frame = read_table(ref, registry)
+        if isinstance(source.table, Reference):
+            asked = {"dataset": to_json(ref), "may_ignore": may_ignore}
+            return Look.parsed(source.table.call(f"{__name__}:look_in_sandbox", asked))
+        return _look(table_of(source.table, ref), ref, may_ignore)
     except Exception:  # pandas' errors have no common base
         return None
-    if frame is None or ref.params["target"] not in frame or not frame.columns.is_unique:
+
+
+def look_in_sandbox(table: Make, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Inspect a table, where the plugin that reads it is imported."""
+    ref = from_json(asked["dataset"])
+    found = _look(table_of(table, ref), ref, asked["may_ignore"])
+    return None if found is None else asdict(found)
+
+
+def _look(frame: Any, ref: Ref, may_ignore: bool) -> Look | None:
+    import pandas
+
+    if ref.params["target"] not in frame or not frame.columns.is_unique:
         return None
     left_out = {ref.params["target"], *ref.params.get("ignore", ())}
     kept = set(ref.params.get("nominal", ()))
     texts = {}
-    taken = parameters_of(registry.get("dataset", ref.name).load)
-    may_ignore = taken is None or "ignore" in taken
     for name in frame.columns if may_ignore else ():
         column = frame[name]
         plain = pandas.api.types.is_numeric_dtype(column) or isinstance(

@@ -77,12 +77,12 @@ def fetch(
     """
     from kbench.api.inputs import chosen_suite
     from kbench.execution.fetching import opened
+    from kbench.execution.plugins import load_registry
     from kbench.records import Problem
-    from kbench.registry.registry import build, installed
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
-    registry = build(installed())
+    registry = load_registry()
     chosen = chosen_suite(suite, registry, dataset or [])
     lost = 0
     with opened(registry, many=True) as fetching:

@@ -67,10 +67,10 @@ def export(
     name, the model is loaded again and its predictions are compared.
     """
     from kbench.api.own_data import fetched
+    from kbench.execution.plugins import import_registry, load_registry
     from kbench.export.fit import refit
     from kbench.export.folder import TRUST, check_format, refuse_existing, write
     from kbench.planning.planner import Planner
-    from kbench.registry.registry import build, installed
     from kbench.results.sources import of_cell_in_full
     from kbench.storage.datacache import DataCache
 
@@ -78,7 +78,7 @@ def export(
         raise SuiteError("-o FOLDER is missing: the folder to make")
     refuse_existing(output)
     check_format(form)
-    registry = build(installed())
+    registry = load_registry()
     options = {"target": target, "ignore": ignore, "nominal": nominal, "delimiter": delimiter}
     chosen = _suite(suite, registry, dataset, feature_map, learner, options)
     cache = DataCache()
@@ -93,7 +93,9 @@ def export(
     planned, where = _recalled(planned)
     row = of_cell_in_full(planned, where, chosen.measure) if planned.done else None
     echo(f"fitting {planned.cell.name} on {facts.n_samples:,} rows", err=True)
-    fitted = refit(planned.cell, cache.load(facts.checksum, facts.feature_kinds), registry)
+    # the model is fitted, saved and loaded again by this process
+    data = cache.load(facts.checksum, facts.feature_kinds)
+    fitted = refit(planned.cell, data, import_registry())
     n_rows = write(output, planned.cell, planned.key, fitted, row, form, mlflow)
     file = output / f"model.{form}"
     echo(f"{output}: {planned.cell.name}")

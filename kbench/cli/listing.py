@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import inspect
 import json
 import shutil
 import sys
@@ -50,11 +48,11 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """List datasets, kernels, feature maps, learners, suites and plugins, with descriptions."""
-    from kbench.registry.registry import build, installed
+    from kbench.execution.plugins import load_registry
     from kbench.registry.summaries import Summaries
 
     chosen = _what(what)
-    registry = build(installed())
+    registry = load_registry()
     summaries = Summaries()
     tables = {what: _names(what, registry, summaries) for what in ([chosen] if chosen else _KINDS)}
     if as_json:
@@ -136,9 +134,9 @@ def show(
     name: Annotated[str, typer.Argument(help="Name of anything that `kbench list` lists.")],
 ) -> None:
     """Show a component: its description, parameters, source and plugin."""
-    from kbench.registry.registry import build, installed
+    from kbench.execution.plugins import load_registry
 
-    registry = build(installed())
+    registry = load_registry()
     kinds = [kind for kind in registry.kinds_of(name) if kind not in ("figure", "dashboard")]
     if not kinds:
         known = [
@@ -162,27 +160,18 @@ def show(
 def _show_component(record: Any) -> None:
     from docstring_parser import parse
 
-    from kbench.registry.registry import resolve
+    from kbench.registry.outlines import outline
 
-    make = getattr(record, "make", None) or record.load
-    target = resolve(make)
-    # a partial's docstring would be that of functools; its signature has the preset values
-    source = target.func if isinstance(target, functools.partial) else target
-    doc = parse(inspect.getdoc(source) or "")
-    echo(f"source: {source.__module__}.{source.__qualname__}")
+    known = outline(getattr(record, "make", None) or record.load)
+    doc = parse(known.doc)
+    echo(f"source: {known.source}")
     if doc.short_description:
         echo("\n" + doc.short_description)
     meanings = {name: p for p in doc.params for name in p.arg_name.replace("*", "").split(", ")}
     grid = getattr(record, "grid", {})
-    parameters = [
-        parameter
-        for parameter in inspect.signature(target).parameters.values()
-        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-    ]
-    echo("\nparameters:" if parameters else "\nno parameters")
-    for parameter in parameters:
-        is_required = parameter.default is parameter.empty
-        default = "required" if is_required else f"default {parameter.default!r}"
+    echo("\nparameters:" if known.parameters else "\nno parameters")
+    for parameter in known.parameters:
+        default = "required" if parameter.is_required else f"default {parameter.default}"
         if parameter.name in grid:
             default += f", searched over {_values(grid[parameter.name])}"
         echo("  ", nl=False)

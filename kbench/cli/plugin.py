@@ -94,7 +94,7 @@ def new(
 ) -> None:
     """Write a plugin package into a new folder NAME; it can be installed and checked at once."""
     from kbench.cli import scaffold
-    from kbench.registry.registry import build, installed
+    from kbench.execution.plugins import load_registry
 
     flags = {
         "feature-map": feature_map,
@@ -107,7 +107,7 @@ def new(
     if len(asked) > 1:
         raise PluginError(f"only one kind of component can be given, got --{' and --'.join(asked)}")
     kind = asked[0] if asked else "feature-map"
-    scaffold.new(name, kind, build(installed()), Path.cwd())
+    scaffold.new(name, kind, load_registry(), Path.cwd())
     written = scaffold.KINDS[kind]
     module = f"{name.replace('-', '_')}/{written.module.format(name=name)}"
     echo(f"wrote {name}/; {written.a_kind.lower()} to change is in {name}/{module}")

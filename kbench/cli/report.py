@@ -89,7 +89,7 @@ def report(
     With --table or a --format other than html, one of its tables is printed instead.
     """
     from kbench.cli.printing import write_file
-    from kbench.registry.registry import build, installed
+    from kbench.execution.plugins import load_registry
     from kbench.report.page import page
     from kbench.report.tables import TABLES
 
@@ -97,7 +97,7 @@ def report(
         for table, (text, _) in TABLES.items():
             echo(f"{table:<12} {text}")
         return
-    registry = build(installed())
+    registry = load_registry()
     if name or form not in (None, Form.html):
         make = _table_of(name or "main", form or Form.markdown)
         content, _ = _content(suite, registry, store, machine, without or [])
@@ -182,15 +182,15 @@ def plot(
 ) -> None:
     """Draw one picture of a suite's results for a paper."""
     from kbench.cli.printing import write_file
-    from kbench.registry.registry import build, installed
+    from kbench.execution.plugins import load_registry
     from kbench.report import figures
 
     form = output.suffix.removeprefix(".").lower()
     if form not in ("pdf", "png", "svg"):
         raise SuiteError(f"-o must be a file that ends in .pdf, .png or .svg, got {output}")
-    registry = build(installed())
+    registry = load_registry()
     content, _ = _content(suite, registry, store, machine, without or [])
-    write_file(output, figures.save(figures.draw(kind, content, registry), form))
+    write_file(output, figures.picture(kind, content, registry, form))
     echo(str(output))
 
 

@@ -25,7 +25,7 @@ def results(
     from kbench import report
     from kbench.api.inputs import published_by, stored_results
     from kbench.cli import show
-    from kbench.registry.registry import build, installed
+    from kbench.execution.plugins import load_registry
     from kbench.report import tables
     from kbench.results.rows import columns
 
@@ -33,7 +33,7 @@ def results(
     rows, measure = stored.rows, stored.measure
     if form is Form.table:
         show.print_rows(rows, columns(measure))
-        show.print_published(rows, published_by(suite, build(installed())), measure)
+        show.print_published(rows, published_by(suite, load_registry()), measure)
         fewer = sum(row.n_splits_done < row.n_splits for row in rows)
         echo(
             f"\n{counted(len(rows), 'cell')}"

@@ -83,7 +83,7 @@ def run(
     from kbench.api.inputs import check_limit
     from kbench.api.own_data import prepared, suite_for
     from kbench.api.running import run_shown
-    from kbench.registry.registry import build, installed
+    from kbench.execution.plugins import load_registry
     from kbench.report.page import Lead
     from kbench.report.recommendation import advise
     from kbench.runner import Options
@@ -93,7 +93,7 @@ def run(
         check_limit(time_limit, "--time-limit")
     if output is not None and not output.absolute().parent.is_dir():
         raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
-    registry = build(installed())
+    registry = load_registry()
     own = {"target": target, "ignore": ignore, "nominal": nominal, "delimiter": delimiter}
     ref, looked, known = prepared(file, registry, **own)
     suite = suite_for(ref, known, registry, feature_map or (), learner or (), time_limit)

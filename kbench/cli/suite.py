@@ -25,10 +25,10 @@ class Timing(StrEnum):
 
 
 def _complete_suite(incomplete: str) -> list[str]:
+    from kbench.execution.plugins import load_registry
     from kbench.planning.raw import runnable
-    from kbench.registry.registry import build, installed
 
-    return [name for name in runnable(build(installed())) if name.startswith(incomplete)]
+    return [name for name in runnable(load_registry()) if name.startswith(incomplete)]
 
 
 def suite(
@@ -106,10 +106,10 @@ def suite(
     A cell is a dataset with a feature map and a learner. Results that are known already are
     not computed again.
     """
+    from kbench.execution.plugins import load_registry
     from kbench.planning.raw import runnable
-    from kbench.registry.registry import build, installed
 
-    registry = build(installed())
+    registry = load_registry()
     if list_suites:
         echo("\n".join(runnable(registry)))
         return

@@ -37,11 +37,11 @@ def sync(
     """
     from kbench.delivery import sync as syncing
     from kbench.delivery.deliver import views_of
-    from kbench.registry.registry import build, installed
+    from kbench.execution.plugins import load_registry
     from kbench.tracking import default_uri
 
     left = ""
-    views = views_of(build(installed()), _notice)
+    views = views_of(load_registry(), _notice)
     uri = store or default_uri()
     for synced in syncing.sync(uri, suites or (), everything, _notice_waiting, views):
         echo(json.dumps(asdict(synced)) if as_json else synced.sentence)

@@ -55,13 +55,13 @@ def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
     """Return the addresses of a suite's pages by name; write missing views to the store."""
     from kbench.api.inputs import stored_results
     from kbench.delivery.deliver import views_of
-    from kbench.registry.registry import build, installed
+    from kbench.execution.plugins import load_registry
     from kbench.tracking import Store, ui_address
 
     stored = stored_results(suite, uri, "all")
     handle = Store(uri)
     experiment = handle.experiment(stored.name)
-    views = views_of(build(installed()), lambda text: echo(text, err=True))
+    views = views_of(load_registry(), lambda text: echo(text, err=True))
     try:
         handle.present(experiment, views, stored.measure.name)
     except StoreError as error:

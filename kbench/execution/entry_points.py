@@ -30,6 +30,7 @@ from kbench.execution.global_state import (
     settings,
 )
 from kbench.execution.handover import hand_over, receive_visible
+from kbench.execution.plugins import without_known_failures
 from kbench.execution.warm_parents import PLUGINS
 from kbench.planning.lines import parameter_problems
 from kbench.records import Protocol, Ref, Search
@@ -55,7 +56,7 @@ def _registry() -> Registry:
     if chosen is not None:
         names = chosen.split(",")
         plugins = [p for p in plugins if p.distribution == HOST or p.name in names]
-    return build(plugins)
+    return build(without_known_failures(plugins))
 
 
 def load_plugins() -> None:

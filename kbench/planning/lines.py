@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,8 @@ from typing import Any
 from kbench.errors import PluginError
 from kbench.messages import did_you_mean
 from kbench.records import Ref, Search
-from kbench.registry.registry import NESTED, Kind, Registry, resolve
+from kbench.registry.outlines import parameters_of
+from kbench.registry.registry import NESTED, Kind, Registry
 
 LISTS: Mapping[str, Kind] = {
     "datasets": "dataset",
@@ -184,8 +184,7 @@ def parameter_problems(
         problems += [
             f"{at}: {ref.name!r} needs the parameter {key!r}"
             for key, parameter in (allowed or {}).items()
-            if parameter.default is parameter.empty
-            and key not in (*ref.params, *getattr(record, "grid", ()))
+            if parameter.is_required and key not in (*ref.params, *getattr(record, "grid", ()))
         ]
     return problems
 
@@ -197,15 +196,6 @@ def labelled(name: str, params: Mapping[str, Any], kind: Kind, registry: Registr
     if scheme and "multiclass" not in params:
         return replace(ref, label=f"{ref.label} ({scheme})")
     return ref
-
-
-def parameters_of(make: Any) -> Mapping[str, inspect.Parameter] | None:
-    """Return the keyword parameters of a component, or None where it takes any."""
-    parameters = inspect.signature(resolve(make)).parameters
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return None
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return {name: parameter for name, parameter in parameters.items() if parameter.kind in kinds}
 
 
 def _nested(at: str, value: Any) -> Iterator[tuple[str, Ref]]:

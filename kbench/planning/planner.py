@@ -22,6 +22,7 @@ from kbench.records import (
     Cell,
     DatasetFacts,
     Limits,
+    Make,
     Problem,
     Protocol,
     Ref,
@@ -31,9 +32,10 @@ from kbench.records import (
     Suite,
     Task,
 )
-from kbench.records.canonical import digest, to_json
+from kbench.records.canonical import digest, dumps, from_json, to_json
 from kbench.registry.dependencies import Dependencies, declared
 from kbench.registry.identity import identity_of
+from kbench.registry.references import Reference
 from kbench.registry.registry import Kind, Registry, makes, resolve
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
@@ -180,6 +182,7 @@ class Planner:
         self._fingerprint = Fingerprinter(self.packages)
         self._evaluation = evaluation_modules()
         self._codes: dict[Dependencies, str] = {}
+        self._spans: dict[str, str] = {}
 
     @property
     def dependencies(self) -> Dependencies:
@@ -206,7 +209,13 @@ class Planner:
         planned = []
         # cells of one key, such as the same data under two labels, are computed once
         results: dict[str, dict[int, Result]] = {}
-        for cell in cells(suite, self._registry):
+        every = list(cells(suite, self._registry))
+        self._find_spans(
+            cell.feature_map
+            for cell in every
+            if self._registry.get("learner", cell.learner.name).rotation_invariant
+        )
+        for cell in every:
             facts = datasets.get(cell.dataset.label)
             if facts is None or isinstance(facts, Problem):
                 n_splits = how_many_splits(cell.protocol, suite.limits)
@@ -289,12 +298,22 @@ class Planner:
 
     def _equivalence(self, cell: Cell) -> str:
         """Return a key that methods share which differ only by a rotation of the features."""
-        span = self._registry.get("feature map", cell.feature_map.name).span
         learner = self._registry.get("learner", cell.learner.name)
-        if span is None or not learner.rotation_invariant:
+        if not learner.rotation_invariant:
             return ""
-        spanned = resolve(span)(cell.feature_map.params)
+        spanned = self._spans[_written(cell.feature_map)]
         return digest([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
+
+    def _find_spans(self, feature_maps: Iterable[Ref]) -> None:
+        """Find what the features of maps span, all settings of one map at once."""
+        missing: dict[str, dict[str, Ref]] = {}
+        for ref in feature_maps:
+            if _written(ref) not in self._spans:
+                missing.setdefault(ref.name, {})[_written(ref)] = ref
+        for name, refs in missing.items():
+            span = self._registry.get("feature map", name).span
+            found = _spans_of(span, list(refs.values())) if span is not None else [""] * len(refs)
+            self._spans |= dict(zip(refs, found, strict=True))
 
     def _nested(self, values: Iterable[Any]) -> set[tuple[Kind, str]]:
         """Return kind and name of the components inside parameters."""
@@ -340,6 +359,32 @@ class Planner:
                 reached.modules, reached.files, reached.variables
             )
         return self._codes[reached]
+
+
+def _written(ref: Ref) -> str:
+    return dumps(to_json(ref))
+
+
+def _spans_of(span: Make, refs: Sequence[Ref]) -> list[str]:
+    """Return what a record's `span` says about each setting of its map.
+
+    Raises
+    ------
+    PluginError
+        It does not return texts.
+    """
+    if isinstance(span, Reference):
+        given = span.call(f"{__name__}:spans_in_sandbox", [to_json(ref) for ref in refs])
+    else:
+        given = [resolve(span)(ref.params) for ref in refs]
+    if len(given) != len(refs) or not all(isinstance(each, str) for each in given):
+        raise PluginError(f"span of feature map {refs[0].name!r} must return a text for each line")
+    return list(given)
+
+
+def spans_in_sandbox(span: Make, refs: Sequence[Any]) -> list[str]:
+    """Return the spans of refs in JSON, where the plugin is imported."""
+    return _spans_of(span, [from_json(ref) for ref in refs])
 
 
 def _method_of(cell: Cell) -> list[Any]:

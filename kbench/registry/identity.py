@@ -47,6 +47,9 @@ def identity_of(make: Make) -> Identity:
     """
     if isinstance(make, str):
         return Identity(make, frozenset([make.partition(":")[0]]))
+    described = getattr(make, "identity", None)
+    if isinstance(described, Identity):  # of a reference, whose plugin is not imported here
+        return described
     reader = _Reader()
     form = reader.form(make)
     if not isinstance(form, str):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import os
 import re
 import sys
 from collections import Counter
@@ -25,7 +26,7 @@ import pluggy
 from kbench import hookspecs
 from kbench._version import __version__
 from kbench.errors import PluginError, SuiteError
-from kbench.messages import did_you_mean
+from kbench.messages import did_you_mean, printable
 from kbench.records import (
     DatasetSource,
     FeatureMap,
@@ -38,14 +39,18 @@ from kbench.records import (
 )
 from kbench.registry.dependencies import declared
 from kbench.registry.identity import identity_of
+from kbench.registry.references import Reference
 
 GROUP = "kbench"
 HOST = "kbench-core"
 """Distribution of kbench itself; its plugins are registered before all others."""
 
+DISABLED = "KBENCH_DISABLE_PLUGINS"
+"""Environment variable with the names of plugins to leave out, separated by commas."""
+
 Kind = Literal["dataset", "kernel", "feature map", "learner", "figure", "suite", "dashboard"]
 
-_HOOKS: Mapping[str, tuple[Kind, type]] = MappingProxyType(
+HOOKS: Mapping[str, tuple[Kind, type]] = MappingProxyType(
     {
         "kbench_datasets": ("dataset", DatasetSource),
         "kbench_kernels": ("kernel", KernelSpec),
@@ -74,7 +79,8 @@ class Plugin:
     """A plugin before or after it was registered.
 
     `name` is that of its entry point, and `load` returns its module. `reason` says why
-    the plugin was left out; it is empty when it works.
+    the plugin was left out; it is empty when it works. `entry` is the object of its entry
+    point, ``"module"`` or ``"module:name"``; empty for a plugin that is not installed.
     """
 
     name: str
@@ -83,18 +89,40 @@ class Plugin:
     load: Callable[[], Any]
     reason: str = ""
     module: str = ""
+    entry: str = ""
+
+
+Record = tuple[Kind, str, Any]
+"""A kind, a name, and the record that a plugin gives under them."""
 
 
 def installed() -> list[Plugin]:
-    """List the plugins that are installed, kbench's own first, without loading them."""
+    """List the plugins that are installed, kbench's own first, without loading them.
+
+    Those that `DISABLED` names have this as their reason.
+    """
     described = functools.cache(_described)
+    left_out = disabled()
     plugins = [
-        Plugin(entry.name, *described(entry.dist), load=entry.load, module=entry.module)
+        Plugin(
+            entry.name,
+            *described(entry.dist),
+            load=entry.load,
+            reason=f"disabled by {DISABLED}" if entry.name in left_out else "",
+            module=entry.module,
+            entry=entry.value,
+        )
         for entry in entry_points(group=GROUP)
     ]
     # an editable install can be listed twice: by its metadata and by its source folder
     unique = {(plugin.distribution, plugin.name): plugin for plugin in plugins}
     return sorted(unique.values(), key=lambda p: (p.distribution != HOST, p.distribution, p.name))
+
+
+def disabled() -> list[str]:
+    """Return the names of plugins in `DISABLED`."""
+    names = (name.strip() for name in os.environ.get(DISABLED, "").split(","))
+    return [name for name in names if name]
 
 
 def _described(distribution: Distribution | None) -> tuple[str, str]:
@@ -111,7 +139,7 @@ class Registry:
 
     plugins: tuple[Plugin, ...] = ()
     _records: Mapping[Kind, dict[str, Any]] = field(
-        default_factory=lambda: {kind: {} for kind, _ in _HOOKS.values()}
+        default_factory=lambda: {kind: {} for kind, _ in HOOKS.values()}
     )
     _owners: dict[tuple[Kind, str], Plugin] = field(default_factory=dict)
 
@@ -183,23 +211,73 @@ def _refs_in(values: Iterable[Any]) -> Iterator[Ref]:
             yield from _refs_in(value.values)
 
 
-def build(plugins: Iterable[Plugin]) -> Registry:
-    """Load plugins and collect their records; leave broken plugins out.
+def collect(plugin: Plugin) -> list[Record]:
+    """Import a plugin, call its hooks and check their records."""
+    # text that a plugin prints at import must not end up in `--json` output
+    with contextlib.redirect_stdout(sys.stderr), _folder_kept():
+        return _collect(plugin.load(), plugin.name)
 
-    A name that is taken makes the later plugin broken.
+
+def _collect(loaded: Any, name: str) -> list[Record]:
+    # pluggy asks dir(), which a module with lazy exports may have narrowed
+    holder = SimpleNamespace(**vars(loaded)) if isinstance(loaded, ModuleType) else loaded
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(hookspecs)
+    manager.register(holder, name=name)
+    hooks = manager.get_hookcallers(holder)
+    if not hooks:
+        raise PluginError("has no hook: none of its functions is marked with kbench.hookimpl")
+    collected: list[Record] = []
+    for hook in hooks:
+        if hook.name not in HOOKS:
+            raise PluginError(f"has no such hook: {hook.name}{did_you_mean(hook.name, HOOKS)}")
+        kind, type_ = HOOKS[hook.name]
+        given = hook.get_hookimpls()[0].function()
+        if not isinstance(given, list | tuple):
+            raise PluginError(
+                f"{hook.name} returned {type(given).__name__}, not a list of {type_.__name__}"
+            )
+        collected += [(kind, checked_name(hook.name, record, type_), record) for record in given]
+    for (kind, name), n in Counter((kind, name) for kind, name, _ in collected).items():
+        if n > 1:
+            raise PluginError(f"gives a {kind} called {name!r} twice")
+    return collected
+
+
+@contextlib.contextmanager
+def _folder_kept() -> Iterator[None]:
+    """Return to the current folder afterwards: stores and files are named relative to it."""
+    # a folder need not be readable to be the current one
+    folder = os.open(".", getattr(os, "O_PATH", os.O_RDONLY))
+    try:
+        yield
+    finally:
+        os.fchdir(folder)
+        os.close(folder)
+
+
+def build(
+    plugins: Iterable[Plugin], collect: Callable[[Plugin], list[Record]] = collect
+) -> Registry:
+    """Make a registry of the records of plugins; leave broken plugins out.
+
+    `collect` returns the records of one plugin; by default its module is imported. A name
+    that is taken makes the later plugin broken. Plugins with a reason are not loaded.
     """
     registry = Registry()
-    done = [_register(plugin, registry) for plugin in plugins]
+    done = [_register(plugin, registry, collect) for plugin in plugins]
     return replace(registry, plugins=tuple(done))
 
 
-def _register(plugin: Plugin, registry: Registry) -> Plugin:
+def _register(
+    plugin: Plugin, registry: Registry, collect: Callable[[Plugin], list[Record]]
+) -> Plugin:
     """Add all records of one plugin, or none."""
+    if plugin.reason:
+        return plugin
     try:
-        # text that a plugin prints at import must not end up in `--json` output
         _refuse_other_version(plugin.distribution)
-        with contextlib.redirect_stdout(sys.stderr):
-            collected = _collect(plugin)
+        collected = collect(plugin)
         for kind, name, _ in collected:
             if (kind, name) in registry._owners:
                 other = registry._owners[kind, name]
@@ -208,18 +286,25 @@ def _register(plugin: Plugin, registry: Registry) -> Plugin:
                     f"{other.distribution}: rename one of them"
                 )
         _refuse_taken_endings(collected, registry)
-    except PluginError as error:
-        return replace(plugin, reason=str(error))
-    except ModuleNotFoundError as error:
-        missing = error.name or str(error)
-        how = how_to_get(missing, plugin.distribution)
-        return replace(plugin, reason=f"needs the package {missing!r}, which is not installed{how}")
     except (Exception, SystemExit) as error:
-        return replace(plugin, reason=f"{type(error).__name__}: {error}".strip(": "))
+        return replace(plugin, reason=why_left_out(error, plugin.distribution))
     for kind, name, record in collected:
         registry._records[kind][name] = record
         registry._owners[kind, name] = plugin
     return plugin
+
+
+def why_left_out(error: BaseException, distribution: str) -> str:
+    """Return the reason why a plugin is left out, in one line that a terminal can show."""
+    if isinstance(error, PluginError):
+        reason = str(error)
+    elif isinstance(error, ModuleNotFoundError):
+        missing = error.name or str(error)
+        how = how_to_get(missing, distribution)
+        reason = f"needs the package {missing!r}, which is not installed{how}"
+    else:
+        reason = f"{type(error).__name__}: {error}".strip(": ")
+    return printable(" ".join(reason.split()))
 
 
 def _refuse_other_version(distribution: str) -> None:
@@ -248,35 +333,7 @@ def _refuse_other_version(distribution: str) -> None:
             )
 
 
-def _collect(plugin: Plugin) -> list[tuple[Kind, str, Any]]:
-    """Call the hooks of one plugin and check their records."""
-    loaded = plugin.load()
-    # pluggy asks dir(), which a module with lazy exports may have narrowed
-    holder = SimpleNamespace(**vars(loaded)) if isinstance(loaded, ModuleType) else loaded
-    manager = pluggy.PluginManager(GROUP)
-    manager.add_hookspecs(hookspecs)
-    manager.register(holder, name=plugin.name)
-    hooks = manager.get_hookcallers(holder)
-    if not hooks:
-        raise PluginError("has no hook: none of its functions is marked with kbench.hookimpl")
-    collected: list[tuple[Kind, str, Any]] = []
-    for hook in hooks:
-        if hook.name not in _HOOKS:
-            raise PluginError(f"has no such hook: {hook.name}{did_you_mean(hook.name, _HOOKS)}")
-        kind, type_ = _HOOKS[hook.name]
-        given = hook.get_hookimpls()[0].function()
-        if not isinstance(given, list | tuple):
-            raise PluginError(
-                f"{hook.name} returned {type(given).__name__}, not a list of {type_.__name__}"
-            )
-        collected += [(kind, _checked_name(hook.name, record, type_), record) for record in given]
-    for (kind, name), n in Counter((kind, name) for kind, name, _ in collected).items():
-        if n > 1:
-            raise PluginError(f"gives a {kind} called {name!r} twice")
-    return collected
-
-
-def _refuse_taken_endings(collected: Iterable[tuple[Kind, str, Any]], registry: Registry) -> None:
+def _refuse_taken_endings(collected: Iterable[Record], registry: Registry) -> None:
     """Raise if two sources of datasets would read the same files."""
     taken = {ending: s.name for s in registry.all("dataset").values() for ending in s.endings}
     for name, source in [(name, record) for kind, name, record in collected if kind == "dataset"]:
@@ -288,12 +345,14 @@ def _refuse_taken_endings(collected: Iterable[tuple[Kind, str, Any]], registry: 
                 )
 
 
-def _checked_name(hook: str, record: Any, type_: type) -> str:
+def checked_name(hook: str, record: Any, type_: type) -> str:
     """Return the name under which a record is registered."""
     if not isinstance(record, type_):
         raise PluginError(f"{hook} returned a {type(record).__name__} where {type_.__name__} goes")
     name: object = record.name  # type: ignore[attr-defined]
     if type_ is Traversable:
+        if not str(name).isprintable():
+            raise PluginError(f"{hook} gives the file {name!r}: its name cannot be printed")
         return PurePath(str(name)).stem if str(name).endswith(".toml") else str(name)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise PluginError(
@@ -403,9 +462,18 @@ def how_to_get(package: str, plugin: str = HOST) -> str:
 
 def module_of(make: Make) -> str:
     """Return the name of the module that defines a record's `make`, without importing it."""
+    return target_of(make).partition(":")[0]
+
+
+def target_of(make: Make) -> str:
+    """Return a record's `make` as ``"module:name"``; a partial's is that of its function."""
+    if isinstance(make, str):
+        return make
+    if isinstance(make, Reference):
+        return make.target
     if isinstance(make, functools.partial):  # else it would be functools
-        return module_of(make.func)
-    return make.partition(":")[0] if isinstance(make, str) else make.__module__
+        return target_of(make.func)
+    return f"{make.__module__}:{getattr(make, '__qualname__', type(make).__qualname__)}"
 
 
 def makes(record: Any) -> dict[str, Make]:

@@ -17,6 +17,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from kbench.registry.references import Reference
 from kbench.registry.source import source_of
 
 _END = re.compile(r"(?<=[^\s.][^\s.][.!?])\s+(?=[A-Z])")
@@ -45,6 +46,8 @@ class Summaries:
 
     def of(self, make: Any) -> str:
         """Return the first sentence on a class or function, empty if there is none to read."""
+        if isinstance(make, Reference):
+            return self.of(make.target) if make.summary is None else make.summary
         if not isinstance(make, str):
             # a partial's docstring would be that of functools
             target = make.func if isinstance(make, functools.partial) else make

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kbench import records
 from kbench.errors import PluginError, SuiteError
 from kbench.messages import did_you_mean
+from kbench.records import Make
+from kbench.registry.references import Reference
 from kbench.registry.registry import Registry, resolve
 from kbench.report import diagram
 from kbench.report.axes import duration, number
@@ -32,8 +35,10 @@ KINDS = (*_COSTS, "time-rows", "ranks")
 _STYLE: dict[Any, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "kbench"}
 
 
-def draw(kind: str, content: ReportData, registry: Registry) -> Figure:
-    """Draw one of `KINDS`, or a plugin's figure of this name.
+def picture(kind: str, content: ReportData, registry: Registry, form: str) -> bytes:
+    """Return one of `KINDS`, or a plugin's figure of this name, as a file of a form.
+
+    Matplotlib knows the form: "pdf", "png" or "svg".
 
     Raises
     ------
@@ -44,27 +49,42 @@ def draw(kind: str, content: ReportData, registry: Registry) -> Figure:
     """
     given = registry.all("figure")
     if kind in given:
-        return draw_given(given[kind], content)
+        return given_picture(given[kind], content, form)
     if kind not in KINDS:
         raise SuiteError(f"no picture is called {kind!r}{did_you_mean(kind, [*KINDS, *given])}")
     if not content.standings:
         raise SuiteError("nothing to draw: no dataset was finished by at least two methods")
     if kind == "ranks":
-        return _ranks(content)
+        return _saved(_ranks(content), form)
     if kind == "time-rows":
-        return _growth(content)
-    return _against(content, _COSTS[kind])
+        return _saved(_growth(content), form)
+    return _saved(_against(content, _COSTS[kind]), form)
 
 
-def draw_given(figure: records.Figure, content: ReportData) -> Figure:
-    """Draw a plugin's figure; any error in it becomes a `PluginError`."""
+def given_picture(figure: records.Figure, content: ReportData, form: str) -> bytes:
+    """Return a plugin's figure as a file; any error in it becomes a `PluginError`."""
+    rows = [row.to_json(content.measure) for row in content.rows]
     try:
-        drawn = resolve(figure.draw)([row.to_json(content.measure) for row in content.rows])
-        if not hasattr(drawn, "savefig"):
-            raise TypeError(f"draw returned {type(drawn).__name__}, not a matplotlib Figure")
+        if isinstance(figure.draw, Reference):
+            drawn = figure.draw.call(f"{__name__}:draw_in_sandbox", {"rows": rows, "form": form})
+            return base64.b64decode(drawn, validate=True)
+        return _drawn(figure.draw, rows, form)
+    except PluginError:
+        raise
     except Exception as error:
         raise PluginError(f"figure {figure.name!r}: {type(error).__name__}: {error}") from error
-    return drawn  # type: ignore[no-any-return]
+
+
+def draw_in_sandbox(draw: Make, argument: Mapping[str, Any]) -> str:
+    """Return a figure as a file in base64, where its plugin is imported."""
+    return base64.b64encode(_drawn(draw, argument["rows"], argument["form"])).decode("ascii")
+
+
+def _drawn(draw: Make, rows: Sequence[Any], form: str) -> bytes:
+    drawn = resolve(draw)(rows)
+    if not hasattr(drawn, "savefig"):
+        raise TypeError(f"draw returned {type(drawn).__name__}, not a matplotlib Figure")
+    return _saved(drawn, form)
 
 
 def given_for(suite: str, registry: Registry) -> Mapping[str, records.Figure]:
@@ -73,8 +93,8 @@ def given_for(suite: str, registry: Registry) -> Mapping[str, records.Figure]:
     return {name: figure for name, figure in every if not figure.suites or suite in figure.suites}
 
 
-def save(figure: Figure, form: str) -> bytes:
-    """Return a figure as a file of a form that matplotlib knows ("pdf", "png", "svg").
+def _saved(figure: Figure, form: str) -> bytes:
+    """Return a figure as a file.
 
     The same figure gives the same bytes: no date is written.
     """

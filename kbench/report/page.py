@@ -7,12 +7,13 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING, Any
 
 from kbench import records
 from kbench._version import __version__
 from kbench.errors import PluginError
-from kbench.messages import counted, printable_json, printable_lines
+from kbench.messages import counted, printable, printable_json, printable_lines
 from kbench.registry.registry import Registry
 from kbench.report import charts, diagram, figures
 from kbench.report import content as content_module
@@ -21,6 +22,10 @@ from kbench.report.tables import TABLES
 from kbench.report.text import p_value, shown
 from kbench.results.rows import columns
 from kbench.results.stats import smallest_p
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
 
 _EMBEDDED_SVG = 300_000
 """Bytes of a plugin's figure beyond which it is embedded as PNG."""
@@ -50,10 +55,12 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
     The registry has the figures, and further sections (``*.html.j2``), of
     plugins. Every name is escaped; nothing is loaded from elsewhere.
     """
-    from jinja2 import Environment, PackageLoader, select_autoescape
+    from jinja2 import PackageLoader, select_autoescape
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
     from markupsafe import Markup
 
-    environment = Environment(
+    # templates of plugins see what the page shows, and reach no code through it
+    environment = ImmutableSandboxedEnvironment(
         loader=PackageLoader("kbench.report", "templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         trim_blocks=True,
@@ -99,7 +106,7 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
             for chart in charts.of(content)
         ]
     values["sections"] = [
-        Markup(environment.from_string(section.read_text(encoding="utf-8")).render(values))
+        _section(name, section, environment, values)
         for name, section in sorted(registry.all("dashboard").items())
         if name.endswith(".html.j2")
     ]
@@ -117,17 +124,26 @@ def _script_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
+def _section(name: str, file: Traversable, environment: Environment, values: Any) -> Markup:
+    """Render a plugin's section, or the problem with it."""
+    from markupsafe import Markup
+
+    try:
+        template = environment.from_string(file.read_text(encoding="utf-8"))
+        return Markup(template.render(values))
+    except Exception as error:
+        problem = printable(f"{type(error).__name__}: {error}")
+        return Markup('<p class="bad">the section {} cannot be shown: {}</p>').format(name, problem)
+
+
 def _embedded(figure: records.Figure, content: ReportData) -> dict[str, str]:
     """Draw a plugin's figure as an image, or return the problem."""
     try:
-        drawn = figures.draw_given(figure, content)
-        form, data = "svg+xml", figures.save(drawn, "svg")
+        form, data = "svg+xml", figures.given_picture(figure, content, "svg")
         if len(data) > _EMBEDDED_SVG:
-            form, data = "png", figures.save(drawn, "png")
+            form, data = "png", figures.given_picture(figure, content, "png")
     except PluginError as error:
         return {"title": figure.title, "problem": str(error)}
-    except Exception as error:
-        return {"title": figure.title, "problem": f"{type(error).__name__}: {error}"}
     # in an image no script runs
     address = f"data:image/{form};base64,{base64.b64encode(data).decode('ascii')}"
     return {"title": figure.title, "address": address, "name": figure.name}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kbench.records import Ref
+from kbench.records import Make, Ref
 from kbench.registry.registry import Registry, resolve
 
 
@@ -13,6 +13,11 @@ def read_table(ref: Ref, registry: Registry) -> Any:
     source = registry.all("dataset").get(ref.name)
     if source is None or source.table is None or "target" not in ref.params:
         return None
-    frame = resolve(source.table)(**ref.params)
+    return table_of(source.table, ref)
+
+
+def table_of(table: Make, ref: Ref) -> Any:
+    """Read the table of a dataset by the `table` of its source."""
+    frame = resolve(table)(**ref.params)
     frame.columns = [str(name) for name in frame.columns]
     return frame

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from kbench.errors import KbenchError
+from kbench.execution.plugins import importable
 from kbench.registry.registry import Plugin, build, installed
 from kbench.testing import _datasets, _estimators, _feature_maps, _kernels, _learners, _others
 from kbench.testing._find import find
@@ -79,7 +80,7 @@ def components(plugin: Any, params: Mapping[str, Mapping[str, Any]] | None = Non
     PluginError
         There is no such plugin.
     """
-    everything = installed()
+    everything = importable(installed())
     subjects: list[Subject] = []
     for plugin_ in find(plugin, everything):
         # one that is not installed is checked beside those that are

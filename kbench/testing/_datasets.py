@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kbench.planning.lines import parameters_of
 from kbench.records import Dataset, Ref
+from kbench.registry.outlines import parameters_of
 from kbench.registry.registry import resolve
 from kbench.testing._subject import Subject
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.planning.lines import parameters_of
 from kbench.records import Dataset, Ref
+from kbench.registry.outlines import parameters_of
 from kbench.registry.registry import Registry, resolve
 
 SEED = 0
@@ -96,7 +96,7 @@ class Subject:
         values = dict(self.params)
         grid = getattr(self.record, "grid", {})
         for name, parameter in (self.parameters() or {}).items():
-            if name in values or parameter.default is not parameter.empty:
+            if name in values or not parameter.is_required:
                 continue
             if not len(grid.get(name, ())):
                 raise self.skip(

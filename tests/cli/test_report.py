@@ -135,6 +135,26 @@ def test_the_same_results_give_the_same_picture(store):
     assert (store / "one.svg").read_bytes() == (store / "two.svg").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        ("{{ content.__class__.__init__.__globals__ }}", "SecurityError: access to attribute"),
+        ("{{ content.rows.clear() }}", "SecurityError: "),
+        ("{% if %}", "TemplateSyntaxError: "),
+        ("{{ missing.attribute }}", "UndefinedError: "),
+    ],
+)
+def test_a_section_that_fails_or_reaches_for_code_is_left_out(plugin_of, tmp_path, template, why):
+    section = tmp_path / "bad.html.j2"
+    section.write_text(f"<h2>Bad</h2>{template}", encoding="utf-8")
+    registry = build([plugin_of(kbench_dashboards=[section])])
+    results = content(grid(2, 2))
+    text = page(results, registry)
+    assert f"the section bad.html.j2 cannot be shown: {why}" in text
+    assert "<h2>Bad</h2>" not in text
+    assert len(results.rows) == 4
+
+
 def test_sections_of_plugins_are_on_the_page(tmp_path):
     import kbench
     import kbench_dashboards

@@ -294,7 +294,7 @@ def test_names_of_a_diagram_lie_within_it_and_apart():
 @pytest.mark.parametrize("kind", figures.KINDS)
 def test_pictures_for_a_paper(kind, form):
     rows = nasty_rows() if form == "svg" else grid(3, 2)
-    data = figures.save(figures.draw(kind, content(rows), Registry()), form)
+    data = figures.picture(kind, content(rows), Registry(), form)
     assert data.startswith({"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}[form])
     if form == "svg":
         ElementTree.fromstring(data)
@@ -307,9 +307,7 @@ def test_a_formula_in_a_name_is_no_formula_and_no_tick_is_raw():
         for m in ("$x^2$", "$\\frac{$")
     ]
     for kind in figures.KINDS:
-        tree = ElementTree.fromstring(
-            figures.save(figures.draw(kind, content(rows), Registry()), "svg")
-        )
+        tree = ElementTree.fromstring(figures.picture(kind, content(rows), Registry(), "svg"))
         written = "".join(tree.itertext())
         assert "$x^2$ + ridge" in written
         assert "mathdefault" not in written
@@ -317,9 +315,9 @@ def test_a_formula_in_a_name_is_no_formula_and_no_tick_is_raw():
 
 def test_an_unknown_picture_is_an_error_that_says_what_there_is():
     with pytest.raises(SuiteError, match="did you mean 'ranks'"):
-        figures.draw("rank", content(grid(2, 2)), Registry())
+        figures.picture("rank", content(grid(2, 2)), Registry(), "svg")
     with pytest.raises(SuiteError, match="nothing to draw"):
-        figures.draw("ranks", content([row("iris", "a")]), Registry())
+        figures.picture("ranks", content([row("iris", "a")]), Registry(), "svg")
 
 
 def test_figures_of_plugins_get_all_measures_and_stand_in_their_suites_only():
@@ -344,8 +342,8 @@ def test_a_figure_of_a_plugin_keeps_its_formulas():
         figure.subplots().set(xscale="log", xlim=(1, 100), xlabel="$x$")
         return figure
 
-    figure = figures.draw("here", content(grid(2, 2)), with_figures(("here", draw, ())))
-    tree = ElementTree.fromstring(figures.save(figure, "svg"))
+    registry = with_figures(("here", draw, ()))
+    tree = ElementTree.fromstring(figures.picture("here", content(grid(2, 2)), registry, "svg"))
     assert "$" not in "".join(tree.itertext())
 
 
@@ -357,7 +355,7 @@ def test_a_figure_that_fails_is_said_and_stops_nothing():
     assert "figure 'bad': KeyError" in text
     assert "draw returned NoneType" in text
     with pytest.raises(PluginError, match="figure 'bad'"):
-        figures.draw("bad", content(grid(2, 2)), registry)
+        figures.picture("bad", content(grid(2, 2)), registry, "svg")
 
 
 # -- size

@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from kbench.execution.plugins import load_registry
 from kbench.execution.sandbox import processes
 from kbench.planning.suite_file import read
-from kbench.registry.registry import build, installed
 from kbench.results.sources import of_cell
 from kbench.runner import Options, Runner, Watcher
 from kbench.tracking import Store
@@ -190,7 +190,7 @@ memory_mb = {memory_mb}
 
 def run_text(text, store_uri, watcher=None, **options):
     """Run a suite given as text."""
-    registry = build(installed())
+    registry = load_registry()
     suite = read(text, "planted", registry)
     watcher = watcher or Seen()
     return Runner(suite, registry, Options(store_uri, **options), watcher).run(), watcher

@@ -21,9 +21,11 @@ from kbench.execution.engine.request import Answer, Assignments, Host, Request, 
 from kbench.execution.engine.same_code import parts
 from kbench.execution.engine.this_machine import LOCK
 from kbench.execution.fetching import LOAD_TIME_S, load_memory_mb
+from kbench.execution.plugins import importable
 from kbench.execution.sandbox import CallOutcome
 from kbench.execution.warm_parents import Preload, WarmParents
 from kbench.records.canonical import to_json
+from kbench.registry.registry import installed
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 
@@ -75,6 +77,7 @@ def prepare(run: str, preload: Preload, components: Mapping[str, Sequence[Any]])
         if not _is_wanted(worker, key):
             raise ReleasedError(run)
 
+    importable(installed())  # the tasks' processes leave out what cannot be imported here
     with ExitStack() as opened:
         # waits for a kbench that holds this machine exclusively, and keeps the next waiting
         opened.enter_context(Journal().lock(LOCK, shared=True, poll=still_wanted))

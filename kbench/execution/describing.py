@@ -1,0 +1,65 @@
+"""Functions that import one third-party plugin, in a sandboxed process.
+
+They are called by name with plain JSON values.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+from kbench.errors import PluginError
+from kbench.execution.import_state import Recorder
+from kbench.registry.described import description_of
+from kbench.registry.registry import Plugin, build, collect, installed, why_left_out
+
+
+def describe(payload: Mapping[str, str], channel: socket.socket) -> dict[str, Any]:
+    """Describe the records of a plugin.
+
+    The payload has the names of its ``distribution`` and ``plugin``. The answer has
+    ``records``, or the ``reason`` why there are none. Each module that is looked up
+    is reported through the channel first, as a line of JSON: the import may end this
+    process.
+    """
+
+    def report(*state: Any) -> None:
+        with contextlib.suppress(OSError):
+            channel.sendall(json.dumps(state).encode("ascii") + b"\n")
+
+    plugin = _plugin(payload)
+    Recorder(report).install()
+    try:
+        return {"reason": "", "records": description_of(collect(plugin))}
+    except (Exception, SystemExit) as error:
+        return {"reason": why_left_out(error, plugin.distribution), "records": []}
+
+
+def call(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Call a function of kbench with a callable of a plugin and an argument.
+
+    The payload has the names of the plugin, as for `describe`, ``kind``, ``name`` and
+    ``field`` of the callable, ``function`` (``"module:name"``) and ``argument``. The
+    answer has the ``value``, or an ``error`` in the plugin.
+    """
+    registry = build([_plugin(payload)])
+    (plugin,) = registry.plugins
+    if plugin.reason:
+        return {"error": plugin.reason}
+    make = getattr(registry.get(payload["kind"], payload["name"]), payload["field"])
+    module, _, name = payload["function"].partition(":")
+    try:
+        return {"value": getattr(importlib.import_module(module), name)(make, payload["argument"])}
+    except PluginError as error:
+        return {"error": str(error)}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def _plugin(names: Mapping[str, str]) -> Plugin:
+    wanted = (names["distribution"], names["plugin"])
+    return next(each for each in installed() if (each.distribution, each.name) == wanted)

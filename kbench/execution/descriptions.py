@@ -1,0 +1,193 @@
+"""Descriptions of third-party plugins, made in sandboxed processes and kept by state of files.
+
+A plugin's import may end its process, hang or change it: none of this befalls a command,
+which reads a description (`kbench.registry.described`). It is made again once a file that the
+import loaded has changed, or a module that it missed is there.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import socket
+import sys
+import time
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbench._version import __version__
+from kbench.errors import PluginError
+from kbench.execution.import_state import ImportState, parsed, state_of
+from kbench.messages import last_line, printable
+from kbench.registry.described import records_of
+from kbench.registry.references import Reference
+from kbench.registry.registry import Plugin, Record
+from kbench.storage.files import write_file
+from kbench.storage.journal import state_folder
+
+if TYPE_CHECKING:
+    from kbench.execution.sandbox import CallOutcome
+
+IMPORT_S = 20.0
+"""Wall clock that the import of a plugin may take."""
+
+CALL_S = 120.0
+"""Wall clock that one call of a plugin's function may take."""
+
+AGAIN_S = 3600.0
+"""Time after which a plugin whose import hit its limit is tried again: the machine was busy?"""
+
+_FORMAT = 1
+_MOST_REPORTED = 2**25
+_WRONG = (ValueError, TypeError, KeyError, AttributeError, OSError)
+"""Errors of values that are not what was written."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """The records of a plugin as JSON, or the reason why it is left out.
+
+    `expires` is when it is made again, in seconds since 1970, whatever the files; 0 never.
+    """
+
+    reason: str
+    records: list[Any]
+    state: ImportState
+    expires: float = 0.0
+
+
+def collect(plugin: Plugin) -> list[Record]:
+    """Return the records of a plugin without importing it; their callables are references.
+
+    Raises
+    ------
+    PluginError
+        It has to be left out.
+    """
+    known = cached(plugin)
+    if known is not None:
+        with contextlib.suppress(*_WRONG):
+            return _records(known, plugin)
+    try:
+        return _records(_made(plugin), plugin)
+    except _WRONG as error:
+        raise PluginError(f"its process gave a wrong answer: {error!r}") from error
+
+
+def _records(description: Description, plugin: Plugin) -> list[Record]:
+    if description.reason:
+        raise PluginError(description.reason)
+    return records_of(description.records, plugin, _ask)
+
+
+def cached(plugin: Plugin) -> Description | None:
+    """Return the kept description of a plugin; None where it must be made."""
+    try:
+        checksum, _, text = _path(plugin).read_bytes().partition(b"\n")
+        if int(checksum, 16) != zlib.crc32(text):
+            return None
+        given = json.loads(text)
+        if given["key"] != _key(plugin):
+            return None
+        state = ImportState(given["files"], given["modules"])
+        known = Description(given["reason"], given["records"], state, given["expires"])
+    except _WRONG:
+        return None
+    expired = known.expires and not 0 <= known.expires - time.time() <= AGAIN_S
+    return known if not expired and known.state.is_current() else None
+
+
+def _made(plugin: Plugin) -> Description:
+    """Describe a plugin in a sandboxed process, and keep the description."""
+    from kbench.execution.sandbox import Sandbox  # reading descriptions needs none
+
+    received = bytearray()
+
+    def receive(channel: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while chunk := channel.recv(2**16):
+                received.extend(chunk[: _MOST_REPORTED - len(received)])
+
+    payload = {"distribution": plugin.distribution, "plugin": plugin.name}
+    with Sandbox() as sandbox:
+        outcome = sandbox.run(
+            "kbench.execution.describing:describe", payload, time_s=IMPORT_S, converse=receive
+        )
+    reported = []
+    for line in received.splitlines():
+        with contextlib.suppress(ValueError):
+            reported.append(parsed(json.loads(line)))
+    state = ImportState.of(reported)
+    made = _concluded(outcome, state)
+    if state.modules:  # else the process did not get as far as the plugin
+        with contextlib.suppress(OSError):
+            _keep(made, plugin)
+    return made
+
+
+def _concluded(outcome: CallOutcome, state: ImportState) -> Description:
+    if outcome.status == "timeout":
+        reason = f"its import takes longer than {IMPORT_S:g} s"
+        return Description(reason, [], state, time.time() + AGAIN_S)
+    if outcome.status != "ok":
+        return Description(f"its import failed: {_reason(outcome)}", [], state)
+    answer = outcome.value if isinstance(outcome.value, Mapping) else {}
+    failed, records = answer.get("reason"), answer.get("records")
+    if failed or not isinstance(records, list):
+        return Description(printable(str(failed or "its process gave no records")), [], state)
+    # a plugin may list the files of a folder: suites, dashboards
+    paths = [each.get("path") for each in records if isinstance(each, dict)]
+    folders = {str(Path(path).parent) for path in paths if isinstance(path, str)}
+    files = {**state.files, **{folder: state_of(folder) for folder in folders}}
+    return Description("", records, ImportState(files, state.modules))
+
+
+def _reason(outcome: CallOutcome) -> str:
+    text = last_line(outcome.error) if outcome.status == "error" else outcome.error
+    return printable(" ".join(text.partition("\n")[0].split()))
+
+
+def _keep(description: Description, plugin: Plugin) -> None:
+    given = {"key": _key(plugin), **asdict(description.state)}
+    given |= {name: getattr(description, name) for name in ("reason", "records", "expires")}
+    text = json.dumps(given, separators=(",", ":")).encode("ascii")
+    write_file(_path(plugin), b"%08x\n" % zlib.crc32(text) + text, 0o600)
+
+
+def _key(plugin: Plugin) -> list[Any]:
+    """Return what a description is of, beside the files."""
+    return [_FORMAT, plugin.entry, plugin.version, sys.version, __version__]
+
+
+def _path(plugin: Plugin) -> Path:
+    # environments of Python share the folder
+    whole = "\0".join((sys.prefix, plugin.distribution, plugin.name)).encode("utf-8", "replace")
+    name = base64.b32encode(hashlib.sha256(whole).digest()[:15]).decode("ascii").lower()
+    return state_folder() / "plugins" / f"{name}.json"
+
+
+def _ask(reference: Reference, function: str, argument: Any) -> Any:
+    """Call a function of kbench with a plugin's callable, in a sandboxed process."""
+    from kbench.execution.sandbox import Sandbox
+
+    names = ("distribution", "plugin", "kind", "name", "field")
+    payload = {name: getattr(reference, name) for name in names}
+    with Sandbox() as sandbox:
+        outcome = sandbox.run(
+            "kbench.execution.describing:call",
+            {**payload, "function": function, "argument": argument},
+            time_s=CALL_S,
+        )
+    answer = outcome.value if isinstance(outcome.value, Mapping) else {}
+    if outcome.status == "ok" and "value" in answer:
+        return answer["value"]
+    why = printable(str(answer["error"])) if "error" in answer else _reason(outcome)
+    raise PluginError(
+        f"{reference.field} of {reference.kind} {reference.name!r} "
+        f"(plugin {reference.plugin!r}) failed: {why}"
+    )

@@ -1,0 +1,86 @@
+"""Registries of the installed plugins: described for a command, or imported.
+
+Plugins of kbench itself are always imported. A third-party plugin is imported by processes
+that run its code, and only if a sandboxed process has imported it before.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+
+from kbench.messages import did_you_mean
+from kbench.registry.registry import (
+    DISABLED,
+    HOST,
+    Plugin,
+    Record,
+    Registry,
+    build,
+    collect,
+    disabled,
+    installed,
+    why_left_out,
+)
+
+
+def load_registry() -> Registry:
+    """Return the registry of a command: it imports no third-party plugin.
+
+    Callables of third-party plugins are references (`kbench.registry.references`).
+    Unknown names in `DISABLED` are reported on standard error.
+    """
+    plugins = installed()
+    names = {plugin.name for plugin in plugins}
+    for name in disabled():
+        if name not in names:
+            hint = did_you_mean(name, names)
+            print(f"kbench: {DISABLED}: no plugin is called {name!r}{hint}", file=sys.stderr)
+    return build(plugins, _described)
+
+
+def import_registry() -> Registry:
+    """Return a registry for a process that runs the code of all plugins by itself."""
+    return build(importable(installed()))
+
+
+def importable(plugins: Iterable[Plugin]) -> list[Plugin]:
+    """Return plugins, with a reason where a sandboxed process could not import one."""
+
+    def tried(plugin: Plugin) -> Plugin:
+        try:
+            _described(plugin)
+        except Exception as error:
+            return replace(plugin, reason=why_left_out(error, plugin.distribution))
+        return plugin
+
+    return [tried(each) if _is_third_party(each) else each for each in plugins]
+
+
+def without_known_failures(plugins: Iterable[Plugin]) -> list[Plugin]:
+    """Return plugins, with a reason where it is known that one cannot be imported.
+
+    Sandboxed processes use it: they import the plugins themselves.
+    """
+
+    def known(plugin: Plugin) -> Plugin:
+        from kbench.execution.descriptions import cached
+
+        description = cached(plugin)
+        return replace(plugin, reason=description.reason) if description else plugin
+
+    return [known(each) if _is_third_party(each) else each for each in plugins]
+
+
+def _described(plugin: Plugin) -> list[Record]:
+    if not _is_third_party(plugin):
+        return collect(plugin)
+    from kbench.execution import descriptions
+
+    return descriptions.collect(plugin)
+
+
+def _is_third_party(plugin: Plugin) -> bool:
+    """Tell whether a plugin is installed and not kbench's, and has not been left out."""
+    return bool(plugin.entry) and plugin.distribution != HOST and not plugin.reason

@@ -1,0 +1,243 @@
+"""Records of plugins as plain JSON values, their callables as references.
+
+A process that has imported a plugin describes its records; another reads them without
+importing the plugin.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from types import NoneType
+from typing import IO, Any
+
+from kbench.errors import PluginError
+from kbench.messages import printable
+from kbench.records import Ref
+from kbench.registry.identity import Identity, identity_of
+from kbench.registry.references import Reference
+from kbench.registry.registry import HOOKS, Kind, Plugin, Record, checked_name, target_of
+from kbench.registry.summaries import Summaries
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "bool": (bool,),
+    "Sequence[str]": (tuple,),
+    "str | None": (str, NoneType),
+    'Literal["nonnegative", "unit_ball"] | None': (str, NoneType),
+}
+"""Types of fields by their annotations; other fields are callables or mappings."""
+
+_MOST_BYTES = 2**20
+"""Size of a file that exists in no folder, such as one in an archive."""
+
+_HOOK_OF: Mapping[str, str] = {kind: hook for hook, (kind, _) in HOOKS.items()}
+
+
+def description_of(collected: Sequence[Record]) -> list[dict[str, Any]]:
+    """Describe the records that a plugin gives, in the process that has imported it.
+
+    Raises
+    ------
+    PluginError
+        A record has a value that is not described by JSON values and `Ref`.
+    """
+    return [
+        {"kind": kind}
+        | (
+            _described_file(record)
+            if HOOKS[_HOOK_OF[kind]][1] is Traversable
+            else {"fields": _described_fields(kind, name, record)}
+        )
+        for kind, name, record in collected
+    ]
+
+
+def records_of(
+    description: Any, plugin: Plugin, ask: Callable[[Reference, str, Any], Any]
+) -> list[Record]:
+    """Return the records of a plugin from their description, which is not trusted.
+
+    `ask` runs the plugin's callables (see `Reference`).
+
+    Raises
+    ------
+    PluginError
+        A record breaks a rule of its hook.
+    ValueError, TypeError, KeyError, AttributeError, OSError
+        This is not the description of a plugin whose files are there.
+    """
+    collected: list[Record] = []
+    for given in description:
+        kind: Kind = given["kind"]
+        hook = _HOOK_OF[kind]
+        type_ = HOOKS[hook][1]
+        if type_ is Traversable:
+            record: Any = _file(given)
+        else:
+            record = type_(**dict(_fields(kind, given["fields"], plugin, ask)))
+        collected.append((kind, checked_name(hook, record, type_), record))
+    return collected
+
+
+def _described_fields(kind: Kind, name: str, record: Any) -> dict[str, Any]:
+    described: dict[str, Any] = {}
+    for field in fields(HOOKS[_HOOK_OF[kind]][1]):
+        value = getattr(record, field.name)
+        where = f"{field.name} of {kind} {name!r}"
+        if _is_callable(field.type) and value is not None:
+            if not (isinstance(value, str) or callable(value)):
+                raise PluginError(
+                    f'{where} must be a class, a function or "module:name", '
+                    f"got {type(value).__name__}"
+                )
+            summary = None if isinstance(value, str) else Summaries().of(value)
+            described[field.name] = {
+                "target": target_of(value),
+                "summary": summary,
+                "identity": _plain_identity(identity_of(value)),
+            }
+        else:
+            described[field.name] = _plain(value, where)
+    return described
+
+
+def _fields(
+    kind: Kind, given: Any, plugin: Plugin, ask: Callable[[Reference, str, Any], Any]
+) -> Iterator[tuple[str, Any]]:
+    name = given["name"]
+    for field in fields(HOOKS[_HOOK_OF[kind]][1]):
+        if field.name not in given and field.default is not MISSING:
+            continue
+        value = given[field.name]
+        if _is_callable(field.type) and value is not None:
+            summary = value["summary"]
+            yield (
+                field.name,
+                Reference(
+                    plugin.name,
+                    plugin.distribution,
+                    kind,
+                    str(name),
+                    field.name,
+                    printable(str(value["target"])),
+                    None if summary is None else printable(str(summary)),
+                    _identity(value["identity"]),
+                    ask,
+                ),
+            )
+            continue
+        value = _value(value)
+        types = _TYPES.get(str(field.type))
+        if types and not isinstance(value, types):
+            wanted = " or ".join(each.__name__ for each in types)
+            raise PluginError(
+                f"{field.name} of {kind} {name!r} must be a {wanted}, got {type(value).__name__}"
+            )
+        yield field.name, printable(value) if isinstance(value, str) else value
+
+
+def _plain_identity(identity: Identity) -> list[Any]:
+    return [identity.text, sorted(identity.modules), identity.is_importable]
+
+
+def _identity(given: Any) -> Identity:
+    text, modules, is_importable = given
+    return Identity(str(text), frozenset(map(str, modules)), bool(is_importable))
+
+
+def _is_callable(annotation: Any) -> bool:
+    return str(annotation) in ("Make", "Make | None")
+
+
+def _plain(value: Any, where: str) -> Any:
+    """Return a value of a record as JSON: mappings, refs and sequences each in their form."""
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # numpy's
+        value = value.tolist()
+    if value is None or type(value) in (str, int, float, bool):
+        return value
+    for plain in (bool, int, float, str):
+        if isinstance(value, plain):
+            return plain(value)
+    if isinstance(value, os.PathLike):
+        return str(Path(value).absolute())
+    if isinstance(value, Traversable):
+        return str(value)
+    if isinstance(value, Ref):
+        params = {str(name): _plain(each, where) for name, each in value.params.items()}
+        return {"ref": value.name, "params": params, "label": value.label}
+    if isinstance(value, Mapping):
+        return {"mapping": [[_plain(k, where), _plain(v, where)] for k, v in value.items()]}
+    if isinstance(value, Sequence):
+        return [_plain(each, where) for each in value]
+    raise PluginError(
+        f"{where} has a {type(value).__name__}: values are numbers, texts, truth values, Refs, "
+        "and sequences of them"
+    )
+
+
+def _value(given: Any) -> Any:
+    if isinstance(given, list):
+        return tuple(map(_value, given))
+    if not isinstance(given, dict):
+        return given
+    if "mapping" in given:
+        return {_value(name): _value(value) for name, value in given["mapping"]}
+    params = {name: _value(value) for name, value in given["params"].items()}
+    return Ref(given["ref"], params, given["label"])
+
+
+def _described_file(file: Any) -> dict[str, Any]:
+    if isinstance(file, Path):
+        return {"path": str(file.absolute())}
+    content = file.read_bytes()
+    if len(content) > _MOST_BYTES:
+        raise PluginError(f"the file {file.name!r} has {len(content):,} bytes")
+    return {"file": str(file.name), "content": base64.b64encode(content).decode("ascii")}
+
+
+def _file(given: Any) -> Traversable:
+    if "path" not in given:
+        return _InMemory(str(given["file"]), base64.b64decode(given["content"]))
+    path = Path(given["path"])
+    if not (path.is_absolute() and path.is_file()):  # no pipe or device, which could hang
+        raise PluginError(f"gives the file {str(path)!r}, which is not there")
+    return path
+
+
+class _InMemory(Traversable):
+    """A file in memory: one of an archive."""
+
+    def __init__(self, name: str, content: bytes) -> None:
+        self._name, self._content = name, content
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def is_file(self) -> bool:
+        return True
+
+    def is_dir(self) -> bool:
+        return False
+
+    def iterdir(self) -> Iterator[Traversable]:
+        return iter(())
+
+    def joinpath(self, *descendants: Any) -> Traversable:
+        raise FileNotFoundError(f"{self._name} is not a folder")
+
+    def read_bytes(self) -> bytes:
+        return self._content
+
+    def read_text(self, encoding: str | None = None) -> str:
+        return self._content.decode(encoding or "utf-8")
+
+    def open(self, mode: str = "r", *args: Any, **kwargs: Any) -> IO[Any]:
+        content = io.BytesIO(self._content)
+        return content if "b" in mode else io.TextIOWrapper(content, *args, **kwargs)
