@@ -333,6 +333,56 @@ def test_nothing_to_compare():
 @pytest.mark.parametrize(
     ("values", "message"), [([0.1, 0.2], r"got \(2,\)"), ([[0.1, np.nan]], "must be finite")]
 )
-def test_what_is_no_score_is_refused(values, message):
+@pytest.mark.parametrize(
+    "function", [stats.ranks, stats.friedman, stats.wilcoxon_holm, stats.wins_ties_losses]
+)
+def test_what_is_no_score_is_refused(function, values, message):
     with pytest.raises(ValueError, match=message):
-        stats.ranks(np.array(values))
+        function(np.array(values))
+
+
+def test_friedman_needs_two_datasets_and_three_methods():
+    for shape in ((1, 3), (2, 2), (1, 2)):
+        with pytest.raises(ValueError, match="at least 2 datasets and 3 methods"):
+            stats.friedman(np.ones(shape))
+    assert stats.friedman(np.ones((2, 3))).chi2 == 0.0
+
+
+def test_standings_of_two_methods_on_two_datasets():
+    rows = [
+        row("iris", "a", 0.9, fit_time_s=1.0, predict_time_s=0.1, n_components=2.0, n_test=10.0),
+        row("iris", "b", 0.8, fit_time_s=2.0, predict_time_s=0.2, n_components=4.0, n_test=10.0),
+        row("wine", "a", 0.5, fit_time_s=4.0, predict_time_s=0.4, n_components=6.0, n_test=20.0),
+        row("wine", "b", 0.7, fit_time_s=0.5, predict_time_s=0.2, n_components=6.0, n_test=20.0),
+        row("zoo", "a", 0.1, fit_time_s=9.0),
+    ]
+    first, second = stats.standings(stats.scores(rows), rows)
+    # equal ranks: the faster one is first
+    assert [(each.place, each.name, each.rank) for each in (first, second)] == [
+        (1, "b + ridge", 1.5),
+        (2, "a + ridge", 1.5),
+    ]
+    assert (first.mean, second.mean) == pytest.approx((0.75, 0.7))
+    assert (first.low, first.high) == stats.bootstrap_interval([0.8, 0.7])
+    assert (first.fit_time_s, second.fit_time_s) == pytest.approx((1.0, 2.0))
+    assert (first.predict_time_s, second.predict_time_s) == pytest.approx((0.2, 0.2))
+    assert (first.predict_row_s, second.predict_row_s) == pytest.approx((math.sqrt(2e-4),) * 2)
+    assert (first.n_components, second.n_components) == (5.0, 4.0)
+    assert (first.wins, second.wins) == (1, 1)
+
+
+def test_standings_are_in_the_order_of_mean_ranks():
+    accuracies = {"iris": (0.9, 0.8, 0.7), "wine": (0.5, 0.7, 0.6)}
+    rows = [
+        row(dataset, m, a, fit_time_s=1.0, predict_time_s=1.0)
+        for dataset, values in accuracies.items()
+        for m, a in zip("abc", values, strict=True)
+    ]
+    found = stats.standings(stats.scores(rows), rows)
+    assert [(each.method[0], each.rank) for each in found] == [("b", 1.5), ("a", 2.0), ("c", 2.5)]
+    assert [each.wins for each in found] == [1, 1, 0]
+
+
+def test_there_are_no_standings_without_two_methods_and_a_dataset():
+    for rows in ([row("iris", "a", 0.9)], [row("iris", "a", 0.9), row("wine", "b", 0.9)]):
+        assert stats.standings(stats.scores(rows), rows) == []
