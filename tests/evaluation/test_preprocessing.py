@@ -14,6 +14,7 @@ from kbench.evaluation.preprocessing import (
 )
 
 matrices = arrays(np.float64, (6, 3), elements=st.floats(-1e6, 1e6))
+counts = arrays(np.float64, (6, 3), elements=st.integers(-9, 9).map(float))
 
 
 @given(matrices, matrices)
@@ -34,6 +35,20 @@ def test_unit_ball_keeps_directions_and_bounds_norms(X, X_test):
     # training rows are scaled by one number, so that their geometry stays
     Z = steps.transform(X)
     np.testing.assert_allclose(Z * np.linalg.norm(X, axis=1).max(), X, rtol=1e-9, atol=1e-9)
+
+
+@given(counts, counts)
+def test_the_unit_ball_of_sparse_rows_is_that_of_dense_ones(X, X_test):
+    dense = UnitBall().fit(X).transform(X_test)
+    sparse = UnitBall().fit(scipy.sparse.csr_matrix(X)).transform(scipy.sparse.csr_matrix(X_test))
+    np.testing.assert_allclose(sparse.toarray(), dense, rtol=1e-12)
+
+
+@pytest.mark.parametrize("X", [np.zeros((2, 2)), np.zeros((0, 2))])
+def test_rows_without_length_scale_nothing(X):
+    step = UnitBall().fit(X)
+    found = step.transform(np.array([[0.3, 0.4], [3.0, 4.0], [0.0, 0.0]]))
+    np.testing.assert_allclose(found, [[0.3, 0.4], [0.6, 0.8], [0.0, 0.0]])
 
 
 def test_a_map_that_needs_the_unit_ball_gets_it_after_minmax():
