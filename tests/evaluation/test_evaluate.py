@@ -19,7 +19,7 @@ from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import evaluate_split, measure_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.model_measures import gram_error, stored_numbers
-from kbench.evaluation.search import EstimatorSpec
+from kbench.evaluation.search import EstimatorSpec, Nested
 from kbench.evaluation.splits import split
 from kbench.evaluation.timing import timed
 from kbench.records import Inputs
@@ -331,3 +331,82 @@ def test_labels_of_the_test_part_are_revealed_after_the_predictions(iris):
     assert "reveal" not in order[:-2]
     assert found["hits"] == 1.0
     assert "accuracy" not in found
+
+
+class Recorded(BaseEstimator):
+    """Map and learner in one: notes its calls and the largest value that each one gets."""
+
+    calls: list = []  # noqa: RUF012
+
+    def __init__(self, part=None):
+        self.part = part
+
+    def note(self, call, X, y=None):
+        classes = 0 if y is None else len(np.unique(y))
+        Recorded.calls.append((call, len(X), float(X.max()), classes))
+
+    def fit(self, X, y=None):
+        self.note("fit map" if y is None else "fit learner", X, y)
+        return self
+
+    def transform(self, X):
+        self.note("transform", X)
+        return X + 10.0
+
+    def predict(self, X):
+        self.note("predict", X)
+        return np.zeros(len(X), dtype=int)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    # a long step is not repeated
+    monkeypatch.setattr("kbench.evaluation.timing.SHORT_S", 0.0)
+    Recorded.calls.clear()
+    return Recorded.calls
+
+
+RECORDED = Method(EstimatorSpec(Recorded), EstimatorSpec(Recorded))
+
+
+def test_a_warm_up_runs_every_step_on_a_few_rows_of_every_class(calls):
+    y = np.repeat([0, 1, 2], [300, 194, 6])
+    data = Dataset("sorted", np.arange(500.0)[:, None], y)
+    evaluate_split(data, 0, RECORDED, Protocol())
+    steps = [(call, rows, classes) for call, rows, _, classes in calls]
+    few = steps[0][1]
+    assert 195 <= few <= 200
+    assert steps[:4] == [
+        ("fit map", few, 0),
+        ("transform", few, 0),
+        ("fit learner", few, 3),
+        ("predict", few, 0),
+    ]
+    assert steps[4:] == [
+        ("fit map", 400, 0),
+        ("transform", 400, 0),
+        ("fit learner", 400, 3),
+        ("transform", 100, 0),
+        ("predict", 100, 0),
+    ]
+    # the learner gets what the map returns, in the warm-up too
+    assert all(most >= 10.0 for call, _, most, _ in calls if call in ("fit learner", "predict"))
+
+
+def test_unlabelled_rows_are_preprocessed_as_the_others(calls):
+    X = np.arange(60.0)[:, None]
+    parts = Split(0, np.arange(20), np.arange(20, 30), np.arange(30, 60))
+    data = Dataset("line", X, np.arange(60) % 2, splits=[parts])
+    evaluate_split(data, 0, RECORDED, Protocol(splits="official"))
+    fits = [(rows, most) for call, rows, most, _ in calls if call == "fit map"]
+    # scaled by training and unlabelled rows together
+    assert fits == [(30, 1.0), (30, 1.0)]
+
+
+def test_details_show_components_by_their_labels(iris):
+    scale = Nested(dict, {"factor": 0.5}, "scale(factor=0.5)")
+    spec = EstimatorSpec(Recorded, space={"part": ((1, scale), scale, None)})
+    found = evaluate_split(iris, 0, Method(spec, EstimatorSpec(Recorded)), Protocol()).details
+    assert found.chosen == {"preprocess": "minmax", "feature_map.part": [1, "scale(factor=0.5)"]}
+    shown = [row["feature_map.part"] for row in found.search]
+    assert shown == [[1, "scale(factor=0.5)"], "scale(factor=0.5)", None]

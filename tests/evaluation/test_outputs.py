@@ -110,6 +110,17 @@ def test_probabilities_that_are_not_distributions(change, returned):
         evaluated(learner)
 
 
+@pytest.mark.parametrize("factor", [0.9, 1.01])
+def test_one_row_that_is_no_distribution_is_enough(factor):
+    def change(p):
+        p = p / 2 + 1 / 6  # away from 1
+        p[7] *= factor
+        return p
+
+    with pytest.raises(PluginError, match=f"returned a row with the sum {factor}; expected"):
+        evaluated(spoilt(Learner, "predict_proba", change))
+
+
 def test_probabilities_are_rounded_as_their_type_is():
     exact = evaluated(spoilt(Learner, "predict_proba", lambda p: p)).measures["log_loss"]
     for change in (lambda p: p.astype(np.float32) * np.float32(1.0005), lambda p: p * (1 + 5e-7)):

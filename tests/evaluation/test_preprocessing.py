@@ -9,6 +9,7 @@ from kbench import Dataset, DatasetError
 from kbench.evaluation.preprocessing import (
     Imputer,
     Preprocessing,
+    UnitBall,
     missing_rows,
     refuse_missing,
 )

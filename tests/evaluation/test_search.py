@@ -530,3 +530,47 @@ def test_a_round_of_halving_that_was_stopped_does_not_count(long_line, ticking):
     assert {s.share for s in found.scores} == {1 / 9}
     assert found.n_compared == 12
     assert not found.complete
+
+
+@pytest.mark.parametrize("learner_path", [None, "cut"])
+def test_convergence_is_seen_where_warnings_are_hidden(line, learner_path):
+    class Warning_(Identity):
+        def fit(self, X, y=None):
+            if self.width == 2:
+                warnings.warn("not enough iterations", ConvergenceWarning, stacklevel=2)
+            return super().fit(X)
+
+    learner = EstimatorSpec(Threshold, space={"converge": (True, False)}, path=learner_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        of_learner = search(EstimatorSpec(Identity), learner, line, RAW, seed=0)
+        of_map = search(
+            EstimatorSpec(Warning_, space={"width": (1, 2)}),
+            EstimatorSpec(Threshold),
+            line,
+            RAW,
+            seed=0,
+        )
+    assert [s.converged for s in of_learner.scores] == [[True] * 3, [False] * 3]
+    assert [s.converged for s in of_map.scores] == [[True] * 3, [False] * 3]
+
+
+def test_unlabelled_rows_are_preprocessed_in_every_fold():
+    largest = []
+
+    class Noting(Identity):
+        def fit(self, X, y=None):
+            largest.append(float(X.max()))
+            return super().fit(X)
+
+    rng = np.random.default_rng(0)
+    data = Data(rng.random((30, 1)), np.arange(30) % 2, unlabelled=np.array([[5.0], [8.0]]))
+    learner = EstimatorSpec(Threshold, space={"cut": (0.4, 0.5)})
+    search(EstimatorSpec(Noting), learner, data, Protocol(preprocess=("minmax",)), seed=0)
+    assert largest == pytest.approx([1.0] * 3)
+
+
+def test_components_in_a_sequence_are_made_too():
+    component = Nested(dict, {"a": (Nested(dict, {}, "dict"), 1)}, "dict(a=[dict, 1])")
+    spec = EstimatorSpec(Identity, {"width": (component, 2)})
+    assert spec.build({}, seed=0).width == [{"a": [{}, 1]}, 2]

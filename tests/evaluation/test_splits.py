@@ -91,6 +91,28 @@ def test_sizes_that_do_not_fit_are_refused():
         split(data(np.arange(10) % 2), Protocol(splits="holdout", train_size=8, test_size=8), 0)
 
 
+def test_too_few_different_rows_for_the_folds_are_refused():
+    protocol = Protocol(splits="group_duplicates", n_folds=3)
+    X = np.array([0.0, 0, 0, 1, 1, 1])[:, None]
+    with pytest.raises(DatasetError, match=r"3 folds need .* different rows; there are 2"):
+        split(data(np.arange(6) % 2, X), protocol, 0)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "needed"),
+    [
+        ({"test_size": 10}, 11),
+        ({"test_size": 0.01}, 11),
+        ({"train_size": 0.01, "test_size": 5}, 6),
+        ({"train_size": 6, "test_size": 5}, 11),
+    ],
+)
+@pytest.mark.parametrize("splits", ["holdout", "ordered"])
+def test_no_part_is_empty(splits, sizes, needed):
+    with pytest.raises(DatasetError, match=rf"d has 10 rows; .* need {needed}$"):
+        split(data(np.arange(10) % 2), Protocol(splits=splits, **sizes), 0)
+
+
 def test_sizes_can_be_numbers_of_rows():
     protocol = Protocol(splits="holdout", train_size=6, test_size=3, unlabelled_size=2)
     each = split(data(np.arange(20) % 2), protocol, 0)
@@ -155,6 +177,20 @@ def test_rows_that_are_equal_get_equal_numbers():
     groups = row_groups(X)
     assert groups[0] == groups[1]
     assert len(set(groups)) == 3
+
+
+@pytest.mark.parametrize("as_matrix", [np.asarray, scipy.sparse.csr_matrix])
+def test_rows_that_hardly_differ_are_different(as_matrix):
+    X = np.array([[0.0], [1e-17], [1.0], [1.0 + 2**-52], [0.0]])
+    groups = row_groups(as_matrix(X))
+    assert groups[0] == groups[4]
+    assert len(set(groups)) == 4
+
+
+def test_rows_of_integers_and_rows_without_columns_are_grouped():
+    first, again, other = row_groups(np.array([[1, 2], [1, 2], [2, 1]]))
+    assert first == again != other
+    assert row_groups(np.zeros((3, 0))).tolist() == [0, 0, 0]
 
 
 @given(st.integers(0, 1000))

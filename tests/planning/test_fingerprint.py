@@ -162,6 +162,17 @@ def test_editable_distributions_count_by_their_code(package, tmp_path, metadata,
     )
 
 
+def test_a_new_version_of_another_distribution_changes_the_fingerprint(package, tmp_path):
+    (tmp_path / "fp_beside.py").write_text("a = 1\n")
+    install(tmp_path, "fp_beside", "fp_beside")
+    (package / "_map.py").write_text("import fp_beside\n")
+    before = of()
+    assert Fingerprinter(["fp_plugin"]).parts(["fp_plugin._map"])["fp_beside"] == "1.0"
+    metadata = tmp_path / "fp_beside-1.0.dist-info" / "METADATA"
+    metadata.write_text(metadata.read_text().replace("1.0", "1.1"))
+    assert of() != before
+
+
 def test_a_source_folder_that_is_installed_twice_is_editable_once(package, tmp_path):
     # `pip install -e` of setuptools leaves an .egg-info in the source folder too
     (tmp_path / "fp_beside.py").write_text("a = 1\n")

@@ -97,6 +97,13 @@ def test_smallest_p_is_reached(n):
     assert stats.signed_rank(np.arange(1, n + 1)).p == pytest.approx(stats.smallest_p(n))
 
 
+def test_no_p_is_above_one():
+    assert stats.smallest_p(0) == 1.0
+    assert stats.signed_rank([1.0, -1.0]).p == 1.0
+    assert stats.signed_rank([0.0, 0.0]).p == 1.0
+    assert stats.signed_rank([]).p == 1.0
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_rejects_what_the_step_down_rule_rejects(p):
     order = np.argsort(p, kind="stable")

@@ -1,6 +1,7 @@
 """No line is lost, doubled or believed when it is damaged."""
 
 import errno
+import gc
 import json
 import math
 import multiprocessing
@@ -61,6 +62,22 @@ def test_a_line_is_json_and_on_the_disk(journal, monkeypatch):
 def test_an_absent_journal_is_empty(journal):
     assert list(journal.read()) == []
     assert journal.results() == {}
+
+
+def test_a_journal_that_was_not_read_has_no_damage(journal):
+    assert journal.damaged == 0
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_reading_results_leaves_the_garbage_collector_as_it_was(journal, enabled):
+    journal.append("result", task_key="a/0", status="ok")
+    was = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        assert len(journal.results()) == 1
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if was else gc.disable)()
 
 
 def test_the_latest_result_of_a_task_counts(journal):

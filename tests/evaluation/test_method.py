@@ -1,0 +1,87 @@
+"""Methods are what records and suite lines say."""
+
+import functools
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import FunctionTransformer
+
+from kbench import FeatureMap, KernelSpec, Learner
+from kbench.evaluation.method import Method, learner_side, map_side
+from kbench.evaluation.search import Nested
+from kbench.records import Ref, Search
+from kbench.registry.registry import build
+
+gram, of_map, of_learner = np.dot, np.sum, np.mean
+
+
+def registry(plugin_of):
+    return build(
+        [
+            plugin_of(
+                kbench_feature_maps=[
+                    FeatureMap(
+                        "full",
+                        make=FunctionTransformer,
+                        grid={"gamma": (0.1, 1.0), "kernel": (Ref("rbf", {"a": 1}), "linear")},
+                        kernel=gram,
+                        measures=of_map,
+                        supervised=True,
+                        requires="unit_ball",
+                    ),
+                    FeatureMap("bare", make=FunctionTransformer),
+                ],
+                kbench_learners=[
+                    Learner(
+                        "full",
+                        make=LogisticRegression,
+                        grid={"C": (1.0, 2.0)},
+                        path="C",
+                        simpler={"C": "smaller"},
+                        measures=of_learner,
+                    ),
+                    Learner("bare", make=LogisticRegression),
+                ],
+                kbench_kernels=[KernelSpec("rbf", make=functools.partial)],
+            )
+        ]
+    )
+
+
+def test_a_method_has_all_that_its_records_say(plugin_of):
+    found = registry(plugin_of)
+    method = Method(**map_side(Ref("full"), found), **learner_side(Ref("full"), found))
+    assert (method.kernel, method.map_measures, method.learner_measures) == (
+        gram,
+        of_map,
+        of_learner,
+    )
+    map_, learner = method.feature_map, method.learner
+    assert (map_.make, map_.supervised, map_.requires) == (FunctionTransformer, True, "unit_ball")
+    assert map_.what == "feature map 'full'"
+    rbf = Nested(functools.partial, {"a": 1}, "rbf(a=1)")
+    assert map_.space == {"gamma": (0.1, 1.0), "kernel": (rbf, "linear")}
+    assert (learner.make, learner.path, learner.simpler) == (
+        LogisticRegression,
+        "C",
+        {"C": "smaller"},
+    )
+    assert (learner.what, learner.space) == ("learner 'full'", {"C": (1.0, 2.0)})
+
+
+def test_a_method_has_nothing_that_its_records_do_not_say(plugin_of):
+    found = registry(plugin_of)
+    method = Method(**map_side(Ref("bare"), found), **learner_side(Ref("bare"), found))
+    assert (method.kernel, method.map_measures, method.learner_measures) == (None, None, None)
+    assert (method.feature_map.supervised, method.feature_map.requires) == (False, None)
+    assert (method.learner.path, method.learner.simpler) == (None, {})
+
+
+def test_parameters_of_a_line_replace_the_grid(plugin_of):
+    rbf = Ref("rbf", {"a": 2, "of": (Ref("rbf"), 3)})
+    line = Ref("full", {"gamma": Search((5.0, rbf)), "kernel": rbf, "width": 7})
+    spec = map_side(line, registry(plugin_of))["feature_map"]
+    inner = Nested(functools.partial, {}, "rbf")
+    nested = Nested(functools.partial, {"a": 2, "of": (inner, 3)}, rbf.label)
+    assert spec.params == {"kernel": nested, "width": 7}
+    assert spec.space == {"gamma": (5.0, nested)}
