@@ -2,6 +2,7 @@
 
 import errno
 import gc
+import itertools
 import json
 import math
 import multiprocessing
@@ -78,6 +79,17 @@ def test_reading_results_leaves_the_garbage_collector_as_it_was(journal, enabled
         assert gc.isenabled() is enabled
     finally:
         (gc.enable if was else gc.disable)()
+
+
+def test_a_read_ends_where_the_journal_ended_when_it_began(journal):
+    journal.append("first")
+    journal.append("second")
+    kinds = []
+    for line in itertools.islice(journal.read(), 10):
+        kinds.append(line["kind"])
+        journal.append("later")
+    assert kinds == ["first", "second"]
+    assert len(list(journal.read())) == 4
 
 
 def test_the_latest_result_of_a_task_counts(journal):
