@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
+from kbench.records import Measure
 from kbench.results import stats
 from kbench.results.rows import Row
 from tests.support.report_rows import changed
@@ -241,6 +242,29 @@ def test_bootstrap_interval_is_scipys():
         (x,), np.mean, method="percentile", n_resamples=10_000, rng=np.random.default_rng(0)
     ).confidence_interval
     assert stats.bootstrap_interval(x) == pytest.approx((expected.low, expected.high), abs=1e-3)
+
+
+def test_half_of_the_resampled_means_are_in_the_interval_of_level_one_half():
+    x = DEMSAR[:, 1] - DEMSAR[:, 0]
+    low, high = stats.bootstrap_interval(x, level=0.5)
+    half = reference.norm.ppf(0.75) * x.std() / math.sqrt(len(x))
+    assert (low, high) == pytest.approx((x.mean() - half, x.mean() + half), abs=1e-3)
+
+
+def test_differences_of_rounding_are_ties():
+    assert stats.signed_rank([0.1, -0.1 - 4e-13]).plus == 1.5
+    assert stats.signed_rank([0.1, -0.1 - 4e-12]).plus == 1.0
+
+
+def test_lower_may_be_better():
+    rows = [row("iris", m, None, log_loss=loss) for m, loss in (("a", 0.4), ("b", 0.3))]
+    rows = [changed(each, fit_time_s=1.0, predict_time_s=1.0) for each in rows]
+    found = stats.scores(rows, Measure("log_loss", "lower"))
+    assert found.gains.argmax() == 1
+    assert [(e.method[0], e.rank, e.mean) for e in stats.standings(found, rows)] == [
+        ("b", 1.0, 0.3),
+        ("a", 2.0, 0.4),
+    ]
 
 
 def test_cliques_are_maximal_and_hold_no_pair_that_differs():
