@@ -254,6 +254,8 @@ def test_half_of_the_resampled_means_are_in_the_interval_of_level_one_half():
 def test_differences_of_rounding_are_ties():
     assert stats.signed_rank([0.1, -0.1 - 4e-13]).plus == 1.5
     assert stats.signed_rank([0.1, -0.1 - 4e-12]).plus == 1.0
+    assert stats.ranks(np.array([[0.1, 0.1 + 4e-13]])).tolist() == [[1.5, 1.5]]
+    assert stats.ranks(np.array([[0.1, 0.1 + 4e-12]])).tolist() == [[2.0, 1.0]]
 
 
 def test_lower_may_be_better():
