@@ -120,9 +120,13 @@ def _isolate(supervisor: int, output: int) -> None:
     faulthandler.enable(sys.stderr)  # the Python line of a segmentation fault
 
 
+_DECADES_S = 1e9
+
+
 def _limit(size: int, time_s: float | None, memory_mb: float | None) -> None:
     _lower(resource.RLIMIT_CORE, 0, 0)
-    if time_s is not None:
+    # the kernel counts nanoseconds: a limit of centuries would end a process at once
+    if time_s is not None and time_s < _DECADES_S:
         # Only for a supervisor that fails to act: every core busy all the time.
         seconds = math.ceil(time_s) * (os.cpu_count() or 1) + 2
         _lower(resource.RLIMIT_CPU, seconds, seconds + 2)
