@@ -166,7 +166,7 @@ class Components(Lines):
 def foreign(target) -> Iterator[str]:
     """Yield a link to scikit-learn's page of a class, and its parameters."""
     path = f"{target.__module__.partition('._')[0]}.{target.__name__}"
-    yield f"scikit-learn's `{path} <{SCIKIT_LEARN}/{path}.html>`__: {summary(target)}"
+    yield f"scikit-learn's `{path} <{SCIKIT_LEARN}/{path}.html>`__: {summary(target, {})}"
     yield ""
     parameters = [
         f"``{parameter.name}`` ({parameter.default!r})"
