@@ -112,7 +112,8 @@ class WarmParents:
             self._sandboxes[plugins] = sandbox
             self._users[plugins] = self._users.get(plugins, 0) + 1
             idle = [name for name in self._sandboxes if not self._users[name]]
-            surplus = [self._sandboxes.pop(name) for name in idle[: len(self._sandboxes) - MOST]]
+            n_surplus = max(0, len(self._sandboxes) - MOST)
+            surplus = [self._sandboxes.pop(name) for name in idle[:n_surplus]]
         for unused in surplus:
             unused.close()
         try:

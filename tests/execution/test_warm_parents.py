@@ -102,19 +102,46 @@ def test_nested_components_count():
     assert registry.plugins_of(("learner", learner)) == ()
 
 
-def test_an_idle_parent_makes_way_for_another(monkeypatch):
+def test_idle_parents_beyond_the_most_are_ended_the_longest_unused_first(monkeypatch):
     monkeypatch.setattr("kbench.execution.warm_parents.MOST", 2)
     parents = WarmParents()
-    with parents.using(("a",)) as first, parents.using(("b",)):
-        with parents.using(("a",)) as again:
-            assert again is first
-        with parents.using(("c",)):
-            pass  # none is idle: three are kept
-        with parents.using(("b",)):
-            outcome = first.run("os:getenv", PLUGINS, time_s=10)
-            assert outcome.value == "a"
-    with parents.using(("d",)), parents.using(("a",)) as last:
-        assert (last is first) == (not first._closed)
+
+    def used(name):
+        with parents.using((name,)) as sandbox:
+            return sandbox
+
+    a, b = used("a"), used("b")
+    assert used("a") is a  # used last now
+    used("c")
+    assert used("a") is a
+    assert used("b") is not b
     parents.close()
-    with parents.using() as closed, pytest.raises(RuntimeError, match="closed"):
-        closed.run("os:getenv", PLUGINS)
+
+
+def test_fewer_parents_than_the_most_all_stay():
+    parents = WarmParents()
+    with parents.using(("a",)) as a:
+        pass
+    with parents.using(("b",)) as b, parents.using(("c",)):
+        pass
+    with parents.using(("a",)) as again, parents.using(("b",)) as b_again:
+        assert (again, b_again) == (a, b)
+        assert again.run("os:getenv", PLUGINS, time_s=10).value == "a"
+    parents.close()
+
+
+def test_parents_in_use_are_not_ended(monkeypatch):
+    monkeypatch.setattr("kbench.execution.warm_parents.MOST", 1)
+    parents = WarmParents()
+    with parents.using(("a",)) as a, parents.using(("b",)), parents.using(("c",)):
+        with parents.using(("a",)) as again:
+            assert again is a
+        assert a.run("os:getenv", PLUGINS, time_s=10).status == "ok"
+    parents.close()
+
+
+def test_parents_that_are_closed_run_nothing():
+    parents = WarmParents()
+    parents.close()
+    with parents.using() as sandbox, pytest.raises(RuntimeError, match="closed"):
+        sandbox.run("os:getenv", PLUGINS)
