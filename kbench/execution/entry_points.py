@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import signal
@@ -22,13 +21,7 @@ import numpy as np
 from kbench.errors import DatasetError, PluginError, SourceUnreachable
 from kbench.evaluation.evaluate import measure_split
 from kbench.evaluation.method import Method, learner_side, map_side
-from kbench.execution.global_state import (
-    Members,
-    changed_settings,
-    members,
-    replaced_members,
-    settings,
-)
+from kbench.execution import global_state
 from kbench.execution.handover import hand_over, receive_visible
 from kbench.execution.plugins import without_known_failures
 from kbench.execution.warm_parents import PLUGINS
@@ -65,42 +58,6 @@ def load_plugins() -> None:
     foreign = [p for p in installed() if p.distribution != HOST and p.name in names]
     if all(plugin.module in sys.modules for plugin in foreign):
         _registry()
-
-
-def watch_state() -> None:
-    """Record the global state that third-party plugins, imported after this, must not change."""
-    global _state
-    for name in _PATCHED_BY_HABIT:
-        importlib.import_module(name)
-    _state = settings(), members()
-
-
-_PATCHED_BY_HABIT = (
-    "sklearn.ensemble",
-    "sklearn.kernel_approximation",
-    "sklearn.linear_model",
-    "sklearn.metrics.pairwise",
-    "sklearn.neighbors",
-    "sklearn.svm",
-)
-_state: tuple[Mapping[str, Any], Members] | None = None
-
-
-def _refuse_changed_state(before: Mapping[str, Any]) -> None:
-    """Raise if code of this process has changed global state that decides numbers.
-
-    Settings are compared with those `before` the task, too: a built-in component
-    must not change them either.
-    """
-    changes = changed_settings(before)
-    if _state is not None:
-        changes = [*changed_settings(_state[0]), *replaced_members(_state[1])]
-    if changes:
-        names = os.environ.get(PLUGINS) or "a built-in component"
-        raise PluginError(
-            f"the plugin {names} changes global state that decides numbers: "
-            + "; ".join(changes[:5])
-        )
 
 
 def warm() -> None:
@@ -299,11 +256,16 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
         **map_side(from_json(payload["feature_map"]), _registry()),
         **learner_side(from_json(payload["learner"]), _registry()),
     )
-    before = settings()
+    before = global_state.settings()
     with thread_pools().limit(limits=protocol.threads), _no_autologging():
         reveal = partial(hand_over, channel)
         measures, details = measure_split(inputs, visible, method, protocol, reveal)
-    _refuse_changed_state(before)
+    if changes := global_state.changes(before):
+        plugins = os.environ.get(PLUGINS)
+        changer = f"plugin {plugins}" if plugins else "a built-in component"
+        raise PluginError(
+            f"{changer} changes global state that decides numbers: {'; '.join(changes[:5])}"
+        )
     return {"measures": measures, "details": asdict(details)}
 
 

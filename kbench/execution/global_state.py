@@ -1,4 +1,4 @@
-"""Global state of a process that decides numbers, and who changed it.
+"""Global state of a process that decides numbers, and its changes.
 
 A plugin that patches scikit-learn or calls ``numpy.seterr`` would alter the
 numbers of everything computed in its process, in no key. A snapshot before its
@@ -7,6 +7,7 @@ code runs and one after show it.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -58,8 +59,35 @@ def changed_settings(before: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def watch() -> None:
+    """Record the state of this process, in which third-party plugins are imported next."""
+    global _watched
+    for name in _OFTEN_PATCHED:
+        importlib.import_module(name)
+    _watched = settings(), members()
+
+
+def changes(before: Mapping[str, Any]) -> list[str]:
+    """Name what has changed since `watch`, if it was called, else since settings `before`."""
+    if _watched is None:
+        return changed_settings(before)
+    return [*changed_settings(_watched[0]), *replaced_members(_watched[1])]
+
+
+_OFTEN_PATCHED = (
+    "sklearn.ensemble",
+    "sklearn.kernel_approximation",
+    "sklearn.linear_model",
+    "sklearn.metrics.pairwise",
+    "sklearn.neighbors",
+    "sklearn.svm",
+)
+"""Modules that are loaded, so that a plugin which replaces something in them is noticed."""
+
 Members = Mapping[tuple[str, str, str], Any]
 """Functions and classes by (module, class or "", name)."""
+
+_watched: tuple[Mapping[str, Any], Members] | None = None
 
 
 def members() -> Members:

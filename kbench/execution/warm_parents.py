@@ -69,7 +69,7 @@ def _preload(
     return (
         f"{_ENTRY}:warm",
         *ordered,
-        f"{_ENTRY}:watch_state",
+        "kbench.execution.global_state:watch",
         *filter(None, entries),
         *sorted(foreign - own),
         f"{_ENTRY}:load_plugins",

@@ -271,12 +271,9 @@ class Planner:
         map_record = self._registry.get("feature map", cell.feature_map.name)
         learner_record = self._registry.get("learner", cell.learner.name)
         sides = ((cell.feature_map, map_record), (cell.learner, learner_record))
-        components: set[tuple[Kind, str]] = {
-            ("feature map", cell.feature_map.name),
-            ("learner", cell.learner.name),
-        }
-        for ref, record in sides:
-            components |= self._nested([*ref.params.values(), *_grid(ref, record).values()])
+        components = self._registry.reached(
+            ("feature map", cell.feature_map), ("learner", cell.learner)
+        )
         made, reached = [], Dependencies(modules=frozenset(self._evaluation))
         for kind, name in sorted(components):
             callables, dependencies = self._component(kind, name)
@@ -314,19 +311,6 @@ class Planner:
             span = self._registry.get("feature map", name).span
             found = _spans_of(span, list(refs.values())) if span is not None else [""] * len(refs)
             self._spans |= dict(zip(refs, found, strict=True))
-
-    def _nested(self, values: Iterable[Any]) -> set[tuple[Kind, str]]:
-        """Return kind and name of the components inside parameters."""
-        found: set[tuple[Kind, str]] = set()
-        for value in values:
-            if isinstance(value, Ref):
-                found.add((self._registry.kind_of_nested(value.name), value.name))
-                found |= self._nested(value.params.values())
-            elif isinstance(value, Search):
-                found |= self._nested(value.values)
-            elif isinstance(value, tuple | list):
-                found |= self._nested(value)
-        return found
 
     def _component(self, kind: Kind, name: str) -> tuple[dict[str, str], Dependencies]:
         """Return the callables of a component by field, and all that it depends on.

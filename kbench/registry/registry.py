@@ -168,47 +168,47 @@ class Registry:
         SuiteError
             There is none of that name.
         """
+        return self._records[self._kind_of_nested(name)][name]
+
+    def _kind_of_nested(self, name: str) -> Kind:
         for kind in NESTED:
             if name in self._records[kind]:
-                return self._records[kind][name]
+                return kind
         raise SuiteError(f"no kernel, feature map or learner is called {name!r}")
 
-    def kind_of_nested(self, name: str) -> Kind:
-        """Return the kind of what `nested` returns."""
-        return next(kind for kind in NESTED if name in self._records[kind])
+    def _nested_in(self, values: Iterable[Any]) -> set[tuple[Kind, str]]:
+        found: set[tuple[Kind, str]] = set()
+        for value in values:
+            if isinstance(value, Ref):
+                found.add((self._kind_of_nested(value.name), value.name))
+                found |= self._nested_in(value.params.values())
+            elif isinstance(value, Search):
+                found |= self._nested_in(value.values)
+            elif isinstance(value, tuple | list):
+                found |= self._nested_in(value)
+        return found
 
     def owner(self, kind: Kind, name: str) -> Plugin:
         """Return the plugin that gave a record."""
         return self._owners[kind, name]
 
+    def reached(self, *components: tuple[Kind, Ref]) -> set[tuple[Kind, str]]:
+        """Return kind and name of components, and of those inside parameters and grids."""
+        found = {(kind, ref.name) for kind, ref in components}
+        for kind, ref in components:
+            grid = getattr(self.get(kind, ref.name), "grid", {})
+            searched = [values for name, values in grid.items() if name not in ref.params]
+            found |= self._nested_in([*ref.params.values(), *searched])
+        return found
+
     def plugins_of(self, *components: tuple[Kind, Ref]) -> tuple[str, ...]:
         """Return the third-party plugins whose code components run, nested ones included."""
-        owners: set[str] = set()
-        waiting = list(components)
-        while waiting:
-            kind, ref = waiting.pop()
-            owner = self._owners[kind, ref.name]
-            if owner.distribution != HOST:
-                owners.add(owner.name)
-            grid = getattr(self._records[kind][ref.name], "grid", {})
-            for nested in _refs_in([*ref.params.values(), *grid.values()]):
-                waiting += [(k, nested) for k in NESTED if nested.name in self._records[k]][:1]
-        return tuple(sorted(owners))
+        owners = (self.owner(kind, name) for kind, name in self.reached(*components))
+        return tuple(sorted({owner.name for owner in owners if owner.distribution != HOST}))
 
     def kinds_of(self, name: str) -> list[Kind]:
         """Return the kinds in which something has this name."""
         return [kind for kind, records in self._records.items() if name in records]
-
-
-def _refs_in(values: Iterable[Any]) -> Iterator[Ref]:
-    """Yield the nested components among parameters and the values that are searched."""
-    for value in values:
-        if isinstance(value, Ref):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from _refs_in(value)
-        elif isinstance(value, Search):
-            yield from _refs_in(value.values)
 
 
 def collect(plugin: Plugin) -> list[Record]:

@@ -128,7 +128,7 @@ class Assignments:
             groups = row_groups(dataset.X)
             self._groups = task.checksum, groups
         assignment = assign(dataset, protocol, task.split_index, groups)
-        if len(groups) <= KEEP_ROWS:
+        if len(dataset.y) <= KEEP_ROWS:
             self._kept[key] = assignment
             while len(self._kept) > KEEP:
                 self._kept.popitem(last=False)
