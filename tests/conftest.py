@@ -15,7 +15,8 @@ import pytest
 
 from kbench import DatasetSource, FeatureMap, KernelSpec, Learner, hookimpl
 from kbench.execution.sandbox import Sandbox
-from kbench.registry.registry import Plugin, build
+from kbench.registry.installed import Plugin
+from kbench.registry.registry import build
 from tests.support.paths import SUPPORT
 
 # the machines that run the tests are shared: how long an example takes says nothing

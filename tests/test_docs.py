@@ -124,7 +124,8 @@ def check_toml(text):
     from kbench.planning.raw import has_rules
     from kbench.planning.sized import Size, read_for
     from kbench.planning.suite_file import read
-    from kbench.registry.registry import build, installed
+    from kbench.registry.installed import installed
+    from kbench.registry.registry import build
 
     table = tomllib.loads(text)
     if table.keys() <= {"project", "build-system", "tool"}:

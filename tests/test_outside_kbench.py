@@ -10,7 +10,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from kbench.records import Ref
-from kbench.registry.registry import HOST, build, installed, resolve
+from kbench.registry.callables import resolve
+from kbench.registry.installed import HOST, installed
+from kbench.registry.registry import build
 
 REGISTRY = build([each for each in installed() if each.distribution == HOST])
 

@@ -14,7 +14,8 @@ import pytest
 
 from kbench import SuiteError
 from kbench.planning.suite_file import read
-from kbench.registry.registry import build, installed
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
 from kbench.results.rows import COLUMNS
 from kbench.results.sources import of_cell, of_run
 from kbench.runner import Options, Runner, Watcher

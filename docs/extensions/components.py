@@ -20,7 +20,9 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import nested_parse_with_titles
 
 from kbench import Ref
-from kbench.registry.registry import HOST, Registry, build, installed, resolve
+from kbench.registry.callables import resolve
+from kbench.registry.installed import HOST, installed
+from kbench.registry.registry import Registry, build
 
 SCIKIT_LEARN = "https://scikit-learn.org/stable/modules/generated"
 KINDS = ("dataset", "kernel", "feature map", "learner")

@@ -28,7 +28,9 @@ from kbench.planning.lines import Lines, parameter_problems
 from kbench.planning.planner import Planner, how_many_splits
 from kbench.records import Dataset, Limits, Measure, Protocol, Ref
 from kbench.records.canonical import to_json
-from kbench.registry.registry import Kind, Registry, module_of, resolve
+from kbench.registry.callables import module_of, resolve
+from kbench.registry.collecting import Kind
+from kbench.registry.registry import Registry
 from kbench.results.order import by_dataset
 from kbench.results.rows import Row, columns
 from kbench.results.sources import of_cell

@@ -18,7 +18,8 @@ from kbench.messages import did_you_mean
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-    from kbench.registry.registry import Kind, Registry
+    from kbench.registry.collecting import Kind
+    from kbench.registry.registry import Registry
     from kbench.registry.summaries import Summaries
 
 

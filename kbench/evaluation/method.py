@@ -8,7 +8,8 @@ from typing import Any
 
 from kbench.evaluation.search import EstimatorSpec, Nested
 from kbench.records import Ref, Search
-from kbench.registry.registry import Registry, resolve
+from kbench.registry.callables import resolve
+from kbench.registry.registry import Registry
 
 MeasureFunction = Callable[..., Mapping[str, float]]
 

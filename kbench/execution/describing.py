@@ -14,8 +14,10 @@ from typing import Any
 
 from kbench.errors import PluginError
 from kbench.execution.import_state import Recorder
+from kbench.registry.collecting import collect
 from kbench.registry.described import description_of
-from kbench.registry.registry import Plugin, build, collect, installed, why_left_out
+from kbench.registry.installed import Plugin, installed
+from kbench.registry.registry import build, why_left_out
 
 
 def describe(payload: Mapping[str, str], channel: socket.socket) -> dict[str, Any]:

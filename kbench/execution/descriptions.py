@@ -24,9 +24,10 @@ from kbench._version import __version__
 from kbench.errors import PluginError
 from kbench.execution.import_state import ImportState, parsed, state_of
 from kbench.messages import last_line, printable
+from kbench.registry.collecting import Record
 from kbench.registry.described import records_of
+from kbench.registry.installed import Plugin
 from kbench.registry.references import Reference
-from kbench.registry.registry import Plugin, Record
 from kbench.storage.files import write_file
 from kbench.storage.journal import state_folder
 

@@ -28,7 +28,10 @@ from kbench.execution.warm_parents import PLUGINS
 from kbench.planning.lines import parameter_problems
 from kbench.records import Protocol, Ref, Search
 from kbench.records.canonical import from_json, to_json
-from kbench.registry.registry import HOST, Kind, Registry, build, installed, resolve
+from kbench.registry.callables import resolve
+from kbench.registry.collecting import Kind
+from kbench.registry.installed import HOST, installed
+from kbench.registry.registry import Registry, build
 from kbench.storage.datacache import DataCache
 
 if TYPE_CHECKING:

@@ -11,18 +11,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kbench.messages import did_you_mean
-from kbench.registry.registry import (
-    DISABLED,
-    HOST,
-    Plugin,
-    Record,
-    Registry,
-    build,
-    collect,
-    disabled,
-    installed,
-    why_left_out,
-)
+from kbench.registry.collecting import Record, collect
+from kbench.registry.installed import DISABLED, HOST, Plugin, disabled, installed
+from kbench.registry.registry import Registry, build, why_left_out
 
 
 def load_registry() -> Registry:

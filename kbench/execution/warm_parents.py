@@ -15,7 +15,10 @@ from contextlib import contextmanager
 
 from kbench.execution.sandbox import Sandbox
 from kbench.records import Ref, Suite
-from kbench.registry.registry import HOST, Kind, Registry, makes, module_of
+from kbench.registry.callables import makes, module_of
+from kbench.registry.collecting import Kind
+from kbench.registry.installed import HOST
+from kbench.registry.registry import Registry
 
 PLUGINS = "KBENCH_TASK_PLUGINS"
 """Environment variable of a task: its third-party plugins, separated by commas."""

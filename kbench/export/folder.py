@@ -20,7 +20,7 @@ from kbench.export.card import card
 from kbench.export.fit import Fitted, typed
 from kbench.parameters import check_choice
 from kbench.records import Cell
-from kbench.registry.registry import how_to_get
+from kbench.registry.installed import how_to_get
 from kbench.results.rows import Row
 
 FORMATS = ("skops", "joblib")

@@ -10,8 +10,9 @@ from typing import Any
 from kbench.errors import PluginError
 from kbench.messages import did_you_mean
 from kbench.records import Ref, Search
+from kbench.registry.collecting import NESTED, Kind
 from kbench.registry.outlines import parameters_of
-from kbench.registry.registry import NESTED, Kind, Registry
+from kbench.registry.registry import Registry
 
 LISTS: Mapping[str, Kind] = {
     "datasets": "dataset",

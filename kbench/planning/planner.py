@@ -33,10 +33,12 @@ from kbench.records import (
     Task,
 )
 from kbench.records.canonical import digest, dumps, from_json, to_json
+from kbench.registry.callables import makes, resolve
+from kbench.registry.collecting import Kind
 from kbench.registry.dependencies import Dependencies, declared
 from kbench.registry.identity import identity_of
 from kbench.registry.references import Reference
-from kbench.registry.registry import Kind, Registry, makes, resolve
+from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 

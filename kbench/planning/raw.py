@@ -11,7 +11,8 @@ from typing import Any
 
 from kbench.errors import SuiteError
 from kbench.planning.lines import LISTS
-from kbench.registry.registry import Kind, Registry
+from kbench.registry.collecting import Kind
+from kbench.registry.registry import Registry
 
 OWN_TABLE = "own-table"
 """The suite that `kbench run` reads."""

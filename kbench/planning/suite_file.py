@@ -15,7 +15,8 @@ from kbench.planning.lines import LISTS, Lines, parameter_problems
 from kbench.planning.raw import OWN_TABLE, has_rules, lists_of, parsed, runnable
 from kbench.planning.schema import BlockTable, SuiteFile, explained
 from kbench.records import Block, Limits, Published, Ref, Suite
-from kbench.registry.registry import Kind, Registry
+from kbench.registry.collecting import Kind
+from kbench.registry.registry import Registry
 
 File = TypeVar("File", bound=SuiteFile)
 

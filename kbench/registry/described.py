@@ -19,9 +19,11 @@ from typing import IO, Any
 from kbench.errors import PluginError
 from kbench.messages import printable
 from kbench.records import Ref
+from kbench.registry.callables import target_of
+from kbench.registry.collecting import HOOKS, Kind, Record, checked_name
 from kbench.registry.identity import Identity, identity_of
+from kbench.registry.installed import Plugin
 from kbench.registry.references import Reference
-from kbench.registry.registry import HOOKS, Kind, Plugin, Record, checked_name, target_of
 from kbench.registry.summaries import Summaries
 
 _TYPES: Mapping[str, tuple[type, ...]] = {

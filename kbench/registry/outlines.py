@@ -11,8 +11,8 @@ from typing import Any
 from kbench.errors import PluginError
 from kbench.messages import printable
 from kbench.records import Make
+from kbench.registry.callables import resolve, target_of
 from kbench.registry.references import Reference
-from kbench.registry.registry import resolve, target_of
 
 _DOC_CHARACTERS = 100_000
 _DEFAULT_CHARACTERS = 1000

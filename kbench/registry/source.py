@@ -39,7 +39,7 @@ def modules_of(package: str) -> list[str]:
     Examples
     --------
     >>> modules_of("kbench.registry")[:2]
-    ['kbench.registry', 'kbench.registry.dependencies']
+    ['kbench.registry', 'kbench.registry.callables']
     """
     file = source_of(package, {})
     if file is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kbench.records import Make, Ref
-from kbench.registry.registry import Registry, resolve
+from kbench.registry.callables import resolve
+from kbench.registry.registry import Registry
 
 
 def read_table(ref: Ref, registry: Registry) -> Any:

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from kbench.errors import KbenchError
 from kbench.execution.plugins import importable
-from kbench.registry.registry import Plugin, build, installed
+from kbench.registry.installed import Plugin, installed
+from kbench.registry.registry import build
 from kbench.testing import _datasets, _estimators, _feature_maps, _kernels, _learners, _others
 from kbench.testing._find import find
 from kbench.testing._subject import ConformanceWarning, Nonconforming, Subject, named_error

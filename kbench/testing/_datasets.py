@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kbench.records import Dataset, Ref
+from kbench.registry.callables import resolve
 from kbench.registry.outlines import parameters_of
-from kbench.registry.registry import resolve
 from kbench.testing._subject import Subject
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kbench.messages import did_you_mean
-from kbench.registry.registry import resolve
+from kbench.registry.callables import resolve
 from kbench.testing._samples import blobs, inputs, labels
 from kbench.testing._subject import Subject, named_error, quiet, same, tags_of
 

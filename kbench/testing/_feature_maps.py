@@ -8,7 +8,7 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.evaluation.outputs import check_embedding
-from kbench.registry.registry import resolve
+from kbench.registry.callables import resolve
 from kbench.testing._samples import inputs, labels
 from kbench.testing._subject import SEED, Subject, dense, named_error, quiet, same, tags_of
 

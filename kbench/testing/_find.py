@@ -11,7 +11,7 @@ from typing import Any
 
 from kbench.errors import PluginError
 from kbench.messages import did_you_mean
-from kbench.registry.registry import Plugin
+from kbench.registry.installed import Plugin
 
 
 def find(plugin: Any, installed: Sequence[Plugin]) -> list[Plugin]:

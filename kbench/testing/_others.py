@@ -10,7 +10,7 @@ from kbench.planning.raw import has_rules, parsed
 from kbench.planning.sized import Size, read_for
 from kbench.planning.suite_file import read
 from kbench.records import Cell, Ref
-from kbench.registry.registry import resolve
+from kbench.registry.callables import resolve
 from kbench.testing._subject import Subject
 
 

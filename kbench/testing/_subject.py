@@ -19,8 +19,9 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.records import Dataset, Ref
+from kbench.registry.callables import resolve
 from kbench.registry.outlines import parameters_of
-from kbench.registry.registry import Registry, resolve
+from kbench.registry.registry import Registry
 
 SEED = 0
 

@@ -13,7 +13,8 @@ from kbench import Block, DatasetError, Learner, Limits, Protocol, Ref, Search, 
 from kbench.api.own_data import fetched, look, source_of, suite_for, without_texts
 from kbench.planning.cells import cells
 from kbench.records import DatasetFacts
-from kbench.registry.registry import build, installed
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
 from tests.support.command_here import command
 
 

@@ -36,7 +36,8 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from kbench.planning.cells import cells  # noqa: E402
 from kbench.planning.suite_file import read  # noqa: E402
-from kbench.registry.registry import build, installed  # noqa: E402
+from kbench.registry.installed import installed  # noqa: E402
+from kbench.registry.registry import build  # noqa: E402
 from kbench.storage.datacache import DataCache  # noqa: E402
 from kbench.storage.journal import Journal  # noqa: E402
 

@@ -77,7 +77,8 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     from kbench.delivery.owed import Plans
     from kbench.planning.planner import Planner, recall, task_key
     from kbench.planning.suite_file import read
-    from kbench.registry.registry import build, installed
+    from kbench.registry.installed import installed
+    from kbench.registry.registry import build
     from kbench.results import order, sources
     from kbench.storage.datacache import DataCache
     from kbench.storage.journal import Journal
@@ -129,7 +130,8 @@ def plan_cells(n_cells: int, folder: Path) -> float:
     """Return the time of a plan of so many cells."""
     from kbench.planning.planner import Planner
     from kbench.planning.suite_file import read
-    from kbench.registry.registry import build, installed
+    from kbench.registry.installed import installed
+    from kbench.registry.registry import build
     from kbench.storage.datacache import DataCache
 
     start = time.process_time()

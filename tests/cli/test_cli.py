@@ -327,7 +327,8 @@ def test_the_example_suites_of_the_package_are_right():
     assert {"uci", "uci-small", "uci-full"} <= set(names)
     for name in names:
         code = (
-            "from kbench.registry.registry import build, installed\n"
+            "from kbench.registry.installed import installed\n"
+            "from kbench.registry.registry import build\n"
             "from kbench.planning.cells import cells\n"
             "from kbench.planning.suite_file import find, read\n"
             "r = build(installed())\n"
@@ -341,7 +342,8 @@ def test_the_suite_uci_has_what_it_promises():
     from kbench.evaluation.search import EstimatorSpec, candidates
     from kbench.planning.cells import cells
     from kbench.planning.suite_file import find, read
-    from kbench.registry.registry import build, installed
+    from kbench.registry.installed import installed
+    from kbench.registry.registry import build
 
     registry = build(installed())
     suite = read(*find("uci", registry), registry)

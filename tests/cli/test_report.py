@@ -5,7 +5,8 @@ from typer.testing import CliRunner
 
 from kbench.cli.app import app
 from kbench.errors import KbenchError
-from kbench.registry.registry import Plugin, build
+from kbench.registry.installed import Plugin
+from kbench.registry.registry import build
 from kbench.report.page import page
 from kbench.tracking import Store, StoredRun
 from tests.support.report_rows import content, grid

@@ -23,7 +23,8 @@ from kbench.machine import cluster_id, machine_id, versions
 from kbench.planning.planner import Planner
 from kbench.records import Cell, Limits, Protocol, Ref, Task
 from kbench.records.canonical import to_json
-from kbench.registry.registry import build, installed
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal, state_folder
 from tests.support.paths import SUPPORT

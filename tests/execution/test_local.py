@@ -23,7 +23,8 @@ from kbench.execution.sandbox import CallOutcome
 from kbench.execution.warm_parents import WARM, WarmParents
 from kbench.machine import machine_id
 from kbench.records import Cell, Limits, Protocol, Ref, Task
-from kbench.registry.registry import build, installed
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 from tests.support.planted import plant

@@ -5,7 +5,8 @@ import pytest
 from kbench.execution.warm_parents import PLUGINS, WarmParents, preload_of
 from kbench.planning.suite_file import read
 from kbench.records import Ref
-from kbench.registry.registry import build, installed
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
 from tests.support.planted import run_text
 
 PLUGIN = """

@@ -18,7 +18,8 @@ from kbench.export.tables import columns_of
 from kbench.machine import cluster_id, machine_id
 from kbench.planning.planner import PlannedCell, task_key
 from kbench.records import DatasetFacts, Result
-from kbench.registry.registry import build, how_to_get, installed
+from kbench.registry.installed import how_to_get, installed
+from kbench.registry.registry import build
 from kbench.results.rows import Row
 from kbench.storage.journal import Journal, state_folder
 from tests.support.command_here import command
@@ -148,7 +149,7 @@ FEW = Protocol(inner_folds=2, search="random", n_candidates=2, missing="impute")
 
 @pytest.fixture(scope="module")
 def iris(registry):
-    from kbench.registry.registry import resolve
+    from kbench.registry.callables import resolve
 
     return resolve(registry.get("dataset", "iris").load)()
 
@@ -310,7 +311,7 @@ def test_columns_are_told_apart_by_the_header():
 
 
 def test_the_encoder_writes_what_the_source_wrote(tmp_path, registry):
-    from kbench.registry.registry import resolve
+    from kbench.registry.callables import resolve
 
     frame = table()
     frame.to_csv(tmp_path / "c.csv", index=False)

@@ -330,7 +330,7 @@ def test_mercer_tells_how_far():
 
 
 def test_registered_names():
-    from kbench.registry.registry import resolve
+    from kbench.registry.callables import resolve
     from kbench_balcan import kbench_kernels
 
     specs = {spec.name: spec for spec in kbench_kernels()}

@@ -8,7 +8,8 @@ from kbench.planning.cells import cells
 from kbench.planning.planner import PlannedCell, Planner, line_key, recall, task_key
 from kbench.planning.suite_file import read
 from kbench.records import DatasetFacts, Problem, Result
-from kbench.registry.registry import build, installed
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
 
 IRIS = DatasetFacts("c" * 64, n_samples=150, n_features=4)
 TEXT = """

@@ -8,7 +8,8 @@ from kbench import Protocol, Ref, SuiteError
 from kbench.planning.cells import cells
 from kbench.planning.sized import Size, chosen_cells, read_for
 from kbench.planning.suite_file import read
-from kbench.registry.registry import build, installed
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
 
 MINE = Ref("wine", {}, "mine")
 

@@ -8,7 +8,8 @@ import pytest
 from kbench.planning.cells import cells
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import read
-from kbench.registry.registry import build, installed
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
 from kbench.registry.source import source_of
 from tests.planning.test_planner import NoCache
 

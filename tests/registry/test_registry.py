@@ -2,7 +2,9 @@ import pytest
 
 from kbench import DatasetSource, FeatureMap, Learner, PluginError, SuiteError, hookimpl
 from kbench.messages import did_you_mean
-from kbench.registry.registry import Plugin, build, installed, module_of, resolve
+from kbench.registry.callables import module_of, resolve
+from kbench.registry.installed import Plugin, installed
+from kbench.registry.registry import build
 
 
 def maps(*names):

@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from kbench.registry import summaries
-from kbench.registry.registry import build, installed
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
 from kbench.registry.summaries import Summaries, first_sentence, of_suite
 
 

@@ -25,7 +25,7 @@ from kbench.execution.plugins import importable
 from kbench.execution.sandbox import CallOutcome
 from kbench.execution.warm_parents import Preload, WarmParents
 from kbench.records.canonical import to_json
-from kbench.registry.registry import installed
+from kbench.registry.installed import installed
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 

@@ -17,7 +17,8 @@ from threadpoolctl import threadpool_limits
 import kbench_learners
 from kbench import Ref
 from kbench.evaluation.method import learner_side
-from kbench.registry.registry import build, installed
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
 from kbench_learners import PathRidgeClassifier
 from kbench_learners._ridge import ridge_path
 

@@ -2,7 +2,8 @@ import pytest
 
 from kbench.planning.cells import cells
 from kbench.planning.suite_file import find, read
-from kbench.registry.registry import build, installed
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,146 @@
+"""Records of one plugin, collected from its hooks and checked.
+
+A plugin is taken whole or not at all: one wrong record, and none of its records
+are used, so that nobody compares half of a package without noticing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from importlib.resources.abc import Traversable
+from pathlib import PurePath
+from types import MappingProxyType, ModuleType, SimpleNamespace
+from typing import Any, Literal
+
+import pluggy
+
+from kbench import hookspecs
+from kbench.errors import PluginError
+from kbench.messages import did_you_mean
+from kbench.records import DatasetSource, FeatureMap, Figure, KernelSpec, Learner
+from kbench.registry.callables import makes
+from kbench.registry.dependencies import declared
+from kbench.registry.identity import identity_of
+from kbench.registry.installed import GROUP, Plugin
+
+Kind = Literal["dataset", "kernel", "feature map", "learner", "figure", "suite", "dashboard"]
+
+HOOKS: Mapping[str, tuple[Kind, type]] = MappingProxyType(
+    {
+        "kbench_datasets": ("dataset", DatasetSource),
+        "kbench_kernels": ("kernel", KernelSpec),
+        "kbench_feature_maps": ("feature map", FeatureMap),
+        "kbench_learners": ("learner", Learner),
+        "kbench_figures": ("figure", Figure),
+        "kbench_suites": ("suite", Traversable),
+        "kbench_dashboards": ("dashboard", Traversable),
+    }
+)
+NESTED: tuple[Kind, ...] = ("kernel", "feature map", "learner")
+"""Kinds among which a nested component is looked up, in this order."""
+
+Record = tuple[Kind, str, Any]
+"""A kind, a name, and the record that a plugin gives under them."""
+
+_NAME = re.compile(r"[a-z0-9]+([-.][a-z0-9]+)*")
+_ENDING = re.compile(r"\.[a-z0-9_-]+")
+_MAPPINGS = {
+    "grid": "parameters' names",
+    "simpler": "parameters' names",
+    "endings": "endings of file names",
+}
+"""Fields of records that are mappings, and their keys."""
+
+
+def collect(plugin: Plugin) -> list[Record]:
+    """Import a plugin, call its hooks and check their records."""
+    # text that a plugin prints at import must not end up in `--json` output
+    with contextlib.redirect_stdout(sys.stderr), _folder_kept():
+        return _collect(plugin.load(), plugin.name)
+
+
+def _collect(loaded: Any, name: str) -> list[Record]:
+    # pluggy asks dir(), which a module with lazy exports may have narrowed
+    holder = SimpleNamespace(**vars(loaded)) if isinstance(loaded, ModuleType) else loaded
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(hookspecs)
+    manager.register(holder, name=name)
+    hooks = manager.get_hookcallers(holder)
+    if not hooks:
+        raise PluginError("has no hook: none of its functions is marked with kbench.hookimpl")
+    collected: list[Record] = []
+    for hook in hooks:
+        if hook.name not in HOOKS:
+            raise PluginError(f"has no such hook: {hook.name}{did_you_mean(hook.name, HOOKS)}")
+        kind, type_ = HOOKS[hook.name]
+        given = hook.get_hookimpls()[0].function()
+        if not isinstance(given, list | tuple):
+            raise PluginError(
+                f"{hook.name} returned {type(given).__name__}, not a list of {type_.__name__}"
+            )
+        collected += [(kind, checked_name(hook.name, record, type_), record) for record in given]
+    for (kind, name), n in Counter((kind, name) for kind, name, _ in collected).items():
+        if n > 1:
+            raise PluginError(f"gives a {kind} called {name!r} twice")
+    return collected
+
+
+@contextlib.contextmanager
+def _folder_kept() -> Iterator[None]:
+    """Return to the current folder afterwards: stores and files are named relative to it."""
+    # a folder need not be readable to be the current one
+    folder = os.open(".", getattr(os, "O_PATH", os.O_RDONLY))
+    try:
+        yield
+    finally:
+        os.fchdir(folder)
+        os.close(folder)
+
+
+def checked_name(hook: str, record: Any, type_: type) -> str:
+    """Return the name under which a record is registered."""
+    if not isinstance(record, type_):
+        raise PluginError(f"{hook} returned a {type(record).__name__} where {type_.__name__} goes")
+    name: object = record.name  # type: ignore[attr-defined]
+    if type_ is Traversable:
+        if not str(name).isprintable():
+            raise PluginError(f"{hook} gives the file {name!r}: its name cannot be printed")
+        return PurePath(str(name)).stem if str(name).endswith(".toml") else str(name)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise PluginError(
+            f"{hook} gives the name {name!r}: names are lower case letters, digits and hyphens"
+        )
+    for field_name, keys in _MAPPINGS.items():
+        given = getattr(record, field_name, {})
+        if not isinstance(given, Mapping):
+            raise PluginError(
+                f"{hook}: {field_name} of {name!r} must be a mapping of {keys}, "
+                f"got {type(given).__name__}"
+            )
+    if isinstance(record, DatasetSource | FeatureMap | KernelSpec | Learner):
+        try:
+            declared(record)
+        except PluginError as error:
+            raise PluginError(f"{hook}: {error}") from None
+        for field_name, make in makes(record).items():
+            try:
+                identity_of(make)
+            except PluginError as error:
+                raise PluginError(f"{hook}: {field_name} of {name!r} {error}") from None
+    for ending, given in getattr(record, "endings", {}).items():
+        if not (isinstance(ending, str) and _ENDING.fullmatch(ending)):
+            raise PluginError(
+                f"{hook}: {name!r} has the ending {ending!r}: endings are a dot and lower case "
+                'letters or digits, such as ".csv"'
+            )
+        if not isinstance(given, Mapping):
+            raise PluginError(
+                f"{hook}: the ending {ending!r} of {name!r} must have a mapping of the parameters "
+                f"that it implies, got {type(given).__name__}"
+            )
+    return name
