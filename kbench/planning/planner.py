@@ -16,13 +16,13 @@ from typing import Any
 from kbench.errors import PluginError
 from kbench.planning.cells import cells
 from kbench.planning.fingerprint import Fingerprinter, evaluation_modules
+from kbench.planning.spans import Spans
 from kbench.records import (
     STOPPING,
     WORST_FIRST,
     Cell,
     DatasetFacts,
     Limits,
-    Make,
     Problem,
     Protocol,
     Ref,
@@ -32,12 +32,11 @@ from kbench.records import (
     Suite,
     Task,
 )
-from kbench.records.canonical import digest, dumps, from_json, to_json
-from kbench.registry.callables import makes, resolve
+from kbench.records.canonical import digest, to_json
+from kbench.registry.callables import makes
 from kbench.registry.collecting import Kind
 from kbench.registry.dependencies import Dependencies, declared
 from kbench.registry.identity import identity_of
-from kbench.registry.references import Reference
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
@@ -184,7 +183,7 @@ class Planner:
         self._fingerprint = Fingerprinter(self.packages)
         self._evaluation = evaluation_modules()
         self._codes: dict[Dependencies, str] = {}
-        self._spans: dict[str, str] = {}
+        self._spans = Spans(registry)
 
     @property
     def dependencies(self) -> Dependencies:
@@ -212,7 +211,7 @@ class Planner:
         # cells of one key, such as the same data under two labels, are computed once
         results: dict[str, dict[int, Result]] = {}
         every = list(cells(suite, self._registry))
-        self._find_spans(
+        self._spans.find(
             cell.feature_map
             for cell in every
             if self._registry.get("learner", cell.learner.name).rotation_invariant
@@ -300,19 +299,8 @@ class Planner:
         learner = self._registry.get("learner", cell.learner.name)
         if not learner.rotation_invariant:
             return ""
-        spanned = self._spans[_written(cell.feature_map)]
+        spanned = self._spans.of(cell.feature_map)
         return digest([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
-
-    def _find_spans(self, feature_maps: Iterable[Ref]) -> None:
-        """Find what the features of maps span, all settings of one map at once."""
-        missing: dict[str, dict[str, Ref]] = {}
-        for ref in feature_maps:
-            if _written(ref) not in self._spans:
-                missing.setdefault(ref.name, {})[_written(ref)] = ref
-        for name, refs in missing.items():
-            span = self._registry.get("feature map", name).span
-            found = _spans_of(span, list(refs.values())) if span is not None else [""] * len(refs)
-            self._spans |= dict(zip(refs, found, strict=True))
 
     def _component(self, kind: Kind, name: str) -> tuple[dict[str, str], Dependencies]:
         """Return the callables of a component by field, and all that it depends on.
@@ -345,32 +333,6 @@ class Planner:
                 reached.modules, reached.files, reached.variables
             )
         return self._codes[reached]
-
-
-def _written(ref: Ref) -> str:
-    return dumps(to_json(ref))
-
-
-def _spans_of(span: Make, refs: Sequence[Ref]) -> list[str]:
-    """Return what a record's `span` says about each setting of its map.
-
-    Raises
-    ------
-    PluginError
-        It does not return texts.
-    """
-    if isinstance(span, Reference):
-        given = span.call(f"{__name__}:spans_in_sandbox", [to_json(ref) for ref in refs])
-    else:
-        given = [resolve(span)(ref.params) for ref in refs]
-    if len(given) != len(refs) or not all(isinstance(each, str) for each in given):
-        raise PluginError(f"span of feature map {refs[0].name!r} must return a text for each line")
-    return list(given)
-
-
-def spans_in_sandbox(span: Make, refs: Sequence[Any]) -> list[str]:
-    """Return the spans of refs in JSON, where the plugin is imported."""
-    return _spans_of(span, [from_json(ref) for ref in refs])
 
 
 def _method_of(cell: Cell) -> list[Any]:
