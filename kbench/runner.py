@@ -24,7 +24,8 @@ from kbench.messages import counted
 from kbench.parameters import check_choice, check_integer
 from kbench.planning.cells import indistinct_cells
 from kbench.planning.planner import PlannedCell, Planner, recall, task_key, with_expanded
-from kbench.records import DatasetFacts, Details, Problem, Result, Suite, Task
+from kbench.planning.tasks import with_measure
+from kbench.records import DatasetFacts, Details, Measure, Problem, Result, Suite, Task
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal, state_folder
@@ -94,8 +95,8 @@ class Watcher:
     def loading(self, dataset: str) -> None:
         """Show that a dataset is being fetched."""
 
-    def planned(self, cells: list[PlannedCell], n_tasks: int) -> None:
-        """Show the plan: the cells, and the number of tasks to compute."""
+    def planned(self, cells: list[PlannedCell], n_tasks: int, measure: Measure) -> None:
+        """Show the plan: the cells, the number of tasks to compute, and what is compared."""
 
     def started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
         """Show that a slot has begun a task."""
@@ -176,6 +177,7 @@ class Runner:
             self._expand()
             self._look_up()
             self._check_parameters()
+            self._settle_measure()
         return Report(self._suite, self._cells(), time.monotonic() - self._start)
 
     def run(self) -> Report:
@@ -208,13 +210,14 @@ class Runner:
                 self._suite.name,
                 self._journal,
                 self._place,
-                self._suite.measure,
                 views,
             )
             try:
                 self._expand()
                 self._look_up()
                 self._fetch(delivery)
+                self._settle_measure()
+                delivery.measure = self._suite.compared
                 cells = self._cells()
                 lost = self._compute(cells, engine, delivery, store)
             except KeyboardInterrupt:
@@ -276,6 +279,10 @@ class Runner:
                 components.check(sandbox, placed, self._suite.limits.memory_mb)
             self._is_checked = True
 
+    def _settle_measure(self) -> None:
+        """Check the tasks of the datasets, which decide the measure that is compared."""
+        self._suite = with_measure(self._suite, self._datasets, self._registry)
+
     def _cells(self) -> list[PlannedCell]:
         """Plan the cells, with their results in the journal."""
         planned = self._planner.plan(self._suite, self._datasets)
@@ -326,7 +333,7 @@ class Runner:
         Plans(self._journal).keep(self._suite, store, cells)
         if self._options.exclusive:
             self._notice_shared(cells)
-        self._watch.planned(cells, n_tasks)
+        self._watch.planned(cells, n_tasks, self._suite.compared)
         if not n_tasks:
             return None
         for cell in cells:

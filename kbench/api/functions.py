@@ -26,9 +26,9 @@ from kbench.execution.plugins import import_registry, load_registry
 from kbench.parameters import check_integer
 from kbench.planning.lines import Lines, parameter_problems
 from kbench.planning.planner import Planner, how_many_splits
-from kbench.records import Dataset, Limits, Measure, Protocol, Ref
+from kbench.records import Dataset, Limits, Measure, Protocol, Ref, TaskType
 from kbench.records.canonical import to_json
-from kbench.registry.callables import module_of, resolve
+from kbench.registry.callables import makers, module_of, resolve
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
 from kbench.results.order import by_dataset
@@ -139,7 +139,7 @@ def run_suite(
     report = run_shown(chosen, registry, options, quiet=not progress)
     if report.interrupted:
         raise KeyboardInterrupt("finished results are kept; the next call goes on")
-    measure, delivered = report.suite.measure, report.delivered
+    measure, delivered = report.suite.compared, report.delivered
     assert delivered is not None
     frame = _frame(by_dataset([of_cell(cell, measure) for cell in report.cells]), measure)
     frame.attrs = {
@@ -226,7 +226,8 @@ def evaluate(
         ``{"name": "csv", "path": "mine.csv", "target": "y"}``; a `Dataset`;
         or ``(X, y)``: `X` of shape (n_samples, n_features), an array, a sparse
         matrix or a data frame of numbers with NaN for missing values; `y` of
-        shape (n_samples,), labels of any kind.
+        shape (n_samples,), labels of any kind, or the targets of a regression task:
+        numbers of which at least one is not an integer.
     feature_map : str, dict, Ref or transformer, default "identity"
         A registered name; a line of a suite file, whose other parameters are
         searched over the map's grid; or an unfitted scikit-learn transformer,
@@ -244,7 +245,7 @@ def evaluate(
     Returns
     -------
     DataFrame
-        One row per split: every measure, such as ``accuracy`` and
+        One row per split: every measure, such as ``accuracy`` (``rmse``) and
         ``fit_time_s``, then the chosen parameters, as
         ``feature_map.gamma_factor``. ``attrs`` holds ``dataset``,
         ``checksum``, ``feature_map``, ``learner`` and ``notes``.
@@ -252,7 +253,7 @@ def evaluate(
     Raises
     ------
     SuiteError
-        A name or parameter does not exist.
+        A name or parameter does not exist, or a component is not for the dataset's task.
     DatasetError
         The data is unavailable, or cannot be split in this way.
 
@@ -271,8 +272,9 @@ def evaluate(
     protocol = protocol or Protocol(missing="impute")
     if splits is not None:
         check_integer(splits, "splits", least=1, otherwise="None", error=SuiteError)
-    map_label, map_side = _side(feature_map, "feature map", registry)
-    learner_label, learner_side = _side(learner, "learner", registry)
+    data = _dataset(dataset, registry)
+    map_label, map_side = _side(feature_map, "feature map", registry, data.task)
+    learner_label, learner_side = _side(learner, "learner", registry, data.task)
     method = Method(**map_side, **learner_side)
     kernelized = isinstance(learner_label, Ref) and (
         registry.get("learner", learner_label.name).kernelized
@@ -282,7 +284,6 @@ def evaluate(
             f"{_label(learner_label)} works on the inputs: its feature map must be 'identity', "
             f"got {_label(map_label)}"
         )
-    data = _dataset(dataset, registry)
     n_splits = how_many_splits(protocol, Limits(n_splits=splits), len(data.splits))
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
@@ -325,12 +326,15 @@ def _ref(given: Any, kind: Kind, registry: Registry) -> Ref:
     return refs[0]
 
 
-def _side(given: Any, kind: Kind, registry: Registry) -> tuple[Any, dict[str, Any]]:
+def _side(given: Any, kind: Kind, registry: Registry, task: TaskType) -> tuple[Any, dict[str, Any]]:
     """Return the ref or estimator that was given, and its half of a method."""
-    sides = {"feature map": map_side, "learner": learner_side}
     if isinstance(given, str | Mapping | Ref):
         ref = _ref(given, kind, registry)
-        return ref, sides[kind](ref, registry)
+        if task not in (able := registry.get(kind, ref.name).tasks):
+            raise SuiteError(f"{kind} {ref.name!r} is for {' and '.join(able)}, not for {task}")
+        if kind == "feature map":
+            return ref, map_side(ref, registry)
+        return ref, learner_side(ref, registry, task)
     wanted = ("fit", "transform") if kind == "feature map" else ("fit", "predict")
     if isinstance(given, type) or not all(hasattr(given, name) for name in wanted):
         raise SuiteError(
@@ -372,11 +376,12 @@ def _registered(estimator: Any, kind: Kind, registry: Registry) -> Any:
     """
     own, params = type(estimator), estimator.get_params(deep=False)
     known: list[tuple[int, Any]] = []
-    for record in registry.all(kind).values():
+    every = [(record, make) for record in registry.all(kind).values() for make in makers(record)]
+    for record, maker in every:
         # import only modules that may define or export the class
-        if not own.__module__.startswith(module_of(record.make)):
+        if not own.__module__.startswith(module_of(maker)):
             continue
-        make = resolve(record.make)
+        make = resolve(maker)
         preset: Mapping[str, Any] = {}
         if isinstance(make, functools.partial) and make.func is own:
             arguments = inspect.signature(own).bind_partial(*make.args, **make.keywords)
@@ -446,8 +451,12 @@ def _of_arrays(X: Any, y: Any) -> Dataset:
     named = labels if hasattr(y, "dtype") else np.array([*y, None], dtype=object)[:-1]
     if named.dtype.kind == "O" and (n_missing := int(pandas.isna(named).sum())):
         raise DatasetError(f"y has {n_missing} missing labels; leave these rows out")
-    if labels.dtype.kind == "f" and (np.isnan(labels).any() or (labels != labels.round()).any()):
-        raise DatasetError("y must have class labels, got fractions; kbench compares classifiers")
+    if labels.dtype.kind == "f":
+        if n_missing := int(np.isnan(labels).sum()):
+            raise DatasetError(f"y has {n_missing} missing values; leave these rows out")
+        data = Dataset("(X, y)", X, labels, feature_names=names)
+        if data.task == "regression":
+            return check_dataset(data)
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:

@@ -19,7 +19,7 @@ from rich.table import Table
 from kbench.api.terminal import PrintableConsole
 from kbench.messages import counted, last_line, printable_lines
 from kbench.planning.planner import PlannedCell
-from kbench.records import Measure, Result
+from kbench.records import ACCURACY, Measure, Result
 from kbench.report import shown
 from kbench.results.sources import of_cell
 from kbench.runner import Watcher
@@ -35,16 +35,16 @@ class Display(Watcher):
         return None
 
 
-def choose(as_json: bool, quiet: bool, jobs: int | None, measure: Measure) -> Display:
-    """Return the display for where the output goes; it shows the suite's measure."""
+def choose(as_json: bool, quiet: bool, jobs: int | None) -> Display:
+    """Return the display for where the output goes."""
     if as_json:
-        return JsonLines(measure)
+        return JsonLines()
     if quiet:
         return Quiet()
     console = PrintableConsole(stderr=True)
     # a notebook redraws widgets only
     redraws = console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
-    return LiveTable(console, jobs, measure) if redraws else Log(measure)
+    return LiveTable(console, jobs) if redraws else Log()
 
 
 class Quiet(Display):
@@ -58,8 +58,8 @@ class Quiet(Display):
 class JsonLines(Display):
     """Prints one JSON object per event to standard output."""
 
-    def __init__(self, measure: Measure) -> None:
-        self._measure = measure
+    def __init__(self) -> None:
+        self._measure = ACCURACY
 
     def notice(self, text: str) -> None:
         """Report a notice."""
@@ -69,8 +69,9 @@ class JsonLines(Display):
         """Report that a dataset is being fetched."""
         _emit("loading", dataset=dataset)
 
-    def planned(self, cells: list[PlannedCell], n_tasks: int) -> None:
+    def planned(self, cells: list[PlannedCell], n_tasks: int, measure: Measure) -> None:
         """Report the size of the plan."""
+        self._measure = measure
         _emit("planned", cells=len(cells), tasks=n_tasks)
 
     def started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
@@ -102,8 +103,8 @@ def _emit(event: str, **fields: Any) -> None:
 class Log(Quiet):
     """Prints a line per finished cell, for logs and pipes."""
 
-    def __init__(self, measure: Measure) -> None:
-        self._measure = measure
+    def __init__(self) -> None:
+        self._measure = ACCURACY
         self._started = time.monotonic()
         self._n_tasks = self._done = 0
 
@@ -111,9 +112,9 @@ class Log(Quiet):
         """Log which dataset is being fetched."""
         _log(f"loading {dataset}")
 
-    def planned(self, cells: list[PlannedCell], n_tasks: int) -> None:
+    def planned(self, cells: list[PlannedCell], n_tasks: int, measure: Measure) -> None:
         """Log the size of the plan."""
-        self._n_tasks = n_tasks
+        self._n_tasks, self._measure = n_tasks, measure
         _log(_plan_sentence(cells, n_tasks))
 
     def finished(self, cell: PlannedCell, result: Result) -> None:
@@ -139,9 +140,9 @@ class LiveTable(Display):
     LATEST = 8
     SLOTS = 16
 
-    def __init__(self, console: Console, jobs: int | None, measure: Measure) -> None:
+    def __init__(self, console: Console, jobs: int | None) -> None:
         self._console = console
-        self._measure = measure
+        self._measure = ACCURACY
         self._lock = threading.Lock()
         self._slots = ["waiting"] * (jobs or 0)
         self._latest: deque[PlannedCell] = deque(maxlen=self.LATEST)
@@ -176,8 +177,9 @@ class LiveTable(Display):
         """Show which dataset is being fetched."""
         self._stage = f"loading {dataset}"
 
-    def planned(self, cells: list[PlannedCell], n_tasks: int) -> None:
+    def planned(self, cells: list[PlannedCell], n_tasks: int, measure: Measure) -> None:
         """Show the bar."""
+        self._measure = measure
         self.notice(_plan_sentence(cells, n_tasks))
         self._stage = ""
         self._progress.update(self._bar, total=n_tasks, visible=bool(n_tasks))

@@ -71,6 +71,7 @@ def export(
     from kbench.export.fit import refit
     from kbench.export.folder import TRUST, check_format, refuse_existing, write
     from kbench.planning.planner import Planner
+    from kbench.planning.tasks import with_measure
     from kbench.results.sources import of_cell_in_full
     from kbench.storage.datacache import DataCache
 
@@ -84,6 +85,7 @@ def export(
     cache = DataCache()
     planner = Planner(registry, cache)
     known = {ref.label: planner.dataset(ref) for ref in chosen.datasets}
+    chosen = with_measure(chosen, known, registry)
     planned = _one(planner.plan(chosen, known), cell, suite)
     facts = planned.dataset
     if facts is None:
@@ -91,7 +93,7 @@ def export(
         again = planner.plan(chosen, {**known, planned.cell.dataset.label: facts})
         planned = next(cell for cell in again if cell.cell == planned.cell)
     planned, where = _recalled(planned)
-    row = of_cell_in_full(planned, where, chosen.measure) if planned.done else None
+    row = of_cell_in_full(planned, where, chosen.compared) if planned.done else None
     echo(f"fitting {planned.cell.name} on {facts.n_samples:,} rows", err=True)
     # the model is fitted, saved and loaded again by this process
     data = cache.load(facts.checksum, facts.feature_kinds)

@@ -97,6 +97,7 @@ def _what(given: str | None) -> str | None:
 
 
 def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str, str]]:
+    from kbench.registry.callables import makers
     from kbench.registry.summaries import of_suite
 
     kind = _KINDS[what]
@@ -118,7 +119,7 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
             "plugin": registry.owner(kind, name).name,
             "description": of_suite(_text(record))
             if kind == "suite"
-            else summaries.of(record.load if kind == "dataset" else record.make),
+            else summaries.of(makers(record)[0]),
         }
         for name, record in sorted(registry.all(kind).items())
     ]
@@ -161,9 +162,10 @@ def show(
 def _show_component(record: Any) -> None:
     from docstring_parser import parse
 
+    from kbench.registry.callables import makers
     from kbench.registry.outlines import outline
 
-    known = outline(getattr(record, "make", None) or record.load)
+    known = outline(makers(record)[0])
     doc = parse(known.doc)
     echo(f"source: {known.source}")
     if doc.short_description:

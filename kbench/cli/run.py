@@ -170,7 +170,7 @@ def _rows(report: Report, time_limit: float | None) -> list[Row]:
 
     rows = []
     for planned in report.cells:
-        row = of_cell_in_full(planned, machine_id(), report.suite.measure)
+        row = of_cell_in_full(planned, machine_id(), report.suite.compared)
         if row.status == "skipped" and not row.error and time_limit is not None:
             done, n_splits = row.n_splits_done, row.n_splits
             when = f"after {done} of {n_splits} splits" if done else "before its first split"

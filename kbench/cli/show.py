@@ -50,7 +50,7 @@ def print_report(
     `again` has the arguments of `kbench suite` that repeat the run; `filtered` says that
     the suite has more cells than were asked for, `with_store` that the user named the store.
     """
-    measure = report.suite.measure
+    measure = report.suite.compared
     rows = order.by_dataset([sources.of_cell(cell, measure) for cell in report.cells])
     columns = columns_of(measure)
     delivered = report.delivered

@@ -18,7 +18,7 @@ from kbench.delivery.as_run import as_run
 from kbench.delivery.owed import checksums, store_of
 from kbench.errors import JournalError, PluginError, StoreError
 from kbench.planning.planner import PlannedCell, line_key
-from kbench.records import ACCURACY, Measure
+from kbench.records import ACCURACY
 from kbench.registry.registry import Registry
 from kbench.storage.journal import Journal
 from kbench.tracking import CellRun, Experiment, Store, View, delivered_without_mlflow
@@ -66,10 +66,13 @@ class Delivery:
         Keeps a line for each run that was delivered.
     machine : str
         Identity of this machine.
-    measure : Measure, optional
-        What the suite compares.
     views : mapping of str to View, optional
         Saved views for MLflow's page of the suite.
+
+    Attributes
+    ----------
+    measure : Measure
+        What the suite compares: known once its datasets are.
     """
 
     def __init__(
@@ -78,11 +81,10 @@ class Delivery:
         suite: str,
         journal: Journal,
         machine: str,
-        measure: Measure = ACCURACY,
         views: Mapping[str, View] | None = None,
     ) -> None:
         self._suite, self._journal, self._machine = suite, journal, machine
-        self._measure, self._views = measure, views or {}
+        self.measure, self._views = ACCURACY, views or {}
         self._store = Store(uri)
         self._queue: queue.SimpleQueue[PlannedCell | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -152,7 +154,7 @@ class Delivery:
         )
 
     def _run(self, planned: PlannedCell) -> CellRun:
-        return as_run(planned, self._suite, self._machine, self._measure)
+        return as_run(planned, self._suite, self._machine, self.measure)
 
     def _last_delivery(self) -> Mapping[str, Any] | None:
         """Return the newest line that says where this suite was delivered."""
@@ -175,7 +177,7 @@ class Delivery:
             # a store that refuses views may accept runs all the same
             with contextlib.suppress(StoreError):
                 if self._views:
-                    self._store.present(self._experiment, self._views, self._measure.name)
+                    self._store.present(self._experiment, self._views, self.measure.name)
         failures, given_up = 0, bool(self._problem)
         while (planned := self._queue.get()) is not None:
             if given_up:

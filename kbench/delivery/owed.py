@@ -38,7 +38,7 @@ class Plans:
         content = _packed([cell for cell in cells if cell.dataset or cell.problem])
         if not content["cells"]:
             return
-        content["measure"] = dataclasses.asdict(suite.measure)
+        content["measure"] = {"name": suite.compared.name, "better": suite.compared.better}
         digest = canonical.digest(content)[:32]
         latest = {store_of(line): line["digest"] for line in self._of(suite.name)}
         if latest.get(store) != digest:

@@ -161,7 +161,9 @@ def _deliver(
     plans, name = Plans(journal), Store(store).name
     with journal.lock(lock_name(suite, name), waiting):
         cells, measure = plans.cells(suite, name if leftovers else None)
-        delivered = Delivery(store, suite, journal, machine, measure, views).finish(cells)
+        delivery = Delivery(store, suite, journal, machine, views)
+        delivery.measure = measure
+        delivered = delivery.finish(cells)
         if not delivered.problem:
             plans.settle(suite, name)
     finished = sum(cell.is_finished for cell in cells)

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kbench.errors import DatasetError
 from kbench.evaluation.preprocessing import missing_rows, refuse_missing
 from kbench.evaluation.splits import rare_classes, row_groups, split
-from kbench.records import Dataset, Protocol, Split
+from kbench.evaluation.targets import Scale, Truth
+from kbench.records import Dataset, Protocol, Split, TaskType
 
 
 @dataclass(frozen=True)
@@ -21,8 +23,10 @@ class Visible:
         Number of the split.
     train, test, unlabelled : ndarray of int
         Row numbers.
-    y_train : ndarray of int, shape (n_train,)
-        Labels of the training rows.
+    y_train : ndarray, shape (n_train,)
+        Labels or targets of the training rows.
+    weight_train : ndarray of float, shape (n_train,), optional
+        Weights of the training rows.
     """
 
     index: int
@@ -30,6 +34,7 @@ class Visible:
     test: np.ndarray
     unlabelled: np.ndarray
     y_train: np.ndarray
+    weight_train: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -40,22 +45,34 @@ class Assignment:
     ----------
     visible : Visible
         What the computation may know.
-    y_test : ndarray of int, shape (n_test,)
-        Labels of the test rows; a computation gets them after its predictions
-        are handed over.
+    y_test : ndarray, shape (n_test,)
+        Labels or targets of the test rows; a computation gets them after its
+        predictions are handed over.
     digest : str
         Hash of the split.
+    task : {"classification", "regression"}
     seen : ndarray of bool, shape (n_test,), optional
         Whether a test row equals a training row; None for a Gram matrix.
     notes : list of str
         What a reader must know of the split.
+    weight_test : ndarray of float, shape (n_test,), optional
+        Weights of the test rows.
     """
 
     visible: Visible
     y_test: np.ndarray
     digest: str
+    task: TaskType = "classification"
     seen: np.ndarray | None = None
     notes: list[str] = field(default_factory=list)
+    weight_test: np.ndarray | None = None
+
+    @property
+    def truth(self) -> Truth:
+        """What predictions of the test part are scored against."""
+        y, weight = self.visible.y_train, self.visible.weight_train
+        scale = Scale.of(y, self.task, weight)
+        return Truth.of(self.y_test, self.task, y, scale, self.weight_test)
 
 
 def assign(
@@ -77,13 +94,26 @@ def assign(
     if protocol.missing == "drop_rows" and not dataset.pairwise:
         holes = missing_rows(dataset.X)
         train, test, unlabelled = (part[~holes[part]] for part in (train, test, unlabelled))
-    return Assignment(
-        Visible(index, train, test, unlabelled, y[train]),
+    weight = dataset.sample_weight
+    assignment = Assignment(
+        Visible(
+            index, train, test, unlabelled, y[train], None if weight is None else weight[train]
+        ),
         y[test],
         rows.digest,
+        dataset.task,
         _seen(dataset, rows, test, groups),
         _notes(dataset, y[train], y[test], protocol),
+        None if weight is None else weight[test],
     )
+    for part, of_part in (
+        ("training", assignment.visible.weight_train),
+        ("test", assignment.weight_test),
+    ):
+        if of_part is not None and not of_part.any():
+            raise DatasetError(f"{dataset.name}: all weights of the {part} part are 0")
+    Scale.of(y[train], dataset.task, assignment.visible.weight_train)
+    return assignment
 
 
 def _seen(
@@ -99,7 +129,9 @@ def _notes(
     dataset: Dataset, y_train: np.ndarray, y_test: np.ndarray, protocol: Protocol
 ) -> list[str]:
     """List classes that are too rare for the folds or have no training row."""
-    notes = []
+    notes: list[str] = []
+    if dataset.task == "regression":
+        return notes
     if protocol.splits in ("stratified", "group_duplicates"):
         rare = rare_classes(np.asarray(dataset.y), protocol.n_folds)
         if rare:

@@ -21,7 +21,7 @@ from kbench.errors import PluginError
 from kbench.evaluation.assignment import Assignment, Visible, assign
 from kbench.evaluation.method import MeasureFunction, Method
 from kbench.evaluation.model_measures import gram_error, sizes
-from kbench.evaluation.outputs import Predictions, check_embedding, predictions_of
+from kbench.evaluation.outputs import Predictions, check_embedding, predictions_of, restored
 from kbench.evaluation.scores import scores
 from kbench.evaluation.search import (
     Candidate,
@@ -33,7 +33,8 @@ from kbench.evaluation.search import (
     has_converged,
     search,
 )
-from kbench.evaluation.splits import derive_seed
+from kbench.evaluation.splits import derive_seed, strata
+from kbench.evaluation.targets import Scale
 from kbench.evaluation.timing import timed, times
 from kbench.records import Dataset, Details, Inputs, Protocol
 
@@ -48,12 +49,12 @@ Reveal = Callable[[Predictions], np.ndarray]
 class Evaluation:
     """Measures, details and predictions of one split.
 
-    The predictions are the labels of the test rows, in the order of the split.
+    The predictions are of the test rows, in the order of the split.
     """
 
     measures: dict[str, float]
     details: Details
-    predictions: np.ndarray
+    predictions: Predictions
 
 
 def evaluate_split(
@@ -61,8 +62,8 @@ def evaluate_split(
 ) -> Evaluation:
     """Measure and score one method on one split of one dataset, in this process.
 
-    Among the measures are ``accuracy``, and ``expected_error``: exact for a rule that
-    draws its labels, else 1 minus the accuracy. For the others see `measure_split`.
+    The measures are those of `kbench.evaluation.measures` that apply, and those of
+    `measure_split`.
 
     DatasetError is raised where the data cannot be split, or have missing values for
     which the protocol has no treatment; PluginError where a map or learner returns
@@ -93,13 +94,14 @@ def scored(
     Nothing here runs code of a plugin: predictions are data, and are checked
     again. `what` is the name of the learner for messages.
     """
-    checked = predictions.checked(assignment.visible.y_train, len(assignment.y_test), what)
+    truth = assignment.truth
+    checked = predictions.checked(truth.task, truth.classes, len(truth.y), what)
     own = scores(assignment, checked)
     _refuse_overwriting(measures, own)
     return Evaluation(
         {**own, **measures},
         replace(details, notes=[*assignment.notes, *details.notes], split_hash=assignment.digest),
-        checked.labels.astype(np.int64),
+        checked,
     )
 
 
@@ -134,23 +136,26 @@ def measure_split(
     X, X_test = steps.transform(data.X), steps.transform(X_test)
     unlabelled = None if data.unlabelled is None else steps.transform(data.unlabelled)
 
+    scale = Scale.of(data.y, data.task, data.weight)
+    y = scale.standardise(data.y)
+
     def fitted_map() -> Any:
-        return fit_map(method.feature_map, best.feature_map, seed, X, data.y, unlabelled)
+        return fit_map(method.feature_map, best.feature_map, seed, X, y, unlabelled)
 
     def fitted_learner() -> Any:
-        estimator = method.learner.build(best.learner, derive_seed(seed, "learner"))
-        return estimator.fit(Z.value, data.y)
+        learner_seed = derive_seed(seed, "learner")
+        return method.learner.fit(best.learner, learner_seed, Z.value, y, data.weight)
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         map_ = timed(fitted_map)
         Z = timed(lambda: map_.value.transform(X))
-        check_embedding(Z.value, len(data.y), method.feature_map.what)
+        check_embedding(Z.value, len(y), method.feature_map.what)
         learner = timed(fitted_learner)
         Z_test = timed(lambda: map_.value.transform(X_test))
         check_embedding(Z_test.value, len(visible.test), method.feature_map.what)
         predicted = timed(lambda: learner.value.predict(Z_test.value))
-    predictions = predictions_of(learner.value, Z_test.value, predicted.value)
+    predictions = predictions_of(learner.value, Z_test.value, predicted.value, data.task)
     converged = has_converged(map_.value, caught) and has_converged(learner.value, caught)
     messages = {str(w.message).strip() for w in caught}
     if converged:
@@ -166,15 +171,20 @@ def measure_split(
         "search_converged": searched.converged,
         "search_complete": float(searched.complete),
         "n_candidates": float(searched.n_compared),
-        "n_train": float(len(data.y)),
+        "n_train": float(len(y)),
         "n_features": float(inputs.X.shape[1]),
     }
     if method.kernel is not None:
         measures |= gram_error(method.kernel, map_.value, X_test[:GRAM_ROWS])
 
-    y_test = reveal(predictions.checked(data.y, len(visible.test), method.learner.what))
+    n_test, what = len(visible.test), method.learner.what
+    if data.task == "regression":
+        committed = restored(predictions, scale, n_test, what)
+    else:
+        committed = predictions.checked(data.task, np.unique(data.y), n_test, what)
+    y_test = scale.standardise(reveal(committed))
     if method.map_measures is not None:
-        more = _requested(method.map_measures, learner=learner.value, X_train=X, y_train=data.y)
+        more = _requested(method.map_measures, learner=learner.value, X_train=X, y_train=y)
         added = method.map_measures(map_.value, X_test, y_test, **more)
         measures |= _refuse_overwriting(added, measures, method.feature_map.what)
     if method.learner_measures is not None:
@@ -213,12 +223,21 @@ def _parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, 
     X, train, test, unlabelled = inputs.X, visible.train, visible.test, visible.unlabelled
     if inputs.pairwise:
         return (
-            Data(np.asarray(X)[np.ix_(train, train)], visible.y_train, pairwise=True),
+            Data(
+                np.asarray(X)[np.ix_(train, train)],
+                visible.y_train,
+                pairwise=True,
+                task=inputs.task,
+                weight=visible.weight_train,
+            ),
             np.asarray(X)[np.ix_(test, train)],
         )
     impute = tuple(inputs.kinds) if protocol.missing == "impute" else None
     more = X[unlabelled] if len(unlabelled) else None
-    return Data(X[train], visible.y_train, more, impute), X[test]
+    data = Data(
+        X[train], visible.y_train, more, impute, task=inputs.task, weight=visible.weight_train
+    )
+    return data, X[test]
 
 
 def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:
@@ -227,19 +246,20 @@ def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:
     if len(rows) > WARM_UP_ROWS:
         # every class must be there; a prefix of sorted data may have one only
         rng = np.random.default_rng(seed)
-        first = np.unique(data.y, return_index=True)[1]
+        first = np.unique(strata(data.y, data.task), return_index=True)[1]
         rows = np.union1d(first, rng.permutation(len(rows))[: WARM_UP_ROWS - len(first)])
-    small = replace(data, X=data.rows(rows), y=data.y[rows])
+    small = replace(data, X=data.rows(rows), y=data.y[rows], weight=data.weights(rows))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             steps = fit_preprocessing(small, small.X, best.preprocess, method.feature_map.requires)
             X = steps.transform(small.X)
             more = None if small.unlabelled is None else steps.transform(small.unlabelled)
-            map_ = fit_map(method.feature_map, best.feature_map, seed, X, small.y, more)
+            y = small.scale(np.arange(len(rows))).standardise(small.y)
+            map_ = fit_map(method.feature_map, best.feature_map, seed, X, y, more)
             Z = map_.transform(X)
-            learner = method.learner.build(best.learner, derive_seed(seed, "learner"))
-            learner.fit(Z, small.y).predict(Z)
+            learner_seed = derive_seed(seed, "learner")
+            method.learner.fit(best.learner, learner_seed, Z, y, small.weight).predict(Z)
     except Exception:
         # There may be too few rows for these parameters, which is not a failure of
         # the method; a real one comes again on all rows, where it is reported.
@@ -251,7 +271,7 @@ def _search_table(searched: SearchResult) -> list[dict[str, Any]]:
     return [
         {
             **{name: _plain(value) for name, value in score.candidate.params.items()},
-            "accuracies": score.accuracies,
+            "values": score.values,
             "converged": bool(score.converged) and all(score.converged),
             **({"share": score.share} if score.share < 1.0 else {}),
             **({"error": score.error} if score.error else {}),

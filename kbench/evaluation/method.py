@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kbench.errors import SuiteError
 from kbench.evaluation.search import EstimatorSpec, Nested
-from kbench.records import Ref, Search
+from kbench.records import Make, Ref, Search, TaskType
 from kbench.registry.callables import resolve
 from kbench.registry.registry import Registry
 
@@ -36,7 +37,8 @@ def map_side(ref: Ref, registry: Registry) -> dict[str, Any]:
     return {
         "feature_map": _spec(
             ref,
-            record,
+            record.grid,
+            record.make,
             registry,
             supervised=record.supervised,
             requires=record.requires,
@@ -47,13 +49,20 @@ def map_side(ref: Ref, registry: Registry) -> dict[str, Any]:
     }
 
 
-def learner_side(ref: Ref, registry: Registry) -> dict[str, Any]:
-    """Return the fields of a `Method` that its learner decides."""
+def learner_side(ref: Ref, registry: Registry, task: TaskType = "classification") -> dict[str, Any]:
+    """Return the fields of a `Method` that its learner decides, for a task.
+
+    SuiteError is raised where the learner has no estimator for it.
+    """
     record = registry.get("learner", ref.name)
+    estimator = record.estimator(task)
+    if estimator is None:
+        raise SuiteError(f"learner {ref.name!r} is not for {task}")
     return {
         "learner": _spec(
             ref,
-            record,
+            record.grid,
+            estimator,
             registry,
             path=record.path,
             simpler=record.simpler,
@@ -63,10 +72,12 @@ def learner_side(ref: Ref, registry: Registry) -> dict[str, Any]:
     }
 
 
-def _spec(ref: Ref, record: Any, registry: Registry, **options: Any) -> EstimatorSpec:
+def _spec(
+    ref: Ref, grid: Mapping[str, Any], make: Make, registry: Registry, **options: Any
+) -> EstimatorSpec:
     space = {
         name: tuple(_nested(value, registry) for value in values)
-        for name, values in record.grid.items()
+        for name, values in grid.items()
         if name not in ref.params
     }
     given = {}
@@ -75,7 +86,7 @@ def _spec(ref: Ref, record: Any, registry: Registry, **options: Any) -> Estimato
             space[name] = tuple(_nested(tried, registry) for tried in value.values)
         else:
             given[name] = _nested(value, registry)
-    return EstimatorSpec(resolve(record.make), given, space, **options)
+    return EstimatorSpec(resolve(make), given, space, **options)
 
 
 def _nested(value: Any, registry: Registry) -> Any:

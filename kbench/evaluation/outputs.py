@@ -6,12 +6,15 @@ a column with a row, and text with numbers, and the result is a wrong number.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kbench.errors import PluginError
+from kbench.evaluation.targets import Scale
+from kbench.records import TaskType
 
 
 @dataclass(frozen=True)
@@ -20,8 +23,8 @@ class Predictions:
 
     Parameters
     ----------
-    labels : ndarray, shape (n_test,)
-        Of ``predict``.
+    predicted : ndarray, shape (n_test,)
+        Of ``predict``: labels, or numbers in the target's units.
     probabilities : ndarray, shape (n_test, n_classes), optional
         Of ``predict_proba``; the classes are those of the training part, sorted.
     decision : ndarray, shape (n_test,) or (n_test, n), optional
@@ -29,20 +32,29 @@ class Predictions:
     label_probabilities : ndarray, shape (n_test, n_classes), optional
         Of ``label_probabilities``: how likely a rule that draws its labels is to
         draw each one.
+    sd : ndarray, shape (n_test,), optional
+        Standard deviation of a normal predictive distribution with the mean `predicted`,
+        from regressors whose ``predict`` has the parameter ``return_std``.
     """
 
-    labels: np.ndarray
+    predicted: np.ndarray
     probabilities: np.ndarray | None = None
     decision: np.ndarray | None = None
     label_probabilities: np.ndarray | None = None
+    sd: np.ndarray | None = None
 
-    def checked(self, y_train: np.ndarray, n_test: int, what: str) -> Predictions:
+    def checked(self, task: TaskType, classes: np.ndarray, n_test: int, what: str) -> Predictions:
         """Return the predictions in the types of `scores`, or refuse them.
 
         PluginError is raised with the learner, `what` it returned and what is
-        expected; see `checked_labels` and the functions after it.
+        expected; see `checked_labels` and the functions after it. `classes` are the
+        labels of the training part.
         """
-        classes = np.unique(y_train)
+        if task == "regression":
+            return Predictions(
+                checked_numbers(self.predicted, n_test, f"predict of {what}"),
+                sd=None if self.sd is None else checked_deviations(self.sd, n_test, what),
+            )
         k = len(classes)
 
         def probabilities(values: Any, method: str) -> np.ndarray | None:
@@ -52,24 +64,39 @@ class Predictions:
 
         decision = self.decision
         return Predictions(
-            checked_labels(self.labels, classes, n_test, what),
+            checked_labels(self.predicted, classes, n_test, what),
             probabilities(self.probabilities, "predict_proba"),
             None if decision is None else checked_decision(decision, n_test, what),
             probabilities(self.label_probabilities, "label_probabilities"),
         )
 
 
-def predictions_of(learner: Any, Z: Any, labels: Any) -> Predictions:
-    """Ask a fitted learner for all that it says of some rows, beside their labels."""
+def predictions_of(learner: Any, Z: Any, predicted: Any, task: TaskType) -> Predictions:
+    """Ask a fitted learner for all that it says of some rows, beside what it predicts.
+
+    Predictions of a regressor are standardised like the targets that it was fitted on.
+    """
+    if task == "regression":
+        if "return_std" not in inspect.signature(learner.predict).parameters:
+            return Predictions(predicted)
+        _, sd = learner.predict(Z, return_std=True)
+        return Predictions(predicted, sd=sd)
     has_probabilities = hasattr(learner, "predict_proba")
     return Predictions(
-        labels,
+        predicted,
         learner.predict_proba(Z) if has_probabilities else None,
         learner.decision_function(Z)
         if not has_probabilities and hasattr(learner, "decision_function")
         else None,
         learner.label_probabilities(Z) if hasattr(learner, "label_probabilities") else None,
     )
+
+
+def restored(predictions: Predictions, scale: Scale, n_rows: int, what: str) -> Predictions:
+    """Return standardised predictions in the target's units, checked."""
+    checked = predictions.checked("regression", np.empty(0), n_rows, what)
+    sd = None if checked.sd is None else scale.sd * checked.sd
+    return Predictions(scale.restore(checked.predicted), sd=sd)
 
 
 SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
@@ -145,6 +172,56 @@ def checked_labels(predicted: Any, classes: np.ndarray, n_rows: int, what: str) 
             f"{len(classes)} classes"
         )
     return labels
+
+
+def checked_numbers(predicted: Any, n_rows: int, what: str) -> np.ndarray:
+    """Return predicted numbers in float64; refuse anything that is not one per row.
+
+    Parameters
+    ----------
+    predicted : array-like
+        What a regressor's ``predict`` returned.
+    n_rows : int
+        Rows of its input.
+    what : str
+        Where the numbers come from, for the message.
+
+    Raises
+    ------
+    PluginError
+        The shape is not (n_rows,), or a value is not a finite real number.
+
+    Examples
+    --------
+    >>> checked_numbers(np.zeros((3, 1)), 3, "predict of learner 'ridge'")
+    Traceback (most recent call last):
+    kbench.errors.PluginError: predict of learner 'ridge' returned an array of shape (3, 1) and
+    dtype float64; expected 3 finite numbers in an array of shape (3,)
+    """
+    expected = f"expected {n_rows:,} finite numbers in an array of shape ({n_rows},)"
+    given = np.asarray(predicted)
+    if given.shape != (n_rows,) or given.dtype.kind not in "fiu":
+        raise PluginError(f"{what} returned {_described(predicted)}; {expected}")
+    if bad := _non_finite(given):
+        raise PluginError(f"{what} returned {bad}; {expected}")
+    return given.astype(np.float64)
+
+
+def checked_deviations(values: Any, n_rows: int, what: str) -> np.ndarray:
+    """Return predictive standard deviations; refuse any that is not positive and finite.
+
+    Raises
+    ------
+    PluginError
+        The shape is not (n_rows,), or a value is not a positive finite number.
+    """
+    method = f"predict with return_std of {what}"
+    sd = checked_numbers(values, n_rows, method)
+    if len(sd) and sd.min() <= 0:
+        raise PluginError(
+            f"{method} returned the standard deviation {sd.min():g}; expected positive numbers"
+        )
+    return sd
 
 
 def checked_probabilities(values: Any, n_rows: int, n_classes: int, what: str) -> np.ndarray:

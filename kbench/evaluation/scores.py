@@ -1,52 +1,31 @@
-"""Measures of predictions."""
+"""Scores of the predictions of one split."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from kbench.evaluation.assignment import Assignment
+from kbench.evaluation.measures import COMPUTE, MEASURES, applies
 from kbench.evaluation.outputs import Predictions
 
 
 def scores(assignment: Assignment, predictions: Predictions) -> dict[str, float]:
-    """Score the predictions of one split: accuracies, and the log loss of probabilities.
-
-    The error is expected, that is exact, for a rule that draws its labels.
-    """
-    y = assignment.y_test
-    classes = np.unique(assignment.visible.y_train)
-    hits = predictions.labels == y
-    recalls = [hits[y == label].mean() for label in np.unique(y)]
+    """Score the predictions of one split by all built-in measures that apply."""
+    truth = assignment.truth
     measures = {
-        "accuracy": float(np.mean(hits)),
-        "balanced_accuracy": float(np.mean(recalls)),
-        "expected_error": 1.0 - float(np.mean(hits)),
-        "n_test": float(len(y)),
+        name: compute(truth, predictions)
+        for name, compute in COMPUTE.items()
+        if applies(MEASURES[name], truth.task, predictions)
     }
-    if predictions.label_probabilities is not None:
-        given = probability_of(predictions.label_probabilities, classes, y)
-        measures["expected_error"] = 1.0 - float(np.mean(given))
-    if predictions.probabilities is not None:
-        # the loss of a label with probability 0 is infinite; clipping at the machine
-        # epsilon keeps the mean finite, as in scikit-learn
-        eps = np.finfo(np.float64).eps
-        given = probability_of(predictions.probabilities, classes, y)
-        measures["log_loss"] = float(-np.log(np.clip(given, eps, 1.0)).mean())
+    measures["n_test"] = float(len(truth.y))
     if assignment.seen is not None:
         measures["seen_rows"] = float(assignment.seen.mean())
-        if not assignment.seen.all():
-            measures["accuracy_unseen"] = float(np.mean(hits[~assignment.seen]))
+        unseen = ~assignment.seen
+        weight = None if truth.weight is None else truth.weight[unseen]
+        if truth.task == "classification" and unseen.any() and (weight is None or weight.any()):
+            part = replace(truth, y=truth.y[unseen], weight=weight)
+            given = Predictions(np.asarray(predictions.predicted)[unseen])
+            measures["accuracy_unseen"] = COMPUTE["accuracy"](part, given)
     return measures
-
-
-def probability_of(probabilities: np.ndarray, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the probability of each label; 0 for a label that is not among the classes.
-
-    Examples
-    --------
-    >>> probability_of(np.array([[0.25, 0.75], [0.5, 0.5]]), np.array([0, 2]), np.array([2, 1]))
-    array([0.75, 0.  ])
-    """
-    known = np.isin(y, classes)
-    column = np.where(known, np.searchsorted(classes, y), 0)
-    return np.where(known, probabilities[np.arange(len(y)), column], 0.0)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.records import Dataset, Protocol, Split
+from kbench.records import Dataset, Protocol, Split, TaskType
 
 
 def derive_seed(*parts: object) -> int:
@@ -38,7 +38,7 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
     K-fold is repeated with another seed. DatasetError is raised where the data have too
     few rows, or no official split of that number.
     """
-    y = np.asarray(dataset.y)
+    y = strata(np.asarray(dataset.y), dataset.task)
     unlabelled = np.empty(0, dtype=np.intp)
     if protocol.splits == "official":
         if index >= len(dataset.splits):
@@ -77,6 +77,11 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
         unlabelled = np.union1d(unlabelled, train[order[:count]])
         train = np.sort(train[order[count:]])
     return Split(index, train, test, unlabelled)
+
+
+def strata(y: np.ndarray, task: TaskType) -> np.ndarray:
+    """Return the classes whose shares are kept equal in folds; one for regression."""
+    return y if task == "classification" else np.zeros(len(y), dtype=np.int64)
 
 
 def stratified_folds(

@@ -197,9 +197,12 @@ def _refusal(
     params: Mapping[str, Any], name: str, value: Any, ref: Ref, kind: str, registry: Registry
 ) -> str:
     """Return an estimator's refusal of a value, if it names both parameter and value."""
-    side = map_side if kind == "feature map" else learner_side
-    key = "feature_map" if kind == "feature map" else "learner"
-    spec = side(Ref(ref.name, params), registry)[key]
+    tried = Ref(ref.name, params)
+    if kind == "feature map":
+        spec = map_side(tried, registry)["feature_map"]
+    else:
+        task = registry.get("learner", ref.name).tasks[0]
+        spec = learner_side(tried, registry, task)["learner"]
     # inputs that meet the requirements of all maps: not negative, and in the unit ball
     X = np.random.default_rng(0).uniform(0.0, 0.5, (20, 3))
     y = np.arange(20) % 2
@@ -257,7 +260,7 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
     visible = receive_visible(channel, payload["split"])
     method = Method(
         **map_side(from_json(payload["feature_map"]), _registry()),
-        **learner_side(from_json(payload["learner"]), _registry()),
+        **learner_side(from_json(payload["learner"]), _registry(), inputs.task),
     )
     before = global_state.settings()
     with thread_pools().limit(limits=protocol.threads), _no_autologging():

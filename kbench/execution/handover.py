@@ -15,7 +15,7 @@ import json
 import math
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -25,8 +25,8 @@ from kbench.evaluation.outputs import Predictions
 _LENGTH = struct.Struct(">I")
 _MAX_HEADER = 1 << 16
 _KINDS = "iufU"
-_ROWS = ("train", "test", "unlabelled", "y_train")
-_PREDICTIONS = ("labels", "probabilities", "decision", "label_probabilities")
+_ROWS = ("train", "test", "unlabelled", "y_train", "weight_train")
+_PREDICTIONS = ("predicted", "probabilities", "decision", "label_probabilities", "sd")
 _ANY_SIZE = 1 << 62
 
 
@@ -58,15 +58,18 @@ class Handover:
         """
         self.predictions = None
         visible = self._assignment.visible
-        n_test, k = len(visible.test), len(np.unique(visible.y_train))
-        # labels, two tables of probabilities, decision values of classes or of pairs
-        most = 8 * n_test * (1 + 2 * k + max(k, k * (k - 1) // 2)) + 1024
+        n_test, k = len(visible.test), 0
+        if self._assignment.task == "classification":
+            k = len(np.unique(visible.y_train))
+        # predictions, two tables of probabilities, decision values of classes or of pairs,
+        # deviations
+        most = 8 * n_test * (2 + 2 * k + max(k, k * (k - 1) // 2)) + 1024
         # A task that has ended has an outcome, which says why; one that sends too much
         # must not wait for a reader.
         with channel, contextlib.suppress(OSError, BrokenHandoverError):
-            send(channel, {name: getattr(visible, name) for name in _ROWS})
+            send(channel, _present(visible, _ROWS))
             taken = receive(channel, most)
-            if "labels" not in taken:
+            if "predicted" not in taken:
                 return
             self.predictions = Predictions(**{n: taken[n] for n in _PREDICTIONS if n in taken})
             send(channel, {"y_test": self._assignment.y_test})
@@ -75,14 +78,19 @@ class Handover:
 def receive_visible(channel: socket.socket, index: int) -> Visible:
     """Wait, in a task, for the rows and the training labels of its split."""
     rows = receive(channel, _ANY_SIZE)
-    return Visible(index, **{name: rows[name] for name in _ROWS})
+    return Visible(index, **{name: rows[name] for name in _ROWS if name in rows})
 
 
 def hand_over(channel: socket.socket, predictions: Predictions) -> np.ndarray:
     """Send, in a task, the predictions; return the labels of the test part."""
-    given = {name: getattr(predictions, name) for name in _PREDICTIONS}
-    send(channel, {name: values for name, values in given.items() if values is not None})
+    send(channel, _present(predictions, _PREDICTIONS))
     return receive(channel, _ANY_SIZE)["y_test"]
+
+
+def _present(record: Visible | Predictions, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return the arrays of a record that are there, by name."""
+    given = {name: getattr(record, name) for name in names}
+    return {name: values for name, values in given.items() if values is not None}
 
 
 def send(channel: socket.socket, arrays: Mapping[str, np.ndarray]) -> None:

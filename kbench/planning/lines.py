@@ -10,6 +10,7 @@ from typing import Any
 from kbench.errors import PluginError
 from kbench.messages import did_you_mean
 from kbench.records import Ref, Search
+from kbench.registry.callables import makers
 from kbench.registry.collecting import NESTED, Kind
 from kbench.registry.outlines import parameters_of
 from kbench.registry.registry import Registry
@@ -172,7 +173,7 @@ def parameter_problems(
         of = next(k for k in (kind, *NESTED) if ref.name in registry.all(k))
         record = registry.get(of, ref.name)
         try:
-            allowed = parameters_of(record.load if of == "dataset" else record.make)
+            allowed = _allowed(record)
         except (PluginError, ImportError) as error:
             problems.append(f"{at}: {ref.name!r} cannot be used: {error}")
             continue
@@ -188,6 +189,24 @@ def parameter_problems(
             if parameter.is_required and key not in (*ref.params, *getattr(record, "grid", ()))
         ]
     return problems
+
+
+def _allowed(record: Any) -> Mapping[str, Any] | None:
+    """Return the parameters of a component by name; None where any are allowed.
+
+    A learner may have those of the estimators of all its tasks; required are those that
+    all of them require.
+    """
+    found = [parameters_of(make) for make in makers(record)]
+    known = [parameters for parameters in found if parameters is not None]
+    if len(known) < len(found):
+        return None
+    merged = dict(known[0])
+    for parameters in known[1:]:
+        for name, parameter in parameters.items():
+            if not parameter.is_required or name not in merged:
+                merged[name] = parameter
+    return merged
 
 
 def labelled(name: str, params: Mapping[str, Any], kind: Kind, registry: Registry) -> Ref:

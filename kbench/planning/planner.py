@@ -31,6 +31,7 @@ from kbench.records import (
     Status,
     Suite,
     Task,
+    TaskType,
 )
 from kbench.records.canonical import digest, to_json
 from kbench.registry.callables import makes
@@ -222,7 +223,7 @@ class Planner:
                 n_splits = how_many_splits(cell.protocol, suite.limits)
                 planned.append(PlannedCell(cell, line_key(cell), None, n_splits, facts))
                 continue
-            key = self.cell_key(cell, facts.checksum, kinds_to_impute(cell.protocol, facts))
+            key = self.cell_key(cell, facts)
             planned.append(
                 PlannedCell(
                     cell,
@@ -261,10 +262,10 @@ class Planner:
             ("feature map", cell.feature_map), ("learner", cell.learner)
         )
 
-    def cell_key(self, cell: Cell, checksum: str, kinds: Sequence[str] = ()) -> str:
+    def cell_key(self, cell: Cell, dataset: DatasetFacts) -> str:
         """Return the SHA-256 of everything that decides a cell's numbers.
 
-        Of data: the checksum, and the kinds of columns that are imputed. Of map
+        Of data: the checksum, the task, and the kinds of columns that are imputed. Of map
         and learner: what is given, what is searched and in which order, and what
         their records say. Then the protocol and the code. Not the suite, labels,
         limits, jobs or the machine.
@@ -277,14 +278,15 @@ class Planner:
         )
         made, reached = [], Dependencies(modules=frozenset(self._evaluation))
         for kind, name in sorted(components):
-            callables, dependencies = self._component(kind, name)
+            callables, dependencies = self._component(kind, name, dataset.task)
             made.append([kind, name, callables])
             reached |= dependencies
         return digest(
             [
                 "cell",
-                checksum,
-                list(kinds),
+                dataset.checksum,
+                dataset.task,
+                list(kinds_to_impute(cell.protocol, dataset)),
                 *_method_of(cell),
                 *(_space(ref, record) for ref, record in sides),
                 [map_record.supervised, map_record.requires, learner_record.path],
@@ -302,10 +304,13 @@ class Planner:
         spanned = self._spans.of(cell.feature_map)
         return digest([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
 
-    def _component(self, kind: Kind, name: str) -> tuple[dict[str, str], Dependencies]:
+    def _component(
+        self, kind: Kind, name: str, task: TaskType | None = None
+    ) -> tuple[dict[str, str], Dependencies]:
         """Return the callables of a component by field, and all that it depends on.
 
-        PluginError is raised where a file that it declares cannot be read.
+        Of a learner they are those for the task. PluginError is raised where a file that
+        it declares cannot be read.
         """
         record, plugin = self._registry.get(kind, name), self._registry.owner(kind, name)
         reached = declared(record)
@@ -317,7 +322,7 @@ class Planner:
                 )
         callables: dict[str, str] = {}
         modules: set[str] = set()
-        for field_name, make in makes(record).items():
+        for field_name, make in makes(record, task).items():
             identity = identity_of(make)
             callables[field_name] = identity.text
             modules |= identity.modules

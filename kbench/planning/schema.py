@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from kbench.evaluation.measures import MEASURES
+from kbench.evaluation.measures import COMPUTE, MEASURES
 from kbench.messages import did_you_mean
 from kbench.records import Limits, Measure, Protocol
 
@@ -41,7 +41,9 @@ class ProtocolTable(_Strict):
     search: Literal["grid", "random", "halving"] = "grid"
     n_candidates: Annotated[int, Field(ge=1)] = 12
     one_standard_error: bool = False
+    search_measure: str | None = None
     search_time_s: Annotated[float, Field(gt=0)] | None = None
+    calibration: Literal["none", "sigmoid", "isotonic"] = "none"
     threads: Annotated[int, Field(ge=1)] = 1
     seed: Annotated[int, Field(ge=0)] = 0
 
@@ -51,6 +53,13 @@ class ProtocolTable(_Strict):
         # pydantic would report a wrong value once per member of the union
         if isinstance(value, dict):
             return _SearchedSteps.model_validate(value)
+        return value
+
+    @field_validator("search_measure")
+    @classmethod
+    def _known_measure(cls, value: str | None) -> str | None:
+        if value is not None and value not in COMPUTE:
+            raise ValueError(f"there are {', '.join(COMPUTE)}{did_you_mean(value, COMPUTE)}")
         return value
 
     @model_validator(mode="after")
@@ -110,7 +119,7 @@ class SuiteFile(_Strict):
 
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     description: str = ""
-    measure: MeasureTable = MeasureTable(name="accuracy", better="higher")
+    measure: MeasureTable | None = None
     protocol: ProtocolTable = ProtocolTable()
     limits: LimitsTable = LimitsTable()
     published: list[PublishedTable] = []
@@ -122,7 +131,7 @@ class SuiteFile(_Strict):
     @field_validator("measure", mode="before")
     @classmethod
     def _known_measure(cls, value: Any) -> Any:
-        if isinstance(value, dict):
+        if value is None or isinstance(value, dict):
             return value
         if not isinstance(value, str):
             raise ValueError(
@@ -137,9 +146,9 @@ class SuiteFile(_Strict):
         return {"name": value, "better": MEASURES[value].better}
 
     @property
-    def compared(self) -> Measure:
-        """The measure that tables compare, as a record."""
-        return Measure(self.measure.name, self.measure.better)
+    def compared(self) -> Measure | None:
+        """The measure that tables compare, as a record; None where the task decides it."""
+        return Measure(self.measure.name, self.measure.better) if self.measure else None
 
 
 class WhenTable(_Strict):

@@ -5,9 +5,18 @@ that a plugin's ``__init__`` costs nothing; heavy objects are named as
 ``"module:name"`` and resolved on first use.
 """
 
-from kbench.records._components import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, Make
+from kbench.records._components import (
+    TASK_TYPES,
+    DatasetSource,
+    FeatureMap,
+    Figure,
+    KernelSpec,
+    Learner,
+    Make,
+    TaskType,
+)
 from kbench.records._data import Dataset, DatasetFacts, Inputs, Split, content_checksum
-from kbench.records._measures import ACCURACY, Measure
+from kbench.records._measures import ACCURACY, RMSE_STANDARDISED, Measure
 from kbench.records._results import (
     STOPPING,
     WORST_FIRST,
@@ -22,7 +31,9 @@ from kbench.records._suite import Block, Limits, Protocol, Published, Ref, Searc
 
 __all__ = [
     "ACCURACY",
+    "RMSE_STANDARDISED",
     "STOPPING",
+    "TASK_TYPES",
     "WORST_FIRST",
     "Block",
     "Cell",
@@ -48,6 +59,7 @@ __all__ = [
     "Status",
     "Suite",
     "Task",
+    "TaskType",
     "content_checksum",
     "written",
 ]

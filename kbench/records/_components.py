@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 Make = Callable[..., Any] | str
 """A class, a factory, or ``"module:name"`` of one."""
 
+TaskType = Literal["classification", "regression"]
+"""What is predicted: one of several classes, or a number."""
+
+TASK_TYPES: tuple[TaskType, ...] = ("classification", "regression")
+
 
 @dataclass(frozen=True)
 class DatasetSource:
@@ -71,7 +76,10 @@ class FeatureMap:
         ``kernel(map, X, Y)`` is the Gram matrix which the fitted map
         approximates.
     supervised : bool, default False
-        Pass `y` to ``fit``.
+        Pass `y` to ``fit``: labels, or targets in units of their standard deviation.
+    tasks : sequence of {"classification", "regression"}, optional
+        Tasks for which the map is meant; both by default. A map that uses labels of
+        classes names "classification" only.
     requires : {None, "nonnegative", "unit_ball"}, default None
         Condition on the inputs; kbench adds a fitted scaling step where the
         protocol's preprocessing does not ensure it.
@@ -99,6 +107,7 @@ class FeatureMap:
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     kernel: Make | None = None
     supervised: bool = False
+    tasks: Sequence[TaskType] = TASK_TYPES
     requires: Literal["nonnegative", "unit_ball"] | None = None
     measures: Make | None = None
     depends: Sequence[str | PathLike[str] | Traversable] = ()
@@ -108,14 +117,22 @@ class FeatureMap:
 
 @dataclass(frozen=True)
 class Learner:
-    """A classifier with a scikit-learn interface.
+    """A classifier, a regressor, or both under one name, with a scikit-learn interface.
+
+    The task of the dataset decides which of them is made. Both have the same grid.
+    A regressor is given targets in units of their standard deviation on the training
+    part, with mean zero. If its ``predict`` has the parameter ``return_std``, its
+    predictive distribution is normal; the deviation includes the noise of an
+    observation.
 
     Parameters
     ----------
     name : str
         The name in a suite file, lower case with hyphens.
-    make : callable or "module:name"
+    make : callable or "module:name", optional
         Returns an unfitted classifier.
+    regressor : callable or "module:name", optional
+        Returns an unfitted regressor.
     grid : mapping of str to sequence, optional
         Values to search over, for each parameter that a suite line does not
         give; a `Ref` stands for a component, such as a kernel.
@@ -136,7 +153,7 @@ class Learner:
         can matter more than the map.
     measures : callable, optional
         ``measures(fitted, X, y) -> {name: float}``, called on the embedded
-        test part after the clock has stopped.
+        test part after the clock has stopped. Targets are standardised as in ``fit``.
     depends : sequence of str or path, optional
         What else decides the numbers: modules that are not imported by a statement, and
         files, as ``"package:relative/path"`` or absolute paths.
@@ -146,12 +163,13 @@ class Learner:
         A rotation of the features changes no prediction: the learner sees
         their inner products only.
     baseline : bool, default False
-        The learner always predicts the commonest class. Recommendations report
-        its score for comparison.
+        The learner ignores the inputs: it always predicts the commonest class, or
+        the mean. Recommendations report its score for comparison.
     """
 
     name: str
-    make: Make
+    make: Make | None = None
+    regressor: Make | None = None
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     kernelized: bool = False
     path: str | None = None
@@ -162,6 +180,15 @@ class Learner:
     reads_env: Sequence[str] = ()
     rotation_invariant: bool = False
     baseline: bool = False
+
+    @property
+    def tasks(self) -> tuple[TaskType, ...]:
+        """Tasks for which there is an estimator."""
+        return tuple(task for task in TASK_TYPES if self.estimator(task) is not None)
+
+    def estimator(self, task: TaskType) -> Make | None:
+        """Return what makes the estimator for a task; None where there is none."""
+        return self.make if task == "classification" else self.regressor
 
 
 @dataclass(frozen=True)

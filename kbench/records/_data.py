@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from kbench.records._components import TaskType
 from kbench.records._json import AsJson
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A classification problem in kbench's canonical form.
+    """A classification or regression problem in kbench's canonical form.
 
     Parameters
     ----------
@@ -63,8 +64,8 @@ class Dataset:
         Inputs, float64 (float32 where the source asks for it). Missing values
         are NaN: the protocol decides what to do with them, inside the split.
         With `pairwise`, a Gram matrix, shape (n_samples, n_samples).
-    y : ndarray of int, shape (n_samples,)
-        Labels 0..k-1.
+    y : ndarray of int or float, shape (n_samples,)
+        Labels 0..k-1, or targets in float64.
     version : str, default "1"
         Version of the data at their source.
     feature_names : sequence of str, optional
@@ -73,7 +74,7 @@ class Dataset:
         One kind per column; an indicator column of a one-hot encoding is
         "nominal". "numeric" by default.
     target_names : sequence of str, optional
-        The label that each of 0..k-1 stands for.
+        The label that each of 0..k-1 stands for; empty for regression.
     checksum : str, optional
         Hash of the content; computed where it is not given.
     source : str, optional
@@ -91,6 +92,11 @@ class Dataset:
         ``splits = "official"``.
     pairwise : bool, default False
         `X` is a Gram matrix: sliced in rows and columns, never preprocessed.
+    task : {"classification", "regression"}, optional
+        By default regression if `y` has a value that is not an integer.
+    sample_weight : ndarray of float, shape (n_samples,), optional
+        Weights of the rows, for learners and measures. A learner without weights is
+        refused on this dataset.
 
     Examples
     --------
@@ -99,6 +105,8 @@ class Dataset:
     ...                y=np.array([0, 1, 1, 0]))
     >>> data.feature_names, data.target_names, data.group
     (('x0', 'x1'), ('0', '1'), 'xor')
+    >>> Dataset("line", X=np.array([[0.0], [1.0]]), y=np.array([0.5, 1.0])).task
+    'regression'
     """
 
     name: str
@@ -115,10 +123,15 @@ class Dataset:
     role: Literal["development", "evaluation"] = "evaluation"
     splits: Sequence[Split] = ()
     pairwise: bool = False
+    task: TaskType = ""  # type: ignore[assignment]  # found below where it is not given
+    sample_weight: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         n_features = self.X.shape[1] if len(self.X.shape) == 2 else 0
-        n_classes = int(self.y.max()) + 1 if len(self.y) else 0
+        given: str = self.task
+        task = given or _task_of(self.y)
+        is_labels = task == "classification" and len(self.y)
+        n_classes = int(self.y.max()) + 1 if is_labels else 0
 
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
@@ -127,8 +140,20 @@ class Dataset:
         put("feature_kinds", tuple(self.feature_kinds) or ("numeric",) * n_features)
         put("target_names", tuple(self.target_names) or tuple(str(k) for k in range(n_classes)))
         put("splits", tuple(self.splits))
+        put("task", task)
         put("group", self.group or self.name)
         put("checksum", self.checksum or content_checksum(self))
+
+
+def _task_of(y: np.ndarray) -> TaskType:
+    """Return the task of a dataset that does not name it."""
+    import numpy as np
+
+    values = np.asarray(y)
+    if values.dtype.kind != "f":
+        return "classification"
+    is_whole = np.isfinite(values).all() and np.array_equal(values, np.floor(values))
+    return "classification" if is_whole else "regression"
 
 
 @dataclass(frozen=True)
@@ -144,17 +169,20 @@ class Inputs:
         Kind of each column; empty if nothing is imputed by kind.
     pairwise : bool
         `X` is a Gram matrix.
+    task : {"classification", "regression"}
     """
 
     X: Any
     checksum: str
     kinds: Sequence[str] = ()
     pairwise: bool = False
+    task: TaskType = "classification"
 
     @classmethod
     def of(cls, dataset: Dataset) -> Inputs:
         """Return the inputs of a dataset."""
-        return cls(dataset.X, dataset.checksum, tuple(dataset.feature_kinds), dataset.pairwise)
+        kinds = tuple(dataset.feature_kinds)
+        return cls(dataset.X, dataset.checksum, kinds, dataset.pairwise, dataset.task)
 
 
 @dataclass(frozen=True)
@@ -166,11 +194,16 @@ class DatasetFacts(AsJson):
     `missing` has the missing values by attribute, of those with any: the indicator columns
     ``colour=red`` and ``colour=blue`` are one attribute. `duplicate_fraction` is the share
     of the rows that equal an earlier row. `n_splits` come with the data, and `n_bytes` is
-    the size of the arrays in the data cache.
+    the size of the arrays in the data cache. `is_weighted` says whether rows have
+    weights; `target_mean` and `target_sd` are those of the targets of a regression task.
     """
 
     checksum: str
     name: str = ""
+    task: TaskType = "classification"
+    is_weighted: bool = False
+    target_mean: float | None = None
+    target_sd: float | None = None
     version: str = "1"
     source: str = ""
     group: str = ""
@@ -215,7 +248,11 @@ def content_checksum(dataset: Dataset) -> str:
         add(dataset.X.indptr.astype(np.int64))
     else:
         add(dataset.X)
-    add(np.asarray(dataset.y, dtype=np.int64))
+    is_regression = dataset.task == "regression"
+    add(np.asarray(dataset.y, dtype=np.float64 if is_regression else np.int64))
+    if dataset.sample_weight is not None:
+        sha.update(b"sample_weight")
+        add(np.asarray(dataset.sample_weight, dtype=np.float64))
     sha.update(b"pairwise" if dataset.pairwise else b"")
     for split in dataset.splits:
         sha.update(split.digest.encode())

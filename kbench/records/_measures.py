@@ -1,21 +1,57 @@
-"""The measure that a suite compares."""
+"""Measures of predictions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from kbench.records._components import Make, TaskType
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+    from os import PathLike
+
+Needs = Literal["predictions", "scores", "probabilities", "distribution"]
 
 
 @dataclass(frozen=True)
 class Measure:
-    """The measure that the tables, ranks and tests of a suite compare.
+    """A measure of predictions: a suite compares methods by one, and searches by one.
+
+    Plugins add measures by the hook ``kbench_measures``. Two measures are equal if their
+    names and directions are.
 
     Parameters
     ----------
     name : str, default "accuracy"
-        A measure that evaluations report.
+        The name in suite files and tables, lower case with underscores.
     better : {"higher", "lower"}, default "higher"
         Which values are better.
+    definition : str, optional
+        Definition in one line.
+    task : {"classification", "regression"}, optional
+        Task to which it applies; both by default.
+    needs : {"predictions", "scores", "probabilities", "distribution"}, optional
+        What it is computed from; a learner without it does not have the measure.
+        It decides the arguments of `function`, see there.
+    function : callable or "module:name", optional
+        Computes the measure of a plugin, like a metric of scikit-learn. Its arguments are
+        the true labels 0..k-1 or targets of the test part, shape (n,), and
+
+        - "predictions": the predicted labels or numbers, shape (n,);
+        - "scores": probabilities if there are any, else decision values, of shape (n,)
+          for two classes, which are larger for class 1, else (n, n_classes);
+        - "probabilities": shape (n, n_classes), of all classes of the dataset;
+        - "distribution": mean and standard deviation of a normal predictive distribution,
+          each of shape (n,), in the target's units.
+
+        If it has a parameter `sample_weight`, it is given the weights of the dataset.
+    depends : sequence of str or path, optional
+        What else decides the numbers: modules that are not imported by a statement, and
+        files, as ``"package:relative/path"`` or absolute paths.
+    reads_env : sequence of str, optional
+        Environment variables whose values decide the numbers.
 
     Examples
     --------
@@ -25,6 +61,12 @@ class Measure:
 
     name: str = "accuracy"
     better: Literal["higher", "lower"] = "higher"
+    definition: str = field(default="", compare=False)
+    task: TaskType | None = field(default=None, compare=False)
+    needs: Needs = field(default="predictions", compare=False)
+    function: Make | None = field(default=None, compare=False)
+    depends: Sequence[str | PathLike[str] | Traversable] = field(default=(), compare=False)
+    reads_env: Sequence[str] = field(default=(), compare=False)
 
     @property
     def sd(self) -> str:
@@ -42,3 +84,7 @@ class Measure:
 
 
 ACCURACY = Measure()
+"""Default measure of suites of classification tasks."""
+
+RMSE_STANDARDISED = Measure("rmse_standardised", "lower")
+"""Default measure of suites of regression tasks."""

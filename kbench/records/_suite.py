@@ -98,9 +98,15 @@ class Protocol:
     one_standard_error : bool, default False
         Choose the simplest candidate within one standard error of the best, by
         the learner's `simpler`; else the best.
+    search_measure : str, optional
+        Measure that the search optimises, in its direction; by default the accuracy,
+        and for regression the root mean squared error.
     search_time_s : float, optional
         Wall-clock seconds after which the search of a split takes the best so
         far, at least one. Accuracies then depend on the machine.
+    calibration : {"none", "sigmoid", "isotonic"}, default "none"
+        Turns decision values of classifiers that have no probabilities into
+        probabilities, fitted on the training part by the inner folds.
     threads : int, default 1
         BLAS and OpenMP threads of a task.
     seed : int, default 0
@@ -120,7 +126,9 @@ class Protocol:
     search: Literal["grid", "random", "halving"] = "grid"
     n_candidates: int = 12
     one_standard_error: bool = False
+    search_measure: str | None = None
     search_time_s: float | None = None
+    calibration: Literal["none", "sigmoid", "isotonic"] = "none"
     threads: int = 1
     seed: int = 0
 
@@ -186,13 +194,21 @@ class Block:
 
 @dataclass(frozen=True)
 class Suite:
-    """A named set of blocks, with limits, published figures and the measure to compare."""
+    """A named set of blocks, with limits, published figures and the measure to compare.
+
+    Without a measure, the task of the datasets decides it.
+    """
 
     name: str
     blocks: tuple[Block, ...]
     limits: Limits = Limits()
     published: tuple[Published, ...] = ()
-    measure: Measure = ACCURACY
+    measure: Measure | None = None
+
+    @property
+    def compared(self) -> Measure:
+        """The measure to compare; accuracy while the task is not known."""
+        return self.measure or ACCURACY
 
     @property
     def datasets(self) -> tuple[Ref, ...]:

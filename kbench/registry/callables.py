@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kbench.errors import PluginError
-from kbench.records import Make
+from kbench.records import Make, TaskType
 from kbench.registry.installed import HOST, how_to_get, installed
 from kbench.registry.references import Reference
 
@@ -68,8 +68,19 @@ def target_of(make: Make) -> str:
     return f"{make.__module__}:{getattr(make, '__qualname__', type(make).__qualname__)}"
 
 
-def makes(record: Any) -> dict[str, Make]:
-    """Return the callables of a record that decide numbers, by field."""
-    names = ("make", "load", "kernel", "measures")
+def makes(record: Any, task: TaskType | None = None) -> dict[str, Make]:
+    """Return the callables of a record that decide numbers, by field.
+
+    With a `task`, a learner's estimator of another task is left out.
+    """
+    names = ["make", "regressor", "load", "kernel", "measures", "function"]
+    if task is not None and hasattr(record, "regressor"):
+        names.remove("make" if task == "regression" else "regressor")
     fields = {name: getattr(record, name, None) for name in names}
     return {name: make for name, make in fields.items() if make is not None}
+
+
+def makers(record: Any) -> list[Make]:
+    """Return what makes a component: a loader, or the estimators of a learner's tasks."""
+    fields = (getattr(record, name, None) for name in ("load", "make", "regressor", "function"))
+    return [make for make in fields if make is not None]

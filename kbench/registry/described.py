@@ -30,6 +30,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "str": (str,),
     "bool": (bool,),
     "Sequence[str]": (tuple,),
+    "Sequence[TaskType]": (tuple,),
     "str | None": (str, NoneType),
     'Literal["nonnegative", "unit_ball"] | None': (str, NoneType),
 }

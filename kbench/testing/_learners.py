@@ -31,7 +31,8 @@ def check_probabilities(subject: Subject) -> None:
     X, y = blobs(_most_classes(subject))
     fitted = subject.fitted(X, y)
     try:
-        predictions_of(fitted, X, y).checked(y, len(y), "it")
+        given = predictions_of(fitted, X, y, "classification")
+        given.checked("classification", np.unique(y), len(y), "it")
     except PluginError as error:
         raise subject.fail(str(error)) from None
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.records import Dataset, Ref
-from kbench.registry.callables import resolve
+from kbench.registry.callables import makers, resolve
 from kbench.registry.outlines import parameters_of
 from kbench.registry.registry import Registry
 
@@ -183,7 +183,7 @@ def quiet(seed: int | None = None) -> Iterator[None]:
 
 
 def _maker(record: Any) -> Any:
-    return record.load if hasattr(record, "load") else record.make
+    return makers(record)[0]
 
 
 def dense(Z: Any) -> np.ndarray:

@@ -77,6 +77,7 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     from kbench.delivery.owed import Plans
     from kbench.planning.planner import Planner, recall, task_key
     from kbench.planning.suite_file import read
+    from kbench.records import DatasetFacts
     from kbench.registry.installed import installed
     from kbench.registry.registry import build
     from kbench.results import order, sources
@@ -93,7 +94,7 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     def clock(name: str, start: float) -> None:
         found[f"{name} s"] = time.process_time() - start
 
-    planner.cell_key(_first(suite, registry), "warm")  # reads the sources
+    planner.cell_key(_first(suite, registry), DatasetFacts("warm"))  # reads the sources
     before = _resident_mb()
     start = time.process_time()
     cells = planner.plan(suite, data)

@@ -12,6 +12,7 @@ from kbench.errors import PluginError
 from kbench.planning.cells import cells
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import read
+from kbench.records import DatasetFacts
 from kbench.registry.registry import build
 from tests.planning.test_planner import NoCache
 
@@ -61,7 +62,7 @@ def lab_key(lab, plugin_of):
         assert not registry.plugins[0].reason, registry.plugins[0].reason
         planner = Planner(registry, NoCache())
         (cell,) = cells(read(text, "s", registry), registry)
-        return planner.cell_key(cell, "c" * 64), planner.source_code(Ref("data"))
+        return planner.cell_key(cell, DatasetFacts("c" * 64)), planner.source_code(Ref("data"))
 
     return key
 

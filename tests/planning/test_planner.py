@@ -56,7 +56,7 @@ def line(key, index, status="ok", time_s=300.0, memory_mb=4096.0):
 
 def key_of(planner, registry, text=TEXT, checksum="c" * 64):
     (cell,) = cells(read(text, "s", registry), registry)
-    return planner.cell_key(cell, checksum)
+    return planner.cell_key(cell, DatasetFacts(checksum))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_whatever_decides_a_number_is_in_a_cells_key(planner, registry, text):
 
 def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
     (cell,) = cells(read(TEXT, "s", registry), registry)
-    keys = {planner.cell_key(cell, "x")}
+    keys = {planner.cell_key(cell, DatasetFacts("x"))}
     others = {
         "splits": "holdout",
         "n_folds": 9,
@@ -120,7 +120,7 @@ def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
     assert set(others) == {each.name for each in dataclasses.fields(Protocol)}
     for name, value in others.items():
         changed = dataclasses.replace(cell.protocol, **{name: value})
-        keys.add(planner.cell_key(dataclasses.replace(cell, protocol=changed), "x"))
+        keys.add(planner.cell_key(dataclasses.replace(cell, protocol=changed), DatasetFacts("x")))
     assert len(keys) == len(others) + 1
 
 

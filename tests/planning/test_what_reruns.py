@@ -8,6 +8,7 @@ import pytest
 from kbench.planning.cells import cells
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import read
+from kbench.records import DatasetFacts
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench.registry.source import source_of
@@ -60,8 +61,11 @@ def planner_of(code, builtin, suite):
         planner = Planner(builtin, NoCache())
         for package in planner.packages:
             planner._fingerprint._sources[package] = code / package / "__init__.py"
+        data = DatasetFacts("c" * 64)
         keys = {
-            f"{cell.feature_map.name} + {cell.learner.name}": planner.cell_key(cell, "c" * 64)
+            f"{cell.feature_map.name} + {cell.learner.name}": planner.cell_key(
+                cell, DatasetFacts("c" * 64)
+            )
             for cell in suite
         }
         return planner, keys

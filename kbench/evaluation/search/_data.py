@@ -12,6 +12,8 @@ import numpy as np
 from kbench.evaluation.preprocessing import Preprocessing
 from kbench.evaluation.search._spec import EstimatorSpec
 from kbench.evaluation.splits import derive_seed
+from kbench.evaluation.targets import Scale
+from kbench.records import TaskType
 
 
 @dataclass(frozen=True)
@@ -22,13 +24,17 @@ class Data:
     ----------
     X : ndarray or CSR matrix, shape (n_samples, n_features)
         With `pairwise`, the Gram matrix of the rows, shape (n_samples, n_samples).
-    y : ndarray of int, shape (n_samples,)
+    y : ndarray, shape (n_samples,)
+        Labels, or targets in their units.
     unlabelled : like X, optional
         Inputs without labels, on which unsupervised maps are fitted.
     impute : sequence of {"numeric", "nominal"}, optional
         Kind of each column, if missing values are imputed.
     pairwise : bool
         Never preprocess; slice columns as well as rows.
+    task : {"classification", "regression"}
+    weight : ndarray of float, shape (n_samples,), optional
+        Weights of the rows.
     """
 
     X: Any
@@ -36,12 +42,22 @@ class Data:
     unlabelled: Any = None
     impute: Sequence[str] | None = None
     pairwise: bool = False
+    task: TaskType = "classification"
+    weight: np.ndarray | None = None
 
     def rows(self, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
         """Return inputs of `rows`; of a Gram matrix, against `columns`."""
         if self.pairwise:
             return self.X[np.ix_(rows, rows if columns is None else columns)]
         return self.X[rows]
+
+    def weights(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the weights of some rows."""
+        return None if self.weight is None else self.weight[rows]
+
+    def scale(self, rows: np.ndarray) -> Scale:
+        """Return the scale of the targets of some rows."""
+        return Scale.of(self.y[rows], self.task, self.weights(rows))
 
 
 def _stacked(X: Any, more: Any) -> Any:

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from kbench.evaluation.search._accuracy import expected_accuracy
 from kbench.evaluation.search._data import Data, fit_map, fit_preprocessing, has_converged
 from kbench.evaluation.search._result import Score
+from kbench.evaluation.search._scoring import score as score_of
 from kbench.evaluation.search._spec import EstimatorSpec
 from kbench.evaluation.splits import derive_seed
+from kbench.evaluation.targets import Truth
+from kbench.records import Measure
 
 Fold = tuple[np.ndarray, np.ndarray]
 
@@ -25,9 +27,9 @@ class FoldScorer:
 
     In each fold the preprocessing and each map are fitted once, on the fold's
     training rows; learners with a path are fitted along it. `seed` is the root of the
-    seeds of map and learner. After `deadline`, a time of `time.monotonic`, no further
-    fit begins once there is a candidate to choose. `failures` collects what fits
-    raised, in order.
+    seeds of map and learner, `measure` scores the candidates. After `deadline`, a time
+    of `time.monotonic`, no further fit begins once there is a candidate to choose.
+    `failures` collects what fits raised, in order.
     """
 
     feature_map: EstimatorSpec
@@ -35,14 +37,15 @@ class FoldScorer:
     data: Data
     folds: Sequence[Fold]
     seed: int
+    measure: Measure
     deadline: float | None = None
     failures: list[Exception] = field(default_factory=list)
     _has_choice: bool = False
 
     def score(self, scores: Sequence[Score], folds: Sequence[Fold] | None = None) -> bool:
-        """Fill in the accuracies of candidates; return whether there was time for all.
+        """Fill in the values of candidates; return whether there was time for all.
 
-        Candidates that there was no time for stay without accuracies. `folds` are other
+        Candidates that there was no time for stay without values. `folds` are other
         (train, test) rows than those of `self.folds`.
         """
         folds = self.folds if folds is None else folds
@@ -56,7 +59,7 @@ class FoldScorer:
                 for number, fold in enumerate(folds):
                     if self._is_over():
                         for score in unit:
-                            score.accuracies.clear()
+                            score.values.clear()
                             score.converged.clear()
                         return False
                     Z = embedded.get(number) or self._embedded(fold, group)
@@ -93,15 +96,17 @@ class FoldScorer:
             return
         Z, Z_test, map_converged = embedded
         train, test = fold
-        y, y_test = self.data.y[train], self.data.y[test]
-        classes = np.unique(y)
+        data = self.data
+        scale = data.scale(train)
+        y, weight = scale.standardise(data.y[train]), data.weights(train)
+        truth = Truth.of(data.y[test], data.task, data.y[train], scale, data.weights(test))
         for scores in _by_path(unit, self.learner.path):
             try:
                 seed = derive_seed(self.seed, "learner")
-                fitted = _fitted_learners(self.learner, Z, y, scores, seed)
+                fitted = _fitted_learners(self.learner, Z, y, weight, scores, seed)
                 for score, (estimator, converged) in zip(scores, fitted, strict=True):
-                    score.accuracies.append(
-                        expected_accuracy(estimator, Z_test, y_test, classes, self.learner.what)
+                    score.values.append(
+                        score_of(estimator, Z_test, truth, self.measure, self.learner.what)
                     )
                     score.converged.append(converged and map_converged)
             except Exception as error:
@@ -156,13 +161,19 @@ def _embedded(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         params = score.candidate.feature_map
-        embedding = fit_map(feature_map, params, seed, X, data.y[train], unlabelled)
+        y = data.scale(train).standardise(data.y[train])
+        embedding = fit_map(feature_map, params, seed, X, y, unlabelled)
         Z, Z_test = embedding.transform(X), embedding.transform(X_test)
     return Z, Z_test, has_converged(embedding, caught)
 
 
 def _fitted_learners(
-    learner: EstimatorSpec, Z: Any, y: np.ndarray, scores: list[Score], seed: int
+    learner: EstimatorSpec,
+    Z: Any,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    scores: list[Score],
+    seed: int,
 ) -> list[tuple[Any, bool]]:
     """Fit the learners of one path, or of one candidate."""
     path = learner.path
@@ -171,10 +182,15 @@ def _fitted_learners(
         if path is not None and len(scores) > 1:
             values = [score.candidate.learner[path] for score in scores]
             others = {k: v for k, v in scores[0].candidate.learner.items() if k != path}
-            fitted = learner.build(others, seed).fit_path(Z, y, values)
+            estimator = learner.build(others, seed)
+            given = {}
+            if weight is not None:
+                learner.require_weights(estimator.fit_path)
+                given = {"sample_weight": weight}
+            fitted = estimator.fit_path(Z, y, values, **given)
             if all(hasattr(estimator, "converged_") for estimator in fitted):
                 # a warning does not name its fit of the path; the attribute belongs to one
                 caught = []
         else:
-            fitted = [learner.build(scores[0].candidate.learner, seed).fit(Z, y)]
+            fitted = [learner.fit(scores[0].candidate.learner, seed, Z, y, weight)]
     return [(estimator, has_converged(estimator, caught)) for estimator in fitted]

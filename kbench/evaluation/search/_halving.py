@@ -61,10 +61,14 @@ def subset(rows: np.ndarray, y: np.ndarray, share: float, seed: int) -> np.ndarr
 def survivors(scores: Sequence[Score]) -> list[Score]:
     """Return new scores of the candidates of the next round, in the same order.
 
-    These are the best third of the candidates with an accuracy (the first of equals),
+    These are the best third of the candidates with a value (the first of equals),
     and those whose fit failed: the share of the rows may have been too small for them.
     """
     judged = [score for score in scores if score.judged]
-    best = sorted(judged, key=lambda score: -score.mean)[: -(-len(judged) // FACTOR)]
+    best = sorted(judged, key=lambda score: -score.gain)[: -(-len(judged) // FACTOR)]
     kept = {id(score) for score in best}
-    return [Score(score.candidate) for score in scores if id(score) in kept or not score.judged]
+    return [
+        Score(score.candidate, score.measure)
+        for score in scores
+        if id(score) in kept or not score.judged
+    ]

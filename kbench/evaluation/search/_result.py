@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kbench.evaluation.search._candidates import Candidate
+from kbench.records import Measure
 
 
 @dataclass
@@ -18,8 +19,10 @@ class Score:
     Parameters
     ----------
     candidate : Candidate
-    accuracies : list of float
-        One for each inner fold; empty where the search did not reach it.
+    measure : Measure
+        The measure that the search optimises.
+    values : list of float
+        The measure on each inner fold; empty where the search did not reach it.
     converged : list of bool
         Of each fit.
     error : str
@@ -29,27 +32,28 @@ class Score:
     """
 
     candidate: Candidate
-    accuracies: list[float] = field(default_factory=list)
+    measure: Measure
+    values: list[float] = field(default_factory=list)
     converged: list[bool] = field(default_factory=list)
     error: str = ""
     share: float = 1.0
 
     @property
     def judged(self) -> bool:
-        """Whether there is an accuracy to compare."""
-        return bool(self.accuracies) and not self.error
+        """Whether there is a value to compare."""
+        return bool(self.values) and not self.error
 
     @property
-    def mean(self) -> float:
-        """Mean accuracy over the inner folds; -inf where a fit failed."""
-        return float(np.mean(self.accuracies)) if self.judged else float("-inf")
+    def gain(self) -> float:
+        """Mean over the inner folds, larger is better; -inf where a fit failed."""
+        return float(self.measure.gain(np.mean(self.values))) if self.judged else float("-inf")
 
     @property
     def standard_error(self) -> float:
         """Standard error of the mean over the inner folds."""
-        if len(self.accuracies) < 2:
+        if len(self.values) < 2:
             return 0.0
-        return float(np.std(self.accuracies, ddof=1) / np.sqrt(len(self.accuracies)))
+        return float(np.std(self.values, ddof=1) / np.sqrt(len(self.values)))
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class SearchResult:
     @property
     def n_compared(self) -> int:
         """Number of fitted candidates; 1 where there was nothing to choose."""
-        return sum(bool(score.accuracies or score.error) for score in self.scores) or 1
+        return sum(bool(score.values or score.error) for score in self.scores) or 1
 
     @property
     def at_edge(self) -> list[str]:
@@ -98,13 +102,12 @@ def is_number(value: Any) -> bool:
 def chosen(scores: Sequence[Score], simpler: Mapping[str, str] | None = None) -> Score:
     """Return the score of the candidate that a search chooses.
 
-    Without `simpler` it is the first of the candidates with the highest mean
-    accuracy. With it, the one-standard-error rule (Breiman, Friedman, Olshen
-    and Stone, Classification and Regression Trees, 1984, section 3.4.3):
-    the simplest of the candidates that differ from that one only in the
-    parameters named in `simpler`, and whose mean is at most one standard error
-    of its mean lower. Candidates that were scored on fewer rows than others are
-    not compared.
+    Without `simpler` it is the first of the candidates with the best mean. With it, the
+    one-standard-error rule (Breiman, Friedman, Olshen and Stone, Classification and
+    Regression Trees, 1984, section 3.4.3): the simplest of the candidates that differ
+    from that one only in the parameters named in `simpler`, and whose mean is at most one
+    standard error of its mean worse. Candidates that were scored on fewer rows than
+    others are not compared.
 
     `simpler` names the direction in which parameters of the learner make a simpler
     model, "smaller" or "larger"; the first parameter counts before the second.
@@ -113,13 +116,13 @@ def chosen(scores: Sequence[Score], simpler: Mapping[str, str] | None = None) ->
     compared = [score for score in scores if score.judged and score.share == largest]
     if not compared:
         return scores[0]
-    best = max(compared, key=lambda score: score.mean)
+    best = max(compared, key=lambda score: score.gain)
     if not simpler:
         return best
     near = [
         score
         for score in compared
-        if score.mean >= best.mean - best.standard_error
+        if score.gain >= best.gain - best.standard_error
         and _others(score.candidate, simpler) == _others(best.candidate, simpler)
         and all(is_number(score.candidate.learner.get(name, 0)) for name in simpler)
     ]

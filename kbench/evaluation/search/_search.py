@@ -6,20 +6,21 @@ import time
 
 import numpy as np
 
+from kbench.evaluation.measures import search_measure
 from kbench.evaluation.search import _halving
 from kbench.evaluation.search._candidates import Candidate, candidates
 from kbench.evaluation.search._data import Data
 from kbench.evaluation.search._folds import Fold, FoldScorer
 from kbench.evaluation.search._result import Score, SearchResult, chosen
 from kbench.evaluation.search._spec import EstimatorSpec
-from kbench.evaluation.splits import derive_seed, row_groups, stratified_folds
+from kbench.evaluation.splits import derive_seed, row_groups, strata, stratified_folds
 from kbench.records import Protocol
 
 
 def search(
     feature_map: EstimatorSpec, learner: EstimatorSpec, data: Data, protocol: Protocol, seed: int
 ) -> SearchResult:
-    """Choose parameters by stratified inner cross-validation.
+    """Choose parameters by inner cross-validation, stratified for classification.
 
     In each fold the preprocessing and each map are fitted once, on the fold's
     training rows; learners with a path are fitted along it. A candidate whose
@@ -27,8 +28,8 @@ def search(
     raised.
 
     `data` is the training part. Of the protocol `preprocess`, `inner_folds`, `search`,
-    `n_candidates`, `one_standard_error` and `search_time_s` matter. `seed` is the root
-    of the seeds of the folds, the draw, the map and the learner.
+    `n_candidates`, `one_standard_error`, `search_measure` and `search_time_s` matter.
+    `seed` is the root of the seeds of the folds, the draw, the map and the learner.
     """
     compared = candidates(feature_map, learner, protocol, derive_seed(seed, "candidates"))
     if len(compared) == 1:
@@ -37,7 +38,8 @@ def search(
     budget = protocol.search_time_s
     deadline = None if budget is None else time.monotonic() + budget
     folds = _inner_folds(data, protocol, seed)
-    scorer = FoldScorer(feature_map, learner, data, folds, seed, deadline)
+    measure = search_measure(protocol.search_measure, data.task)
+    scorer = FoldScorer(feature_map, learner, data, folds, seed, measure, deadline)
     scores, complete = _scored(scorer, compared, protocol)
     best = chosen(scores, learner.simpler if protocol.one_standard_error else None)
     if not best.judged:
@@ -55,7 +57,9 @@ def _inner_folds(data: Data, protocol: Protocol, seed: int) -> list[Fold]:
     apart = protocol.splits == "group_duplicates" and not data.pairwise
     groups = row_groups(data.X) if apart else None
     inner_seed = derive_seed(seed, "inner")
-    return list(stratified_folds(data.y, protocol.inner_folds, inner_seed, groups))
+    return list(
+        stratified_folds(strata(data.y, data.task), protocol.inner_folds, inner_seed, groups)
+    )
 
 
 def _scored(
@@ -66,12 +70,12 @@ def _scored(
     A round of halving counts only if there was time for all of it, so that all compared
     candidates were scored on the same rows.
     """
-    y = scorer.data.y
+    y = strata(scorer.data.y, scorer.data.task)
     shares = [1.0]
     if protocol.search == "halving":
         n_rows = min(len(train) for train, _ in scorer.folds)
         shares = _halving.shares(len(compared), n_rows, len(np.unique(y)))
-    kept = {id(candidate): Score(candidate) for candidate in compared}
+    kept = {id(candidate): Score(candidate, scorer.measure) for candidate in compared}
     remaining = list(kept.values())
     for number, share in enumerate(shares):
         for score in remaining:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from kbench.errors import PluginError
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,22 @@ class EstimatorSpec:
     path: str | None = None
     simpler: Mapping[str, str] = field(default_factory=dict)
     what: str = "the component"
+
+    def fit(self, chosen: Mapping[str, Any], seed: int, Z: Any, y: Any, weight: Any = None) -> Any:
+        """Return a fitted learner; PluginError where it does not take given weights."""
+        estimator = self.build(chosen, seed)
+        if weight is None:
+            return estimator.fit(Z, y)
+        self.require_weights(estimator.fit)
+        return estimator.fit(Z, y, sample_weight=weight)
+
+    def require_weights(self, fit: Callable[..., Any]) -> None:
+        """Raise a PluginError unless a method of fitting has the parameter `sample_weight`."""
+        if "sample_weight" not in inspect.signature(fit).parameters:
+            raise PluginError(
+                f"{self.what} does not take the weights of the rows (sample_weight) that this "
+                "dataset has"
+            )
 
     def build(self, chosen: Mapping[str, Any], seed: int) -> Any:
         """Return an unfitted estimator; its `random_state` is `seed` unless given."""

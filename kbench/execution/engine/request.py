@@ -224,7 +224,7 @@ def _scored(
     scored_value = {
         "measures": evaluation.measures,
         "details": asdict(evaluation.details),
-        "predictions": packed(evaluation.predictions),
+        "predictions": packed(evaluation.predictions.predicted),
     }
     return replace(outcome, value=scored_value)
 

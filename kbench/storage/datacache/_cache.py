@@ -154,6 +154,7 @@ class DataCache:
             checksum,
             tuple(kinds) or tuple(meta["feature_kinds"]),
             meta["pairwise"],
+            meta.get("task", "classification"),
         )
 
     def _intact(self, checksum: str) -> Mapping[str, Any]:

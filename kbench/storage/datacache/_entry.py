@@ -24,7 +24,7 @@ FORMAT = 1
 FILES = frozenset(
     f"{name}.npy"
     for name in (
-        *("X", "X_data", "X_indices", "X_indptr", "y", "row_ids"),
+        *("X", "X_data", "X_indices", "X_indptr", "y", "row_ids", "sample_weight"),
         *("splits_rows", "splits_sizes"),
     )
 )
@@ -59,6 +59,8 @@ def write(folder: Path, dataset: Dataset) -> None:
     arrays["y"] = dataset.y
     if dataset.row_ids is not None:
         arrays["row_ids"] = dataset.row_ids
+    if dataset.sample_weight is not None:
+        arrays["sample_weight"] = dataset.sample_weight
     if dataset.splits:
         parts = [p for s in dataset.splits for p in (s.train, s.test, s.unlabelled)]
         arrays["splits_rows"] = np.concatenate(parts)
@@ -74,6 +76,9 @@ def write(folder: Path, dataset: Dataset) -> None:
         "format": FORMAT,
         "checksum": dataset.checksum,
         "name": dataset.name,
+        "task": dataset.task,
+        "is_weighted": dataset.sample_weight is not None,
+        **_target_facts(dataset),
         "version": str(dataset.version),
         "source": dataset.source,
         "group": dataset.group,
@@ -84,7 +89,6 @@ def write(folder: Path, dataset: Dataset) -> None:
         "n_samples": dataset.X.shape[0],
         "n_features": dataset.X.shape[1],
         "n_classes": len(dataset.target_names),
-        "class_counts": np.bincount(dataset.y).tolist(),
         "n_missing": sum(missing.values()),
         "missing": missing,
         "duplicate_fraction": duplicate_fraction(dataset.X),
@@ -99,6 +103,12 @@ def write(folder: Path, dataset: Dataset) -> None:
     with _flushed(folder / "meta.json") as out:
         out.write(json.dumps(meta).encode("utf-8"))
     sync_folder(folder)
+
+
+def _target_facts(dataset: Dataset) -> dict[str, Any]:
+    if dataset.task == "regression":
+        return {"target_mean": float(np.mean(dataset.y)), "target_sd": float(np.std(dataset.y))}
+    return {"class_counts": np.bincount(dataset.y).tolist()}
 
 
 @contextmanager
@@ -166,6 +176,8 @@ def read(folder: Path, meta: Mapping[str, Any]) -> Dataset:
         role=meta["role"],
         splits=splits,
         pairwise=meta["pairwise"],
+        task=meta.get("task", "classification"),  # entries of earlier versions
+        sample_weight=arrays.get("sample_weight"),
     )
 
 

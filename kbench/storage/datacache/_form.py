@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.parameters import check_choice
-from kbench.records import Dataset, Split
+from kbench.records import TASK_TYPES, Dataset, Split
+
+Refuse = Callable[[str], DatasetError]
 
 CHUNK = 1 << 20
 """Values that are checked together, to bound the memory (8 MB)."""
@@ -22,10 +24,11 @@ def check_dataset(dataset: Dataset) -> Dataset:
     Integers and truth values in `X` become float64; sparse input becomes a CSR
     matrix with sorted indices and no stored zeros; the checksum is computed
     from the content. Nothing else is changed: `X` becomes float64 or float32,
-    C-contiguous or CSR; `y` int64.
+    C-contiguous or CSR; `y` int64, for regression float64.
 
     DatasetError is raised where the shapes disagree, a value is infinite, the labels
-    are not exactly 0..k-1 with k >= 2, or the names, kinds or splits do not fit.
+    are not exactly 0..k-1 with k >= 2, the targets are constant or missing, a weight is
+    negative, or the names, kinds or splits do not fit.
 
     Examples
     --------
@@ -43,7 +46,7 @@ def check_dataset(dataset: Dataset) -> Dataset:
         raise refuse(f"X must have 2 dimensions, got {len(X.shape)}")
     n, d = X.shape
     if y.shape != (n,):
-        raise refuse(f"y must have shape ({n},), one label per row of X, got {y.shape}")
+        raise refuse(f"y must have shape ({n},), one value per row of X, got {y.shape}")
     if n == 0 or d == 0:
         raise refuse(f"X must not be empty, got shape {X.shape}")
     if X.dtype.kind not in "fbiu" or X.dtype.itemsize > 8:
@@ -51,18 +54,12 @@ def check_dataset(dataset: Dataset) -> Dataset:
     X = _canonical_matrix(X)
     _refuse_infinite(X, dataset, refuse)
 
-    if y.dtype.kind not in "biu":
-        raise refuse(f"y must have integer labels 0..k-1, got dtype {y.dtype}")
-    y = np.ascontiguousarray(y, dtype=np.int64)
-    classes = np.unique(y)
-    k = len(classes)
-    if k < 2:
-        raise refuse(f"all rows have the label {classes[0]}; there must be at least 2 classes")
-    if classes[0] != 0 or classes[-1] != k - 1:
-        raise refuse(
-            f"y has {k} different labels from {classes[0]} to {classes[-1]}; "
-            f"they must be 0..{k - 1}, each present"
-        )
+    check_choice(dataset.task, f"dataset {dataset.name!r}: task", TASK_TYPES, error=DatasetError)
+    if dataset.task == "regression":
+        y, k = _canonical_targets(y, refuse), 0
+    else:
+        y, k = _canonical_labels(y, refuse)
+    sample_weight = _canonical_weights(dataset.sample_weight, n, refuse)
     for what, values, wanted in (
         ("feature_names", dataset.feature_names, d),
         ("feature_kinds", dataset.feature_kinds, d),
@@ -96,7 +93,69 @@ def check_dataset(dataset: Dataset) -> Dataset:
         if np.intersect1d(parts[1], np.concatenate([parts[0], parts[2]])).size:
             raise refuse(f"split {number} has rows both in its training and its test part")
         splits.append(Split(number, *parts))
-    return replace(dataset, X=X, y=y, row_ids=row_ids, splits=tuple(splits), checksum="")
+    return replace(
+        dataset,
+        X=X,
+        y=y,
+        row_ids=row_ids,
+        splits=tuple(splits),
+        sample_weight=sample_weight,
+        checksum="",
+    )
+
+
+def _canonical_labels(y: np.ndarray, refuse: Refuse) -> tuple[np.ndarray, int]:
+    """Return labels in int64, and the number of classes."""
+    if y.dtype.kind not in "biu":
+        raise refuse(f"y must have integer labels 0..k-1, got dtype {y.dtype}")
+    y = np.ascontiguousarray(y, dtype=np.int64)
+    classes = np.unique(y)
+    k = len(classes)
+    if k < 2:
+        raise refuse(f"all rows have the label {classes[0]}; there must be at least 2 classes")
+    if classes[0] != 0 or classes[-1] != k - 1:
+        raise refuse(
+            f"y has {k} different labels from {classes[0]} to {classes[-1]}; "
+            f"they must be 0..{k - 1}, each present"
+        )
+    return y, k
+
+
+def _canonical_targets(y: np.ndarray, refuse: Refuse) -> np.ndarray:
+    """Return targets in float64."""
+    if y.dtype.kind not in "fbiu":
+        raise refuse(f"the targets of a regression task must be numbers, got dtype {y.dtype}")
+    y = np.ascontiguousarray(y, dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(y))
+    if len(wrong):
+        raise refuse(
+            f"targets must be finite numbers; {len(wrong)} of {len(y)} are not, the first in "
+            f"row {wrong[0]}: {y[wrong[0]]}"
+        )
+    if y.min() == y.max():
+        raise refuse(f"all rows have the target {y[0]:g}; a constant cannot be learned")
+    return y
+
+
+def _canonical_weights(weights: np.ndarray | None, n: int, refuse: Refuse) -> np.ndarray | None:
+    """Return weights of rows in float64."""
+    if weights is None:
+        return None
+    given = np.asarray(weights)
+    if given.shape != (n,) or given.dtype.kind not in "fbiu":
+        raise refuse(
+            f"sample_weight must have one number per row, shape ({n},), got shape {given.shape} "
+            f"and dtype {given.dtype}"
+        )
+    given = np.ascontiguousarray(given, dtype=np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(given) & (given >= 0)))
+    if len(wrong):
+        raise refuse(
+            f"weights must be finite and not negative, got {given[wrong[0]]} in row {wrong[0]}"
+        )
+    if not given.any():
+        raise refuse("all weights are 0")
+    return given
 
 
 def _canonical_matrix(X: Any) -> Any:

@@ -1,0 +1,86 @@
+"""Targets of a split: their scale, and what predictions are scored against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import DatasetError
+from kbench.records import TaskType
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Mean and standard deviation of the training targets; 0 and 1 for labels.
+
+    Learners are fitted on standardised targets, so that their penalties mean the same
+    on every dataset. What they predict is mapped back.
+    """
+
+    mean: float = 0.0
+    sd: float = 1.0
+
+    @classmethod
+    def of(cls, y: np.ndarray, task: TaskType, weight: np.ndarray | None = None) -> Scale:
+        """Return the scale of training targets.
+
+        DatasetError is raised where they are all equal.
+
+        >>> Scale.of(np.array([1.0, 3.0]), "regression")
+        Scale(mean=2.0, sd=1.0)
+        """
+        if task == "classification":
+            return cls()
+        mean = float(np.average(y, weights=weight))
+        sd = float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))
+        # what rounding leaves of the deviation of equal targets
+        if sd <= 1e-12 * max(1.0, abs(mean)) and y.min() == y.max():
+            raise DatasetError(f"all targets of the training part are {y[0]:g}")
+        return cls(mean, sd)
+
+    def standardise(self, y: np.ndarray) -> np.ndarray:
+        """Return targets with mean 0 and deviation 1; labels stay as they are."""
+        return y if self == Scale() else (y - self.mean) / self.sd
+
+    def restore(self, predicted: Any) -> Any:
+        """Map standardised predictions back to the target's units."""
+        return predicted if self == Scale() else self.mean + self.sd * np.asarray(predicted)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the predictions of some rows are scored against.
+
+    Parameters
+    ----------
+    y : ndarray, shape (n,)
+        Labels, or targets in their units.
+    task : {"classification", "regression"}
+    classes : ndarray of int, shape (n_classes,)
+        Labels of the training part, sorted; empty for regression.
+    scale : Scale
+        Of the training part.
+    weight : ndarray of float, shape (n,), optional
+        Weights of the rows.
+    """
+
+    y: np.ndarray
+    task: TaskType
+    classes: np.ndarray
+    scale: Scale = Scale()
+    weight: np.ndarray | None = None
+
+    @classmethod
+    def of(
+        cls,
+        y: np.ndarray,
+        task: TaskType,
+        y_train: np.ndarray,
+        scale: Scale,
+        weight: np.ndarray | None = None,
+    ) -> Truth:
+        """Return the truth of some rows, given the training part."""
+        labels = np.unique(y_train) if task == "classification" else np.empty(0, dtype=np.int64)
+        return cls(y, task, labels, scale, weight)
