@@ -38,11 +38,13 @@ def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
     if not tasks:
         return suite
     problems = [*_mismatches(cells(suite, registry), tasks, registry)]
-    kinds = {task: label for label, task in reversed(tasks.items())}
-    task = next(iter(tasks.values()))
+    kinds: dict[TaskType, str] = {}
+    for label, task in tasks.items():
+        kinds.setdefault(task, label)
     if len(kinds) > 1 and not problems:
         named = " and ".join(f"{label!r} is {task}" for task, label in kinds.items())
         problems.append(f"a suite compares datasets of one task by one measure, but {named}")
+    task = next(iter(kinds))
     if not problems:
         problems += _wrong_measures(suite, task)
     if problems:

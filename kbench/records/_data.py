@@ -248,8 +248,10 @@ def content_checksum(dataset: Dataset) -> str:
         add(dataset.X.indptr.astype(np.int64))
     else:
         add(dataset.X)
-    is_regression = dataset.task == "regression"
-    add(np.asarray(dataset.y, dtype=np.float64 if is_regression else np.int64))
+    y = np.asarray(dataset.y)
+    if y.dtype.kind in "fbiu":  # else it is refused when the dataset is checked
+        y = y.astype(np.float64 if dataset.task == "regression" else np.int64)
+    add(y)
     if dataset.sample_weight is not None:
         sha.update(b"sample_weight")
         add(np.asarray(dataset.sample_weight, dtype=np.float64))

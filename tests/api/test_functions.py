@@ -9,7 +9,6 @@ import pytest
 
 import kbench
 from kbench import Dataset, DatasetError, Protocol, Ref, SuiteError
-from kbench.records import ACCURACY
 from kbench.results.rows import COLUMNS
 from tests.support.command_here import command
 
@@ -196,7 +195,8 @@ def test_a_map_that_needs_labels_gets_them_and_a_given_seed_is_kept():
         ),
         (("iris", object()), SuiteError, "fit and transform"),
         ((3,), DatasetError, "dataset must be a name"),
-        (((np.eye(4), [0.5, 1, 2, 3]),), DatasetError, "y must have class labels"),
+        (((np.eye(4), [0.5, 1, 2, 3]),), SuiteError, "is for classification, not for regression"),
+        (((np.eye(4), [0.5, np.nan, 2, 3]),), DatasetError, "y has 1 missing label"),
         (((np.eye(4), [0, 0, 0, 0]),), DatasetError, "at least 2 classes"),
         (((np.eye(4), ["a", None, "b", "a"]),), DatasetError, "1 missing label"),
         (((np.eye(4), ["a", "b", np.nan, "a"]),), DatasetError, "1 missing label"),
@@ -235,5 +235,5 @@ def test_a_notebook_gets_a_live_table_where_widgets_can_redraw_it(monkeypatch, w
 
     monkeypatch.setattr(rich.console, "_is_jupyter", lambda: True)
     monkeypatch.setattr(progress, "find_spec", lambda name: object() if widgets else None)
-    chosen = progress.choose(as_json=False, quiet=False, jobs=2, measure=ACCURACY)
+    chosen = progress.choose(as_json=False, quiet=False, jobs=2)
     assert isinstance(chosen, progress.LiveTable if widgets else progress.Log)

@@ -229,10 +229,10 @@ def bench_halving(folder, only=None):
             grid, halved = found["grid"], found["halving"]
             scores = {repr(score.candidate.params): score for score in grid.scores}
             best, chosen = (scores[repr(each.best.params)] for each in (grid, halved))
-            distance = (chosen.mean - best.mean) / best.standard_error if best.mean < 1 else 0.0
+            distance = (chosen.gain - best.gain) / best.standard_error if best.gain < 1 else 0.0
             print(
-                f"  {name:9} {title:11} grid {grid.cpu_seconds:6.2f} s, score {best.mean:.4f}  "
-                f"halving {halved.cpu_seconds:6.2f} s, score {chosen.mean:.4f} "
+                f"  {name:9} {title:11} grid {grid.cpu_seconds:6.2f} s, score {best.gain:.4f}  "
+                f"halving {halved.cpu_seconds:6.2f} s, score {chosen.gain:.4f} "
                 f"({distance:+.1f} se)  ratio {grid.cpu_seconds / halved.cpu_seconds:4.1f}",
                 flush=True,
             )

@@ -41,7 +41,7 @@ def test_scores_are_those_of_scikit_learn_on_the_same_rows(iris):
     peer = LogisticRegression().fit(scaler.transform(iris.X[rows.train]), iris.y[rows.train])
     X_test, y_test = scaler.transform(iris.X[rows.test]), iris.y[rows.test]
     predicted = peer.predict(X_test)
-    np.testing.assert_array_equal(found.predictions, predicted)
+    np.testing.assert_array_equal(found.predictions.predicted, predicted)
     expected = {
         "accuracy": accuracy_score(y_test, predicted),
         "balanced_accuracy": balanced_accuracy_score(y_test, predicted),
@@ -74,7 +74,7 @@ def test_adding_a_candidate_changes_no_number_of_the_others(iris):
             EstimatorSpec(Nystroem, {"n_components": 9}), EstimatorSpec(LinearSVC, {}, {"C": cs})
         )
         rows = evaluate_split(iris, 0, method, Protocol()).details.search
-        return {row["learner.C"]: row["accuracies"] for row in rows}
+        return {row["learner.C"]: row["values"] for row in rows}
 
     few, many = scores((1.0, 10.0)), scores((0.5, 1.0, 10.0))
     assert all(many[c] == few[c] for c in few)
@@ -122,7 +122,7 @@ def test_a_search_that_was_stopped_says_so(iris):
     assert found.measures["n_candidates"] == 1.0
     assert "search stopped by its budget of 0.01 s after 1 of 4 candidates" in found.details.notes
     rows = found.details.search
-    assert [len(row["accuracies"]) for row in rows] == [3, 0, 0, 0]
+    assert [len(row["values"]) for row in rows] == [3, 0, 0, 0]
     assert [row["converged"] for row in rows] == [True, False, False, False]
     assert evaluate_split(iris, 0, PLAIN, Protocol()).measures["search_complete"] == 1.0
 
@@ -213,7 +213,7 @@ def test_a_gram_matrix_is_scored_like_the_data_behind_it(iris):
         Method(identity, EstimatorSpec(SVC, {"gamma": 0.5})),
         Protocol(preprocess=("none",)),
     )
-    np.testing.assert_array_equal(ours.predictions, peer.predictions)
+    np.testing.assert_array_equal(ours.predictions.predicted, peer.predictions.predicted)
 
 
 def test_sparse_data_stay_sparse(iris):

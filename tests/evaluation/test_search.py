@@ -25,6 +25,7 @@ from kbench.evaluation.search import (
 from kbench.evaluation.search._halving import shares, subset
 from kbench.evaluation.search._result import chosen
 from kbench.evaluation.splits import derive_seed, stratified_folds
+from kbench.records import ACCURACY
 from kbench_learners import LinearSVM
 
 
@@ -90,7 +91,7 @@ def test_the_best_candidate_is_found(line):
     learner = EstimatorSpec(Threshold, space={"cut": (0.1, 0.5, 0.9)})
     found = search(EstimatorSpec(Identity), learner, line, RAW, seed=0)
     assert found.best.params == {"preprocess": "none", "learner.cut": 0.5}
-    assert [len(score.accuracies) for score in found.scores] == [3, 3, 3]
+    assert [len(score.values) for score in found.scores] == [3, 3, 3]
     assert found.converged == 1.0
 
 
@@ -132,7 +133,7 @@ def test_a_path_gives_the_same_choice_as_single_fits(line):
     path = EstimatorSpec(Threshold, space=space, path="cut")
     other = search(EstimatorSpec(Identity), path, line, RAW, seed=0)
     assert other.best == one.best
-    assert [s.accuracies for s in other.scores] == [s.accuracies for s in one.scores]
+    assert [s.values for s in other.scores] == [s.values for s in one.scores]
     # each fit of a path says for itself whether it converged
     assert [all(s.converged) for s in other.scores] == [True, False, True, True]
     assert other.converged == 0.75
@@ -176,7 +177,7 @@ def test_the_same_choice_and_scores_as_grid_search_of_a_pipeline():
     grid = {"nystroem__gamma": [0.1, 1.0, 10.0], "linearsvc__C": [0.1, 10.0]}
     peer = GridSearchCV(pipeline, grid, cv=PredefinedSplit(fold_of)).fit(X, y)
     ours = {
-        (s.candidate.feature_map["gamma"], s.candidate.learner["C"]): s.mean for s in found.scores
+        (s.candidate.feature_map["gamma"], s.candidate.learner["C"]): s.gain for s in found.scores
     }
     for params, score in zip(
         peer.cv_results_["params"], peer.cv_results_["mean_test_score"], strict=True
@@ -243,7 +244,7 @@ def test_equal_rows_stay_together_in_the_inner_folds_too():
     learner = EstimatorSpec(KNeighborsClassifier, space={"n_neighbors": (1, 15)})
     apart = Protocol(preprocess=("none",), splits="group_duplicates")
     memorised, honest = (
-        search(EstimatorSpec(Identity), learner, Data(X, y), protocol, seed=0).scores[0].mean
+        search(EstimatorSpec(Identity), learner, Data(X, y), protocol, seed=0).scores[0].gain
         for protocol in (RAW, apart)
     )
     assert memorised > honest
@@ -313,7 +314,7 @@ def test_raw_inputs_of_huge_scale_are_searched_with_their_convergence():
     y = (X[:, 0] > 5e5).astype(int)
     learner = EstimatorSpec(LinearSVM, {}, {"C": (1e-8, 1.0, 2.0**11)}, path="C")
     found = search(EstimatorSpec(Identity), learner, Data(X, y), RAW, 0)
-    assert found.scores[0].mean > 0.9
+    assert found.scores[0].gain > 0.9
     assert all(len(score.converged) == 3 for score in found.scores)
 
 
@@ -354,7 +355,7 @@ def test_halving_judges_many_candidates_on_few_rows_and_few_on_all(long_line):
     assert sorted(by_share.values()) == [1 / 9] * 8 + [1 / 3] * 2 + [1.0] * 2
     assert by_share[0.5] == 1.0
     assert [s.candidate.learner["cut"] for s in found.scores] == list(CUTS)
-    assert all(len(s.accuracies) == 3 for s in found.scores)
+    assert all(len(s.values) == 3 for s in found.scores)
 
 
 def test_halving_treats_a_learner_with_a_path_as_one_without(long_line):
@@ -377,7 +378,7 @@ def test_the_last_round_of_halving_is_the_plain_search(long_line):
     )
     for one, other in zip(halved.scores, plain.scores, strict=True):
         if one.share == 1.0:
-            assert one.accuracies == other.accuracies
+            assert one.values == other.values
 
 
 def test_halving_needs_candidates_and_rows():
@@ -427,7 +428,8 @@ def test_halving_of_gram_matrices_slices_rows_and_columns(long_line):
 
 
 def score(mean, **learner):
-    return Score(Candidate("none", {"width": learner.pop("width", 1)}, learner), mean, [True])
+    candidate = Candidate("none", {"width": learner.pop("width", 1)}, learner)
+    return Score(candidate, ACCURACY, mean, [True])
 
 
 def test_the_simplest_candidate_within_one_standard_error_is_chosen():
@@ -455,7 +457,7 @@ def test_the_one_standard_error_rule_is_an_option_of_the_protocol(line):
     )
     assert plain.best.learner == {"cut": 0.5}
     assert simple.best.learner == {"cut": 0.4999}
-    assert [s.accuracies for s in plain.scores] == [s.accuracies for s in simple.scores]
+    assert [s.values for s in plain.scores] == [s.values for s in simple.scores]
 
 
 class Clock:
@@ -484,7 +486,7 @@ def test_a_budget_stops_the_search_with_the_best_so_far(line, ticking):
     found = search(EstimatorSpec(Identity), learner, line, budget(7.5), 0)
     assert not found.complete
     assert found.n_compared == 2
-    assert [len(s.accuracies) for s in found.scores] == [3, 3, 0, 0]
+    assert [len(s.values) for s in found.scores] == [3, 3, 0, 0]
     assert found.best.learner == {"cut": 0.3}
     assert Identity.fits == [(1, 40, False)] * 3
 
@@ -492,7 +494,7 @@ def test_a_budget_stops_the_search_with_the_best_so_far(line, ticking):
 def test_a_budget_leaves_no_candidate_half_judged(line, ticking):
     learner = EstimatorSpec(Threshold, space={"cut": (0.1, 0.3, 0.5, 0.9)})
     found = search(EstimatorSpec(Identity), learner, line, budget(8.5), 0)
-    assert [len(s.accuracies) for s in found.scores] == [3, 3, 0, 0]
+    assert [len(s.values) for s in found.scores] == [3, 3, 0, 0]
     assert found.converged == 1.0
 
 

@@ -134,7 +134,7 @@ def test_labels_come_after_predictions():
 
     revealed, predictions = conversation(task)
     assert (revealed == rows.y_test).all()
-    assert (predictions.labels == 0).all()
+    assert (predictions.predicted == 0).all()
 
 
 @pytest.mark.parametrize(
@@ -144,12 +144,12 @@ def test_labels_come_after_predictions():
         b"not json",
         b"{}",
         b"[1, 2]",
-        json.dumps([["labels", "O", [4]]]).encode(),
-        json.dumps([["labels", "<i8", [-4]]]).encode(),
-        json.dumps([["labels", "<i8", [10**12]]]).encode(),
-        json.dumps([["labels", "<i8", ["4"]]]).encode(),
-        json.dumps([["labels", "nonsense", [4]]]).encode(),
-        json.dumps([["labels", "V8", [4]]]).encode(),
+        json.dumps([["predicted", "O", [4]]]).encode(),
+        json.dumps([["predicted", "<i8", [-4]]]).encode(),
+        json.dumps([["predicted", "<i8", [10**12]]]).encode(),
+        json.dumps([["predicted", "<i8", ["4"]]]).encode(),
+        json.dumps([["predicted", "nonsense", [4]]]).encode(),
+        json.dumps([["predicted", "V8", [4]]]).encode(),
     ],
 )
 def test_what_is_not_a_message_is_no_prediction(header):

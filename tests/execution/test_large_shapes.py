@@ -32,7 +32,7 @@ def test_decision_values_of_200_classes_are_handed_over(columns):
     assert len(np.unique(visible.y_train)) == CLASSES
     n_test = len(visible.test)
     given = Predictions(
-        labels=y[visible.test],
+        predicted=y[visible.test],
         probabilities=np.eye(CLASSES)[y[visible.test]],
         decision=np.zeros((n_test, columns)),
     )

@@ -156,7 +156,7 @@ class Made:
 
     @staticmethod
     def right(visible):
-        return {"labels": DATA.y[visible.test]}
+        return {"predicted": DATA.y[visible.test]}
 
     @contextlib.contextmanager
     def using(self, plugins):
@@ -254,10 +254,10 @@ def test_what_an_answer_says_besides_is_left_out_and_its_texts_can_be_written(en
     ("act", "message"),
     [
         ({"predictions": None}, "the task has handed over no predictions"),
-        ({"predictions": lambda v: {"labels": np.array([0, 1])}},
+        ({"predictions": lambda v: {"predicted": np.array([0, 1])}},
          "learner 'centroids' returned an array of shape (2,) and dtype int64 from predict; "
          "expected 4 labels in an array of shape (4,)"),
-        ({"predictions": lambda v: {"labels": DATA.y[v.test], "probabilities": np.eye(2)}},
+        ({"predictions": lambda v: {"predicted": DATA.y[v.test], "probabilities": np.eye(2)}},
          "predict_proba of learner 'centroids' returned an array of shape (2, 2) and dtype "
          "float64; expected probabilities of shape (4, 2) whose rows sum to 1"),
         ({"value": ANSWER | {"measures": MEASURES | {"accuracy": 1.0}}},
@@ -284,14 +284,14 @@ def test_a_task_that_answers_falsely_is_an_error(engine_of, act, message):
 
 
 def test_predictions_that_are_larger_than_they_can_be_are_not_read(engine_of):
-    too_many = {"predictions": lambda v: {"labels": np.zeros(10**6, dtype=int)}}
+    too_many = {"predictions": lambda v: {"predicted": np.zeros(10**6, dtype=int)}}
     made = Made({})
     with pytest.raises((BrokenHandoverError, BrokenPipeError, ConnectionResetError)):
         made.converse(Handover(assign(DATA, Protocol(n_folds=3), 0)), 0, too_many)
 
 
 def test_the_host_scores_what_it_was_handed(engine_of):
-    wrong = {"predictions": lambda v: {"labels": 1 - DATA.y[v.test]}}
+    wrong = {"predictions": lambda v: {"predicted": 1 - DATA.y[v.test]}}
     engine, _ = engine_of({"a": {0: wrong}})
     answers = [answer.outcome.value for _, answer in engine.run(tasks_of("a"))]
     assert [value["measures"]["accuracy"] for value in answers] == [0.0, 1.0, 1.0]

@@ -113,6 +113,8 @@ def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
         "search": "random",
         "n_candidates": 99,
         "one_standard_error": True,
+        "search_measure": "log_loss",
+        "calibration": "sigmoid",
         "search_time_s": 9.0,
         "threads": 9,
         "seed": 9,

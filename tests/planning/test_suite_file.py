@@ -122,7 +122,7 @@ def test_a_wrong_protocol_is_refused(registry, protocol, words):
 @pytest.mark.parametrize(
     ("given", "measure"),
     [
-        ("", Measure("accuracy", "higher")),
+        ("", None),
         ('measure = "expected_error"', Measure("expected_error", "lower")),
         (
             'measure = { name = "margin_error", better = "lower" }',

@@ -63,9 +63,7 @@ def planner_of(code, builtin, suite):
             planner._fingerprint._sources[package] = code / package / "__init__.py"
         data = DatasetFacts("c" * 64)
         keys = {
-            f"{cell.feature_map.name} + {cell.learner.name}": planner.cell_key(
-                cell, DatasetFacts("c" * 64)
-            )
+            f"{cell.feature_map.name} + {cell.learner.name}": planner.cell_key(cell, data)
             for cell in suite
         }
         return planner, keys

@@ -160,7 +160,7 @@ def test_any_finite_matrix_comes_back_bit_by_bit(tmp_path_factory, X):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"X": np.zeros((3, 2))}, "y must have shape (3,), one label per row of X, got (40,)"),
+        ({"X": np.zeros((3, 2))}, "y must have shape (3,), one value per row of X, got (40,)"),
         ({"X": np.zeros(40)}, "X must have 2 dimensions, got 1"),
         ({"X": np.zeros((40, 0))}, "empty"),
         ({"X": np.full((40, 3), "a", dtype=object)}, "float64 or float32, got object"),

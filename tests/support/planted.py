@@ -143,7 +143,7 @@ class Seen(Watcher):
     def notice(self, text):
         self.notices.append(text)
 
-    def planned(self, cells, n_tasks):
+    def planned(self, cells, n_tasks, measure):
         self.tasks = n_tasks
 
     def started(self, cell, split_index, slot):

@@ -14,22 +14,21 @@ from kbench.records import Measure
 def score(learner: Any, Z: Any, truth: Truth, measure: Measure, what: str) -> float:
     """Return a measure of a fitted learner's predictions.
 
+    The accuracy of a rule that draws its labels is the expected one, which is exact.
     `what` is its name for messages. PluginError is raised where it returns what cannot
     be scored, or lacks what the measure needs.
     """
+    n = len(truth.y)
+    draws = hasattr(learner, "label_probabilities")
+    if measure.name in ("accuracy", "expected_error") and draws:
+        given = Predictions(learner.predict(Z), None, None, learner.label_probabilities(Z))
+        error = COMPUTE["expected_error"](truth, _checked(given, truth, n, what))
+        return 1.0 - error if measure.name == "accuracy" else error
     if measure.needs == "predictions":
-        draws = measure.name == "expected_error" and hasattr(learner, "label_probabilities")
-        given = Predictions(
-            learner.predict(Z),
-            label_probabilities=learner.label_probabilities(Z) if draws else None,
-        )
+        given = Predictions(learner.predict(Z))
     else:
         given = predictions_of(learner, Z, learner.predict(Z), truth.task)
-    n = len(truth.y)
-    if truth.task == "regression":
-        checked = restored(given, truth.scale, n, what)
-    else:
-        checked = given.checked(truth.task, truth.classes, n, what)
+    checked = _checked(given, truth, n, what)
     if not applies(measure, truth.task, checked):
         needs = {"distribution": "predictive distribution", "scores": "scores of classes"}
         raise PluginError(
@@ -37,3 +36,9 @@ def score(learner: Any, Z: Any, truth: Truth, measure: Measure, what: str) -> fl
             f"search_measure {measure.name!r} needs"
         )
     return COMPUTE[measure.name](truth, checked)
+
+
+def _checked(given: Predictions, truth: Truth, n_rows: int, what: str) -> Predictions:
+    if truth.task == "regression":
+        return restored(given, truth.scale, n_rows, what)
+    return given.checked(truth.task, truth.classes, n_rows, what)

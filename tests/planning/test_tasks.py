@@ -1,0 +1,128 @@
+"""Tasks of datasets decide which methods apply, and the measure of a suite."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.preprocessing import FunctionTransformer
+
+from kbench import Dataset, DatasetSource, FeatureMap, Learner, SuiteError
+from kbench.planning.cells import cells
+from kbench.planning.planner import Planner
+from kbench.planning.suite_file import read
+from kbench.planning.tasks import with_measure
+from kbench.records import RMSE_STANDARDISED, DatasetFacts, Measure, Problem
+from kbench.registry.registry import build
+
+CLASSES = DatasetFacts("a" * 64, name="iris")
+NUMBERS = DatasetFacts("b" * 64, name="yacht", task="regression")
+
+
+def load():
+    return Dataset("d", np.eye(3), np.array([0, 1, 0]))
+
+
+@pytest.fixture
+def registry(plugin_of):
+    return build(
+        [
+            plugin_of(
+                kbench_datasets=[DatasetSource("iris", load), DatasetSource("yacht", load)],
+                kbench_feature_maps=[
+                    FeatureMap("plain", FunctionTransformer),
+                    FeatureMap("of-classes", FunctionTransformer, tasks=("classification",)),
+                ],
+                kbench_learners=[
+                    Learner("classifier", LogisticRegression),
+                    Learner("regressor", regressor=Ridge),
+                    Learner("both", LogisticRegression, Ridge),
+                ],
+            )
+        ]
+    )
+
+
+def suite(registry, datasets, maps, learners, more=""):
+    text = f"datasets = {datasets}\nfeature_maps = {maps}\nlearners = {learners}\n{more}"
+    return read(text.replace("'", '"'), "s", registry)
+
+
+def test_records_say_for_which_tasks_they_are():
+    assert Learner("a", LogisticRegression).tasks == ("classification",)
+    assert Learner("a", regressor=Ridge).tasks == ("regression",)
+    both = Learner("a", LogisticRegression, Ridge)
+    assert both.tasks == ("classification", "regression")
+    assert (both.estimator("classification"), both.estimator("regression")) == (
+        LogisticRegression,
+        Ridge,
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "measure"),
+    [(CLASSES, Measure("accuracy")), (NUMBERS, RMSE_STANDARDISED)],
+)
+def test_the_task_decides_the_measure(registry, facts, measure):
+    chosen = with_measure(
+        suite(registry, [facts.name], ["plain"], ["both"]), {"d": facts}, registry
+    )
+    assert chosen.measure == chosen.compared == measure
+
+
+def test_a_suite_keeps_its_own_measure(registry):
+    lists = 'datasets = ["yacht"]\nfeature_maps = ["plain"]\nlearners = ["both"]'
+    given = read(f'measure = "mae"\n{lists}', "s", registry)
+    assert with_measure(given, {"yacht": NUMBERS}, registry).measure == Measure("mae", "lower")
+
+
+def test_nothing_is_decided_before_any_dataset_is_known(registry):
+    given = suite(registry, ["yacht"], ["of-classes"], ["classifier"])
+    problem = Problem("unavailable", "no server")
+    for facts in ({}, {"yacht": None}, {"yacht": problem}):
+        assert with_measure(given, facts, registry).measure is None
+
+
+def test_one_message_names_all_that_do_not_go_together(registry):
+    given = suite(
+        registry, ["iris", "yacht"], ["plain", "of-classes"], ["classifier", "regressor", "both"]
+    )
+    with pytest.raises(SuiteError) as raised:
+        with_measure(given, {"iris": CLASSES, "yacht": NUMBERS}, registry)
+    assert str(raised.value) == (
+        "these do not go together: learner 'regressor' (regression) with 'iris' "
+        "(classification); learner 'classifier' (classification) with 'yacht' (regression); "
+        "feature map 'of-classes' (classification) with 'yacht' (regression)"
+    )
+
+
+def test_datasets_of_two_tasks_have_no_measure_in_common(registry):
+    given = suite(registry, ["iris", "yacht"], ["plain"], ["both"])
+    with pytest.raises(SuiteError, match="'iris' is classification and 'yacht' is regression"):
+        with_measure(given, {"iris": CLASSES, "yacht": NUMBERS}, registry)
+
+
+@pytest.mark.parametrize(
+    "line", ['measure = "accuracy"', '[protocol]\nsearch_measure = "log_loss"']
+)
+def test_a_measure_of_the_other_task_is_refused(registry, line):
+    lists = 'datasets = ["yacht"]\nfeature_maps = ["plain"]\nlearners = ["both"]\n'
+    text = f"{line}\n{lists}" if line.startswith("measure") else f"{lists}{line}"
+    with pytest.raises(SuiteError, match="is not for regression; there are rmse"):
+        with_measure(read(text, "s", registry), {"yacht": NUMBERS}, registry)
+
+
+def test_the_estimator_of_the_task_decides_the_key(registry):
+    """A classifier that changes computes no regression again."""
+
+    def keys(learner):
+        changed = replace(registry)
+        changed._records["learner"]["both"] = learner
+        planner = Planner(changed, None)
+        (cell,) = cells(suite(changed, ["yacht"], ["plain"], ["both"]), changed)
+        return {facts.task: planner.cell_key(cell, facts) for facts in (CLASSES, NUMBERS)}
+
+    before = keys(Learner("both", LogisticRegression, Ridge))
+    after = keys(Learner("both", FunctionTransformer, Ridge))
+    assert before["regression"] == after["regression"]
+    assert before["classification"] != after["classification"]
