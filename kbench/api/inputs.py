@@ -63,7 +63,7 @@ def chosen_suite(
 
 
 def check_limit(value: float, name: str) -> None:
-    """Refuse a limit of time or memory that is not positive; infinity is no limit."""
+    """Refuse a limit of time or memory that is not positive; infinity means no limit."""
     if value != math.inf:
         check_number(value, name, above=0, otherwise="inf", error=SuiteError)
 

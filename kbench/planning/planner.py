@@ -329,7 +329,7 @@ class Planner:
             if isinstance(make, str):
                 modules.update(self._fingerprint.exporting(*make.split(":", 1)))
             if plugin.module and not identity.is_importable:
-                modules.add(plugin.module)  # it made what has no name of its own
+                modules.add(plugin.module)  # an object without a name, which this module made
         return callables, reached | Dependencies(modules=frozenset(modules))
 
     def _code(self, reached: Dependencies) -> str:

@@ -167,10 +167,10 @@ class Sandbox:
             Travels as JSON, like the value that is returned: tuples become
             lists, keys of objects strings; NaN and infinities pass.
         time_s : float, optional
-            Limit of wall clock, in seconds; infinity is no limit.
+            Limit of wall clock, in seconds; infinity means no limit.
         memory_mb : float, optional
             Limit of resident memory beyond that at the start, with all
-            descendants, in units of 2**20 bytes; infinity is no limit. A failure
+            descendants, in units of 2**20 bytes; infinity means no limit. A failure
             at 90 % of it or more has status "memory".
         wanted : callable, optional
             Called every half second while the task runs; once it returns False,
@@ -231,7 +231,7 @@ class Sandbox:
             try:
                 reply = _ask(connection, request, theirs, liveness)
             except _UnwantedError:
-                return CallOutcome("crash", error="nobody wanted the task any longer"), ""
+                return CallOutcome("crash", error="the task was cancelled"), ""
             except HungError as error:
                 reply = None
                 supervisor.close(hung=f"killed, because {error}")
