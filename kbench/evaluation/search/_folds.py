@@ -10,15 +10,46 @@ from typing import Any
 
 import numpy as np
 
+from kbench.evaluation.search._candidates import Candidate
 from kbench.evaluation.search._data import Data, fit_map, fit_preprocessing, has_converged
 from kbench.evaluation.search._result import Score
 from kbench.evaluation.search._scoring import score as score_of
 from kbench.evaluation.search._spec import EstimatorSpec
-from kbench.evaluation.splits import derive_seed
+from kbench.evaluation.splits import derive_seed, row_groups, strata, stratified_folds
 from kbench.evaluation.targets import Truth
-from kbench.records import Measure
+from kbench.records import Measure, Protocol
 
 Fold = tuple[np.ndarray, np.ndarray]
+
+
+def inner_folds(data: Data, protocol: Protocol, seed: int) -> list[Fold]:
+    """Return the training and test rows of the inner folds of a training part."""
+    apart = protocol.splits == "group_duplicates" and not data.pairwise
+    groups = row_groups(data.X) if apart else None
+    inner_seed = derive_seed(seed, "inner")
+    return list(
+        stratified_folds(strata(data.y, data.task), protocol.inner_folds, inner_seed, groups)
+    )
+
+
+def fit_on_fold(
+    feature_map: EstimatorSpec,
+    learner: EstimatorSpec,
+    data: Data,
+    fold: Fold,
+    candidate: Candidate,
+    seed: int,
+) -> tuple[Any, Any, bool]:
+    """Fit one candidate on the training rows of a fold, with the seeds of the search.
+
+    Return the fitted learner, the embedded test rows, and whether all fits converged.
+    """
+    Z, Z_test, map_converged = _embedded(feature_map, data, fold, candidate, seed)
+    train = fold[0]
+    y, weight = data.scale(train).standardise(data.y[train]), data.weights(train)
+    learner_seed = derive_seed(seed, "learner")
+    ((fitted, converged),) = _fitted_learners(learner, Z, y, weight, [candidate], learner_seed)
+    return fitted, Z_test, converged and map_converged
 
 
 @dataclass
@@ -85,7 +116,7 @@ class FoldScorer:
 
     def _embedded(self, fold: Fold, group: list[Score]) -> tuple[Any, Any, bool] | Exception:
         try:
-            return _embedded(self.feature_map, self.data, *fold, group[0], self.seed)
+            return _embedded(self.feature_map, self.data, fold, group[0].candidate, self.seed)
         except Exception as error:
             return error
 
@@ -103,7 +134,9 @@ class FoldScorer:
         for scores in _by_path(unit, self.learner.path):
             try:
                 seed = derive_seed(self.seed, "learner")
-                fitted = _fitted_learners(self.learner, Z, y, weight, scores, seed)
+                fitted = _fitted_learners(
+                    self.learner, Z, y, weight, [score.candidate for score in scores], seed
+                )
                 for score, (estimator, converged) in zip(scores, fitted, strict=True):
                     score.values.append(
                         score_of(estimator, Z_test, truth, self.measure, self.learner.what)
@@ -148,21 +181,20 @@ def _grouped(scores: Sequence[Score], key: Callable[[Score], str]) -> list[list[
 def _embedded(
     feature_map: EstimatorSpec,
     data: Data,
-    train: np.ndarray,
-    test: np.ndarray,
-    score: Score,
+    fold: Fold,
+    candidate: Candidate,
     seed: int,
 ) -> tuple[Any, Any, bool]:
     """Fit preprocessing and map on the fold's training rows; embed both parts."""
+    train, test = fold
     X = data.rows(train)
-    steps = fit_preprocessing(data, X, score.candidate.preprocess, feature_map.requires)
+    steps = fit_preprocessing(data, X, candidate.preprocess, feature_map.requires)
     X, X_test = steps.transform(X), steps.transform(data.rows(test, train))
     unlabelled = None if data.unlabelled is None else steps.transform(data.unlabelled)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        params = score.candidate.feature_map
         y = data.scale(train).standardise(data.y[train])
-        embedding = fit_map(feature_map, params, seed, X, y, unlabelled)
+        embedding = fit_map(feature_map, candidate.feature_map, seed, X, y, unlabelled)
         Z, Z_test = embedding.transform(X), embedding.transform(X_test)
     return Z, Z_test, has_converged(embedding, caught)
 
@@ -172,16 +204,16 @@ def _fitted_learners(
     Z: Any,
     y: np.ndarray,
     weight: np.ndarray | None,
-    scores: list[Score],
+    candidates: Sequence[Candidate],
     seed: int,
 ) -> list[tuple[Any, bool]]:
     """Fit the learners of one path, or of one candidate."""
     path = learner.path
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if path is not None and len(scores) > 1:
-            values = [score.candidate.learner[path] for score in scores]
-            others = {k: v for k, v in scores[0].candidate.learner.items() if k != path}
+        if path is not None and len(candidates) > 1:
+            values = [candidate.learner[path] for candidate in candidates]
+            others = {k: v for k, v in candidates[0].learner.items() if k != path}
             estimator = learner.build(others, seed)
             given = {}
             if weight is not None:
@@ -192,5 +224,5 @@ def _fitted_learners(
                 # a warning does not name its fit of the path; the attribute belongs to one
                 caught = []
         else:
-            fitted = [learner.fit(scores[0].candidate.learner, seed, Z, y, weight)]
+            fitted = [learner.fit(candidates[0].learner, seed, Z, y, weight)]
     return [(estimator, has_converged(estimator, caught)) for estimator in fitted]

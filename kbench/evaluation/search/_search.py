@@ -10,10 +10,10 @@ from kbench.evaluation.measures import search_measure
 from kbench.evaluation.search import _halving
 from kbench.evaluation.search._candidates import Candidate, candidates
 from kbench.evaluation.search._data import Data
-from kbench.evaluation.search._folds import Fold, FoldScorer
+from kbench.evaluation.search._folds import FoldScorer, inner_folds
 from kbench.evaluation.search._result import Score, SearchResult, chosen
 from kbench.evaluation.search._spec import EstimatorSpec
-from kbench.evaluation.splits import derive_seed, row_groups, strata, stratified_folds
+from kbench.evaluation.splits import derive_seed, strata
 from kbench.records import Protocol
 
 
@@ -37,7 +37,7 @@ def search(
     start, cpu_start = time.perf_counter(), time.process_time()
     budget = protocol.search_time_s
     deadline = None if budget is None else time.monotonic() + budget
-    folds = _inner_folds(data, protocol, seed)
+    folds = inner_folds(data, protocol, seed)
     measure = search_measure(protocol.search_measure, data.task)
     scorer = FoldScorer(feature_map, learner, data, folds, seed, measure, deadline)
     scores, complete = _scored(scorer, compared, protocol)
@@ -50,15 +50,6 @@ def search(
         time.perf_counter() - start,
         time.process_time() - cpu_start,
         complete,
-    )
-
-
-def _inner_folds(data: Data, protocol: Protocol, seed: int) -> list[Fold]:
-    apart = protocol.splits == "group_duplicates" and not data.pairwise
-    groups = row_groups(data.X) if apart else None
-    inner_seed = derive_seed(seed, "inner")
-    return list(
-        stratified_folds(strata(data.y, data.task), protocol.inner_folds, inner_seed, groups)
     )
 
 
