@@ -26,6 +26,7 @@ from kbench.execution.plugins import import_registry, load_registry
 from kbench.parameters import check_integer
 from kbench.planning.lines import Lines, parameter_problems
 from kbench.planning.planner import Planner, how_many_splits
+from kbench.planning.tasks import calibration_problem
 from kbench.records import Dataset, Limits, Measure, Protocol, Ref, TaskType
 from kbench.records.canonical import to_json
 from kbench.registry.callables import makers, module_of, resolve
@@ -253,7 +254,8 @@ def evaluate(
     Raises
     ------
     SuiteError
-        A name or parameter does not exist, or a component is not for the dataset's task.
+        A name or parameter does not exist, or a component or the protocol's calibration
+        is not for the dataset's task.
     DatasetError
         The data is unavailable, or cannot be split in this way.
 
@@ -273,6 +275,8 @@ def evaluate(
     if splits is not None:
         check_integer(splits, "splits", least=1, otherwise="None", error=SuiteError)
     data = _dataset(dataset, registry)
+    if problem := calibration_problem(protocol, data.task):
+        raise SuiteError(problem)
     map_label, map_side = _side(feature_map, "feature map", registry, data.task)
     learner_label, learner_side = _side(learner, "learner", registry, data.task)
     method = Method(**map_side, **learner_side)

@@ -115,7 +115,9 @@ def measure_split(
     - ``map_fit_time_s``, ``map_transform_time_s`` (of the training part)
       and ``learner_fit_time_s``; ``fit_time_s`` is their sum;
     - ``predict_time_s``: transform and predict the test part;
-    - ``search_time_s``: the inner cross-validation, in none of the others.
+    - ``search_time_s``: the inner cross-validation, in none of the others;
+    - ``calibration_time_s``: fits on the inner folds, the calibration and its
+      probabilities, in none of the others. Native probabilities are not timed either.
     """
     from sklearn.exceptions import ConvergenceWarning
 
@@ -182,6 +184,14 @@ def measure_split(
         committed = restored(predictions, scale, n_test, what)
     else:
         committed = predictions.checked(data.task, np.unique(data.y), n_test, what)
+        if protocol.calibration != "none":
+            # loads a module of scikit-learn that other protocols do not need
+            from kbench.evaluation.calibration import calibrate
+
+            calibration = calibrate(method, data, best, protocol, seed, committed)
+            committed = replace(committed, probabilities=calibration.probabilities)
+            measures |= calibration.measures
+            notes += calibration.notes
     y_test = scale.standardise(reveal(committed))
     if method.map_measures is not None:
         more = _requested(method.map_measures, learner=learner.value, X_train=X, y_train=y)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from kbench.errors import SuiteError
 from kbench.evaluation.measures import MEASURES, default_measure
 from kbench.planning.cells import cells
-from kbench.records import Cell, DatasetFacts, Measure, Problem, Suite, TaskType
+from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Suite, TaskType
 from kbench.registry.registry import Registry
 
 _SHOWN = 10
@@ -30,7 +30,7 @@ def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
     ------
     SuiteError
         A map or learner is not for the task of its dataset, the datasets have different
-        tasks, or a measure is not for the task.
+        tasks, or a measure or the calibration is not for the task.
     """
     tasks = {
         label: facts.task for label, facts in datasets.items() if isinstance(facts, DatasetFacts)
@@ -47,9 +47,21 @@ def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
     task = next(iter(kinds))
     if not problems:
         problems += _wrong_measures(suite, task)
+        refused = (calibration_problem(block.protocol, task) for block in suite.blocks)
+        problems += {problem: None for problem in refused if problem}
     if problems:
         raise SuiteError(*problems)
     return replace(suite, measure=suite.measure or default_measure(task))
+
+
+def calibration_problem(protocol: Protocol, task: TaskType) -> str | None:
+    """Return why the calibration of a protocol does not go with a task; None if it does."""
+    if protocol.calibration == "none" or task == "classification":
+        return None
+    return (
+        f'calibration = "{protocol.calibration}" in [protocol] is for classification, '
+        f"not for {task}"
+    )
 
 
 def _mismatches(
