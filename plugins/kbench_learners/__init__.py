@@ -92,6 +92,7 @@ def kbench_learners():
             make="kbench_learners._kernel_svm:KernelSVM",
             multiclass="ovo",
             grid={"kernel": _KERNELS, "C": _C},
+            path="C",
             simpler={"C": "smaller"},
             kernelized=True,
         ),

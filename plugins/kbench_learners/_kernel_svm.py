@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVC
 
-from kbench.parameters import check_integer, check_number
+from kbench.kernels import resolve_kernel
+from kbench.parameters import check_choice, check_integer, check_number
 from kbench_learners._box_qp import solve_box_qp
 from kbench_learners._kernel_machine import KernelMixin, kernel_sums
-from kbench_learners._reduction import MarginClassifier, binary_problems
+from kbench_learners._libsvm import Machines, machines_along, needs_no_gram, own_kernel
+from kbench_learners._path_classifier import PathClassifier
+from kbench_learners._reduction import SCHEMES, binary_problems
 
 
-class KernelSVM(KernelMixin, MarginClassifier):
+class KernelSVM(KernelMixin, PathClassifier):
     """Support vector machine with the hinge loss on any kernel.
 
     Minimises ``1/2 ||w||^2 + C sum_i max(0, 1 - y_i (w . phi(x_i) + b))``.
-    With a bias it is scikit-learn's ``SVC`` (libsvm) on the Gram matrix.
+    With a bias it is scikit-learn's ``SVC`` (libsvm).
     Without, which libsvm cannot do, b = 0 and the dual has only bounds: an
     interior point method solves it to a small duality gap, whatever the scale
     of the kernel, in time cubic in the number of rows (a second for 2,000).
-    The Gram matrix of the training rows is formed.
+
+    The Gram matrix of the training rows is formed once, for all pairs of
+    classes and all C of a path. The Gaussian, linear and polynomial kernels
+    are left to libsvm, which computes the values that it needs, for a single
+    fit of rows of up to 128 columns, where that is quicker, and wherever the
+    Gram matrix would be larger than 1 GiB.
 
     Parameters
     ----------
@@ -36,7 +40,7 @@ class KernelSVM(KernelMixin, MarginClassifier):
     multiclass : {"ovo", "ovr"}, default "ovo"
         One classifier for each pair of classes, which vote, or for each class
         against the rest.
-    tol : float, default 1e-4
+    tol : float, default 1e-3
         libsvm's tolerance on the optimality conditions with a bias; the
         duality gap relative to the objective without.
     max_iter : int, default 1,000,000
@@ -77,13 +81,15 @@ class KernelSVM(KernelMixin, MarginClassifier):
     (array([0, 1, 1, 0]), array([0.]))
     """
 
+    _path = "C"
+
     def __init__(
         self,
         kernel="gaussian",
         C=1.0,
         fit_intercept=True,
         multiclass="ovo",
-        tol=1e-4,
+        tol=1e-3,
         max_iter=1_000_000,
     ):
         self.kernel = kernel
@@ -97,53 +103,52 @@ class KernelSVM(KernelMixin, MarginClassifier):
         check_number(self.C, "C", above=0)
         check_number(self.tol, "tol", above=0)
         check_integer(self.max_iter, "max_iter", least=1)
+        check_choice(self.multiclass, "multiclass", SCHEMES)
 
-    def _fit(self, X, codes) -> None:
-        _, K = self._training_gram(X)
+    def _fit_together(self, X, codes, estimators) -> None:
+        kernel = resolve_kernel(self.kernel).resolve(X)
+        rising = sorted(estimators, key=lambda estimator: estimator.C)
+        values = [float(estimator.C) for estimator in rising]
         solve = self._with_bias if self.fit_intercept else self._without_bias
-        self.n_iter_, self._unsolved = 0, []
-        coefficients, intercepts = [], []
-        for rows, signs in binary_problems(codes, len(self.classes_), self.multiclass):
-            whole = len(rows) == len(K)
-            solution, intercept = solve(K if whole else K[np.ix_(rows, rows)], signs)
-            coefficients.append(np.zeros(len(K)))
-            coefficients[-1][rows] = solution
-            intercepts.append(intercept)
-        coefficients = np.array(coefficients)
-        self.converged_ = not self._unsolved
-        self.intercept_ = np.array(intercepts)
-        self.support_ = np.flatnonzero(coefficients.any(axis=0))
-        self.dual_coef_ = coefficients[:, self.support_]
-        self.support_vectors_ = self.kernel_.take(X, self.support_)
+        for estimator, machines in zip(rising, solve(kernel, X, codes, values), strict=True):
+            estimator.kernel_ = kernel
+            estimator.converged_, estimator.n_iter_ = machines.converged, machines.n_iter
+            estimator.support_ = machines.support
+            estimator.dual_coef_ = machines.coef
+            estimator.intercept_ = machines.intercept
+            estimator.support_vectors_ = kernel.take(X, machines.support)
 
-    def _with_bias(self, K, signs):
-        svc = SVC(kernel="precomputed", C=self.C, tol=self.tol, max_iter=self.max_iter)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            svc.fit(K, signs)
-        steps = int(np.max(svc.n_iter_))
-        self.n_iter_ = max(self.n_iter_, steps)
-        if svc.fit_status_ != 0:
-            self._unsolved.append(f"libsvm stopped after max_iter={steps} steps")
-        solution = np.zeros(len(K))
-        solution[svc.support_] = svc.dual_coef_[0]
-        return solution, float(svc.intercept_[0])
+    def _with_bias(self, kernel, X, codes, values):
+        n_machines = 1 if self.multiclass == "ovo" else len(self.classes_)
+        parameters = {"tol": self.tol, "max_iter": self.max_iter}
+        if needs_no_gram(kernel, X, n_machines * len(values)):
+            parameters |= own_kernel(kernel)
+        else:
+            X, parameters = kernel(X), {"kernel": "precomputed", **parameters}
+        return machines_along(values, X, codes, self.multiclass, parameters)
 
-    def _without_bias(self, K, signs):
-        Q = K * signs
-        Q *= signs[:, None]
-        solution = solve_box_qp(Q, float(self.C), self.tol, min(200, self.max_iter))
-        self.n_iter_ = max(self.n_iter_, solution.n_iter)
-        if not solution.gap <= self.tol:
-            self._unsolved.append(
-                f"the relative duality gap is {solution.gap:.2g} > tol={self.tol} "
-                f"after {solution.n_iter} steps"
-            )
-        return solution.a * signs, 0.0
+    def _without_bias(self, kernel, X, codes, values):
+        K = kernel(X)
+        for C in values:
+            yield self._machines_without_bias(K, codes, C)
+
+    def _machines_without_bias(self, K, codes, C) -> Machines:
+        problems = list(binary_problems(codes, len(self.classes_), self.multiclass))
+        coef, steps, solved = np.zeros((len(problems), len(K))), 0, True
+        for number, (rows, signs) in enumerate(problems):
+            Q = K * signs if len(rows) == len(K) else K[np.ix_(rows, rows)] * signs
+            Q *= signs[:, None]
+            solution = solve_box_qp(Q, C, self.tol, min(200, self.max_iter))
+            coef[number, rows] = solution.a * signs
+            steps, solved = max(steps, solution.n_iter), solved and solution.gap <= self.tol
+        support = np.flatnonzero(coef.any(axis=0))
+        return Machines(support, coef[:, support], np.zeros(len(problems)), steps, bool(solved))
 
     def _complaints(self) -> list[str]:
-        advice = f"scale the inputs, or choose a smaller C={self.C}"
-        return [f"{reason}; {advice}" for reason in self._unsolved]
+        return [
+            f"KernelSVM did not converge to tol={self.tol:g} in {self.n_iter_} steps; scale the "
+            f"inputs, or choose a smaller C={self.C}"
+        ]
 
     def _margins(self, X) -> np.ndarray:
         coef, intercept = self.dual_coef_, self.intercept_

@@ -12,7 +12,8 @@ from sklearn.svm import LinearSVC
 
 from kbench.parameters import check_choice, check_integer, check_number
 from kbench_learners._design import Design
-from kbench_learners._linear import PathClassifier
+from kbench_learners._linear import LinearClassifier
+from kbench_learners._path_classifier import PathClassifier
 from kbench_learners._paths import LOSSES, binary_path, expanded, least_squares
 from kbench_learners._products import dense_where_quicker
 from kbench_learners._reduction import binary_problems
@@ -23,7 +24,7 @@ MULTICLASS = ("ovo", "ovr", "crammer_singer")
 _CRAMMER_SINGER_PASSES = 100_000
 
 
-class LinearSVM(PathClassifier):
+class LinearSVM(LinearClassifier, PathClassifier):
     r"""Linear classifier with L2 penalty, fitted along a path of C.
 
     Each binary problem, with labels :math:`y_i = \pm 1`, is

@@ -10,14 +10,15 @@ from scipy.sparse.linalg import LinearOperator, cg
 from kbench.parameters import check_number
 from kbench_learners._design import MAX_FACTOR_COLUMNS, MAX_FACTOR_ROWS, Design
 from kbench_learners._directions import cholesky_solve
-from kbench_learners._linear import PathClassifier
+from kbench_learners._linear import LinearClassifier
+from kbench_learners._path_classifier import PathClassifier
 from kbench_learners._products import dense_where_quicker, inner_products
 from kbench_learners._reduction import binary_problems
 
 _CHUNK_ENTRIES = 2_000_000
 
 
-class PathRidgeClassifier(PathClassifier):
+class PathRidgeClassifier(LinearClassifier, PathClassifier):
     """Classifier by ridge regression on indicators of -1 and 1.
 
     The solution is that of ``sklearn.linear_model.RidgeClassifier``: one

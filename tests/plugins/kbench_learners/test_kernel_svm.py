@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kbench.kernels import Gaussian, Laplace, Linear, Polynomial
-from kbench_learners import KernelSVM, MultipleKernelSVM
+from kbench_learners import KernelSVM, MultipleKernelSVM, _libsvm
 from kbench_learners._box_qp import solve_box_qp
 from kbench_learners._mkl import alignment_weights, centred
 
@@ -129,6 +130,78 @@ def test_precomputed_and_sparse(ring):
         np.testing.assert_allclose(gram.decision_function(kernel(X, X[:100])), direct, atol=1e-5)
         sparse = KernelSVM(kernel, **params).fit(sp.csr_matrix(X[:100]), y[:100])
         np.testing.assert_allclose(sparse.decision_function(X), direct, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Linear(), Polynomial(3, 0.5), Laplace(0.9)])
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+def test_a_gram_matrix_and_libsvm_s_own_kernel_agree(kernel, multiclass, monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    fits = []
+    for largest_gram in (0, 2**27):
+        monkeypatch.setattr(_libsvm, "_MAX_GRAM_ENTRIES", largest_gram)
+        monkeypatch.setattr(_libsvm, "_MAX_DENSE_COLUMNS", 0)
+        gram = largest_gram > 0 or isinstance(kernel, Laplace)
+        assert _libsvm.needs_no_gram(kernel, X, 1) != gram
+        svm = KernelSVM(kernel, C=3.0, tol=1e-9, multiclass=multiclass).fit(X, y)
+        fits.append(svm.decision_function(X))
+        np.testing.assert_array_equal(svm.support_, np.sort(svm.support_))
+    np.testing.assert_allclose(*fits, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_pairs_have_the_decisions_of_svc(n_classes):
+    X, y = load_digits(n_class=n_classes, return_X_y=True)
+    X, y = X[:200] / 16, y[:200]
+    ours = KernelSVM(Gaussian(1.0), C=0.5, tol=1e-8).fit(X, y)
+    theirs = SVC(C=0.5, gamma=0.5, tol=1e-8, decision_function_shape="ovo").fit(X, y)
+    margins = ours._checked_margins(X)
+    expected = theirs.decision_function(X).reshape(margins.shape)
+    np.testing.assert_allclose(margins, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+def test_a_path_is_separate_fits(multiclass, fit_intercept):
+    X, y = load_iris(return_X_y=True)
+    svm = KernelSVM(Gaussian(1.0), multiclass=multiclass, fit_intercept=fit_intercept, tol=1e-8)
+    values = [100.0, 0.5, 1e5]
+    for C, fitted in zip(values, svm.fit_path(X, y, values), strict=True):
+        alone = clone(svm).set_params(C=C).fit(X, y)
+        assert fitted.C == C and fitted.converged_
+        np.testing.assert_allclose(
+            fitted.decision_function(X), alone.decision_function(X), atol=1e-4
+        )
+
+
+def test_a_path_solves_no_further_than_the_largest_coefficient(ring, monkeypatch):
+    X, y = ring
+    solved = []
+
+    def counted(svc, *args):
+        solved.append(svc.C)
+        return fitted(svc, *args)
+
+    fitted = _libsvm._fitted
+    monkeypatch.setattr(_libsvm, "_fitted", counted)
+    path = KernelSVM(Gaussian(0.1), tol=1e-8).fit_path(X, y, [1e3, 1e5, 0.1, 1e7])
+    # with so small a bandwidth every row has a margin of 1 at a coefficient of about 1
+    assert solved == [0.1, 1e3]
+    assert np.abs(path[0].dual_coef_).max() < 1e3
+    np.testing.assert_array_equal(path[0].dual_coef_, path[3].dual_coef_)
+    np.testing.assert_allclose(path[2].dual_coef_.max(), 0.1)
+
+
+def test_a_path_forms_one_gram_matrix(ring):
+    X, y = ring
+    calls = []
+
+    def kernel(X, Y):
+        calls.append(len(X))
+        return X @ Y.T
+
+    KernelSVM(kernel).fit_path(X, y, [0.1, 1.0, 10.0])
+    assert calls.count(len(X)) == 1
 
 
 def test_a_kernel_that_is_zero():
