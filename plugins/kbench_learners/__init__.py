@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "_kernel_ridge": ["KernelRidgeClassifier"],
         "_kernel_svm": ["KernelSVM"],
         "_linear_svm": ["LinearSVM"],
+        "_logistic": ["LogisticClassifier"],
         "_mkl": ["MultipleKernelSVM"],
         "_ridge": ["PathRidgeClassifier"],
         "_winnow": ["BalancedWinnow"],
@@ -49,8 +50,9 @@ def kbench_learners():
         ),
         Learner(
             "logistic",
-            make="kbench_learners._references:logistic",
+            make="kbench_learners._logistic:LogisticClassifier",
             grid={"C": _C},
+            path="C",
             simpler={"C": "smaller"},
             measures="kbench_learners._linear_svm:margin_error",
             rotation_invariant=True,

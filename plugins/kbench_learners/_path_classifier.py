@@ -28,8 +28,7 @@ class PathClassifier(MarginClassifier):
         y : array-like, shape (n_samples,)
             Labels of at least two classes.
         values : sequence of float
-            Values of `C` (`LinearSVM`, `KernelSVM`) or `alpha` (`PathRidgeClassifier`), in
-            any order.
+            Values of `C` or, of `PathRidgeClassifier`, of `alpha`, in any order.
 
         Returns
         -------

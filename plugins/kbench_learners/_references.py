@@ -4,33 +4,8 @@ from __future__ import annotations
 
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
-
-
-def logistic(C=1.0, tol=1e-6, max_iter=2000, fit_intercept=True):
-    """Multinomial logistic regression with L2 penalty (lbfgs).
-
-    Minimises ``1/2 sum_k ||w_k||^2 + C sum_i -log p(y_i | x_i)`` with ``p(k | x)`` proportional to
-    ``exp(w_k.x + b_k)``.
-
-    Parameters
-    ----------
-    C : float, default 1.0
-        Weight of the loss.
-    tol : float, default 1e-6
-        Largest entry of the gradient at which to stop.
-    max_iter : int, default 2000
-        Bound of the iterations.
-    fit_intercept : bool, default True
-        Whether there is an intercept, which is not penalised.
-
-    Returns
-    -------
-    sklearn.linear_model.LogisticRegression
-    """
-    return LogisticRegression(C=C, tol=tol, max_iter=max_iter, fit_intercept=fit_intercept)
 
 
 def liblinear(C=1.0, tol=1e-3, max_iter=1000):
