@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import reduce
 from operator import add
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
+from sklearn.exceptions import ConvergenceWarning
 
 from kbench.kernels import Precomputed, resolve_kernel
-from kbench.parameters import check_choice
+from kbench.parameters import check_choice, check_integer
 from kbench_learners._kernel_svm import KernelSVM
-from kbench_learners._reduction import MarginClassifier
+from kbench_learners._margin_weights import margin_weights
+from kbench_learners._path_classifier import PathClassifier
 
-METHODS = ("alignf", "align", "uniform")
+METHODS = ("alignf", "align", "uniform", "margin")
 
 
 def centred(K: np.ndarray) -> np.ndarray:
@@ -54,31 +57,43 @@ def alignment_weights(grams, targets, method: str) -> np.ndarray:
     return weights / total if total > 0 else np.full(m, 1 / m)
 
 
-class MultipleKernelSVM(MarginClassifier):
-    """Support vector machine on a learned convex combination of kernels.
+class MultipleKernelSVM(PathClassifier):
+    r"""Support vector machine on a learned convex combination of kernels.
 
-    Learning the kernel as a combination of given ones goes back to Lanckriet,
-    Cristianini, Bartlett, El Ghaoui and Jordan, "Learning the kernel matrix
-    with semidefinite programming", JMLR 5 (2004). Here the weights come first,
-    from centred alignment with the labels (Cortes, Mohri and Rostamizadeh,
-    "Algorithms for learning kernels based on centered alignment", JMLR 13,
-    2012), then the classifier. Every kernel is divided by its mean diagonal, so
-    that weights can be compared.
+    Learning the kernel as a combination of given ones goes back to Lanckriet et
+    al. [1]_, who choose the weights :math:`d` with the largest margin, `method`
+    "margin":
+
+    .. math:: \min_{d \geq 0, \sum_m d_m = 1} \; \min_{w, b} \tfrac12 \|w\|^2
+              + C \sum_i \max(0, 1 - y_i (w^\top \phi_d(x_i) + b)),
+
+    with the features :math:`\phi_d` of the kernel :math:`\sum_m d_m k_m`. It
+    is solved by cutting planes [2]_; of several binary problems, which share
+    the weights, the objectives are summed. The other methods weigh the kernels
+    by their centred alignment with the labels [3]_, without C, and are
+    quicker. Every kernel is divided by its mean diagonal, so that weights can
+    be compared. The Gram matrices of all kernels are formed.
 
     Parameters
     ----------
     kernels : sequence of str, Kernel or callable, \
 default ("linear", "polynomial", "gaussian")
         Kernels to combine; at least one.
-    method : {"alignf", "align", "uniform"}, default "alignf"
+    method : {"alignf", "align", "uniform", "margin"}, default "alignf"
         The combination with the largest alignment; weights proportional to
-        each kernel's own; or equal weights.
+        each kernel's own; equal weights; or the combination with the largest
+        margin.
     C : float, default 1.0
         Positive weight of the hinge loss.
     fit_intercept : bool, default True
         Whether there is a bias.
     multiclass : {"ovo", "ovr"}, default "ovo"
         As in `KernelSVM`.
+    tol : float, default 1e-3
+        As in `KernelSVM`; with "margin" also how far the objective may be above
+        the smallest one, relative to it.
+    max_iter : int, default 200
+        Support vector machines at most that "margin" solves to choose the weights.
 
     Attributes
     ----------
@@ -90,8 +105,23 @@ default ("linear", "polynomial", "gaussian")
         The combination.
     svm_ : KernelSVM
         The classifier on it.
+    gap_ : float
+        With "margin", a bound on how far the objective is above the smallest one,
+        relative to it; else NaN.
+    n_iter_ : int
+        Support vector machines that were solved to choose the weights; 1 if none.
     converged_ : bool
-        Of the classifier.
+        Of the classifier, and with "margin" of the weights; otherwise there is
+        a ConvergenceWarning.
+
+    References
+    ----------
+    .. [1] G. R. G. Lanckriet, N. Cristianini, P. Bartlett, L. El Ghaoui and M. I. Jordan,
+       Learning the kernel matrix with semidefinite programming, JMLR 5 (2004), section 4.4.
+    .. [2] S. Sonnenburg, G. Raetsch, C. Schaefer and B. Schoelkopf, Large scale multiple
+       kernel learning, JMLR 7 (2006), algorithm 1.
+    .. [3] C. Cortes, M. Mohri and A. Rostamizadeh, Algorithms for learning kernels based on
+       centered alignment, JMLR 13 (2012).
 
     Examples
     --------
@@ -102,6 +132,7 @@ default ("linear", "polynomial", "gaussian")
     array([0., 1.])
     """
 
+    _path = "C"
     _takes_sparse = False
 
     def __init__(
@@ -111,17 +142,32 @@ default ("linear", "polynomial", "gaussian")
         C=1.0,
         fit_intercept=True,
         multiclass="ovo",
+        tol=1e-3,
+        max_iter=200,
     ):
         self.kernels = kernels
         self.method = method
         self.C = C
         self.fit_intercept = fit_intercept
         self.multiclass = multiclass
+        self.tol = tol
+        self.max_iter = max_iter
 
     def _check_parameters(self) -> None:
         check_choice(self.method, "method", METHODS)
+        check_integer(self.max_iter, "max_iter", least=1)
+        self._svm("precomputed")._check_parameters()
 
-    def _fit(self, X, codes) -> None:
+    def _svm(self, kernel, tol=None) -> KernelSVM:
+        return KernelSVM(
+            kernel,
+            C=self.C,
+            fit_intercept=self.fit_intercept,
+            multiclass=self.multiclass,
+            tol=self.tol if tol is None else tol,
+        )
+
+    def _fit_together(self, X, codes, estimators) -> None:
         kernels = [resolve_kernel(kernel).resolve(X) for kernel in self.kernels]
         if not kernels or any(isinstance(kernel, Precomputed) for kernel in kernels):
             raise ValueError(
@@ -131,16 +177,53 @@ default ("linear", "polynomial", "gaussian")
         if min(scales) <= 0:
             raise ValueError(f"kernels must not be 0 on every row, got {self.kernels!r}")
         grams = [kernel(X) / scale for kernel, scale in zip(kernels, scales, strict=True)]
-        targets = (codes[:, None] == codes).astype(float)
-        self.weights_ = alignment_weights(grams, targets, self.method)
-        terms = zip(kernels, self.weights_, scales, strict=True)
-        self.kernel_ = reduce(
-            add, [kernel * (weight / scale) for kernel, weight, scale in terms if weight > 0]
-        )
-        self.svm_ = KernelSVM(
-            self.kernel_, C=self.C, fit_intercept=self.fit_intercept, multiclass=self.multiclass
-        ).fit(X, self.classes_[codes])
-        self.converged_ = self.svm_.converged_
+        scaled = [kernel * (1 / scale) for kernel, scale in zip(kernels, scales, strict=True)]
+        if self.method == "margin":
+            for estimator in estimators:
+                estimator._weigh_by_margin(grams, codes)
+        else:
+            targets = (codes[:, None] == codes).astype(float)
+            weights = alignment_weights(grams, targets, self.method)
+            for estimator in estimators:
+                estimator.weights_, estimator.gap_, estimator.n_iter_ = weights, float("nan"), 1
+        del grams
+        for group in _with_equal_weights(estimators):
+            weights = group[0].weights_
+            terms = zip(scaled, weights, strict=True)
+            kernel = reduce(add, [part * float(weight) for part, weight in terms if weight > 0])
+            svms = self._svm(kernel).fit_path(
+                X, self.classes_[codes], [estimator.C for estimator in group]
+            )
+            for estimator, svm in zip(group, svms, strict=True):
+                estimator.kernel_, estimator.svm_ = kernel, svm
+                estimator.converged_ = svm.converged_ and not estimator.gap_ > self.tol
+
+    def _weigh_by_margin(self, grams, codes) -> None:
+        svm = self._svm("precomputed", 0.1 * self.tol)
+
+        def machines(K):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                svm.fit(K, codes)
+            return svm.support_, svm.dual_coef_
+
+        found = margin_weights(grams, machines, self.tol, self.max_iter)
+        self.weights_, self.gap_, self.n_iter_ = found.weights, found.gap, found.n_iter
+
+    def _complaints(self) -> list[str]:
+        if not self.gap_ > self.tol:
+            return []  # of the classifier, which has complained
+        return [
+            f"MultipleKernelSVM did not converge: the objective is up to {self.gap_:.1e} above "
+            f"the smallest one (tol={self.tol:g}); raise max_iter={self.max_iter}"
+        ]
 
     def _margins(self, X) -> np.ndarray:
         return self.svm_._margins(X)
+
+
+def _with_equal_weights(estimators) -> list[list[MultipleKernelSVM]]:
+    groups: dict[bytes, list[MultipleKernelSVM]] = {}
+    for estimator in estimators:
+        groups.setdefault(estimator.weights_.tobytes(), []).append(estimator)
+    return list(groups.values())

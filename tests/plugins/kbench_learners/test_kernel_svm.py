@@ -13,14 +13,11 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kbench.kernels import Gaussian, Laplace, Linear, Polynomial
-from kbench_learners import KernelSVM, MultipleKernelSVM, _libsvm
+from kbench_learners import KernelSVM, _libsvm
 from kbench_learners._box_qp import solve_box_qp
-from kbench_learners._mkl import alignment_weights, centred
 
 
-@parametrize_with_checks(
-    [KernelSVM(), KernelSVM("linear", fit_intercept=False), MultipleKernelSVM()]
-)
+@parametrize_with_checks([KernelSVM(), KernelSVM("linear", fit_intercept=False)])
 def test_scikit_learn_interface(estimator, check):
     check(estimator)
 
@@ -223,78 +220,3 @@ def test_a_kernel_that_is_zero():
 def test_mistakes_name_the_parameter(params, message):
     with pytest.raises(ValueError, match=message):
         KernelSVM(**params).fit([[0.0], [1.0]], [0, 1])
-
-
-# ---------------------------------------------------------------------------
-# Several kernels
-# ---------------------------------------------------------------------------
-
-
-def alignment(K, T):
-    K = centred(K)
-    return np.vdot(K, T) / np.linalg.norm(K) / np.linalg.norm(centred(T))
-
-
-@settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 10_000))
-def test_alignf_has_the_largest_alignment(seed):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(40, 3))
-    y = X[:, 0] * X[:, 1] > 0
-    grams = [Linear()(X), Polynomial(2)(X), Gaussian(0.3)(X), Gaussian(3.0)(X)]
-    targets = (y[:, None] == y).astype(float)
-    weights = alignment_weights(grams, targets, "alignf")
-    assert (weights >= 0).all() and weights.sum() == pytest.approx(1.0)
-    best = alignment(np.tensordot(weights, grams, 1), targets)
-    for other in rng.dirichlet(np.ones(4), 50):
-        assert alignment(np.tensordot(other, grams, 1), targets) <= best + 1e-6
-    for method in ("align", "uniform"):
-        others = alignment_weights(grams, targets, method)
-        assert (others >= 0).all() and others.sum() == pytest.approx(1.0)
-        assert alignment(np.tensordot(others, grams, 1), targets) <= best + 1e-6
-
-
-def test_align_weighs_each_kernel_by_its_own_alignment():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 3))
-    y = X[:, 0] > 0
-    grams = [Linear()(X), 7.0 * Polynomial(2)(X), Gaussian(1.0)(X), -Linear()(X)]
-    targets = (y[:, None] == y).astype(float)
-    alone = np.maximum([alignment(K, targets) for K in grams], 0.0)
-    weights = alignment_weights(grams, targets, "align")
-    np.testing.assert_allclose(weights, alone / alone.sum())
-    assert (weights[:3] > 0).all() and weights[3] == 0
-
-
-def test_the_kernel_that_matters_gets_the_weight():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 2))
-    y = X[:, 0] * X[:, 1] > 0
-    mkl = MultipleKernelSVM(["linear", Polynomial(2), Gaussian(50.0)], C=10.0).fit(X, y)
-    assert mkl.weights_.argmax() == 1
-    assert mkl.score(X, y) > 0.9
-    # equal kernels share
-    twice = MultipleKernelSVM(["polynomial", "polynomial"]).fit(X, y)
-    assert twice.weights_.sum() == pytest.approx(1.0)
-    # the combination is what the weights say
-    scales = [np.mean(k.diag(X)) for k in (Linear(), Polynomial(2), Gaussian(50.0))]
-    K = sum(
-        w * k(X) / s
-        for w, k, s in zip(
-            mkl.weights_, (Linear(), Polynomial(2), Gaussian(50.0)), scales, strict=True
-        )
-    )
-    np.testing.assert_allclose(mkl.kernel_(X), K)
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"method": "simple"}, "method must be one of 'alignf', 'align', .*, got 'simple'"),
-        ({"kernels": []}, r"kernels must have at least one kernel, .*, got \[\]"),
-        ({"kernels": ["precomputed"]}, "none precomputed"),
-    ],
-)
-def test_mistakes_of_several_kernels(params, message):
-    with pytest.raises(ValueError, match=message):
-        MultipleKernelSVM(**params).fit([[0.0], [1.0]], [0, 1])
