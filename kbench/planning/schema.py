@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from kbench.evaluation.measures import COMPUTE, MEASURES
+from kbench.evaluation.measures import COMPUTE, MEASURES, NEVER_RANKED
 from kbench.messages import did_you_mean
 from kbench.records import Limits, Measure, Protocol
 
@@ -59,8 +59,9 @@ class ProtocolTable(_Strict):
     @classmethod
     def _known_measure(cls, value: str | None) -> str | None:
         if value is not None and value not in COMPUTE:
-            raise ValueError(f"there are {', '.join(COMPUTE)}{did_you_mean(value, COMPUTE)}")
-        return value
+            allowed = [name for name in COMPUTE if name not in NEVER_RANKED]
+            raise ValueError(f"there are {', '.join(allowed)}{did_you_mean(value, allowed)}")
+        return value if value is None else _ranked(value)
 
     @model_validator(mode="after")
     def _fits(self) -> ProtocolTable:
@@ -104,6 +105,18 @@ class MeasureTable(_Strict):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
     better: Literal["higher", "lower"]
 
+    @field_validator("name")
+    @classmethod
+    def _may_be_compared(cls, value: str) -> str:
+        return _ranked(value)
+
+
+def _ranked(name: str) -> str:
+    """Return the name of a measure by which methods may be ranked."""
+    if name in NEVER_RANKED:
+        raise ValueError(NEVER_RANKED[name])
+    return name
+
 
 class BlockTable(_Strict):
     """A table `[[block]]`."""
@@ -139,11 +152,12 @@ class SuiteFile(_Strict):
                 '{ name = "...", better = "lower" }'
             )
         if value not in MEASURES:
+            allowed = [name for name in MEASURES if name not in NEVER_RANKED]
             raise ValueError(
-                f"there are {', '.join(MEASURES)}{did_you_mean(value, MEASURES)}; one that a "
+                f"there are {', '.join(allowed)}{did_you_mean(value, allowed)}; one that a "
                 'plugin reports is written { name = "...", better = "lower" }'
             )
-        return {"name": value, "better": MEASURES[value].better}
+        return {"name": _ranked(value), "better": MEASURES[value].better}
 
     @property
     def compared(self) -> Measure | None:

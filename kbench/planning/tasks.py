@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kbench.errors import SuiteError
-from kbench.evaluation.measures import MEASURES, default_measure
+from kbench.evaluation.measures import MEASURES, NEVER_RANKED, default_measure
 from kbench.planning.cells import cells
 from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Suite, TaskType
 from kbench.registry.registry import Registry
@@ -89,7 +89,11 @@ def _wrong_measures(suite: Suite, task: TaskType) -> Iterable[str]:
     def allowed(measure: Measure | None) -> bool:
         return measure is None or measure.task in (None, task)
 
-    names = [name for name, measure in MEASURES.items() if measure.task == task]
+    names = [
+        name
+        for name, measure in MEASURES.items()
+        if measure.task == task and name not in NEVER_RANKED
+    ]
     if not allowed(MEASURES.get(suite.compared.name, suite.measure) if suite.measure else None):
         yield (f"measure {suite.compared.name!r} is not for {task}; there are {', '.join(names)}")
     for block in suite.blocks:

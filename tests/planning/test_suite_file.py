@@ -143,11 +143,22 @@ def test_a_suite_says_what_it_compares(registry, given, measure):
         ('{ name = "x", better = "low" }', "measure.better must be 'higher' or 'lower', got 'low'"),
         ('{ name = "X y", better = "lower" }', "measure.name: got 'X y'"),
         ('{ nam = "x", better = "lower" }', "measure.nam: no such key; did you mean 'name'"),
+        ('"ece_15_equal_mass"', "'ece_15_equal_mass' is never for ranking"),
+        ('{ name = "ece_15_equal_mass", better = "lower" }', "is never for ranking"),
     ],
 )
 def test_a_measure_that_is_none_is_refused(registry, given, words):
     found = problems(f"measure = {given}\n{LISTS}", registry)
     assert any(words in each for each in found), found
+
+
+def test_a_measure_that_ranks_nothing_guides_no_search(registry):
+    found = problems(f'{LISTS}[protocol]\nsearch_measure = "ece_15_equal_mass"', registry)
+    assert len(found) == 1
+    assert "never for ranking" in found[0]
+    (unknown,) = problems(f'{LISTS}[protocol]\nsearch_measure = "ece"', registry)
+    assert "roc_auc" in unknown
+    assert "ece_15_equal_mass" not in unknown
 
 
 def test_missing_lists_are_named(registry):

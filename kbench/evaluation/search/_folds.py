@@ -138,9 +138,10 @@ class FoldScorer:
                     self.learner, Z, y, weight, [score.candidate for score in scores], seed
                 )
                 for score, (estimator, converged) in zip(scores, fitted, strict=True):
-                    score.values.append(
-                        score_of(estimator, Z_test, truth, self.measure, self.learner.what)
-                    )
+                    value = score_of(estimator, Z_test, truth, self.measure, self.learner.what)
+                    # a fold of one class has no ROC curve, for any candidate
+                    if value is not None:
+                        score.values.append(value)
                     score.converged.append(converged and map_converged)
             except Exception as error:
                 self._record_failure(scores, error)

@@ -22,7 +22,7 @@ class Score:
     measure : Measure
         The measure that the search optimises.
     values : list of float
-        The measure on each inner fold; empty where the search did not reach it.
+        The measure on each inner fold that has it; empty where the search did not reach it.
     converged : list of bool
         Of each fit.
     error : str

@@ -11,8 +11,8 @@ from kbench.evaluation.targets import Truth
 from kbench.records import Measure
 
 
-def score(learner: Any, Z: Any, truth: Truth, measure: Measure, what: str) -> float:
-    """Return a measure of a fitted learner's predictions.
+def score(learner: Any, Z: Any, truth: Truth, measure: Measure, what: str) -> float | None:
+    """Return a measure of a fitted learner's predictions; None where it is not defined.
 
     The accuracy of a rule that draws its labels is the expected one, which is exact.
     `what` is its name for messages. PluginError is raised where it returns what cannot

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from kbench.errors import DatasetError
 from kbench.evaluation.measures import search_measure
 from kbench.evaluation.search import _halving
 from kbench.evaluation.search._candidates import Candidate, candidates
@@ -43,7 +44,8 @@ def search(
     scores, complete = _scored(scorer, compared, protocol)
     best = chosen(scores, learner.simpler if protocol.one_standard_error else None)
     if not best.judged:
-        raise scorer.failures[0]
+        undefined = f"the search_measure {measure.name!r} is not defined on any inner fold"
+        raise next(iter(scorer.failures), DatasetError(undefined))
     return SearchResult(
         best.candidate,
         scores,

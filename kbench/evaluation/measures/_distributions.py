@@ -1,0 +1,66 @@
+"""Measures of normal predictive distributions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kbench.evaluation.measures._means import mean
+from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.targets import Truth
+
+COVERAGE = 0.9
+"""Probability of the interval that is scored."""
+
+_HALF_WIDTH = 1.6448536269514722
+"""Quantile of the standard normal distribution at (1 + COVERAGE) / 2."""
+
+_LARGEST = 1e300
+"""Bound of a squared deviation, so that its mean is finite."""
+
+
+def nlpd(truth: Truth, given: Predictions) -> float:
+    """Return the mean negative log density of the targets."""
+    z, sd = _standardised(truth, given)
+    loss = np.log(sd) + 0.5 * np.minimum(z * z, _LARGEST)
+    return mean(loss, truth.weight) + 0.5 * math.log(2.0 * math.pi)
+
+
+def nlpd_standardised(truth: Truth, given: Predictions) -> float:
+    """Return the same for standardised targets: less by the log of their deviation."""
+    return nlpd(truth, given) - math.log(truth.scale.sd)
+
+
+def crps(truth: Truth, given: Predictions) -> float:
+    """Return the mean continuous ranked probability score, in closed form."""
+    from scipy.special import erf
+
+    z, sd = _standardised(truth, given)
+    density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    score = z * erf(z / math.sqrt(2.0)) + 2.0 * density - 1.0 / math.sqrt(math.pi)
+    return mean(sd * score, truth.weight)
+
+
+def crps_standardised(truth: Truth, given: Predictions) -> float:
+    """Return the same over the deviation of the training targets."""
+    return crps(truth, given) / truth.scale.sd
+
+
+def coverage_error_90(truth: Truth, given: Predictions) -> float:
+    """Return the distance of the central 90 % interval's coverage from 0.9."""
+    z, _ = _standardised(truth, given)
+    return abs(mean(np.abs(z) <= _HALF_WIDTH, truth.weight) - COVERAGE)
+
+
+def interval_score_90(truth: Truth, given: Predictions) -> float:
+    """Return the mean interval score of the central 90 % interval."""
+    z, sd = _standardised(truth, given)
+    outside = np.maximum(np.abs(z) - _HALF_WIDTH, 0.0)
+    return mean(sd * (2.0 * _HALF_WIDTH + 2.0 / (1.0 - COVERAGE) * outside), truth.weight)
+
+
+def _standardised(truth: Truth, given: Predictions) -> tuple[np.ndarray, np.ndarray]:
+    """Return the targets' distances from the means in standard deviations, and these."""
+    assert given.sd is not None
+    return (truth.y - given.predicted) / given.sd, given.sd
