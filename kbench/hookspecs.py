@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
-from kbench.records import DatasetSource, FeatureMap, Figure, KernelSpec, Learner
+from kbench.records import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, Measure
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -40,7 +40,12 @@ def kbench_feature_maps() -> Sequence[FeatureMap]:  # type: ignore[empty-body]
 
 @hookspec
 def kbench_learners() -> Sequence[Learner]:  # type: ignore[empty-body]
-    """List classifiers."""
+    """List classifiers and regressors."""
+
+
+@hookspec
+def kbench_measures() -> Sequence[Measure]:  # type: ignore[empty-body]
+    """List measures of predictions."""
 
 
 @hookspec

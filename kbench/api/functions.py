@@ -18,7 +18,7 @@ from kbench.api.inputs import chosen_suite, stored_results
 from kbench.api.running import run_shown
 from kbench.errors import DatasetError, SuiteError
 from kbench.evaluation.evaluate import evaluate_split
-from kbench.evaluation.method import Method, learner_side, map_side
+from kbench.evaluation.method import Method, learner_side, map_side, search_side
 from kbench.evaluation.search import EstimatorSpec
 from kbench.execution.entry_points import load
 from kbench.execution.fetching import is_offline
@@ -279,7 +279,8 @@ def evaluate(
         raise SuiteError(problem)
     map_label, map_side = _side(feature_map, "feature map", registry, data.task)
     learner_label, learner_side = _side(learner, "learner", registry, data.task)
-    method = Method(**map_side, **learner_side)
+    searched = search_side(protocol.search_measure, registry, len(data.target_names))
+    method = Method(**map_side, **learner_side, **searched)
     kernelized = isinstance(learner_label, Ref) and (
         registry.get("learner", learner_label.name).kernelized
     )

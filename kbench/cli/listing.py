@@ -16,8 +16,10 @@ from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from importlib.resources.abc import Traversable
 
+    from kbench.records import Measure
     from kbench.registry.collecting import Kind
     from kbench.registry.registry import Registry
     from kbench.registry.summaries import Summaries
@@ -28,6 +30,7 @@ _KINDS: dict[str, Kind | None] = {
     "kernels": "kernel",
     "feature-maps": "feature map",
     "learners": "learner",
+    "measures": "measure",
     "suites": "suite",
     "plugins": None,
 }
@@ -48,7 +51,7 @@ def list_(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List datasets, kernels, feature maps, learners, suites and plugins, with descriptions."""
+    """List what is installed, with descriptions: components, measures, suites and plugins."""
     from kbench.execution.plugins import load_registry
     from kbench.registry.summaries import Summaries
 
@@ -72,12 +75,19 @@ def list_(
             if row.get("reason"):
                 echo(f"{line}LEFT OUT: {row['reason']}")
                 continue
-            line += f"{row['plugin']:{plugin_width}}  {row['description']}"
+            line += f"{row['plugin']:{plugin_width}}  {_facts(row)}{row['description']}"
             echo(_cut(line.rstrip(), terminal))
     broken = [plugin for plugin in registry.plugins if plugin.reason]
     if broken and chosen not in (None, "plugins"):
         names = ", ".join(plugin.name for plugin in broken)
         echo(f"left out: {names} (why: `kbench list plugins`)", err=True)
+
+
+def _facts(row: Mapping[str, str]) -> str:
+    """Return what a measure is beside its definition, in columns; empty for anything else."""
+    if "better" not in row:
+        return ""
+    return f"{row['better']:6}  {row['task']:14}  {row['needs']:13}  "
 
 
 def _cut(line: str, columns: int | None) -> str:
@@ -113,6 +123,8 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
             }
             for plugin in registry.plugins
         ]
+    if kind == "measure":
+        return [_measure(*given) for given in measures_of(registry)]
     return [
         {
             "name": name,
@@ -123,6 +135,26 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
         }
         for name, record in sorted(registry.all(kind).items())
     ]
+
+
+def measures_of(registry: Registry) -> Iterator[tuple[Measure, str]]:
+    """Yield all measures with their plugins: those of kbench, then those of plugins by name."""
+    from kbench.evaluation.definitions import MEASURES
+
+    yield from ((measure, "kbench") for measure in MEASURES.values())
+    for name, measure in sorted(registry.all("measure").items()):
+        yield measure, registry.owner("measure", name).name
+
+
+def _measure(measure: Measure, plugin: str) -> dict[str, str]:
+    return {
+        "name": measure.name,
+        "plugin": plugin,
+        "description": measure.definition,
+        "better": measure.better,
+        "task": measure.task or "any",
+        "needs": measure.needs,
+    }
 
 
 def _text(file: Traversable) -> str:
@@ -140,9 +172,14 @@ def show(
 
     registry = load_registry()
     kinds = [kind for kind in registry.kinds_of(name) if kind not in ("figure", "dashboard")]
-    if not kinds:
+    measures = {measure.name: (measure, plugin) for measure, plugin in measures_of(registry)}
+    if name in measures:
+        _show_measure(*measures[name])
+        kinds = [kind for kind in kinds if kind != "measure"]
+    elif not kinds:
         known = [
-            known_name for kind in _KINDS.values() if kind for known_name in registry.all(kind)
+            *(known_name for kind in _KINDS.values() if kind for known_name in registry.all(kind)),
+            *measures,
         ]
         raise SuiteError(f"nothing is called {name!r}{did_you_mean(name, known)}")
     for kind in kinds:
@@ -157,6 +194,15 @@ def show(
         else:
             _show_component(record)
         echo("")
+
+
+def _show_measure(measure: Measure, plugin: str) -> None:
+    facts = _measure(measure, plugin)
+    echo(measure.name, nl=False, bold=True)
+    echo("  (measure)")
+    for field in ("plugin", "better", "task", "needs"):
+        echo(f"{field}: {facts[field]}")
+    echo(f"\n{measure.definition}\n")
 
 
 def _show_component(record: Any) -> None:

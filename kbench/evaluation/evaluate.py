@@ -125,7 +125,7 @@ def measure_split(
     seed = derive_seed(protocol.seed, inputs.checksum, visible.index)
     notes = []
 
-    searched = search(method.feature_map, method.learner, data, protocol, seed)
+    searched = search(method.feature_map, method.learner, data, protocol, seed, method.criterion)
     best = searched.best
     if not searched.complete:
         notes.append(

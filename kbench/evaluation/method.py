@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbench.errors import SuiteError
+from kbench.evaluation.measures import Criterion
 from kbench.evaluation.search import EstimatorSpec, Nested
 from kbench.records import Make, Ref, Search, TaskType
 from kbench.registry.callables import resolve
@@ -21,7 +22,7 @@ class Method:
 
     ``kernel(map, X, Y)`` is the Gram matrix which the map approximates. Measures are
     called as ``measures(fitted, X, y)``; those of a map may take more arguments (see
-    `kbench.FeatureMap`).
+    `kbench.FeatureMap`). `criterion` is the measure of a plugin that searches optimise.
     """
 
     feature_map: EstimatorSpec
@@ -29,6 +30,7 @@ class Method:
     kernel: Callable[[Any, Any, Any], Any] | None = None
     map_measures: MeasureFunction | None = None
     learner_measures: MeasureFunction | None = None
+    criterion: Criterion | None = None
 
 
 def map_side(ref: Ref, registry: Registry) -> dict[str, Any]:
@@ -70,6 +72,17 @@ def learner_side(ref: Ref, registry: Registry, task: TaskType = "classification"
         ),
         "learner_measures": resolve(record.measures) if record.measures else None,
     }
+
+
+def search_side(search_measure: str | None, registry: Registry, n_classes: int) -> dict[str, Any]:
+    """Return the field of a `Method` that the protocol's `search_measure` decides.
+
+    It is empty for a built-in measure. `n_classes` are those of the dataset.
+    """
+    measure = registry.all("measure").get(search_measure or "")
+    if measure is None:
+        return {}
+    return {"criterion": Criterion.of_plugin(measure, resolve(measure.function), n_classes)}
 
 
 def _spec(

@@ -20,7 +20,7 @@ import numpy as np
 
 from kbench.errors import DatasetError, PluginError, SourceUnreachable
 from kbench.evaluation.evaluate import measure_split
-from kbench.evaluation.method import Method, learner_side, map_side
+from kbench.evaluation.method import Method, learner_side, map_side, search_side
 from kbench.execution import global_state
 from kbench.execution.handover import hand_over, receive_visible
 from kbench.execution.plugins import without_known_failures
@@ -258,9 +258,11 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
     cache = DataCache(Path(payload["cache"]))
     inputs = cache.inputs(payload["checksum"], payload["kinds"])
     visible = receive_visible(channel, payload["split"])
+    n_classes = cache.describe(payload["checksum"]).n_classes
     method = Method(
         **map_side(from_json(payload["feature_map"]), _registry()),
         **learner_side(from_json(payload["learner"]), _registry(), inputs.task),
+        **search_side(protocol.search_measure, _registry(), n_classes),
     )
     before = global_state.settings()
     with thread_pools().limit(limits=protocol.threads), _no_autologging():

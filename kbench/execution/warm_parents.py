@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from kbench.execution.sandbox import Sandbox
-from kbench.records import Ref, Suite
+from kbench.planning.planner import components_of
+from kbench.records import Cell, Ref, Suite
 from kbench.registry.callables import makes, module_of
 from kbench.registry.collecting import Kind
 from kbench.registry.installed import HOST
@@ -41,8 +42,9 @@ def preload_of(suite: Suite, registry: Registry) -> Preload:
     for block in suite.blocks:
         for feature_map in block.feature_maps:
             for learner in block.learners:
-                pair: list[tuple[Kind, Ref]] = [("feature map", feature_map), ("learner", learner)]
-                sets.setdefault(registry.plugins_of(*pair), []).extend(pair)
+                cell = Cell(block.datasets[0], feature_map, learner, block.protocol)
+                components = components_of(cell, registry)
+                sets.setdefault(registry.plugins_of(*components), []).extend(components)
     for ref in suite.datasets:
         sets.setdefault(registry.plugins_of(("dataset", ref)), [])
     # parameters are checked with all plugins at once

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.evaluation.method import learner_side, map_side
+from kbench.evaluation.method import learner_side, map_side, search_side
 from kbench.evaluation.preprocessing import missing_rows, refuse_missing
 from kbench.evaluation.search import Data, fit_map, search
 from kbench.evaluation.splits import derive_seed
@@ -78,9 +78,10 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     data = Data(X, y, None, impute)
     map_ = map_side(cell.feature_map, registry)["feature_map"]
     learner_ = learner_side(cell.learner, registry)["learner"]
+    searched = search_side(protocol.search_measure, registry, len(dataset.target_names))
     seed = derive_seed(protocol.seed, dataset.checksum, "export")
     with threadpool_limits(limits=protocol.threads):
-        best = search(map_, learner_, data, protocol, seed).best
+        best = search(map_, learner_, data, protocol, seed, **searched).best
         prepared = Preprocessor(best.preprocess, map_.requires, impute).fit(data.X)
         inputs = prepared.transform(data.X)
         feature_map = fit_map(map_, best.feature_map, seed, inputs, data.y)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kbench.errors import PluginError
+from kbench.evaluation.definitions import COMPUTED
 from kbench.planning.cells import cells
 from kbench.planning.fingerprint import Fingerprinter, evaluation_modules
 from kbench.planning.spans import Spans
@@ -257,10 +258,8 @@ class Planner:
                 yield Task(cell.cell, index, cell.key, facts.checksum, kinds, source, plugins)
 
     def plugins_of(self, cell: Cell) -> tuple[str, ...]:
-        """Return the third-party plugins of a cell's map and learner."""
-        return self._registry.plugins_of(
-            ("feature map", cell.feature_map), ("learner", cell.learner)
-        )
+        """Return the third-party plugins of a cell's map, learner and search_measure."""
+        return self._registry.plugins_of(*components_of(cell, self._registry))
 
     def cell_key(self, cell: Cell, dataset: DatasetFacts) -> str:
         """Return the SHA-256 of everything that decides a cell's numbers.
@@ -273,13 +272,11 @@ class Planner:
         map_record = self._registry.get("feature map", cell.feature_map.name)
         learner_record = self._registry.get("learner", cell.learner.name)
         sides = ((cell.feature_map, map_record), (cell.learner, learner_record))
-        components = self._registry.reached(
-            ("feature map", cell.feature_map), ("learner", cell.learner)
-        )
+        components = self._registry.reached(*components_of(cell, self._registry))
         made, reached = [], Dependencies(modules=frozenset(self._evaluation))
         for kind, name in sorted(components):
             callables, dependencies = self._component(kind, name, dataset.task)
-            made.append([kind, name, callables])
+            made.append([kind, name, callables, *self._meaning(kind, name)])
             reached |= dependencies
         return digest(
             [
@@ -295,6 +292,24 @@ class Planner:
                 self._code(reached),
             ]
         )
+
+    def measure_codes(self) -> dict[str, str]:
+        """Return by name the fingerprint of each measure that can be added to known results.
+
+        It is empty for a built-in measure, whose code is in the keys of cells.
+        """
+        codes = dict.fromkeys(COMPUTED, "")
+        for name in self._registry.all("measure"):
+            made, reached = self._component("measure", name)
+            codes[name] = digest([made, *self._meaning("measure", name), self._code(reached)])
+        return codes
+
+    def _meaning(self, kind: Kind, name: str) -> list[Any]:
+        """Return what a measure's record says beside its code; nothing for other kinds."""
+        if kind != "measure":
+            return []
+        measure = self._registry.get(kind, name)
+        return [measure.better, measure.task, measure.needs]
 
     def _equivalence(self, cell: Cell) -> str:
         """Return a key that methods share which differ only by a rotation of the features."""
@@ -338,6 +353,18 @@ class Planner:
                 reached.modules, reached.files, reached.variables
             )
         return self._codes[reached]
+
+
+def components_of(cell: Cell, registry: Registry) -> list[tuple[Kind, Ref]]:
+    """Return the components whose code runs in the tasks of a cell."""
+    components: list[tuple[Kind, Ref]] = [
+        ("feature map", cell.feature_map),
+        ("learner", cell.learner),
+    ]
+    measure = cell.protocol.search_measure
+    if measure in registry.all("measure"):
+        components.append(("measure", Ref(str(measure))))
+    return components
 
 
 def _method_of(cell: Cell) -> list[Any]:

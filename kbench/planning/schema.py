@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from kbench.evaluation.measures import COMPUTE, MEASURES, NEVER_RANKED
+from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, SEARCHED
 from kbench.messages import did_you_mean
 from kbench.records import Limits, Measure, Protocol
 
@@ -57,11 +65,11 @@ class ProtocolTable(_Strict):
 
     @field_validator("search_measure")
     @classmethod
-    def _known_measure(cls, value: str | None) -> str | None:
-        if value is not None and value not in COMPUTE:
-            allowed = [name for name in COMPUTE if name not in NEVER_RANKED]
+    def _known_measure(cls, value: str | None, info: ValidationInfo) -> str | None:
+        allowed = [*SEARCHED, *_of_plugins(info)]
+        if value is not None and _ranked(value) not in allowed:
             raise ValueError(f"there are {', '.join(allowed)}{did_you_mean(value, allowed)}")
-        return value if value is None else _ranked(value)
+        return value
 
     @model_validator(mode="after")
     def _fits(self) -> ProtocolTable:
@@ -111,6 +119,12 @@ class MeasureTable(_Strict):
         return _ranked(value)
 
 
+def _of_plugins(info: ValidationInfo) -> Mapping[str, Measure]:
+    """Return the measures of plugins, which the validation's context has."""
+    measures: Mapping[str, Measure] = (info.context or {}).get("measures", {})
+    return measures
+
+
 def _ranked(name: str) -> str:
     """Return the name of a measure by which methods may be ranked."""
     if name in NEVER_RANKED:
@@ -143,7 +157,7 @@ class SuiteFile(_Strict):
 
     @field_validator("measure", mode="before")
     @classmethod
-    def _known_measure(cls, value: Any) -> Any:
+    def _known_measure(cls, value: Any, info: ValidationInfo) -> Any:
         if value is None or isinstance(value, dict):
             return value
         if not isinstance(value, str):
@@ -151,13 +165,14 @@ class SuiteFile(_Strict):
                 'must be the name of a measure, such as "accuracy", or a table such as '
                 '{ name = "...", better = "lower" }'
             )
-        if value not in MEASURES:
-            allowed = [name for name in MEASURES if name not in NEVER_RANKED]
+        known = {**MEASURES, **_of_plugins(info)}
+        if _ranked(value) not in known:
+            allowed = [name for name in known if name not in NEVER_RANKED]
             raise ValueError(
                 f"there are {', '.join(allowed)}{did_you_mean(value, allowed)}; one that a "
                 'plugin reports is written { name = "...", better = "lower" }'
             )
-        return {"name": _ranked(value), "better": MEASURES[value].better}
+        return {"name": value, "better": known[value].better}
 
     @property
     def compared(self) -> Measure | None:

@@ -22,7 +22,7 @@ from kbench.planning.schema import (
     WhenTable,
     explained,
 )
-from kbench.planning.suite_file import checked, own_or_shared, suite_of
+from kbench.planning.suite_file import checked, context_of, own_or_shared, suite_of
 from kbench.records import Block, Cell, Ref, Suite
 from kbench.registry.registry import Registry
 
@@ -76,7 +76,7 @@ def read_for(
         for place, _, _ in lists_of(raw, {"datasets": "dataset"})
     ]
     file, lines = checked(raw, SizedSuiteFile, METHODS, registry, problems, installed_only)
-    protocol = _protocol(file, size)
+    protocol = _protocol(file, size, registry)
     blocks: dict[bool, list[Block]] = {True: [], False: []}
     for number, given in enumerate(file.block or [SizedBlockTable()]):
         block = Block(
@@ -169,14 +169,14 @@ def _holds(when: WhenTable, size: Size) -> bool:
     )
 
 
-def _protocol(file: SizedSuiteFile, size: Size) -> ProtocolTable:
+def _protocol(file: SizedSuiteFile, size: Size, registry: Registry) -> ProtocolTable:
     """Return `[protocol]` as changed by the rules that hold, in their order."""
     given: dict[str, Any] = {}
     rules = [rule.protocol for rule in file.rule if _holds(rule.when, size)]
     for table in (file.protocol, *rules):
         given |= {name: getattr(table, name) for name in table.model_fields_set}
     try:
-        return ProtocolTable.model_validate(given)
+        return ProtocolTable.model_validate(given, context=context_of(registry))
     except ValidationError as error:
         problems = explained(error, given, ProtocolTable, "protocol")
         raise SuiteError(*problems) from error

@@ -69,7 +69,7 @@ def checked(
     problems = list(problems)
     file = None
     try:
-        file = model.model_validate(raw)
+        file = model.model_validate(raw, context=context_of(registry))
     except ValidationError as error:
         problems += explained(error, raw, model)
     problems += _missing_lists(raw, lists)
@@ -86,6 +86,11 @@ def checked(
     if problems or file is None:
         raise SuiteError(*problems)
     return file, lines
+
+
+def context_of(registry: Registry) -> dict[str, Any]:
+    """Return what the validation of a suite file must know: the measures of plugins."""
+    return {"measures": registry.all("measure")}
 
 
 def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Registry) -> Suite:

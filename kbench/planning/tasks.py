@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kbench.errors import SuiteError
-from kbench.evaluation.measures import MEASURES, NEVER_RANKED, default_measure
+from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, default_measure
 from kbench.planning.cells import cells
 from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Suite, TaskType
 from kbench.registry.registry import Registry
@@ -46,9 +46,9 @@ def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
         problems.append(f"a suite compares datasets of one task by one measure, but {named}")
     task = next(iter(kinds))
     if not problems:
-        problems += _wrong_measures(suite, task)
         refused = (calibration_problem(block.protocol, task) for block in suite.blocks)
         problems += {problem: None for problem in refused if problem}
+        problems += _wrong_measures(suite, task, registry)
     if problems:
         raise SuiteError(*problems)
     return replace(suite, measure=suite.measure or default_measure(task))
@@ -83,20 +83,19 @@ def _mismatches(
     return [f"these do not go together: {'; '.join(listed)}{more}"]
 
 
-def _wrong_measures(suite: Suite, task: TaskType) -> Iterable[str]:
+def _wrong_measures(suite: Suite, task: TaskType, registry: Registry) -> Iterable[str]:
     """Yield a message for each measure that is not for a task."""
 
     def allowed(measure: Measure | None) -> bool:
         return measure is None or measure.task in (None, task)
 
+    known: Mapping[str, Measure] = {**MEASURES, **registry.all("measure")}
     names = [
-        name
-        for name, measure in MEASURES.items()
-        if measure.task == task and name not in NEVER_RANKED
+        name for name, measure in known.items() if measure.task == task and name not in NEVER_RANKED
     ]
-    if not allowed(MEASURES.get(suite.compared.name, suite.measure) if suite.measure else None):
+    if not allowed(known.get(suite.compared.name, suite.measure) if suite.measure else None):
         yield (f"measure {suite.compared.name!r} is not for {task}; there are {', '.join(names)}")
     for block in suite.blocks:
         name = block.protocol.search_measure
-        if name is not None and not allowed(MEASURES.get(name)):
+        if name is not None and not allowed(known.get(name)):
             yield f"search_measure {name!r} is not for {task}; there are {', '.join(names)}"

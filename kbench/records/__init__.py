@@ -16,7 +16,7 @@ from kbench.records._components import (
     TaskType,
 )
 from kbench.records._data import Dataset, DatasetFacts, Inputs, Split, content_checksum
-from kbench.records._measures import ACCURACY, RMSE_STANDARDISED, Measure
+from kbench.records._measures import ACCURACY, RESERVED, RMSE_STANDARDISED, Measure, Needs
 from kbench.records._results import (
     STOPPING,
     WORST_FIRST,
@@ -31,6 +31,7 @@ from kbench.records._suite import Block, Limits, Protocol, Published, Ref, Searc
 
 __all__ = [
     "ACCURACY",
+    "RESERVED",
     "RMSE_STANDARDISED",
     "STOPPING",
     "TASK_TYPES",
@@ -49,6 +50,7 @@ __all__ = [
     "Limits",
     "Make",
     "Measure",
+    "Needs",
     "Problem",
     "Protocol",
     "Published",

@@ -83,6 +83,26 @@ class Measure:
         return value if self.better == "higher" else -value
 
 
+# fmt: off
+RESERVED = frozenset({
+    "accuracy", "balanced_accuracy", "expected_error", "f1_macro", "matthews", "roc_auc",
+    "average_precision", "log_loss", "brier", "ece_15_equal_mass", "rmse",
+    "rmse_standardised", "mae", "r2", "nlpd", "nlpd_standardised", "crps",
+    "crps_standardised", "coverage_error_90", "interval_score_90", "accuracy_unseen",
+    "seen_rows", "gram_error_frobenius", "gram_error_spectral", "effective_dimension",
+    "map_fit_time_s", "map_transform_time_s", "learner_fit_time_s", "fit_time_s",
+    "predict_time_s", "search_time_s", "map_fit_time_cpu_s", "map_transform_time_cpu_s",
+    "learner_fit_time_cpu_s", "fit_time_cpu_s", "predict_time_cpu_s", "search_time_cpu_s",
+    "predict_row_s", "calibration_s", "seconds", "n_train", "n_test", "n_features",
+    "n_components", "n_candidates", "n_splits", "n_splits_done", "nnz_per_row",
+    "model_floats", "peak_memory_mb", "converged", "search_converged", "search_complete",
+    "dataset", "feature_map", "learner", "status", "group", "machine", "protocol", "split",
+    "split_hash", "search", "version", "at_edge", "notes", "contention", "timing", "error",
+    "equivalence", "measure", "better", "start_ms", "end_ms",
+})
+# fmt: on
+"""Names of numbers and columns that kbench reports: no measure of a plugin has one."""
+
 ACCURACY = Measure()
 """Default measure of suites of classification tasks."""
 

@@ -15,20 +15,32 @@ from collections.abc import Iterator, Mapping
 from importlib.resources.abc import Traversable
 from pathlib import PurePath
 from types import MappingProxyType, ModuleType, SimpleNamespace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pluggy
 
 from kbench import hookspecs
 from kbench.errors import PluginError
 from kbench.messages import did_you_mean
-from kbench.records import DatasetSource, FeatureMap, Figure, KernelSpec, Learner
+from kbench.records import (
+    RESERVED,
+    TASK_TYPES,
+    DatasetSource,
+    FeatureMap,
+    Figure,
+    KernelSpec,
+    Learner,
+    Measure,
+    Needs,
+)
 from kbench.registry.callables import makes
 from kbench.registry.dependencies import declared
 from kbench.registry.identity import identity_of
 from kbench.registry.installed import GROUP, Plugin
 
-Kind = Literal["dataset", "kernel", "feature map", "learner", "figure", "suite", "dashboard"]
+Kind = Literal[
+    "dataset", "kernel", "feature map", "learner", "measure", "figure", "suite", "dashboard"
+]
 
 HOOKS: Mapping[str, tuple[Kind, type]] = MappingProxyType(
     {
@@ -36,6 +48,7 @@ HOOKS: Mapping[str, tuple[Kind, type]] = MappingProxyType(
         "kbench_kernels": ("kernel", KernelSpec),
         "kbench_feature_maps": ("feature map", FeatureMap),
         "kbench_learners": ("learner", Learner),
+        "kbench_measures": ("measure", Measure),
         "kbench_figures": ("figure", Figure),
         "kbench_suites": ("suite", Traversable),
         "kbench_dashboards": ("dashboard", Traversable),
@@ -48,6 +61,9 @@ Record = tuple[Kind, str, Any]
 """A kind, a name, and the record that a plugin gives under them."""
 
 _NAME = re.compile(r"[a-z0-9]+([-.][a-z0-9]+)*")
+_MEASURE_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_MEASURE_NAME_CHARS = 100
+_SD = "_sd"
 _ENDING = re.compile(r"\.[a-z0-9_-]+")
 _MAPPINGS = {
     "grid": "parameters' names",
@@ -111,10 +127,13 @@ def checked_name(hook: str, record: Any, type_: type) -> str:
         if not str(name).isprintable():
             raise PluginError(f"{hook} gives the file {name!r}: its name cannot be printed")
         return PurePath(str(name)).stem if str(name).endswith(".toml") else str(name)
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if isinstance(record, Measure):
+        _check_measure(hook, record)
+    elif not isinstance(name, str) or not _NAME.fullmatch(name):
         raise PluginError(
             f"{hook} gives the name {name!r}: names are lower case letters, digits and hyphens"
         )
+    assert isinstance(name, str)
     for field_name, keys in _MAPPINGS.items():
         given = getattr(record, field_name, {})
         if not isinstance(given, Mapping):
@@ -122,7 +141,7 @@ def checked_name(hook: str, record: Any, type_: type) -> str:
                 f"{hook}: {field_name} of {name!r} must be a mapping of {keys}, "
                 f"got {type(given).__name__}"
             )
-    if isinstance(record, DatasetSource | FeatureMap | KernelSpec | Learner):
+    if isinstance(record, DatasetSource | FeatureMap | KernelSpec | Learner | Measure):
         try:
             declared(record)
         except PluginError as error:
@@ -144,3 +163,42 @@ def checked_name(hook: str, record: Any, type_: type) -> str:
                 f"that it implies, got {type(given).__name__}"
             )
     return name
+
+
+def _check_measure(hook: str, measure: Measure) -> None:
+    """Raise if a plugin's measure has a wrong or a taken name, or lacks what it must have."""
+    name = measure.name
+    if not isinstance(name, str) or not _MEASURE_NAME.fullmatch(name):
+        raise PluginError(
+            f"{hook} gives the name {name!r}: names of measures are lower case letters, digits "
+            "and underscores"
+        )
+    if len(name) > _MEASURE_NAME_CHARS:
+        raise PluginError(f"{hook} gives a name of more than {_MEASURE_NAME_CHARS} characters")
+    if name in RESERVED or name.endswith(_SD):
+        raise PluginError(
+            f"{hook} gives the name {name!r}, which kbench reports itself: give it another name"
+            if name in RESERVED
+            else f"{hook} gives the name {name!r}: names that end in {_SD!r} are those of standard "
+            "deviations"
+        )
+    allowed: dict[str, tuple[Any, ...]] = {
+        "better": ("higher", "lower"),
+        "task": (*TASK_TYPES, None),
+        "needs": get_args(Needs),
+    }
+    for field_name, values in allowed.items():
+        value = getattr(measure, field_name)
+        if value not in values:
+            listed = ", ".join(map(repr, values))
+            raise PluginError(f"{hook}: {field_name} of {name!r} must be {listed}, got {value!r}")
+    if measure.function is None:
+        raise PluginError(f"{hook}: the measure {name!r} has no function")
+    definition = measure.definition
+    if not isinstance(definition, str) or not definition.strip() or "\n" in definition:
+        raise PluginError(f"{hook}: definition of {name!r} must be one line of text")
+    if measure.needs == "distribution" and measure.task != "regression":
+        raise PluginError(
+            f"{hook}: {name!r} needs a distribution, so that its task must be 'regression', "
+            f"got {measure.task!r}"
+        )

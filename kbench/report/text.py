@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kbench.evaluation.measures import MEASURES
+from kbench.evaluation.definitions import MEASURES
 from kbench.messages import printable, printable_json, printable_lines
 
 FORMATS = ("table", "csv", "json", "latex", "markdown")

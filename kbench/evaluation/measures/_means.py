@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from kbench.evaluation.outputs import Predictions
 from kbench.evaluation.targets import Truth
+
+Compute = Callable[[Truth, Predictions], float | None]
+"""Computes a measure; None where it is not defined."""
 
 
 def mean(values: np.ndarray, weight: np.ndarray | None) -> float:
@@ -33,3 +39,23 @@ def rows_of(truth: Truth, given: Predictions, rows: np.ndarray) -> tuple[Truth, 
             part(given.sd),
         ),
     )
+
+
+def on_rows_that_count(compute: Compute) -> Compute:
+    """Return a measure that leaves out rows of weight 0, and whose values are finite.
+
+    A value that is too large for float64 becomes the largest number.
+    """
+
+    def computed(truth: Truth, given: Predictions) -> float | None:
+        if truth.weight is not None and not truth.weight.all():
+            truth, given = rows_of(truth, given, np.flatnonzero(truth.weight))
+        if not len(truth.y):
+            return None
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            value = compute(truth, given)
+        if value is None or math.isnan(value):
+            return None
+        return min(max(float(value), -sys.float_info.max), sys.float_info.max)
+
+    return computed

@@ -39,7 +39,7 @@ def average_precision(truth: Truth, given: Predictions) -> float | None:
 
 def _curves(truth: Truth, given: Predictions) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield for each class the weight of its own and of other rows above each threshold."""
-    scores = _of_classes(truth.classes, given)
+    scores = scores_of_classes(truth.classes, given)
     present = np.flatnonzero(np.bincount(truth.y))
     if scores is None or len(present) < 2:
         return
@@ -62,7 +62,7 @@ def _curves(truth: Truth, given: Predictions) -> Iterator[tuple[np.ndarray, np.n
             yield np.cumsum(mass * is_right)[ends], np.cumsum(mass * ~is_right)[ends]
 
 
-def _of_classes(classes: np.ndarray, given: Predictions) -> np.ndarray | None:
+def scores_of_classes(classes: np.ndarray, given: Predictions) -> np.ndarray | None:
     """Return one column of scores for each class; None where there are none."""
     if given.probabilities is not None:
         return given.probabilities

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kbench.evaluation.measures import Criterion
 from kbench.evaluation.search._candidates import Candidate
 from kbench.evaluation.search._data import Data, fit_map, fit_preprocessing, has_converged
 from kbench.evaluation.search._result import Score
@@ -17,7 +18,7 @@ from kbench.evaluation.search._scoring import score as score_of
 from kbench.evaluation.search._spec import EstimatorSpec
 from kbench.evaluation.splits import derive_seed, row_groups, strata, stratified_folds
 from kbench.evaluation.targets import Truth
-from kbench.records import Measure, Protocol
+from kbench.records import Protocol
 
 Fold = tuple[np.ndarray, np.ndarray]
 
@@ -58,7 +59,7 @@ class FoldScorer:
 
     In each fold the preprocessing and each map are fitted once, on the fold's
     training rows; learners with a path are fitted along it. `seed` is the root of the
-    seeds of map and learner, `measure` scores the candidates. After `deadline`, a time
+    seeds of map and learner, `criterion` scores the candidates. After `deadline`, a time
     of `time.monotonic`, no further fit begins once there is a candidate to choose.
     `failures` collects what fits raised, in order.
     """
@@ -68,7 +69,7 @@ class FoldScorer:
     data: Data
     folds: Sequence[Fold]
     seed: int
-    measure: Measure
+    criterion: Criterion
     deadline: float | None = None
     failures: list[Exception] = field(default_factory=list)
     _has_choice: bool = False
@@ -138,7 +139,7 @@ class FoldScorer:
                     self.learner, Z, y, weight, [score.candidate for score in scores], seed
                 )
                 for score, (estimator, converged) in zip(scores, fitted, strict=True):
-                    value = score_of(estimator, Z_test, truth, self.measure, self.learner.what)
+                    value = score_of(estimator, Z_test, truth, self.criterion, self.learner.what)
                     # a fold of one class has no ROC curve, for any candidate
                     if value is not None:
                         score.values.append(value)

@@ -5,25 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from kbench.errors import PluginError
-from kbench.evaluation.measures import COMPUTE, applies
+from kbench.evaluation.measures import COMPUTE, Criterion, applies
 from kbench.evaluation.outputs import Predictions, predictions_of, restored
 from kbench.evaluation.targets import Truth
-from kbench.records import Measure
 
 
-def score(learner: Any, Z: Any, truth: Truth, measure: Measure, what: str) -> float | None:
+def score(learner: Any, Z: Any, truth: Truth, criterion: Criterion, what: str) -> float | None:
     """Return a measure of a fitted learner's predictions; None where it is not defined.
 
     The accuracy of a rule that draws its labels is the expected one, which is exact.
     `what` is its name for messages. PluginError is raised where it returns what cannot
     be scored, or lacks what the measure needs.
     """
-    n = len(truth.y)
+    measure, n = criterion.measure, len(truth.y)
     draws = hasattr(learner, "label_probabilities")
     if measure.name in ("accuracy", "expected_error") and draws:
         given = Predictions(learner.predict(Z), None, None, learner.label_probabilities(Z))
         error = COMPUTE["expected_error"](truth, _checked(given, truth, n, what))
-        return 1.0 - error if measure.name == "accuracy" else error
+        return 1.0 - error if error is not None and measure.name == "accuracy" else error
     if measure.needs == "predictions":
         given = Predictions(learner.predict(Z))
     else:
@@ -35,7 +34,7 @@ def score(learner: Any, Z: Any, truth: Truth, measure: Measure, what: str) -> fl
             f"{what} has no {needs.get(measure.needs, measure.needs)}, which the "
             f"search_measure {measure.name!r} needs"
         )
-    return COMPUTE[measure.name](truth, checked)
+    return criterion.compute(truth, checked)
 
 
 def _checked(given: Predictions, truth: Truth, n_rows: int, what: str) -> Predictions:

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.evaluation.measures import search_measure
+from kbench.evaluation.measures import Criterion
 from kbench.evaluation.search import _halving
 from kbench.evaluation.search._candidates import Candidate, candidates
 from kbench.evaluation.search._data import Data
@@ -19,7 +19,12 @@ from kbench.records import Protocol
 
 
 def search(
-    feature_map: EstimatorSpec, learner: EstimatorSpec, data: Data, protocol: Protocol, seed: int
+    feature_map: EstimatorSpec,
+    learner: EstimatorSpec,
+    data: Data,
+    protocol: Protocol,
+    seed: int,
+    criterion: Criterion | None = None,
 ) -> SearchResult:
     """Choose parameters by inner cross-validation, stratified for classification.
 
@@ -31,6 +36,7 @@ def search(
     `data` is the training part. Of the protocol `preprocess`, `inner_folds`, `search`,
     `n_candidates`, `one_standard_error`, `search_measure` and `search_time_s` matter.
     `seed` is the root of the seeds of the folds, the draw, the map and the learner.
+    `criterion` is the measure of a plugin that the search optimises.
     """
     compared = candidates(feature_map, learner, protocol, derive_seed(seed, "candidates"))
     if len(compared) == 1:
@@ -39,12 +45,15 @@ def search(
     budget = protocol.search_time_s
     deadline = None if budget is None else time.monotonic() + budget
     folds = inner_folds(data, protocol, seed)
-    measure = search_measure(protocol.search_measure, data.task)
-    scorer = FoldScorer(feature_map, learner, data, folds, seed, measure, deadline)
+    if criterion is None:
+        criterion = Criterion.built_in(protocol.search_measure, data.task)
+    scorer = FoldScorer(feature_map, learner, data, folds, seed, criterion, deadline)
     scores, complete = _scored(scorer, compared, protocol)
     best = chosen(scores, learner.simpler if protocol.one_standard_error else None)
     if not best.judged:
-        undefined = f"the search_measure {measure.name!r} is not defined on any inner fold"
+        undefined = (
+            f"the search_measure {criterion.measure.name!r} is not defined on any inner fold"
+        )
         raise next(iter(scorer.failures), DatasetError(undefined))
     return SearchResult(
         best.candidate,
@@ -68,7 +77,7 @@ def _scored(
     if protocol.search == "halving":
         n_rows = min(len(train) for train, _ in scorer.folds)
         shares = _halving.shares(len(compared), n_rows, len(np.unique(y)))
-    kept = {id(candidate): Score(candidate, scorer.measure) for candidate in compared}
+    kept = {id(candidate): Score(candidate, scorer.criterion.measure) for candidate in compared}
     remaining = list(kept.values())
     for number, share in enumerate(shares):
         for score in remaining:

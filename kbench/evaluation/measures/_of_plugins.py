@@ -1,0 +1,101 @@
+"""Measures that plugins give, with arguments like those of scikit-learn's metrics."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import PluginError
+from kbench.evaluation.measures._means import Compute
+from kbench.evaluation.measures._ranking import scores_of_classes
+from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.targets import Truth
+from kbench.records import Measure
+
+
+def computed_by(function: Callable[..., Any], measure: Measure, n_classes: int) -> Compute:
+    """Return how a plugin's measure is computed by its function.
+
+    `n_classes` are all classes of the dataset; 0 for regression. See `kbench.Measure` for
+    the arguments of the function, which are copies.
+
+    PluginError is raised where it fails, returns anything but one finite number, or takes
+    no weights while the rows have some.
+    """
+    what = f"measure {measure.name!r}"
+
+    def compute(truth: Truth, given: Predictions) -> float | None:
+        arguments = _arguments(measure, truth, given, n_classes)
+        if arguments is None:
+            return None
+        weights = {}
+        if truth.weight is not None:
+            if not _takes_weights(function):
+                raise PluginError(
+                    f"{what} has no parameter sample_weight, and the rows of the dataset have "
+                    "weights"
+                )
+            weights = {"sample_weight": truth.weight.copy()}
+        try:
+            value = function(truth.y.copy(), *arguments, **weights)
+        except Exception as error:
+            raise PluginError(f"{what} raised {type(error).__name__}: {error}") from error
+        return _finite(value, what)
+
+    return compute
+
+
+def _arguments(
+    measure: Measure, truth: Truth, given: Predictions, n_classes: int
+) -> tuple[np.ndarray, ...] | None:
+    """Return what the function is given beside the truth; None where there are no scores."""
+    if measure.needs == "distribution":
+        assert given.sd is not None
+        return given.predicted.copy(), given.sd.copy()
+    if measure.needs == "predictions":
+        return (given.predicted.copy(),)
+    if measure.needs == "probabilities":
+        assert given.probabilities is not None
+        return (_of_all_classes(given.probabilities, truth.classes, n_classes, 0.0),)
+    scores = scores_of_classes(truth.classes, given)
+    if scores is None:
+        return None
+    # a class without training rows has the lowest score
+    least = 0.0 if given.probabilities is not None else float(scores.min(initial=0.0))
+    every = _of_all_classes(scores, truth.classes, n_classes, least)
+    return (every[:, 1] if n_classes == 2 else every,)
+
+
+def _of_all_classes(
+    scores: np.ndarray, classes: np.ndarray, n_classes: int, least: float
+) -> np.ndarray:
+    """Return float64 scores with a column for each class of the dataset."""
+    every = np.full((len(scores), n_classes), least)
+    every[:, classes] = scores
+    return every
+
+
+def _takes_weights(function: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (ValueError, TypeError):
+        return False
+    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def _finite(value: Any, what: str) -> float:
+    """Return one finite number, or refuse what a function returned."""
+    number = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if isinstance(number, bool | np.bool_) or not isinstance(number, numbers.Real):
+        shape = f" of shape {value.shape}" if isinstance(value, np.ndarray) else ""
+        raise PluginError(
+            f"{what} returned a {type(value).__name__}{shape}; expected one finite number"
+        )
+    if not math.isfinite(number):
+        raise PluginError(f"{what} returned {float(number)}; expected one finite number")
+    return float(number)

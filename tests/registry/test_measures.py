@@ -1,0 +1,107 @@
+"""Measures of plugins: their names, what they must have, and how they cross processes."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from kbench import Dataset, Measure
+from kbench.evaluation.definitions import MEASURES
+from kbench.evaluation.evaluate import evaluate_split
+from kbench.evaluation.method import Method
+from kbench.evaluation.search import EstimatorSpec
+from kbench.records import RESERVED, Protocol
+from kbench.registry.collecting import collect
+from kbench.registry.described import description_of, records_of
+from kbench.registry.installed import Plugin
+from kbench.registry.references import Reference
+from kbench.registry.registry import build
+
+GINI = Measure(
+    "gini",
+    "lower",
+    "Gini coefficient",
+    "classification",
+    "scores",
+    function="collections:Counter",
+    depends=["numpy.linalg"],
+    reads_env=["MODE"],
+)
+
+
+def reason(plugin_of, measure):
+    return build([plugin_of(kbench_measures=[measure])]).plugins[0].reason
+
+
+def test_a_measure_is_found_by_its_name(plugin_of):
+    registry = build([plugin_of(kbench_measures=[GINI])])
+    assert registry.get("measure", "gini") is GINI
+    assert not registry.plugins[0].reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"name": "Gini"}, "names of measures are lower case letters, digits and underscores"),
+        ({"name": "my-gini"}, "lower case letters, digits and underscores"),
+        ({"name": "a" * 101}, "more than 100 characters"),
+        ({"name": "accuracy"}, "'accuracy', which kbench reports itself"),
+        ({"name": "fit_time_s"}, "'fit_time_s', which kbench reports itself"),
+        ({"name": "gini_sd"}, "names that end in '_sd'"),
+        ({"better": "more"}, "better of 'gini' must be 'higher', 'lower', got 'more'"),
+        ({"task": "ranking"}, "must be 'classification', 'regression', None, got 'ranking'"),
+        ({"needs": "labels"}, "needs of 'gini' must be 'predictions', 'scores'"),
+        ({"function": None}, "the measure 'gini' has no function"),
+        ({"definition": ""}, "definition of 'gini' must be one line of text"),
+        ({"definition": "two\nlines"}, "must be one line of text"),
+        ({"needs": "distribution"}, "its task must be 'regression', got 'classification'"),
+        ({"depends": "numpy"}, "depends of 'gini' must be a list"),
+    ],
+)
+def test_a_wrong_measure_excludes_its_plugin_with_the_reason(plugin_of, changes, words):
+    assert words in reason(plugin_of, replace(GINI, **changes))
+
+
+def test_two_plugins_cannot_give_one_measure(plugin_of):
+    registry = build([plugin_of(kbench_measures=[GINI]), plugin_of(kbench_measures=[GINI])])
+    assert "gives a measure called 'gini', as does" in registry.plugins[1].reason
+
+
+def test_a_measure_crosses_processes_as_json(plugin_of):
+    described = json.loads(json.dumps(description_of(collect(plugin_of(kbench_measures=[GINI])))))
+    ((kind, name, record),) = records_of(described, Plugin("p", "d", "1", dict), print)
+    assert (kind, name) == ("measure", "gini")
+    assert isinstance(record.function, Reference)
+    plain = replace(record, function=GINI.function)
+    assert vars(plain) == vars(replace(GINI, depends=("numpy.linalg",), reads_env=("MODE",)))
+
+
+def test_a_description_that_was_changed_is_refused(plugin_of):
+    described = description_of(collect(plugin_of(kbench_measures=[GINI])))
+    described[0]["fields"]["name"] = "accuracy"
+    with pytest.raises(Exception, match="which kbench reports itself"):
+        records_of(described, Plugin("p", "d", "1", dict), print)
+
+
+@pytest.mark.parametrize("scale", [1, 0.37])
+def test_no_number_that_kbench_reports_can_be_taken(scale):
+    import numpy as np
+    from sklearn.linear_model import BayesianRidge, LogisticRegression
+    from sklearn.preprocessing import FunctionTransformer
+
+    y = np.arange(40) % 2 * scale
+    X = np.random.default_rng(0).normal(size=(40, 2)) + y[:, None]
+    learner = LogisticRegression if scale == 1 else BayesianRidge
+    data = Dataset("d", X, y if scale != 1 else y.astype(int))
+    made = evaluate_split(
+        data,
+        0,
+        Method(
+            EstimatorSpec(FunctionTransformer),
+            EstimatorSpec(learner),
+            kernel=lambda map_, X, Y: X @ Y.T,
+        ),
+        Protocol(),
+    )
+    reported = made.measures.keys() | MEASURES.keys() | {"peak_memory_mb"}
+    assert reported <= RESERVED, reported - RESERVED
