@@ -1,4 +1,4 @@
-"""Learners: linear, kernel and reference classifiers behind every comparison.
+"""Learners: linear, kernel and reference methods behind every comparison.
 
 The classes are loaded on first use.
 """
@@ -10,15 +10,18 @@ from kbench import Learner, Ref, hookimpl
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "_bayesian_linear": ["BayesianLinearRegression"],
         "_core_vector_machine": ["CoreVectorMachine"],
+        "_gaussian_process": ["GaussianProcess"],
         "_kernel_kmeans": ["KernelKMeans"],
         "_kernel_perceptron": ["KernelPerceptron"],
-        "_kernel_ridge": ["KernelRidgeClassifier"],
+        "_kernel_ridge": ["KernelRidgeClassifier", "KernelRidgeRegressor"],
         "_kernel_svm": ["KernelSVM"],
         "_linear_svm": ["LinearSVM"],
+        "_linear_svr": ["LinearSVR"],
         "_logistic": ["LogisticClassifier"],
         "_mkl": ["MultipleKernelSVM"],
-        "_ridge": ["PathRidgeClassifier"],
+        "_ridge": ["PathRidge", "PathRidgeClassifier"],
         "_winnow": ["BalancedWinnow"],
     },
 )
@@ -68,6 +71,7 @@ def kbench_learners():
         Learner(
             "ridge",
             make="kbench_learners._ridge:PathRidgeClassifier",
+            regressor="kbench_learners._ridge:PathRidge",
             grid={"alpha": [1e-3, 1e-1, 1.0, 10.0]},
             path="alpha",
             simpler={"alpha": "larger"},
@@ -101,6 +105,7 @@ def kbench_learners():
         Learner(
             "kernel-ridge",
             make="kbench_learners._kernel_ridge:KernelRidgeClassifier",
+            regressor="kbench_learners._kernel_ridge:KernelRidgeRegressor",
             grid={"kernel": _KERNELS, "alpha": [1e-3, 1e-1, 1e1, 1e3]},
             simpler={"alpha": "larger"},
             kernelized=True,
@@ -115,9 +120,32 @@ def kbench_learners():
         Learner(
             "knn",
             make="kbench_learners._references:knn",
+            regressor="kbench_learners._references:knn_regressor",
             grid={"n_neighbors": [1, 3, 7, 15]},
             simpler={"n_neighbors": "larger"},
         ),
-        Learner("gradient-boosting", make="kbench_learners._references:gradient_boosting"),
+        Learner(
+            "gradient-boosting",
+            make="kbench_learners._references:gradient_boosting",
+            regressor="kbench_learners._references:gradient_boosting_regressor",
+        ),
+        Learner(
+            "linear-svr",
+            regressor="kbench_learners._linear_svr:LinearSVR",
+            grid={"C": _C, "epsilon": [0.0, 0.1, 0.3]},
+            simpler={"C": "smaller"},
+            rotation_invariant=True,
+        ),
+        Learner(
+            "bayesian-linear",
+            regressor="kbench_learners._bayesian_linear:BayesianLinearRegression",
+            rotation_invariant=True,
+        ),
+        Learner(
+            "gaussian-process",
+            regressor="kbench_learners._gaussian_process:GaussianProcess",
+            kernelized=True,
+        ),
         Learner("majority", make="kbench_learners._references:majority", baseline=True),
+        Learner("mean", regressor="kbench_learners._references:mean", baseline=True),
     ]

@@ -1,4 +1,4 @@
-"""Ridge regression on the labels, in the space of a kernel."""
+"""Ridge regression on targets or on labels, in the space of a kernel."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
 from sklearn.exceptions import ConvergenceWarning
 
 from kbench.parameters import check_number
+from kbench_learners._estimator import Regressor
 from kbench_learners._kernel_machine import KernelMixin, kernel_sums
 from kbench_learners._reduction import MarginClassifier, binary_problems
 
@@ -39,7 +40,25 @@ def ridge_coefficients(K, targets, alpha: float, fit_intercept: bool):
     return a - u[:, None] * b, b
 
 
-class KernelRidgeClassifier(KernelMixin, MarginClassifier):
+class _KernelRidge(KernelMixin):
+    """Parameters and solution of kernel ridge regression, on labels or on targets."""
+
+    def __init__(self, kernel="gaussian", alpha=1.0, fit_intercept=True):
+        self.kernel = kernel
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+
+    def _check_parameters(self) -> None:
+        check_number(self.alpha, "alpha", above=0)
+
+    def _solution(self, X, targets):
+        """Set the training rows; return dual coefficients, one row per target, and biases."""
+        self.X_fit_, K = self._training_gram(X)
+        a, b = ridge_coefficients(K, targets, float(self.alpha), self.fit_intercept)
+        return a.T, b
+
+
+class KernelRidgeClassifier(_KernelRidge, MarginClassifier):
     """Least squares on labels -1 and 1 in the space of a kernel.
 
     ``a = (K + alpha I)^-1 y`` and ``f(x) = sum_i a_i k(x_i, x)`` (Balcan's
@@ -83,20 +102,61 @@ class KernelRidgeClassifier(KernelMixin, MarginClassifier):
     array([0, 1, 1, 0])
     """
 
-    def __init__(self, kernel="gaussian", alpha=1.0, fit_intercept=True):
-        self.kernel = kernel
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-
-    def _check_parameters(self) -> None:
-        check_number(self.alpha, "alpha", above=0)
-
     def _fit(self, X, codes) -> None:
         problems = binary_problems(codes, len(self.classes_), "ovr")
         targets = np.column_stack([signs for _, signs in problems])
-        self.X_fit_, K = self._training_gram(X)
-        a, b = ridge_coefficients(K, targets, float(self.alpha), self.fit_intercept)
-        self.dual_coef_, self.intercept_ = a.T, b
+        self.dual_coef_, self.intercept_ = self._solution(X, targets)
 
     def _margins(self, X) -> np.ndarray:
         return kernel_sums(self.kernel_, X, self.X_fit_, self.dual_coef_, self.intercept_)
+
+
+class KernelRidgeRegressor(_KernelRidge, Regressor):
+    """Kernel ridge regression.
+
+    ``a = (K + alpha I)^-1 (y - b)`` and ``f(x) = sum_i a_i k(x_i, x) + b``, with a bias b that
+    is not penalised. The predictions are the means of a Gaussian process whose noise has the
+    variance `alpha`. The Gram matrix of the training rows is formed.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default "gaussian"
+        Name of a kernel, kernel object, or function ``k(X, Y)``;
+        "precomputed" for Gram matrices.
+    alpha : float, default 1.0
+        Positive weight of the penalty.
+    fit_intercept : bool, default True
+        Whether there is a bias.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel, its bandwidth set.
+    X_fit_ : array or CSR matrix, shape (n_samples, n_features_in_)
+        Training rows (their numbers with a precomputed kernel).
+    dual_coef_ : ndarray, shape (n_samples,)
+        The coefficients a.
+    intercept_ : float
+        The bias.
+
+    References
+    ----------
+    C. Saunders, A. Gammerman and V. Vovk, Ridge regression learning algorithm in dual variables,
+    ICML 1998.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0.0, 6.0, 13)[:, None]
+    >>> sine = KernelRidgeRegressor("gaussian", alpha=1e-3).fit(X, np.sin(X[:, 0]))
+    >>> sine.predict([[np.pi / 2]]).round(2)
+    array([1.])
+    """
+
+    def _fit(self, X, y) -> None:
+        a, b = self._solution(X, y[:, None])
+        self.dual_coef_, self.intercept_ = a[0], float(b[0])
+
+    def _predicted(self, X) -> np.ndarray:
+        coef, intercept = self.dual_coef_[None], np.array([self.intercept_])
+        return kernel_sums(self.kernel_, X, self.X_fit_, coef, intercept)[:, 0]

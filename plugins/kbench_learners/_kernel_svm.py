@@ -9,7 +9,7 @@ from kbench.parameters import check_choice, check_integer, check_number
 from kbench_learners._box_qp import solve_box_qp
 from kbench_learners._kernel_machine import KernelMixin, kernel_sums
 from kbench_learners._libsvm import Machines, machines_along, needs_no_gram, own_kernel
-from kbench_learners._path_classifier import PathClassifier
+from kbench_learners._path import PathClassifier
 from kbench_learners._reduction import SCHEMES, binary_problems
 
 

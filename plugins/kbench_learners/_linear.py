@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kbench_learners._estimator import WeightedRegressor
 from kbench_learners._reduction import MarginClassifier
 
 
@@ -12,3 +13,10 @@ class LinearClassifier(MarginClassifier):
 
     def _margins(self, X) -> np.ndarray:
         return np.asarray(X @ self.coef_.T) + self.intercept_
+
+
+class LinearRegressor(WeightedRegressor):
+    """A regressor with coefficients `coef_` and a number `intercept_`."""
+
+    def _predicted(self, X) -> np.ndarray:
+        return np.asarray(X @ self.coef_) + self.intercept_

@@ -7,13 +7,14 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from kbench.parameters import check_choice, check_integer, check_number
 from kbench_learners._design import Design
 from kbench_learners._linear import LinearClassifier
-from kbench_learners._path_classifier import PathClassifier
+from kbench_learners._path import PathClassifier
 from kbench_learners._paths import LOSSES, binary_path, expanded, least_squares
 from kbench_learners._products import dense_where_quicker
 from kbench_learners._reduction import binary_problems
@@ -262,8 +263,10 @@ def margin_error(fitted, X, y):
     decision of its class against another with "ovo".
 
     Returns ``{"margin_error": share of margins below 1}``; a row of a class that was not in
-    the training data counts as an error.
+    the training data counts as an error. Nothing is measured of a regressor.
     """
+    if not is_classifier(fitted):
+        return {}
     codes = np.searchsorted(fitted.classes_, y)
     known = np.isin(y, fitted.classes_)
     codes = np.where(known, codes, 0)

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from kbench.parameters import check_integer, check_number
 from kbench_learners._linear import LinearClassifier
-from kbench_learners._path_classifier import PathClassifier
+from kbench_learners._path import PathClassifier
 
 _MAX_NEWTON_COEFFICIENTS = 500
 

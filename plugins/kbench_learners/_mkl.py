@@ -15,7 +15,7 @@ from kbench.kernels import Precomputed, resolve_kernel
 from kbench.parameters import check_choice, check_integer
 from kbench_learners._kernel_svm import KernelSVM
 from kbench_learners._margin_weights import margin_weights
-from kbench_learners._path_classifier import PathClassifier
+from kbench_learners._path import PathClassifier
 
 METHODS = ("alignf", "align", "uniform", "margin")
 

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from kbench.parameters import check_choice
+from kbench_learners._estimator import Estimator
 
 SCHEMES = ("ovr", "ovo")
 
 
-class MarginClassifier(ClassifierMixin, BaseEstimator):
+class MarginClassifier(ClassifierMixin, Estimator):
     """A classifier by the margins of binary problems.
 
     A subclass checks its parameters in `_check_parameters`, fits in `_fit`, and returns
     margins in `_margins`, in the order of `binary_problems`. Without a parameter
     `multiclass`, each class is against the rest.
     """
-
-    _takes_sparse = True
-    _order: str | None = None  # memory layout that `_fit` needs
 
     def fit(self, X, y):
         """Fit the classifier.
@@ -49,9 +45,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If a parameter is out of range or `y` has one class only.
         """
-        self._check_parameters()
-        X, codes = self._training_data(X, y)
-        self._fit(X, codes)
+        self._fit_checked(X, y)
         self._warn_unless_converged()
         return self
 
@@ -105,24 +99,6 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     def _checked_margins(self, X) -> np.ndarray:
         check_is_fitted(self)
         return self._margins(self._validated(X, reset=False))
-
-    def _validated(self, *data, **options):
-        sparse = "csr" if self._takes_sparse else False
-        return validate_data(self, *data, accept_sparse=sparse, dtype=np.float64, **options)
-
-    def _complaints(self) -> list[str]:
-        """Return messages about solutions that have not converged."""
-        return []
-
-    def _warn_unless_converged(self) -> None:
-        if not getattr(self, "converged_", True):
-            for message in self._complaints():
-                warnings.warn(message, ConvergenceWarning, stacklevel=3)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse
-        return tags
 
 
 def binary_problems(

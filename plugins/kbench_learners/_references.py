@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.svm import LinearSVC
 
 
@@ -61,6 +61,30 @@ def knn(n_neighbors=5, weights="uniform", p=2):
     return KNeighborsClassifier(n_neighbors=n_neighbors, weights=weights, p=p)
 
 
+def knn_regressor(n_neighbors=5, weights="uniform", p=2):
+    """Mean of the targets of the nearest neighbours.
+
+    Parameters
+    ----------
+    n_neighbors : int, default 5
+        Neighbours.
+    weights : {"uniform", "distance"}, default "uniform"
+        Their weights in the mean.
+    p : float, default 2
+        Power of the Minkowski distance.
+
+    Returns
+    -------
+    sklearn.neighbors.KNeighborsRegressor
+
+    References
+    ----------
+    T. Cover, Estimation by the nearest neighbor rule, IEEE Transactions on Information Theory 14
+    (1968).
+    """
+    return KNeighborsRegressor(n_neighbors=n_neighbors, weights=weights, p=p)
+
+
 def gradient_boosting(
     learning_rate=0.1,
     max_iter=100,
@@ -106,6 +130,50 @@ def gradient_boosting(
     )
 
 
+def gradient_boosting_regressor(
+    learning_rate=0.1,
+    max_iter=100,
+    max_leaf_nodes=31,
+    min_samples_leaf=20,
+    l2_regularization=0.0,
+):
+    """Histogram gradient boosting of squared errors, without early stopping.
+
+    Parameters
+    ----------
+    learning_rate : float, default 0.1
+        Shrinkage of each tree.
+    max_iter : int, default 100
+        Trees.
+    max_leaf_nodes : int, default 31
+        Leaves of a tree.
+    min_samples_leaf : int, default 20
+        Rows of a leaf.
+    l2_regularization : float, default 0
+        Penalty of the leaves' values.
+
+    Returns
+    -------
+    sklearn.ensemble.HistGradientBoostingRegressor
+        The seed is fixed, as in `gradient_boosting`.
+
+    References
+    ----------
+    J. H. Friedman, Greedy function approximation: a gradient boosting machine, Annals of
+    Statistics 29 (2001); G. Ke et al., LightGBM: a highly efficient gradient boosting decision
+    tree, NIPS 2017.
+    """
+    return HistGradientBoostingRegressor(
+        learning_rate=learning_rate,
+        max_iter=max_iter,
+        max_leaf_nodes=max_leaf_nodes,
+        min_samples_leaf=min_samples_leaf,
+        l2_regularization=l2_regularization,
+        early_stopping=False,
+        random_state=0,
+    )
+
+
 def majority():
     """Predict the most frequent class, whatever the inputs.
 
@@ -114,3 +182,13 @@ def majority():
     sklearn.dummy.DummyClassifier
     """
     return DummyClassifier(strategy="most_frequent")
+
+
+def mean():
+    """Predict the mean of the targets, whatever the inputs.
+
+    Returns
+    -------
+    sklearn.dummy.DummyRegressor
+    """
+    return DummyRegressor(strategy="mean")

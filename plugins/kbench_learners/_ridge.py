@@ -1,4 +1,4 @@
-"""Ridge regression on class indicators, along a path of alpha."""
+"""Ridge regression on targets or on class indicators, along a path of alpha."""
 
 from __future__ import annotations
 
@@ -7,18 +7,73 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, cg
 
-from kbench.parameters import check_number
+from kbench.parameters import check_integer, check_number
 from kbench_learners._design import MAX_FACTOR_COLUMNS, MAX_FACTOR_ROWS, Design
 from kbench_learners._directions import cholesky_solve
-from kbench_learners._linear import LinearClassifier
-from kbench_learners._path_classifier import PathClassifier
+from kbench_learners._estimator import row_weights
+from kbench_learners._linear import LinearClassifier, LinearRegressor
+from kbench_learners._path import PathMixin
 from kbench_learners._products import dense_where_quicker, inner_products
 from kbench_learners._reduction import binary_problems
 
 _CHUNK_ENTRIES = 2_000_000
 
 
-class PathRidgeClassifier(LinearClassifier, PathClassifier):
+class _PathRidge(PathMixin):
+    """Parameters and the path of ridge regression, on labels or on targets."""
+
+    _path = "alpha"
+
+    def __init__(self, alpha=1.0, tol=1e-6, max_iter=2000):
+        self.alpha = alpha
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit_path(self, X, y, values, sample_weight=None):
+        """Fit for several values of `alpha`, faster than one by one.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+            Inputs.
+        y : array-like, shape (n_samples,)
+            Labels of at least two classes, or targets.
+        values : sequence of float
+            Values of `alpha`, in any order.
+        sample_weight : array-like, shape (n_samples,), optional
+            Nonnegative weights of the rows' squared errors; all 1 by default.
+
+        Returns
+        -------
+        list of estimators
+            Fitted clones, in the order of `values`.
+        """
+        return self._fit_path(X, y, values, sample_weight=sample_weight)
+
+    def _check_parameters(self) -> None:
+        check_number(self.alpha, "alpha", above=0)
+        check_number(self.tol, "tol", above=0)
+        check_integer(self.max_iter, "max_iter", least=1)
+
+    def _solved(self, X, Y, estimators, sample_weight):
+        """Yield each estimator with its coefficients and intercepts."""
+        weight = row_weights(sample_weight, len(Y))
+        alphas = [estimator.alpha for estimator in estimators]
+        X = dense_where_quicker(X)
+        path = ridge_path(X, Y, alphas, self.tol, self.max_iter, weight)
+        for estimator, (W, b, converged) in zip(estimators, path, strict=True):
+            estimator.converged_ = converged
+            estimator.n_iter_ = 1 if converged else self.max_iter
+            yield estimator, W, b
+
+    def _complaints(self) -> list[str]:
+        return [
+            f"{type(self).__name__} did not converge at alpha={self.alpha:g}: "
+            f"{self.max_iter} iterations did not reach tol={self.tol:g}"
+        ]
+
+
+class PathRidgeClassifier(_PathRidge, LinearClassifier):
     """Classifier by ridge regression on indicators of -1 and 1.
 
     The solution is that of ``sklearn.linear_model.RidgeClassifier``: one
@@ -60,87 +115,161 @@ class PathRidgeClassifier(LinearClassifier, PathClassifier):
     [0.1, 10.0]
     """
 
-    _path = "alpha"
+    def fit(self, X, y, sample_weight=None):
+        """Fit the classifier.
 
-    def __init__(self, alpha=1.0, tol=1e-6, max_iter=2000):
-        self.alpha = alpha
-        self.tol = tol
-        self.max_iter = max_iter
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+            Inputs.
+        y : array-like, shape (n_samples,)
+            Labels of at least two classes.
+        sample_weight : array-like, shape (n_samples,), optional
+            Nonnegative weights of the rows' squared errors; all 1 by default.
 
-    def _check_parameters(self) -> None:
-        check_number(self.alpha, "alpha", above=0)
+        Returns
+        -------
+        self
+            The fitted classifier.
 
-    def _fit_together(self, X, codes, estimators) -> None:
+        Raises
+        ------
+        ValueError
+            If a parameter or a weight is out of range or `y` has one class only.
+        """
+        self._fit_checked(X, y, sample_weight=sample_weight)
+        self._warn_unless_converged()
+        return self
+
+    def _fit(self, X, codes, sample_weight) -> None:
+        self._fit_together(X, codes, [self], sample_weight)
+
+    def _fit_together(self, X, codes, estimators, sample_weight) -> None:
         problems = binary_problems(codes, len(self.classes_), "ovr")
         Y = np.column_stack([signs for _, signs in problems])
-        alphas = [estimator.alpha for estimator in estimators]
-        path = ridge_path(dense_where_quicker(X), Y, alphas, self.tol, self.max_iter)
-        for estimator, (W, b, converged) in zip(estimators, path, strict=True):
-            estimator.coef_, estimator.intercept_, estimator.converged_ = W.T.copy(), b, converged
-            estimator.n_iter_ = 1 if converged else self.max_iter
-
-    def _complaints(self) -> list[str]:
-        return [
-            f"PathRidgeClassifier did not converge at alpha={self.alpha:g}: "
-            f"{self.max_iter} iterations did not reach tol={self.tol:g}"
-        ]
+        for estimator, W, b in self._solved(X, Y, estimators, sample_weight):
+            estimator.coef_, estimator.intercept_ = W.T.copy(), b
 
 
-def ridge_path(X, Y, alphas, tol=1e-6, max_iter=2000):
-    """Solve ``min |Y - X W - b|^2 + alpha |W|^2`` for every alpha.
+class PathRidge(_PathRidge, LinearRegressor):
+    """Ridge regression.
+
+    The solution is that of ``sklearn.linear_model.Ridge``: squared errors, an L2 penalty,
+    and an intercept that is not penalised. As in `PathRidgeClassifier`, one Gram matrix
+    serves all values of `alpha`.
+
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Weight of the penalty.
+    tol : float, default 1e-6
+        Relative residual of conjugate gradients, which are used where rows and
+        columns are both too many for a factorisation (4,000 and 3,000).
+    max_iter : int, default 2000
+        Bound of their iterations.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (n_features,)
+    intercept_ : float
+    n_iter_ : int
+        `max_iter` where it was exhausted, else 1.
+    converged_ : bool
+        False where conjugate gradients did not reach `tol`.
+
+    References
+    ----------
+    A. E. Hoerl and R. W. Kennard, Ridge regression: biased estimation for nonorthogonal problems,
+    Technometrics 12 (1970).
+
+    Examples
+    --------
+    >>> PathRidge(alpha=1e-9).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(6)
+    array([7.])
+    >>> path = PathRidge().fit_path([[0.0], [1.0]], [1.0, 2.0], [0.1, 10.0])
+    >>> [fitted.alpha for fitted in path]
+    [0.1, 10.0]
+    """
+
+    def _fit(self, X, y, sample_weight) -> None:
+        self._fit_together(X, y, [self], sample_weight)
+
+    def _fit_together(self, X, y, estimators, sample_weight) -> None:
+        for estimator, W, b in self._solved(X, y[:, None], estimators, sample_weight):
+            estimator.coef_, estimator.intercept_ = W[:, 0].copy(), float(b[0])
+
+
+def ridge_path(X, Y, alphas, tol=1e-6, max_iter=2000, weight=None):
+    """Solve ``min sum_i weight_i |Y_i - X_i W - b|^2 + alpha |W|^2`` for every alpha.
 
     Yields W, shape (n_features, n_targets), b, and whether the solution has converged.
     `tol` is the relative residual of iterated solutions, `max_iter` bounds their iterations.
+    Without `weight`, shape (n_samples,), all rows count as 1.
     """
     n, p = X.shape
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    target = Y.mean(axis=0)
+    mean, target = weighted_mean(X, weight), weighted_mean(Y, weight)
     centred = Y - target
     if p <= n and p <= MAX_FACTOR_COLUMNS:
-        G = _column_gram(X, mean)
-        moments = X.T @ centred
+        G = column_gram(X, mean, weight)
+        moments = X.T @ _weighted(centred, weight)
         for alpha in alphas:
             W = _shifted_solve(G, moments, alpha)
             yield W, target - mean @ W, True
     elif n <= MAX_FACTOR_ROWS:
-        K = _row_gram(X, mean)
+        root = None if weight is None else np.sqrt(weight)
+        K = row_gram(X, mean, root)
+        scaled = _weighted(centred, root)
         for alpha in alphas:
-            # The rows of the solution sum to zero, as those of the targets do.
-            beta = _shifted_solve(K, centred, alpha)
+            beta = _weighted(_shifted_solve(K, scaled, alpha), root)
             W = X.T @ beta - np.outer(mean, beta.sum(axis=0))
             yield W, target - mean @ W, True
     else:
         W = np.zeros((p, Y.shape[1]))
-        moments = X.T @ centred
+        moments = X.T @ _weighted(centred, weight)
         for alpha in alphas:
-            W, converged = _iterated(X, mean, moments, alpha, W, tol, max_iter)
+            W, converged = _iterated(X, mean, moments, alpha, W, tol, max_iter, weight)
             yield W, target - mean @ W, converged
 
 
-def _column_gram(X, mean):
-    """Return ``(X - mean)' (X - mean)``, over blocks of rows."""
+def weighted_mean(A, weight=None) -> np.ndarray:
+    """Return the mean of the rows of an array or a sparse matrix."""
+    if weight is None:
+        return np.asarray(A.mean(axis=0)).ravel()
+    return np.asarray(A.T @ weight).ravel() / weight.sum()
+
+
+def _weighted(A, weight):
+    """Return rows times their weights."""
+    return A if weight is None else weight[:, None] * A
+
+
+def column_gram(X, mean, weight=None):
+    """Return ``(X - mean)' D (X - mean)`` with the weights on the diagonal, over blocks of rows."""
     n, p = X.shape
     if sp.issparse(X):
-        G = np.triu(Design(X).gram())
+        G = np.triu(Design(X).gram(weights=weight))
         G += np.triu(G, 1).T
-        G -= n * np.outer(mean, mean)
+        G -= (n if weight is None else weight.sum()) * np.outer(mean, mean)
         return G
     G = np.zeros((p, p))
     step = max(1, _CHUNK_ENTRIES // p)
     for start in range(0, n, step):
         block = X[start : start + step] - mean
+        if weight is not None:
+            block *= np.sqrt(weight[start : start + step, None])
         G += block.T @ block
     return G
 
 
-def _row_gram(X, mean):
-    """Return ``(X - mean) (X - mean)'``."""
-    if not sp.issparse(X):
-        block = X - mean
-        return block @ block.T
-    K = inner_products(X)
-    row = X @ mean
-    return K - row[:, None] - row + mean @ mean
+def row_gram(X, mean, root=None):
+    """Return ``R (X - mean) (X - mean)' R`` with the roots of the weights on R's diagonal."""
+    if sp.issparse(X):
+        K = inner_products(X)
+        row = X @ mean
+        K = K - row[:, None] - row + mean @ mean
+        return K if root is None else root[:, None] * K * root
+    block = _weighted(X - mean, root)
+    return block @ block.T
 
 
 def _shifted_solve(G, B, alpha):
@@ -156,12 +285,14 @@ def _shifted_solve(G, B, alpha):
     return W
 
 
-def _iterated(X, mean, moments, alpha, start, tol, max_iter):
+def _iterated(X, mean, moments, alpha, start, tol, max_iter, weight):
     """Solve by conjugate gradients, one target after the other."""
     p = X.shape[1]
 
     def product(v):
         z = X @ v - mean @ v
+        if weight is not None:
+            z *= weight
         return X.T @ z - mean * z.sum() + alpha * v
 
     operator = LinearOperator((p, p), matvec=product, dtype=np.float64)

@@ -48,10 +48,12 @@ def test_tasks_know_which_models_of_a_learner_are_simpler():
         assert component.simpler == RECORDS[name].simpler != {}
 
 
-@pytest.mark.parametrize("name", RECORDS)
-def test_records_resolve_and_learn(name, wine):
+@pytest.mark.parametrize(
+    ("name", "task"), [(name, task) for name, record in RECORDS.items() for task in record.tasks]
+)
+def test_records_resolve_and_learn(name, task, wine):
     record = RECORDS[name]
-    make = resolved(record.make)
+    make = resolved(record.estimator(task))
     parameters = inspect.signature(make).parameters
     assert set(record.grid) <= set(parameters)
     assert set(record.simpler) <= set(parameters)
@@ -61,9 +63,12 @@ def test_records_resolve_and_learn(name, wine):
     if hasattr(learner, "random_state"):
         learner.set_params(random_state=0)
     X, y = wine
+    if task == "regression":
+        X, y = X[:, 1:], X[:, 0]
     with threadpool_limits(1):
         fitted = learner.fit(X, y)
-    floor = 0.35 if name == "majority" else 0.9
+    floors = {"classification": 0.9, "regression": 0.5}
+    floor = {"majority": 0.35, "mean": -0.01}.get(name, floors[task])
     assert fitted.score(X, y) > floor
     with threadpool_limits(1):
         again = clone(learner).fit(X, y)
@@ -73,12 +78,16 @@ def test_records_resolve_and_learn(name, wine):
         assert all(0.0 <= value <= 1.0 for value in measures.values())
 
 
-@pytest.mark.parametrize("name", [name for name in RECORDS if RECORDS[name].path])
-def test_paths_follow_the_grid(name, wine):
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [(name, task) for name, record in RECORDS.items() if record.path for task in record.tasks],
+)
+def test_paths_follow_the_grid(name, task, wine):
     record = RECORDS[name]
     X, y = wine
+    y = X[:, 0] if task == "regression" else y
     values = list(record.grid[record.path])
-    path = resolved(record.make)().fit_path(X, y, values)
+    path = resolved(record.estimator(task))().fit_path(X, y, values)
     assert [getattr(fitted, record.path) for fitted in path] == values
     assert all(fitted.converged_ for fitted in path)
 

@@ -1,0 +1,291 @@
+"""Bayesian linear regression in closed form, its variances chosen by the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.optimize import minimize_scalar
+from sklearn.utils.validation import check_is_fitted
+
+from kbench.parameters import check_number
+from kbench_learners._estimator import row_weights
+from kbench_learners._linear import LinearRegressor
+from kbench_learners._products import dense_where_quicker
+from kbench_learners._ridge import column_gram, row_gram, weighted_mean
+
+EVIDENCE = "evidence"
+
+# An eigendecomposition of this size takes about a minute.
+_MAX_SIDE = 6000
+
+# Ratios of the variance of the function to that of the noise that are tried, with so many
+# per factor of 10: beyond them the data have no signal or no noise.
+_LEAST_SIGNAL, _MOST_SIGNAL, _PER_DECADE = 1e-8, 1e10, 8
+
+_BLOCK_ENTRIES = 2_000_000
+
+
+class BayesianLinearRegression(LinearRegressor):
+    r"""Bayesian linear regression, a Gaussian process on explicit features.
+
+    .. math:: y = b + w^\top x + e, \quad w \sim N(0, s I), \quad e \sim N(0, \sigma^2),
+
+    with a uniform prior of the intercept b. The mean of the posterior is ridge regression
+    with the penalty :math:`\sigma^2 / s`. Either variance is given, or chosen by maximising the
+    marginal likelihood of the targets, where one eigendecomposition of the Gram matrix of the
+    columns or rows, whichever is smaller, serves all values: with :math:`\rho = s / \sigma^2`,
+    eigenvalues :math:`\lambda_j` and components :math:`c_j` of the n targets,
+
+    .. math:: -2 \log p(y) = n \log(2 \pi \sigma^2) + \sum_j \log(1 + \rho \lambda_j)
+              + \frac{1}{\sigma^2} \sum_j \frac{c_j^2}{1 + \rho \lambda_j}.
+
+    Parameters
+    ----------
+    noise_variance : float or "evidence", default "evidence"
+        Variance :math:`\sigma^2` of an observation.
+    weight_variance : float or "evidence", default "evidence"
+        Variance s of each coefficient before the data are seen.
+    fit_intercept : bool, default True
+        Whether there is an intercept. Its uncertainty is part of the predictive variance.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (n_features,)
+        Mean of the posterior.
+    intercept_ : float
+    noise_variance_, weight_variance_ : float
+        The variances, given or chosen.
+    log_marginal_likelihood_ : float
+        Of the targets; with an intercept, of their n - 1 contrasts (differences that do not
+        depend on it).
+    converged_ : bool
+        Whether the maximisation converged; true where both variances are given.
+
+    Notes
+    -----
+    The marginal likelihood may have several maxima. It is evaluated on a grid of
+    :math:`\rho`, in which the noise variance has a closed form, and the best value is refined.
+    At the ends of the grid there is no signal, or no noise.
+
+    A weight counts a row that many times, in the posterior and in the marginal likelihood.
+
+    References
+    ----------
+    D. J. C. MacKay, Bayesian interpolation, Neural Computation 4 (1992); C. E. Rasmussen and
+    C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, sections 2.1
+    and 2.7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 3))
+    >>> y = X @ [1.0, -2.0, 0.5] + 0.3 * rng.standard_normal(200)
+    >>> model = BayesianLinearRegression().fit(X, y)
+    >>> round(model.noise_variance_**0.5, 1)
+    0.3
+    >>> mean, sd = model.predict([[0.0, 0.0, 0.0], [100.0, 0.0, 0.0]], return_std=True)
+    >>> bool(sd[0] < sd[1])
+    True
+    """
+
+    def __init__(self, noise_variance=EVIDENCE, weight_variance=EVIDENCE, fit_intercept=True):
+        self.noise_variance = noise_variance
+        self.weight_variance = weight_variance
+        self.fit_intercept = fit_intercept
+
+    def predict(self, X, return_std=False):
+        """Predict the targets.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+            Inputs.
+        return_std : bool, default False
+            Return standard deviations too.
+
+        Returns
+        -------
+        mean : ndarray, shape (n_samples,)
+        sd : ndarray, shape (n_samples,)
+            Of a new observation, noise included; only with `return_std`.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        mean = self._predicted(X)
+        return (mean, np.sqrt(self._variance(X))) if return_std else mean
+
+    def _check_parameters(self) -> None:
+        for name in ("noise_variance", "weight_variance"):
+            value = getattr(self, name)
+            if not (isinstance(value, str) and value == EVIDENCE):
+                check_number(value, name, above=0, otherwise=repr(EVIDENCE))
+
+    def _fit(self, X, y, sample_weight) -> None:
+        X = dense_where_quicker(X)
+        weight = row_weights(sample_weight, len(y))
+        if weight is not None and not weight.all():
+            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        n, p = X.shape
+        count = float(n if weight is None else weight.sum())
+        self._refuse_size(n, p, count)
+        self._centre = weighted_mean(X, weight) if self.fit_intercept else np.zeros(p)
+        target = float(np.average(y, weights=weight)) if self.fit_intercept else 0.0
+        solve = _by_columns if p <= n else _by_rows
+        spectrum = solve(X, y - target, self._centre, weight, count - bool(self.fit_intercept))
+        ratio, noise, self.converged_ = spectrum.variances(
+            *(None if isinstance(v, str) else float(v) for v in self._given())
+        )
+        self.noise_variance_, self.weight_variance_ = noise, ratio * noise
+        self.log_marginal_likelihood_ = spectrum.log_likelihood(ratio, noise)
+        self._count = count if self.fit_intercept else np.inf
+        self._keep(spectrum, X, weight, ratio)
+        self.intercept_ = target - float(self._centre @ self.coef_)
+
+    def _given(self):
+        return self.noise_variance, self.weight_variance
+
+    def _refuse_size(self, n: int, p: int, count: float) -> None:
+        if min(n, p) > _MAX_SIDE:
+            raise ValueError(
+                f"{type(self).__name__} factorises a matrix of the rows or of the columns, up to "
+                f"{_MAX_SIDE:,}, and there are {n:,} rows and {p:,} columns; take fewer features"
+            )
+        if count <= bool(self.fit_intercept) and EVIDENCE in self._given():
+            rows = "1 sample" if count == 1 else f"weights that sum to {count:g}"
+            raise ValueError(
+                f"the evidence cannot choose a variance from {rows}: a weight counts a row that "
+                "many times, and there must be more than one row"
+            )
+
+    def _keep(self, spectrum, X, weight, ratio) -> None:
+        """Set the coefficients, and what the variance of a prediction needs."""
+        shrunk = 1.0 / (1.0 + ratio * spectrum.values)
+        V = spectrum.vectors
+        if X.shape[1] <= X.shape[0]:
+            self.coef_ = V @ (ratio * shrunk * spectrum.moments)
+            self._rows = None
+            self._factor = V * np.sqrt(self.weight_variance_ * shrunk)
+            return
+        root = np.ones(len(V)) if weight is None else np.sqrt(weight)
+        dual = root * (V @ (ratio * shrunk * spectrum.components))
+        self.coef_ = X.T @ dual - self._centre * dual.sum()
+        self._rows = X
+        self._factor = root[:, None] * V * np.sqrt(self.weight_variance_ * ratio * shrunk)
+
+    def _variance(self, X) -> np.ndarray:
+        """Return the variance of a new observation at each row."""
+        n = X.shape[0]
+        explained = np.empty(n)
+        step = max(1, _BLOCK_ENTRIES // max(self._factor.shape[0], X.shape[1]))
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            explained[rows] = self._function_variance(X[rows])
+        return self.noise_variance_ * (1.0 + 1.0 / self._count) + explained
+
+    def _function_variance(self, X) -> np.ndarray:
+        """Return the variance of ``w'(x - centre)`` under the posterior."""
+        if self._rows is None:
+            Z = X @ self._factor - self._centre @ self._factor
+            return np.einsum("ij,ij->i", Z, Z)
+        Z = np.asarray(X.toarray() if hasattr(X, "toarray") else X) - self._centre
+        K = (self._rows @ Z.T).T - (Z @ self._centre)[:, None]
+        K = K @ self._factor
+        prior = self.weight_variance_ * np.einsum("ij,ij->i", Z, Z)
+        return np.maximum(prior - np.einsum("ij,ij->i", K, K), 0.0)
+
+
+@dataclass(frozen=True)
+class _Spectrum:
+    """Eigenvalues of a Gram matrix, and the targets in its eigenvectors.
+
+    `components` are the c_j, `moments` the products ``V' X' y`` (of columns only), `rest` is
+    the squared length of what the features cannot explain, and `count` the number of
+    independent targets.
+    """
+
+    values: np.ndarray
+    vectors: np.ndarray
+    components: np.ndarray
+    moments: np.ndarray | None
+    rest: float
+    count: float
+
+    def misfit(self, ratio: float) -> float:
+        """Return ``y' (I + ratio X X')^-1 y``."""
+        return self.rest + float(np.sum(self.components**2 / (1.0 + ratio * self.values)))
+
+    def log_likelihood(self, ratio: float, noise: float) -> float:
+        """Return the log density of the targets."""
+        logs = self.count * np.log(2.0 * np.pi * noise) + np.sum(np.log1p(ratio * self.values))
+        return -0.5 * float(logs + self.misfit(ratio) / noise)
+
+    def variances(self, noise: float | None, weight: float | None) -> tuple[float, float, bool]:
+        """Return the ratio of the variances, that of the noise, and whether a search converged.
+
+        A variance of None is the one with the largest likelihood.
+        """
+        # what is left of rounding: without it, targets that are fitted exactly have no noise
+        floor = np.finfo(float).eps ** 2 * max(self.misfit(0.0), np.finfo(float).tiny ** 0.25)
+
+        def noise_at(ratio: float) -> float:
+            if noise is not None:
+                return noise
+            if weight is not None:
+                return weight / ratio
+            return max(self.misfit(ratio) / self.count, floor)
+
+        if noise is not None and weight is not None:
+            return weight / noise, noise, True
+        total = float(self.values.sum())
+        if total <= 0.0:  # constant columns: the targets are noise
+            own = noise if noise is not None else max(self.misfit(0.0) / self.count, floor)
+            return (1.0 if weight is None else weight / own), own, True
+
+        def loss(log_ratio: float) -> float:
+            ratio = float(np.exp(log_ratio))
+            return -self.log_likelihood(ratio, noise_at(ratio))
+
+        unit = max(self.count, 1.0) / total  # where function and noise have equal variances
+        decades = np.log10(_MOST_SIGNAL / _LEAST_SIGNAL)
+        grid = np.log(unit * np.geomspace(_LEAST_SIGNAL, _MOST_SIGNAL, int(decades * _PER_DECADE)))
+        losses = np.array([loss(x) for x in grid])
+        # of equal ones the first, which has the least signal
+        equal = losses <= losses.min() + 1e-9 * max(1.0, abs(losses.min()))
+        best = int(np.flatnonzero(equal)[0])
+        around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+        found = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-8})
+        ratio = float(np.exp(found.x if found.fun < losses[best] else grid[best]))
+        return ratio, noise_at(ratio), bool(found.success)
+
+
+def _by_columns(X, y, mean, weight, count) -> _Spectrum:
+    """Decompose the Gram matrix of the columns."""
+    values, V = _eigen(column_gram(X, mean, weight))
+    weighted = y if weight is None else weight * y
+    moments = V.T @ (X.T @ weighted - mean * weighted.sum())
+    spanned = values > 0.0
+    components, inverse = np.zeros(len(values)), np.zeros(len(values))
+    components[spanned] = moments[spanned] / np.sqrt(values[spanned])
+    inverse[spanned] = moments[spanned] / values[spanned]
+    w = V @ inverse
+    left = y - (X @ w - mean @ w)
+    rest = float(np.sum(left**2 if weight is None else weight * left**2))
+    return _Spectrum(values, V, components, moments, rest, count)
+
+
+def _by_rows(X, y, mean, weight, count) -> _Spectrum:
+    """Decompose the Gram matrix of the rows."""
+    root = None if weight is None else np.sqrt(weight)
+    values, U = _eigen(row_gram(X, mean, root))
+    components = U.T @ (y if root is None else root * y)
+    return _Spectrum(values, U, components, None, 0.0, count)
+
+
+def _eigen(G):
+    """Return eigenvalues, those of rounding errors being 0, and eigenvectors."""
+    values, vectors = eigh(G, overwrite_a=True, check_finite=False, driver="evd")
+    floor = len(G) * np.finfo(float).eps * max(values[-1], 0.0)
+    return np.where(values > floor, values, 0.0), vectors

@@ -1,0 +1,179 @@
+"""Exact Gaussian process regression, from scikit-learn."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.spatial.distance import pdist
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+from sklearn.utils.validation import check_is_fitted
+
+from kbench.parameters import check_choice, check_integer
+from kbench_learners._estimator import Regressor
+
+KERNELS = ("gaussian", "matern-1/2", "matern-3/2", "matern-5/2")
+
+# Rows from which the length scale is set before it is optimised.
+_SCALE_ROWS = 500
+
+
+class GaussianProcess(Regressor):
+    r"""Exact Gaussian process with noise, for few rows.
+
+    The covariance is :math:`\theta_1 k(|x - x'| / \theta_2) + \theta_3 \delta`. Its parameters
+    maximise the marginal likelihood (L-BFGS-B), starting with the median distance as length
+    scale, and from random points. Each step takes time cubic in the rows and memory quadratic
+    in them, so that it serves as a ceiling for methods on explicit features.
+
+    Parameters
+    ----------
+    kernel : {"gaussian", "matern-1/2", "matern-3/2", "matern-5/2"}, default "gaussian"
+        The correlation k.
+    ard : bool, default False
+        Whether each column has its own length scale.
+    n_restarts : int, default 1
+        Random starting points beside the first.
+    max_iter : int, default 100
+        Bound of the steps from each starting point.
+    max_rows : int, default 5000
+        Refuse more training rows.
+    random_state : int, RandomState or None
+        Decides the random starting points.
+
+    Attributes
+    ----------
+    kernel_ : sklearn.gaussian_process.kernels.Kernel
+        The covariance with its parameters, for standardised targets.
+    log_marginal_likelihood_ : float
+        Of the standardised targets.
+    converged_ : bool
+        Whether the best of the maximisations converged.
+    n_iter_ : int
+        Its steps.
+
+    References
+    ----------
+    C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press
+    2006, sections 2.2 and 5.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0.0, 6.0, 20)[:, None]
+    >>> model = GaussianProcess(random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> mean, sd = model.predict([[1.0], [30.0]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(1.0)) < 0.01), bool(sd[0] < 0.1 < sd[1])
+    (True, True)
+    """
+
+    _takes_sparse = False
+
+    def __init__(
+        self,
+        kernel="gaussian",
+        ard=False,
+        n_restarts=1,
+        max_iter=100,
+        max_rows=5000,
+        random_state=None,
+    ):
+        self.kernel = kernel
+        self.ard = ard
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.max_rows = max_rows
+        self.random_state = random_state
+
+    def predict(self, X, return_std=False):
+        """Predict the targets.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+        return_std : bool, default False
+            Return standard deviations too.
+
+        Returns
+        -------
+        mean : ndarray, shape (n_samples,)
+        sd : ndarray, shape (n_samples,)
+            Of a new observation, noise included; only with `return_std`.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        with warnings.catch_warnings():
+            # variances below 0 by rounding; scikit-learn sets them to 0
+            warnings.filterwarnings("ignore", "Predicted variances smaller than 0")
+            if not return_std:
+                return self._process.predict(X)
+            mean, sd = self._process.predict(X, return_std=True)
+        return mean, np.maximum(sd, self._least_sd)
+
+    def _check_parameters(self) -> None:
+        check_choice(self.kernel, "kernel", KERNELS)
+        check_integer(self.n_restarts, "n_restarts", least=0)
+        check_integer(self.max_iter, "max_iter", least=1)
+        check_integer(self.max_rows, "max_rows", least=1)
+
+    def _fit(self, X, y) -> None:
+        if len(y) > self.max_rows:
+            raise ValueError(
+                f"GaussianProcess takes time cubic in the rows, and there are {len(y):,}; the "
+                f"parameter max_rows allows {self.max_rows:,}"
+            )
+        optima: list = []
+
+        def maximise(loss, start, bounds):
+            found = minimize(
+                loss,
+                start,
+                method="L-BFGS-B",
+                jac=True,
+                bounds=bounds,
+                options={"maxiter": self.max_iter},
+            )
+            optima.append(found)
+            return found.x, found.fun
+
+        process = GaussianProcessRegressor(
+            self._covariance(X),
+            alpha=1e-10,
+            optimizer=maximise,
+            n_restarts_optimizer=self.n_restarts,
+            normalize_y=True,
+            random_state=self.random_state,
+        )
+        with warnings.catch_warnings():
+            # a parameter at a bound: no noise, or a column without effect
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            process.fit(X, y)
+        process.optimizer = None  # which no pickle could keep
+        best = min(optima, key=lambda found: found.fun)
+        self._process, self.kernel_ = process, process.kernel_
+        self.log_marginal_likelihood_ = float(process.log_marginal_likelihood_value_)
+        self.converged_, self.n_iter_ = bool(best.success), int(best.nit)
+        self._least_sd = float(np.sqrt(self.kernel_.k2.noise_level) * process._y_train_std)
+
+    def _covariance(self, X):
+        some = X[:: -(-len(X) // _SCALE_ROWS)]
+        distances = pdist(some)
+        scale = float(np.median(distances[distances > 0])) if distances.any() else 1.0
+        length = np.full(X.shape[1], scale) if self.ard else scale
+        bounds = (1e-3 * scale, 1e3 * scale)
+        if self.kernel == "gaussian":
+            correlation = RBF(length, bounds)
+        else:
+            nu = {"1": 0.5, "3": 1.5, "5": 2.5}[self.kernel.removeprefix("matern-")[0]]
+            correlation = Matern(length, bounds, nu=nu)
+        return ConstantKernel(1.0, (1e-3, 1e4)) * correlation + WhiteKernel(0.1, (1e-8, 10.0))
+
+    def _complaints(self) -> list[str]:
+        return [
+            f"GaussianProcess did not converge in {self.n_iter_} steps; raise max_iter or scale "
+            "the inputs"
+        ]
