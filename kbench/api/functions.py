@@ -54,6 +54,7 @@ def run_suite(
     learner: Names = None,
     splits: int | None = None,
     jobs: int | None = None,
+    data: str | None = None,
     store: str | None = None,
     fresh: bool = False,
     retry_failed: bool = False,
@@ -80,6 +81,9 @@ def run_suite(
         Number of splits, instead of the suite's.
     jobs : int, optional
         Tasks at a time; physical cores, or the threads of a cluster, by default.
+    data : str, optional
+        Folder of the data files that the suite names by relative paths; the current
+        folder by default.
     store : str, optional
         MLflow store; ``MLFLOW_TRACKING_URI``, else ``mlflow.db`` in this
         folder, by default.
@@ -135,6 +139,7 @@ def run_suite(
         splits=splits,
         time_s=time_limit,
         memory_mb=memory_limit,
+        data=data,
     )
     options = Options(store, jobs, scheduler, fresh, retry_failed, offline, timing)
     report = run_shown(chosen, registry, options, quiet=not progress)

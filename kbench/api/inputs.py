@@ -16,6 +16,7 @@ from kbench.errors import StoreError, SuiteError
 from kbench.machine import machine_id
 from kbench.parameters import check_integer, check_number
 from kbench.planning.cells import select
+from kbench.planning.files import in_folder
 from kbench.planning.suite_file import find, read
 from kbench.records import Measure, Published, Suite
 from kbench.registry.registry import Registry
@@ -35,20 +36,23 @@ def chosen_suite(
     splits: int | None = None,
     time_s: float | None = None,
     memory_mb: float | None = None,
+    data: str | None = None,
 ) -> Suite:
     """Read a suite, keep the lines that are asked for, and replace limits that are given.
 
     `name` is that of an installed suite, or the path of a suite file. The filters are
-    those of `kbench.planning.cells.select`, the limits those of `kbench.Limits`.
+    those of `kbench.planning.cells.select`, the limits those of `kbench.Limits`. `data`
+    is the folder of the files that the suite names by relative paths.
 
     Raises
     ------
     SuiteError
         There is no such suite, its file has mistakes, a filter fits nothing,
-        or a limit is not positive.
+        a limit is not positive, or the files of the suite are not there.
     """
     text, stem = find(name, registry)
     suite = select(read(text, stem, registry), registry, datasets, feature_maps, learners)
+    suite = in_folder(suite, None if data is None else Path(data))
     limits = suite.limits
     if splits is not None:
         check_integer(splits, "--splits", least=1, error=SuiteError)

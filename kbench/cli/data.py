@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kbench.cli.echo import echo
-from kbench.cli.options import Offline
+from kbench.cli.options import Data, Offline
 from kbench.messages import counted
+
+if TYPE_CHECKING:
+    from kbench.records import DatasetFacts
 
 app = typer.Typer(
     name="data",
@@ -18,8 +21,6 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-_SHOWN = ("name", "n_samples", "n_features", "n_classes", "n_missing")
 
 
 @app.command("list")
@@ -39,11 +40,15 @@ def list_(
         return
     from kbench.cli import printing
 
-    numbers = ("rows", "columns", "classes", "missing", "equal rows", "MB")
+    numbers = ("rows", "columns", "target", "missing", "equal rows", "MB")
     rows = [
         (
             [
-                *(str(getattr(entry, name)) for name in _SHOWN),
+                entry.name,
+                str(entry.n_samples),
+                str(entry.n_features),
+                _target(entry),
+                str(entry.n_missing),
                 f"{entry.duplicate_fraction:.1%}",
                 f"{entry.n_bytes / 2**20:.1f}",
                 entry.group,
@@ -59,6 +64,13 @@ def list_(
     echo(f"\n{counted(len(entries), 'dataset')}, {size / 2**20:,.1f} MB in {cache.root}")
 
 
+def _target(facts: DatasetFacts) -> str:
+    """Describe the target of a dataset."""
+    if facts.target_mean is None or facts.target_sd is None:
+        return counted(facts.n_classes, "class", "classes")
+    return f"{facts.target_mean:.4g} (sd {facts.target_sd:.4g})"
+
+
 @app.command()
 def fetch(
     suite: Annotated[str, typer.Argument(help="Name of a suite, or a suite file.")],
@@ -68,6 +80,7 @@ def fetch(
             help="Only the datasets whose label or name matches this pattern; repeatable."
         ),
     ] = None,
+    data: Data = None,
     offline: Offline = False,
 ) -> None:
     """Fetch the datasets of a suite that are not in the cache.
@@ -83,7 +96,7 @@ def fetch(
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     registry = load_registry()
-    chosen = chosen_suite(suite, registry, dataset or [])
+    chosen = chosen_suite(suite, registry, dataset or [], data=data)
     lost = 0
     with opened(registry, many=True) as fetching:
         lines = [line for ref in chosen.datasets for line in fetching.expanded(ref)]
@@ -94,7 +107,8 @@ def fetch(
                 lost += 1
                 echo(f"unavailable\n  {facts.reason}")
             else:
-                echo(f"{facts.n_samples:,} x {facts.n_features:,}, {facts.source}")
+                task = "" if facts.task == "classification" else f" {facts.task},"
+                echo(f"{facts.n_samples:,} x {facts.n_features:,},{task} {facts.source}")
     if lost:
         raise typer.Exit(1)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.cli.echo import echo
-from kbench.cli.options import Delimiter, Ignore, Nominal, Target
+from kbench.cli.options import Data, Delimiter, Ignore, Nominal, Target
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
 
@@ -56,6 +56,7 @@ def export(
         ),
     ] = "skops",
     mlflow: Annotated[bool, typer.Option("--mlflow", help="Also save an MLflow model.")] = False,
+    data: Data = None,
     target: Target = None,
     ignore: Ignore = None,
     nominal: Nominal = None,
@@ -81,7 +82,7 @@ def export(
     check_format(form)
     registry = load_registry()
     options = {"target": target, "ignore": ignore, "nominal": nominal, "delimiter": delimiter}
-    chosen = _suite(suite, registry, dataset, feature_map, learner, options)
+    chosen = _suite(suite, registry, dataset, feature_map, learner, data, options)
     cache = DataCache()
     planner = Planner(registry, cache)
     known = {ref.label: planner.dataset(ref) for ref in chosen.datasets}
@@ -96,8 +97,8 @@ def export(
     row = of_cell_in_full(planned, where, chosen.compared) if planned.done else None
     echo(f"fitting {planned.cell.name} on {facts.n_samples:,} rows", err=True)
     # the model is fitted, saved and loaded again by this process
-    data = cache.load(facts.checksum, facts.feature_kinds)
-    fitted = refit(planned.cell, data, import_registry())
+    rows = cache.load(facts.checksum, facts.feature_kinds)
+    fitted = refit(planned.cell, rows, import_registry())
     n_rows = write(output, planned.cell, planned.key, fitted, row, form, mlflow)
     file = output / f"model.{form}"
     echo(f"{output}: {planned.cell.name}")
@@ -133,6 +134,7 @@ def _suite(
     dataset: str | None,
     feature_map: str | None,
     learner: str | None,
+    data: str | None,
     options: Mapping[str, Any],
 ) -> Suite:
     """Return the suite of a name, or that of a file of data, with the filters applied."""
@@ -148,7 +150,11 @@ def _suite(
                 raise SuiteError(
                     f"--{option} has no meaning for a suite: its file defines the data"
                 )
-        return chosen_suite(name, registry, listed(dataset), listed(feature_map), listed(learner))
+        return chosen_suite(
+            name, registry, listed(dataset), listed(feature_map), listed(learner), data=data
+        )
+    if data is not None:
+        raise SuiteError(f"--data has no meaning: {name} is the dataset")
     if dataset is not None:
         raise SuiteError(f"--dataset has no meaning: {name} is the dataset")
     given = {option: value for option, value in options.items() if value}

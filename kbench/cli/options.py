@@ -39,6 +39,15 @@ JsonEvents = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress, only the results.")]
 
+Data = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Folder of the data files that the suite names by relative paths; this folder by "
+        "default.",
+    ),
+]
+
 # -- for your own data
 
 Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the labels.")]

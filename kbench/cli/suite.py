@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.cli.echo import echo
-from kbench.cli.options import Fresh, JsonEvents, Offline, Quiet, Store
+from kbench.cli.options import Data, Fresh, JsonEvents, Offline, Quiet, Store
 from kbench.errors import SuiteError
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def suite(
             "tcp://host:8786; needs the extra `dask`.",
         ),
     ] = None,
+    data: Data = None,
     store: Store = None,
     fresh: Fresh = False,
     retry_failed: Annotated[
@@ -131,6 +132,7 @@ def suite(
         splits=splits,
         time_s=time_limit,
         memory_mb=memory_limit,
+        data=data,
     )
     options = Options(store, jobs, scheduler or "", fresh, retry_failed, offline, timing.value)
     report = run_shown(chosen, registry, options, as_json=as_json, quiet=quiet, dry_run=dry_run)
@@ -143,6 +145,7 @@ def suite(
         "--time-limit": time_limit,
         "--memory-limit": memory_limit,
         "--scheduler": scheduler,
+        "--data": data,
         "--store": store,
     }
     given = [(option, value) for option, values in filters.items() for value in values or ()]

@@ -32,7 +32,7 @@ from kbench.registry.callables import resolve
 from kbench.registry.collecting import Kind
 from kbench.registry.installed import HOST, installed
 from kbench.registry.registry import Registry, build
-from kbench.storage.datacache import DataCache
+from kbench.storage.datacache import FILE_PARAMETERS, DataCache
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -107,8 +107,9 @@ def load(payload: Mapping[str, Any]) -> dict[str, Any]:
     def store(ref: Ref, dataset: Any) -> dict[str, Any]:
         cache.add(*source, dataset, before)
         if cache.origin(*source) != before:
+            files = [str(ref.params[key]) for key in FILE_PARAMETERS if key in ref.params]
             raise DatasetError(
-                f"{ref.params['path']} has changed while it was read; run the same command again"
+                f"{' or '.join(files)} has changed while it was read; run the same command again"
             )
         return {}
 

@@ -90,11 +90,16 @@ class Lines:
         for values in itertools.product(*eaches.values()):
             chosen = dict(zip(eaches, values, strict=True))
             if label:
-                suffix = Ref("", chosen).label if chosen else ""
-                refs.append(Ref(name, {**params, **chosen}, label + suffix))
+                own = label + (Ref("", chosen).label if chosen else "")
+                refs.append(Ref(name, {**params, **chosen, **self._naming(name, own)}, own))
             else:
                 refs.append(labelled(name, {**params, **chosen}, self.kind, self._registry))
         return refs
+
+    def _naming(self, name: str, label: str) -> dict[str, str]:
+        """Return the parameter that names a dataset after its label, where its source has one."""
+        source = self._registry.get("dataset", name) if self.kind == "dataset" else None
+        return {"label": label} if source is not None and source.named_by_label else {}
 
     def _component(
         self, at: str, table: Mapping[str, Any], kinds: Sequence[Kind]

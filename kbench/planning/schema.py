@@ -146,6 +146,7 @@ class SuiteFile(_Strict):
 
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     description: str = ""
+    data_from: Annotated[str, Field(max_length=500)] = ""
     measure: MeasureTable | None = None
     protocol: ProtocolTable = ProtocolTable()
     limits: LimitsTable = LimitsTable()

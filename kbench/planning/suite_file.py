@@ -107,6 +107,7 @@ def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Re
         limits=Limits(**file.limits.model_dump()),
         published=tuple(Published(**table.model_dump()) for table in file.published),
         measure=file.compared,
+        data_from=file.data_from,
     )
     problems = indistinct_cells(suite, registry)
     if problems:

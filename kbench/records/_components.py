@@ -37,12 +37,16 @@ class DatasetSource:
         files, as ``"package:relative/path"`` or absolute paths.
     reads_env : sequence of str, optional
         Environment variables whose values decide the data.
+    named_by_label : bool, default False
+        A label in the line of a suite file is also the parameter ``label`` of `load`: the
+        name of data that have none of their own, such as a user's file.
     endings : mapping of str to mapping, optional
         Endings of the file names that the source reads, in lower case, each
         with the parameters that it implies, such as
         ``{".csv": {}, ".tsv": {"delimiter": "\t"}}``. The commands for a user's
         own file give `load` the parameter ``path`` and, where it has them,
-        ``target``, ``ignore``, ``nominal`` and ``delimiter``.
+        ``target``, ``ignore``, ``nominal`` and ``delimiter``. The parameters ``path``
+        and ``splits`` are names of files: data are read again once a file has changed.
     table : callable or "module:name", optional
         ``table(**params) -> DataFrame``: the user's own table before it is
         encoded, with all rows and columns of the file in their order; for
@@ -54,6 +58,7 @@ class DatasetSource:
     expand: Make | None = None
     depends: Sequence[str | PathLike[str] | Traversable] = ()
     reads_env: Sequence[str] = ()
+    named_by_label: bool = False
     endings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     table: Make | None = None
 

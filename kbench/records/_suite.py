@@ -196,7 +196,8 @@ class Block:
 class Suite:
     """A named set of blocks, with limits, published figures and the measure to compare.
 
-    Without a measure, the task of the datasets decides it.
+    Without a measure, the task of the datasets decides it. `data_from` says where to get
+    the files that its datasets name, for a message.
     """
 
     name: str
@@ -204,6 +205,7 @@ class Suite:
     limits: Limits = Limits()
     published: tuple[Published, ...] = ()
     measure: Measure | None = None
+    data_from: str = ""
 
     @property
     def compared(self) -> Measure:

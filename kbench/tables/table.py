@@ -14,12 +14,7 @@ from kbench.errors import DatasetError
 from kbench.messages import listed, printable
 from kbench.records import Dataset
 from kbench.tables.limits import max_bytes
-
-MAX_NUMERIC_LABELS = 100
-"""Different whole numbers up to which a numeric target is taken for classes."""
-
-MANY_CLASSES = 50
-"""Classes beyond which most of them must have several rows."""
+from kbench.tables.targets import target_of, weights_of
 
 ROWS = 4096
 """Rows of the canonical form that are filled together."""
@@ -75,15 +70,16 @@ def to_dataset(
     what: str,
     target: str,
     ignore: Sequence[str] = (),
+    task: str | None = None,
+    weight: str | None = None,
     **facts: Any,
 ) -> Dataset:
     """Bring a table to kbench's canonical form.
 
     Numeric columns become float64; nominal ones become one indicator column
     per declared value, in that order, all of them NaN where the value is
-    missing. The target becomes 0..k-1 in the order of its declared values, of
-    which those that no row has are left out. Rows without a target are left
-    out; `row_ids` then has the remaining ones.
+    missing. The target becomes labels or numbers, as `target_of` says. Rows
+    without a label are left out; `row_ids` then has the remaining ones.
 
     Parameters
     ----------
@@ -95,6 +91,10 @@ def to_dataset(
         Name of the column to predict.
     ignore : sequence of str
         Columns that are neither target nor feature: row numbers, names.
+    task : {"classification", "regression"}, optional
+        By default regression if the target has a number that is not whole.
+    weight : str, optional
+        Name of the column with the weights of the rows.
     **facts
         Further fields of `Dataset`.
 
@@ -106,19 +106,23 @@ def to_dataset(
     Raises
     ------
     DatasetError
-        A column is missing, is text, or is not a classification target; or the
-        result would be larger than ``KBENCH_MAX_DATASET_MB``.
+        A column is missing, is text, or has other values than targets or weights may
+        have; or the result would be larger than ``KBENCH_MAX_DATASET_MB``.
     """
     names = [column.name for column in table.columns]
     if len(set(names)) != len(names):
         twice = min(name for name in names if names.count(name) > 1)
         raise DatasetError(f"{what}: several columns are named {twice!r}")
-    for name in (target, *ignore):
+    weights = () if weight is None else (weight,)
+    for name in (target, *weights, *ignore):
         if name not in names:
             raise DatasetError(f"{what}: {no_column(name, names)}")
     if target in ignore:
         raise DatasetError(f"{what}: the target {target!r} is among the ignored columns")
-    left_out = {target, *ignore}
+    if weight is not None and weight in (target, *ignore):
+        other = "the target too" if weight == target else "among the ignored columns"
+        raise DatasetError(f"{what}: the column of weights {weight!r} is {other}")
+    left_out = {target, *weights, *ignore}
     features = [j for j, name in enumerate(names) if name not in left_out]
     texts = [names[j] for j in features if table.columns[j].kind == "string"]
     if texts:
@@ -129,11 +133,14 @@ def to_dataset(
     if not features:
         raise DatasetError(f"{what}: there is no column beside the target")
 
-    y, target_names = _labels(_column_values(table, names.index(target)), what)
-    labelled = np.flatnonzero(y >= 0)
-    y = y[labelled]
-    # None where every row has a label
-    kept = None if len(labelled) == table.n_rows else labelled
+    found = target_of(_column_values(table, names.index(target)), what, task)
+    y, kept, sample_weight = found.values, None, None
+    if found.task == "classification" and np.any(y < 0):
+        kept = np.flatnonzero(y >= 0)
+        y = y[kept]
+    if weight is not None:
+        sample_weight = weights_of(_column_values(table, names.index(weight)), what)
+        sample_weight = sample_weight if kept is None else sample_weight[kept]
 
     feature_names: list[str] = []
     feature_kinds: list[str] = []
@@ -154,8 +161,10 @@ def to_dataset(
         y=y,
         feature_names=list(map(printable, feature_names)),
         feature_kinds=feature_kinds,
-        target_names=list(map(printable, target_names)),
+        target_names=list(map(printable, found.names)),
         row_ids=kept,
+        task=found.task,
+        sample_weight=sample_weight,
         **shown,
     )
 
@@ -226,43 +235,6 @@ def _column_values(table: Table, j: int) -> Column:
     if column.kind == "nominal":
         values = np.where(np.isnan(values), -1, values).astype(np.int64)
     return Column(column.name, column.kind, column.categories, values)
-
-
-def _labels(column: Column, what: str) -> tuple[np.ndarray, list[str]]:
-    """Number the classes that occur; -1 where the label is missing."""
-    if column.kind == "nominal":
-        names, codes = list(column.categories), np.asarray(column.values, dtype=np.int64)
-    elif column.kind == "string":
-        names = sorted({value for value in column.values if value is not None})
-        number = {name: code for code, name in enumerate(names)}
-        codes = np.array([number.get(value, -1) for value in column.values], dtype=np.int64)
-    else:
-        values = column.values
-        present = ~np.isnan(values)
-        different = np.unique(values[present])
-        if np.any(different != np.round(different)) or len(different) > MAX_NUMERIC_LABELS:
-            raise DatasetError(
-                f"{what}: the target {column.name!r} has {len(different)} different numbers and "
-                "is not a class label; kbench compares classifiers. Name another target."
-            )
-        names = [f"{value:.0f}" for value in different]
-        codes = np.where(present, np.searchsorted(different, values), -1)
-    occurring = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(names)))
-    renumbered = np.full(len(names) + 1, -1, dtype=np.int64)  # the last one is for -1
-    renumbered[occurring] = np.arange(len(occurring))
-    if len(occurring) < 2:
-        raise DatasetError(
-            f"{what}: the target {column.name!r} has {len(occurring)} "
-            f"{'class' if len(occurring) == 1 else 'classes'}; classification needs at least 2"
-        )
-    n_labelled = int(np.count_nonzero(codes >= 0))
-    if len(occurring) > max(MANY_CLASSES, n_labelled // 2):
-        raise DatasetError(
-            f"{what}: the target {column.name!r} has {len(occurring):,} different labels in "
-            f"{n_labelled:,} rows and is not a class label; kbench compares classifiers. "
-            "Name another target."
-        )
-    return renumbered[codes], [names[k] for k in occurring]
 
 
 def _check_size(n_bytes: int, what: str, n: int, width: int, table: Table) -> None:

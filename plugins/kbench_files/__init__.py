@@ -18,18 +18,26 @@ def kbench_datasets():
             "csv",
             load="kbench_files._files:load_csv",
             endings={".csv": {}, ".tsv": {"delimiter": "\t"}},
-            table="kbench_files._files:csv_table",
+            named_by_label=True,
+            table="kbench_files._reading:csv_table",
         ),
         DatasetSource(
             "parquet",
             load="kbench_files._files:load_parquet",
             endings={".parquet": {}, ".pq": {}},
+            named_by_label=True,
             table="kbench_files._files:parquet_table",
         ),
-        DatasetSource("arff", load="kbench_files._files:load_arff", endings={".arff": {}}),
+        DatasetSource(
+            "arff",
+            load="kbench_files._files:load_arff",
+            endings={".arff": {}},
+            named_by_label=True,
+        ),
         DatasetSource(
             "svmlight",
             load="kbench_files._files:load_svmlight",
             endings={".svmlight": {}, ".libsvm": {}, ".svm": {}},
+            named_by_label=True,
         ),
     ]

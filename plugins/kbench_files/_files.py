@@ -1,15 +1,14 @@
 """A user's own data: CSV, parquet, ARFF and svmlight (libsvm) files.
 
-The path is relative to the current folder. All give the same canonical form as
-OpenML's data: missing values stay NaN, columns of text become indicators.
+All give the same canonical form as OpenML's data: missing values stay NaN, columns of
+text become indicators. Without a task, a target of numbers that are not all whole is
+that of a regression task.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,8 +18,10 @@ from kbench import Dataset, DatasetError
 from kbench.messages import listed
 from kbench.tables.arff import read_arff
 from kbench.tables.columns import is_free_text
-from kbench.tables.limits import BoundedText, check_file_size, check_values
+from kbench.tables.limits import check_values
 from kbench.tables.table import Column, Table, no_column, to_dataset
+from kbench_files._reading import bounded, csv_table, existing, first_line, first_text
+from kbench_files._splits import with_splits
 
 NAME_VALUES = 16
 """Numbers that need as much memory as a column's name."""
@@ -33,6 +34,11 @@ def load_csv(
     nominal: Sequence[str] = (),
     delimiter: str = ",",
     group: str = "",
+    task: str | None = None,
+    weight: str | None = None,
+    splits: str | None = None,
+    overlapping_splits: bool = False,
+    label: str = "",
 ) -> Dataset:
     """Read a CSV file with a line of column names.
 
@@ -41,7 +47,7 @@ def load_csv(
     path : str
         The file, in UTF-8; also compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``).
     target : str
-        Name of the column with the labels.
+        Name of the column to predict.
     ignore : sequence of str, optional
         Columns to leave out.
     nominal : sequence of str, optional
@@ -50,7 +56,20 @@ def load_csv(
     delimiter : str, default ","
         Sign between two values.
     group : str, optional
-        Group of the dataset; its name (the file's stem) by default.
+        Group of the dataset; its name by default.
+    task : {"classification", "regression"}, optional
+        By default regression if the target has a number that is not whole.
+    weight : str, optional
+        Name of the column with the weights of the rows.
+    splits : str, optional
+        File of the splits for ``splits = "official"`` in the protocol: CSV, perhaps
+        compressed, with a line of names, then one line per row of the data; one column
+        per split, 1 where the row is tested and 0 where it is for training.
+    overlapping_splits : bool, default False
+        Rows may be tested in several splits, as in repeated holdouts.
+    label : str, optional
+        Name of the dataset; the file's name without its ending by default. In a suite
+        file it is the label of the line.
 
     Returns
     -------
@@ -64,10 +83,10 @@ def load_csv(
     """
     import pandas
 
-    file, what = _existing(path)
+    file, what = existing(path)
     try:
         as_written = {"header": None, "dtype": str, "keep_default_na": False}
-        with _bounded(file, what, delimiter) as text:
+        with bounded(file, what, delimiter) as text:
             header = pandas.read_csv(
                 text, sep=delimiter, nrows=1, skipinitialspace=True, **as_written
             )
@@ -83,47 +102,18 @@ def load_csv(
     except UnicodeDecodeError as error:
         raise DatasetError(f"{what}: {_not_utf8(error)}") from None
     except Exception as error:  # pandas' errors have no common base
-        other = _other_delimiter(_first_text(file), delimiter)
+        other = _other_delimiter(first_text(file), delimiter)
         if isinstance(error, pandas.errors.ParserError) and other:
             raise DatasetError(
                 f"{what}: its rows do not have equally many values; is the delimiter {other!r}? "
                 f"{_saying(other)}"
             ) from None
-        raise DatasetError(f"{what}: it cannot be read as CSV: {_first_line(error)}") from None
+        raise DatasetError(f"{what}: it cannot be read as CSV: {first_line(error)}") from None
     _check_header([str(name) for name in header.iloc[0]], frame, what, ignore, delimiter)
-    return _from_frame(frame, file, what, target, ignore, nominal, group)
-
-
-def csv_table(path: str | Path, delimiter: str = ",", **_: Any) -> Any:
-    """Return a CSV file as a data frame, before anything is encoded."""
-    import pandas
-
-    # a stream, not a name: pandas would fetch what looks like an address
-    with _bounded(*_existing(path), delimiter) as text:
-        return pandas.read_csv(
-            text,
-            sep=delimiter,
-            index_col=False,  # or surplus values would shift the columns, silently
-            na_values=["?"],
-            skipinitialspace=True,
-            low_memory=False,
-        )
-
-
-@contextlib.contextmanager
-def _bounded(file: Path, what: str, delimiter: str) -> Iterator[io.BufferedReader]:
-    """Open a CSV file, perhaps a packed one; DatasetError where it unpacks to too much."""
-    from pandas.io.common import get_handle
-
-    # absolute: pandas takes a relative path such as "http:/x.csv" for an address
-    with get_handle(file.absolute(), "rb", compression="infer", is_text=False) as opened:
-        text = BoundedText(opened.handle, what, delimiter)
-        try:
-            yield io.BufferedReader(text, 1 << 18)
-        except Exception:
-            if text.problem is not None:  # pandas replaces it
-                raise text.problem from None
-            raise
+    table = _table(frame, what, (target, weight, *ignore), nominal)
+    facts = _facts(file, label, group)
+    data = to_dataset(table, what, target, tuple(ignore), task, weight, **facts)
+    return with_splits(data, table.n_rows, splits, overlapping_splits)
 
 
 def load_parquet(
@@ -132,6 +122,11 @@ def load_parquet(
     ignore: Sequence[str] = (),
     nominal: Sequence[str] = (),
     group: str = "",
+    task: str | None = None,
+    weight: str | None = None,
+    splits: str | None = None,
+    overlapping_splits: bool = False,
+    label: str = "",
 ) -> Dataset:
     """Read a parquet file.
 
@@ -140,14 +135,27 @@ def load_parquet(
     path : str
         The file.
     target : str
-        Name of the column with the labels.
+        Name of the column to predict.
     ignore : sequence of str, optional
         Columns to leave out.
     nominal : sequence of str, optional
         Columns of numbers that stand for categories. Columns of text and
         dictionaries always do.
     group : str, optional
-        Group of the dataset; its name (the file's stem) by default.
+        Group of the dataset; its name by default.
+    task : {"classification", "regression"}, optional
+        By default regression if the target has a number that is not whole.
+    weight : str, optional
+        Name of the column with the weights of the rows.
+    splits : str, optional
+        File of the splits for ``splits = "official"`` in the protocol: CSV, perhaps
+        compressed, with a line of names, then one line per row of the data; one column
+        per split, 1 where the row is tested and 0 where it is for training.
+    overlapping_splits : bool, default False
+        Rows may be tested in several splits, as in repeated holdouts.
+    label : str, optional
+        Name of the dataset; the file's name without its ending by default. In a suite
+        file it is the label of the line.
 
     Returns
     -------
@@ -159,21 +167,24 @@ def load_parquet(
     DatasetError
         The file cannot be read, a column is not there, or is text.
     """
-    file, what = _existing(path)
+    file, what = existing(path)
     try:
         frame = parquet_table(file)
     except DatasetError:
         raise
     except Exception as error:  # pyarrow's errors on a damaged file have no common base
-        raise DatasetError(f"{what}: it cannot be read as parquet: {_first_line(error)}") from None
-    return _from_frame(frame, file, what, target, ignore, nominal, group)
+        raise DatasetError(f"{what}: it cannot be read as parquet: {first_line(error)}") from None
+    table = _table(frame, what, (target, weight, *ignore), nominal)
+    facts = _facts(file, label, group)
+    data = to_dataset(table, what, target, tuple(ignore), task, weight, **facts)
+    return with_splits(data, table.n_rows, splits, overlapping_splits)
 
 
 def parquet_table(path: str | Path, **_: Any) -> Any:
     """Return a parquet file as a data frame, before anything is encoded."""
     import pandas
 
-    file, what = _existing(path)
+    file, what = existing(path)
     with file.open("rb") as opened:
         _check_parquet(opened, what)
         return pandas.read_parquet(opened)
@@ -207,7 +218,17 @@ def _check_parquet(file: BinaryIO, what: str) -> None:
     file.seek(0)
 
 
-def load_arff(path: str, target: str, ignore: Sequence[str] = (), group: str = "") -> Dataset:
+def load_arff(
+    path: str,
+    target: str,
+    ignore: Sequence[str] = (),
+    group: str = "",
+    task: str | None = None,
+    weight: str | None = None,
+    splits: str | None = None,
+    overlapping_splits: bool = False,
+    label: str = "",
+) -> Dataset:
     """Read an ARFF file, dense or sparse.
 
     Parameters
@@ -215,11 +236,24 @@ def load_arff(path: str, target: str, ignore: Sequence[str] = (), group: str = "
     path : str
         The file, in UTF-8.
     target : str
-        Name of the attribute with the labels.
+        Name of the attribute to predict.
     ignore : sequence of str, optional
         Attributes to leave out.
     group : str, optional
-        Group of the dataset; its name (the file's stem) by default.
+        Group of the dataset; its name by default.
+    task : {"classification", "regression"}, optional
+        By default regression if the target has a number that is not whole.
+    weight : str, optional
+        Name of the column with the weights of the rows.
+    splits : str, optional
+        File of the splits for ``splits = "official"`` in the protocol: CSV, perhaps
+        compressed, with a line of names, then one line per row of the data; one column
+        per split, 1 where the row is tested and 0 where it is for training.
+    overlapping_splits : bool, default False
+        Rows may be tested in several splits, as in repeated holdouts.
+    label : str, optional
+        Name of the dataset; the file's name without its ending by default. In a suite
+        file it is the label of the line.
 
     Returns
     -------
@@ -232,14 +266,22 @@ def load_arff(path: str, target: str, ignore: Sequence[str] = (), group: str = "
         The file is not ARFF (with the line), or a column is not there, or is
         text.
     """
-    file, what = _existing(path)
+    file, what = existing(path)
     table = read_arff(file, what)
-    return to_dataset(
-        table, what, target, tuple(ignore), name=file.stem, source=f"file {file.name}", group=group
-    )
+    facts = _facts(file, label, group)
+    data = to_dataset(table, what, target, tuple(ignore), task, weight, **facts)
+    return with_splits(data, table.n_rows, splits, overlapping_splits)
 
 
-def load_svmlight(path: str, n_features: int | None = None, group: str = "") -> Dataset:
+def load_svmlight(
+    path: str,
+    n_features: int | None = None,
+    group: str = "",
+    task: str | None = None,
+    splits: str | None = None,
+    overlapping_splits: bool = False,
+    label: str = "",
+) -> Dataset:
     """Read a file in the format of SVMlight and LIBSVM.
 
     Parameters
@@ -249,7 +291,18 @@ def load_svmlight(path: str, n_features: int | None = None, group: str = "") -> 
     n_features : int, optional
         Number of columns; by default the largest that occurs.
     group : str, optional
-        Group of the dataset; its name (the file's stem) by default.
+        Group of the dataset; its name by default.
+    task : {"classification", "regression"}, optional
+        By default regression if the target has a number that is not whole.
+    splits : str, optional
+        File of the splits for ``splits = "official"`` in the protocol: CSV, perhaps
+        compressed, with a line of names, then one line per row of the data; one column
+        per split, 1 where the row is tested and 0 where it is for training.
+    overlapping_splits : bool, default False
+        Rows may be tested in several splits, as in repeated holdouts.
+    label : str, optional
+        Name of the dataset; the file's name without its ending by default. In a suite
+        file it is the label of the line.
 
     Returns
     -------
@@ -259,41 +312,26 @@ def load_svmlight(path: str, n_features: int | None = None, group: str = "") -> 
     Raises
     ------
     DatasetError
-        The file cannot be read, or its labels are not whole numbers.
+        The file cannot be read, or its labels are not those of the task.
     """
     import scipy.sparse
     from sklearn.datasets import load_svmlight_file
 
-    file, what = _existing(path)
+    file, what = existing(path)
     try:
-        with _bounded(file, what, ":") as text:
+        with bounded(file, what, ":") as text:
             X, labels = load_svmlight_file(text, n_features=n_features)
     except DatasetError:
         raise
     except Exception as error:  # the reader's errors have no common base
-        raise DatasetError(f"{what}: it cannot be read as svmlight: {_first_line(error)}") from None
+        raise DatasetError(f"{what}: it cannot be read as svmlight: {first_line(error)}") from None
     # each column has a name
     check_values(NAME_VALUES * X.shape[1], what, f"{X.shape[1]:,} columns")
     names = [f"x{j}" for j in range(X.shape[1])] + ["label"]
     both = scipy.sparse.hstack([X, scipy.sparse.csr_matrix(labels[:, None])], format="csc")
     table = Table([Column(name, "numeric") for name in names], len(labels), both)
-    return to_dataset(table, what, "label", name=file.stem, source=f"file {file.name}", group=group)
-
-
-def _existing(path: Any) -> tuple[Path, str]:
-    file = Path(str(path)).expanduser()
-    what = f"file {str(path)!r}"
-    try:
-        size = file.stat().st_size
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DatasetError(f"{what}: {reason} (looked for {file.absolute()})") from None
-    if not file.is_file():
-        raise DatasetError(f"{what} is not a file")
-    if size == 0:
-        raise DatasetError(f"{what} is empty")
-    check_file_size(size, what)
-    return file, what
+    data = to_dataset(table, what, "label", (), task, **_facts(file, label, group))
+    return with_splits(data, len(labels), splits, overlapping_splits)
 
 
 def _check_header(
@@ -336,14 +374,20 @@ def _not_utf8(error: UnicodeDecodeError) -> str:
     )
 
 
-def _from_frame(frame, file, what, target, ignore, nominal, group) -> Dataset:
+def _facts(file: Path, label: str, group: str) -> dict[str, str]:
+    """Return the name, source and group of a dataset."""
+    stem = file.name.partition(".")[0] or file.name
+    return {"name": label or stem, "source": f"file {file.name}", "group": group}
+
+
+def _table(frame: Any, what: str, left_out: Sequence[str | None], nominal: Sequence[str]) -> Table:
+    """Return the typed columns of a data frame; those `left_out` may be empty or text."""
     frame.columns = [str(name) for name in frame.columns]
     unknown = [name for name in nominal if name not in frame.columns]
     if unknown:
         raise DatasetError(f"{what}, nominal: {no_column(unknown[0], list(frame.columns))}")
     if not len(frame):
         raise DatasetError(f"{what}: it has no rows")
-    left_out = {target, *ignore}
     no_value = frame.isna().all()
     empty = [name for name in frame.columns[no_value.to_numpy()] if name not in left_out]
     if empty:
@@ -355,15 +399,7 @@ def _from_frame(frame, file, what, target, ignore, nominal, group) -> Dataset:
         _column(frame.iloc[:, j], name, name in nominal, name in left_out)
         for j, name in enumerate(frame.columns)
     ]
-    return to_dataset(
-        Table(columns, len(frame)),
-        what,
-        target,
-        tuple(ignore),
-        name=file.name.partition(".")[0] or file.name,
-        source=f"file {file.name}",
-        group=group,
-    )
+    return Table(columns, len(frame))
 
 
 def _column(series: Any, name: str, nominal: bool, any_text: bool) -> Column:
@@ -380,21 +416,3 @@ def _column(series: Any, name: str, nominal: bool, any_text: bool) -> Column:
     if not (is_plain or any_text) and is_free_text(values, len(series)):
         return Column(name, "string", (), None)
     return Column(name, "nominal", [str(value) for value in values], codes.astype(np.int32))
-
-
-def _first_text(file: Path) -> str:
-    """Return the first line of a file that pandas opens, without parsing it."""
-    import pandas
-
-    try:
-        with pandas.io.common.get_handle(
-            file.absolute(), "r", compression="infer", errors="replace"
-        ) as text:
-            return str(text.handle.readline(1 << 16))
-    except (OSError, ValueError, EOFError):
-        return ""
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__

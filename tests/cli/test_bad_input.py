@@ -57,9 +57,13 @@ TABLES = {
         "name,y\n" + "".join(f"person {i},{LABELS[i % 2]}\n" for i in range(100)),
         "text cannot be a feature: 'name'",
     ),
-    "numbers as a target": (
-        csv("a,y", NUMBERS, [f"{i / 7:.3f}" for i in NUMBERS]),
-        "different numbers and is not a class label",
+    "a constant target of numbers": (
+        csv("a,y", NUMBERS, [0.5]),
+        "all rows have the target 0.5; a constant cannot be learned",
+    ),
+    "an infinite target": (
+        csv("a,y", NUMBERS, [0.5, 1, "inf"]),
+        "the target 'y' is infinite in 6 rows of 20, the first is row 3",
     ),
     "a label for each row": (
         "a,y\n" + "".join(f"{i},person {i}\n" for i in range(200)),

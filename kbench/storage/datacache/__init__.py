@@ -2,5 +2,13 @@
 
 from kbench.storage.datacache._cache import DataCache, default_root
 from kbench.storage.datacache._form import check_dataset, duplicate_fraction, missing_by_column
+from kbench.storage.datacache._manifest import FILE_PARAMETERS
 
-__all__ = ["DataCache", "check_dataset", "default_root", "duplicate_fraction", "missing_by_column"]
+__all__ = [
+    "FILE_PARAMETERS",
+    "DataCache",
+    "check_dataset",
+    "default_root",
+    "duplicate_fraction",
+    "missing_by_column",
+]

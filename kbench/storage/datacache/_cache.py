@@ -178,8 +178,8 @@ class DataCache:
         """Return the checksum of a dataset by its origin; None where it is not in the cache.
 
         The origin is a source, its parameters, and the fingerprint of the code that
-        makes the data. A parameter ``path`` names a file, whose size, times and inode
-        are compared too: a copy or a restored backup of it is read again.
+        makes the data. The parameters ``path`` and ``splits`` name files, whose size,
+        times and inodes are compared too: a copy or a restored backup is read again.
         """
         facts = self.recall(source, params, code)
         return None if facts is None else facts.checksum
@@ -200,9 +200,9 @@ class DataCache:
             return None
 
     def origin(self, source: str, params: Mapping[str, Any], code: str) -> Path:
-        """Return the manifest's file for an origin, of which a parameter may name a file.
+        """Return the manifest's file for an origin, of which parameters may name files.
 
-        It is another one once that file has changed.
+        It is another one once such a file has changed.
         """
         return manifest_file(self.root, source, params, code)
 

@@ -14,18 +14,23 @@ import numpy as np
 from kbench.records import Ref
 from kbench.storage.datacache._entry import FORMAT
 
+FILE_PARAMETERS = ("path", "splits")
+"""Parameters that are names of files."""
+
 
 def manifest_file(root: Path, source: str, params: Mapping[str, Any], code: str) -> Path:
     """Return the file that names the dataset of an origin.
 
-    A file named by the parameter `path` counts with its size, the times of its last
-    modification and change, and its inode: a tool may set the time of modification back,
-    which changes the other.
+    A file named by one of the parameters `FILE_PARAMETERS` counts with its size, the times of its
+    last modification and change, and its inode: a tool may set the time of modification
+    back, which changes the other.
     """
     key = {"source": source, "params": plain(params), "code": code, "format": FORMAT}
-    path = params.get("path")
-    if isinstance(path, str | os.PathLike):
-        key["file"] = _file_state(Path(path))
+    key["files"] = {
+        name: _file_state(Path(params[name]))
+        for name in FILE_PARAMETERS
+        if isinstance(params.get(name), str | os.PathLike)
+    }
     text = json.dumps(key, sort_keys=True, allow_nan=True)
     return root / "manifest" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
 

@@ -228,7 +228,7 @@ def test_svmlight(tmp_path):
         (CSV, {"target": "label", "nominal": ["x"]}, "nominal: there is no column 'x'"),
         ("a,b\n1,2,3\n4,5\n6,7,8,9\n", {"target": "b"}, "cannot be read as CSV"),
         ("", {"target": "b"}, "is empty"),
-        ("a,b\n1,0.5\n2,0.7\n", {"target": "b"}, "not a class label"),
+        ("a,b\n1,inf\n2,0.7\n", {"target": "b"}, "the target 'b' is infinite in 1 row of 2"),
         ("a,b\n1,x\n2,x\n", {"target": "b"}, "at least 2"),
         ("b\n1\n2\n", {"target": "b"}, "it has one column only"),
     ],

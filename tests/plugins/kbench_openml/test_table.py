@@ -127,5 +127,8 @@ def test_a_target_of_numbers(tmp_path):
     text = "@attribute a real\n@attribute n real\n@data\n1,3\n2,-1\n3,?\n4,3\n"
     data = to_dataset(_table(tmp_path, text), "data", "n", name="data")
     assert (data.target_names, data.y.tolist()) == (("-1", "3"), [1, 0, 1])
-    with pytest.raises(DatasetError, match="not a class label"):
+    with pytest.raises(DatasetError, match="'n' is missing in 1 row of 4"):
         to_dataset(_table(tmp_path, text.replace("-1", "0.5")), "data", "n", name="data")
+    text = text.replace("-1", "0.5").replace("?", "7")
+    data = to_dataset(_table(tmp_path, text), "data", "n", name="data")
+    assert (data.task, data.y.tolist(), data.target_names) == ("regression", [3, 0.5, 7, 3], ())

@@ -1,0 +1,198 @@
+"""Targets and weights of a user's table: labels of classes, or numbers to predict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kbench.errors import DatasetError
+from kbench.messages import counted
+from kbench.parameters import check_choice
+from kbench.records import TASK_TYPES, TaskType
+
+if TYPE_CHECKING:
+    from kbench.tables.table import Column
+
+MAX_NUMERIC_LABELS = 100
+"""Different numbers up to which a numeric target is taken for classes."""
+
+MANY_CLASSES = 50
+"""Classes beyond which most of them must have several rows."""
+
+_REGRESSION = 'task = "regression" (on the command line: --task regression)'
+
+
+@dataclass(frozen=True)
+class Target:
+    """The target of a table.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    values : ndarray, shape (n_rows,)
+        Labels 0..k-1, -1 where there is none; or numbers in float64.
+    names : sequence of str
+        The k classes.
+    """
+
+    task: TaskType
+    values: np.ndarray
+    names: Sequence[str] = ()
+
+
+def target_of(column: Column, what: str, task: str | None = None) -> Target:
+    """Return the target that a column holds.
+
+    Without a task, numbers of which at least one is not whole are those of a regression
+    task; everything else are labels. Classes are numbered in the order of their declared
+    values, of which those that no row has are left out; other texts and numbers are
+    sorted.
+
+    Raises
+    ------
+    DatasetError
+        The values are not those of the task, or a row of a regression task has none.
+    """
+    if task is not None:
+        check_choice(task, f"{what}: task", TASK_TYPES, error=DatasetError)
+    if column.kind == "numeric":
+        _refuse_infinite(column, what)
+        if task is None and _has_fraction(column.values):
+            task = "regression"
+    if task == "regression":
+        return Target("regression", _numbers(column, what))
+    codes, names = _coded(column, what, is_asked=task is not None)
+    return Target("classification", *_occurring(codes, names, column, what))
+
+
+def weights_of(column: Column, what: str) -> np.ndarray:
+    """Return the weights of rows that a column holds, in float64.
+
+    Raises
+    ------
+    DatasetError
+        A row has none, or one that is not a finite number >= 0; or all are 0.
+    """
+    if column.kind != "numeric":
+        raise DatasetError(f"{what}: the weights {column.name!r} are not numbers")
+    weights: np.ndarray = column.values
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(wrong):
+        got = weights[wrong[0]]
+        value = "no weight" if np.isnan(got) else f"the weight {got:g}"
+        raise DatasetError(
+            f"{what}: weights must be finite numbers >= 0; {counted(len(wrong), 'row')} of "
+            f"{len(weights):,} {'has' if len(wrong) == 1 else 'have'} another {column.name!r}, "
+            f"the first is row {wrong[0] + 1} with {value}"
+        )
+    if not weights.any():
+        raise DatasetError(f"{what}: all weights {column.name!r} are 0")
+    return weights
+
+
+def _has_fraction(values: np.ndarray) -> bool:
+    present = values[~np.isnan(values)]
+    return bool(np.any(present != np.round(present)))
+
+
+def _refuse_infinite(column: Column, what: str) -> None:
+    infinite = np.flatnonzero(np.isinf(column.values))
+    if len(infinite):
+        raise DatasetError(
+            f"{what}: the target {column.name!r} is infinite in {counted(len(infinite), 'row')} "
+            f"of {len(column.values):,}, the first is row {infinite[0] + 1}"
+        )
+
+
+def _numbers(column: Column, what: str) -> np.ndarray:
+    """Return the targets of a regression task."""
+    if column.kind == "numeric":
+        values: np.ndarray = np.asarray(column.values, dtype=np.float64)
+        missing = np.isnan(values)
+    else:
+        texts = _texts(column)
+        missing = np.array([text is None for text in texts])
+        values = np.array([np.nan if text is None else _number(text) for text in texts])
+        wrong = np.flatnonzero(np.isnan(values) & ~missing)
+        if len(wrong):
+            raise DatasetError(
+                f"{what}: regression needs a target of numbers, but {column.name!r} is text in "
+                f"{counted(len(wrong), 'row')} of {len(values):,}, the first is row "
+                f"{wrong[0] + 1}: {texts[wrong[0]]!r}"
+            )
+    if missing.any():
+        raise DatasetError(
+            f"{what}: the target {column.name!r} is missing in "
+            f"{counted(int(missing.sum()), 'row')} of {len(values):,}, the first is row "
+            f"{np.argmax(missing) + 1}; regression needs a number in each row"
+        )
+    return values
+
+
+def _texts(column: Column) -> list[str | None]:
+    """Return the values of a column that is not numeric as texts; None where missing."""
+    if column.kind == "string":
+        return list(column.values)
+    names = [*column.categories, None]  # the last one is for -1
+    return [names[code] for code in column.values]
+
+
+def _number(text: str) -> float:
+    """Parse a finite number; NaN where the text is none."""
+    try:
+        value = float(text) if "_" not in text else np.nan
+    except ValueError:
+        return np.nan
+    return value if np.isfinite(value) else np.nan
+
+
+def _coded(column: Column, what: str, is_asked: bool) -> tuple[np.ndarray, list[str]]:
+    """Return the numbers of labels, -1 where missing, and their names."""
+    if column.kind == "nominal":
+        return np.asarray(column.values, dtype=np.int64), list(column.categories)
+    if column.kind == "string":
+        names = sorted({value for value in column.values if value is not None})
+        number = {name: code for code, name in enumerate(names)}
+        found = [number.get(value, -1) for value in column.values]
+        return np.array(found, dtype=np.int64), names
+    values = column.values
+    present = ~np.isnan(values)
+    different = np.unique(values[present])
+    if len(different) > MAX_NUMERIC_LABELS:
+        kind = "numbers" if is_asked else "whole numbers"
+        remedy = "Name another target" if is_asked else f"Say {_REGRESSION}, or name another target"
+        raise DatasetError(
+            f"{what}: the target {column.name!r} has {len(different):,} different {kind}, more "
+            f"than the {MAX_NUMERIC_LABELS} that are taken for classes. {remedy}."
+        )
+    codes = np.where(present, np.searchsorted(different, values), -1)
+    return codes, [_written(value) for value in different]
+
+
+def _written(value: Any) -> str:
+    return f"{value:.0f}" if value == np.round(value) else repr(float(value))
+
+
+def _occurring(
+    codes: np.ndarray, names: list[str], column: Column, what: str
+) -> tuple[np.ndarray, list[str]]:
+    """Number the classes that occur; -1 where the label is missing."""
+    occurring = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(names)))
+    renumbered = np.full(len(names) + 1, -1, dtype=np.int64)  # the last one is for -1
+    renumbered[occurring] = np.arange(len(occurring))
+    if len(occurring) < 2:
+        raise DatasetError(
+            f"{what}: the target {column.name!r} has {len(occurring)} "
+            f"{'class' if len(occurring) == 1 else 'classes'}; classification needs at least 2"
+        )
+    n_labelled = int(np.count_nonzero(codes >= 0))
+    if len(occurring) > max(MANY_CLASSES, n_labelled // 2):
+        remedy = f"Say {_REGRESSION}, or name" if column.kind == "numeric" else "Name"
+        raise DatasetError(
+            f"{what}: the target {column.name!r} has {len(occurring):,} different labels in "
+            f"{n_labelled:,} rows and is not a class label. {remedy} another target."
+        )
+    return renumbered[codes], [names[k] for k in occurring]
