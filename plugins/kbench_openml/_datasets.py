@@ -43,7 +43,7 @@ def find(openml, name, version, what) -> int:
     return int(rows["did"].min())
 
 
-def load_data(openml, data_id, target, ignore, what, offline) -> Dataset:
+def load_data(openml, data_id, target, ignore, task, what, offline) -> Dataset:
     """Return the checked dataset of a number, in canonical form."""
     described, table = _checked_data(openml, data_id, what, offline)
     what = f"{what} ({printable(str(described.name), 60)})"
@@ -58,6 +58,7 @@ def load_data(openml, data_id, target, ignore, what, offline) -> Dataset:
         what,
         target,
         tuple(dict.fromkeys([*_left_out(described, table, target), *ignore])),
+        task,
         name=str(described.name),
         version=str(described.version),
         source=f"OpenML data {data_id} from {openml.config.get_server_base_url()}",

@@ -17,7 +17,8 @@ import numpy as np
 
 from kbench import Dataset, DatasetError, Ref
 from kbench.errors import SourceUnreachable
-from kbench.parameters import check_integer
+from kbench.parameters import check_choice, check_integer
+from kbench.records import TASK_TYPES
 from kbench_openml._client import client, one_process, translated, write_whole
 from kbench_openml._datasets import find, load_data
 from kbench_openml._server import Server, configured, is_offline, is_reachable
@@ -36,6 +37,7 @@ def load(
     task_id: int | None = None,
     openml_suite: int | str | None = None,
     ignore: Sequence[str] = (),
+    task: str | None = None,
 ) -> Dataset:
     """Get a dataset from OpenML, or from the openml client's cache.
 
@@ -50,13 +52,16 @@ def load(
     target : str, optional
         The column to predict; OpenML's default target otherwise.
     task_id : int, optional
-        OpenML's number of a classification task, instead of a dataset: its
-        data, target and splits (``splits = "official"`` in the protocol).
+        OpenML's number of a supervised task, instead of a dataset: its data, target,
+        splits (``splits = "official"`` in the protocol), and whether it is
+        classification or regression.
     openml_suite : int or str, optional
         OpenML's number or alias of a suite, which stands for all its tasks and
         is not a dataset: see `expand`.
     ignore : sequence of str, optional
         Columns to leave out, beside row numbers and those OpenML ignores.
+    task : {"classification", "regression"}, optional
+        By default regression if the target has a number that is not whole.
 
     Returns
     -------
@@ -74,7 +79,7 @@ def load(
     if openml_suite is not None:
         tasks = expand(openml_suite)  # raises where the suite is not available
         raise DatasetError(f"OpenML suite {openml_suite} stands for {len(tasks)} datasets")
-    _check_params(data_id, dataset, version, target, task_id)
+    _check_params(data_id, dataset, version, target, task_id, task)
     if isinstance(ignore, str):
         ignore = (ignore,)
     what = _what(data_id, dataset, version, task_id)
@@ -96,9 +101,10 @@ def load(
                 return load_task(openml, int(task_id), tuple(ignore), what, offline)
             if data_id is None:
                 data_id = find(openml, str(dataset), version, what)
-            return load_data(openml, int(data_id), target, tuple(ignore), what, offline)
+            return load_data(openml, int(data_id), target, tuple(ignore), task, what, offline)
     except SourceUnreachable:
-        if data_id == WINE and target in (None, "class") and not ignore:
+        is_as_bundled = target in (None, "class") and task in (None, "classification")
+        if data_id == WINE and is_as_bundled and not ignore:
             return _bundled_wine()
         raise
 
@@ -160,7 +166,7 @@ def expand(openml_suite: int | str | None = None, **params: Any) -> list[Ref]:
     return [Ref("openml", {"task_id": task}) for task in tasks]
 
 
-def _check_params(data_id, dataset, version, target, task_id) -> None:
+def _check_params(data_id, dataset, version, target, task_id, task) -> None:
     given = {"data_id": data_id, "dataset": dataset, "task_id": task_id}
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
@@ -175,6 +181,10 @@ def _check_params(data_id, dataset, version, target, task_id) -> None:
         raise ValueError(f"version={version!r} goes with dataset; {named[0]} names one version")
     if task_id is not None and target is not None:
         raise ValueError(f"target={target!r}: a task has its own target")
+    if task_id is not None and task is not None:
+        raise ValueError(f"task={task!r}: OpenML says what task {task_id} is")
+    if task is not None:
+        check_choice(task, "task", TASK_TYPES)
     if dataset is not None and not re.fullmatch(r"[A-Za-z0-9_.(),+-]{1,128}", dataset):
         raise ValueError(
             f"dataset must be 1 to 128 letters, digits and signs of '_.(),+-', got {dataset!r}"

@@ -1,4 +1,4 @@
-"""Classification tasks of OpenML: a dataset, its target and the splits of its rows."""
+"""Supervised tasks of OpenML: a dataset, its target and the splits of its rows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from kbench.tables.arff import read_arff
 from kbench_openml._client import ask, kept, read_xml, write_whole
 from kbench_openml._datasets import load_data
 
+TASKS = {"1": "classification", "2": "regression"}
+"""OpenML's numbers of the types of tasks that kbench runs."""
+
 
 def load_task(openml, task_id, ignore, what, offline) -> Dataset:
     """Return the checked dataset of a task, with the task's target and splits."""
     # the client's own functions for tasks unpickle files from its cache
     folder = Path(openml.config.get_cache_directory()) / "tasks" / str(task_id)
     description = kept(folder / "task.xml", f"task/{task_id}", what, offline)
-    data_id, target, address = _task_facts(description, task_id, what)
-    dataset = load_data(openml, data_id, target, ignore, what, offline)
+    task, data_id, target, address = _task_facts(description, task_id, what)
+    dataset = load_data(openml, data_id, target, ignore, task, what, offline)
     file = folder / "datasplits.arff"
     for trial in (1, 2):
         if not file.exists():
@@ -38,7 +41,8 @@ def load_task(openml, task_id, ignore, what, offline) -> Dataset:
     return replace(dataset, source=source, splits=splits, checksum="")
 
 
-def _task_facts(description: bytes, task_id: int, what: str) -> tuple[int, str, str]:
+def _task_facts(description: bytes, task_id: int, what: str) -> tuple[str, int, str, str]:
+    """Return what a task is, the number of its data, its target, and where its splits are."""
     try:
         root = read_xml(description)
     except ET.ParseError as error:
@@ -47,15 +51,17 @@ def _task_facts(description: bytes, task_id: int, what: str) -> tuple[int, str, 
     for element in root.iter():
         # of several cost matrices, data sets and the like, the first one counts
         facts.setdefault(element.tag.partition("}")[2], (element.text or "").strip())
-    if facts.get("task_type_id") != "1":
+    task = TASKS.get(facts.get("task_type_id", ""))
+    if task is None:
         raise DatasetError(
             f"{what}: it is of the type {facts.get('task_type', 'unknown')!r}; kbench runs "
-            "supervised classification"
+            "supervised classification and regression"
         )
     if facts.get("task_id") != str(task_id):
         raise DatasetError(f"{what}: the server described task {facts.get('task_id')} instead")
     try:
-        return int(facts["data_set_id"]), facts["target_feature"], facts["data_splits_url"]
+        data_id = int(facts["data_set_id"])
+        return task, data_id, facts["target_feature"], facts["data_splits_url"]
     except (KeyError, ValueError):
         raise DatasetError(f"{what}: its description names no data, target or splits") from None
 

@@ -81,6 +81,18 @@ SPARSE = """@relation words
 {3 sport}
 """
 
+PRICES = """@relation prices
+@attribute rooms integer
+@attribute colour {red, blue}
+@attribute price integer
+@data
+1,red,100
+2,blue,250
+3,red,300
+4,red,310
+2,blue,220
+"""
+
 
 def datasets():
     """Return what the server has, by OpenML's number."""
@@ -92,6 +104,7 @@ def datasets():
         9001: dataset("mixed", MIXED, "Class", 6, row_id="id", ignore=["secret"]),
         9002: dataset("words", SPARSE, "topic", 5, kind="Sparse_ARFF"),
         9003: dataset("../../evil", MIXED.replace("colour", "../../x"), "Class", 6, row_id="id"),
+        9004: dataset("prices", PRICES, "price", 5),
     }
 
 
@@ -183,7 +196,7 @@ class OpenMLServer(ThreadingHTTPServer):
     def task(self, number):
         """Answer task/ID: task 1000 + ID is 5-fold cross-validation on dataset ID."""
         data = number - 1000
-        kind = 2 if number == 1061 + 1 else 1
+        kind = {62: 5, 9004: 2}.get(data, 1)  # clustering, regression, classification
         target = self.datasets.get(data, self.datasets[61])["target"]
         return (
             f"<oml:task {NS}><oml:task_id>{number}</oml:task_id>"

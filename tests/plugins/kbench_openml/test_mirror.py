@@ -36,13 +36,14 @@ def mirror_module():
     return module
 
 
-def _catalogue():
-    if not (MIRROR / "catalogue.json").exists():
+def _catalogue(folder=MIRROR):
+    if not (folder / "catalogue.json").exists():
         return []
-    return json.loads((MIRROR / "catalogue.json").read_text())["datasets"]
+    return json.loads((folder / "catalogue.json").read_text())["datasets"]
 
 
 SMALL = [entry for entry in _catalogue() if entry["bytes"] < 100_000]
+REGRESSION = _catalogue(MIRROR / "regression")
 LARGE = [entry for entry in _catalogue() if entry["bytes"] >= 100_000]
 
 
@@ -169,6 +170,30 @@ def test_tasks_and_suites_of_the_mirror(mirror_module, connect_openml):
     assert len(data.splits) == 10
     assert sorted(np.concatenate([split.test for split in data.splits])) == list(range(3196))
     assert len({split.digest for split in data.splits}) == 10
+
+
+@needs_mirror
+@pytest.mark.parametrize("entry", REGRESSION, ids=lambda entry: entry["name"])
+def test_regression_tasks_of_the_mirror(entry, mirror_module, connect_openml, tmp_path):
+    import pandas
+
+    with mirror_module.Mirror(root=MIRROR / "regression") as server:
+        connect_openml(server)
+        data = load(task_id=entry["task_id"])
+        assert load(data_id=entry["id"]).task == "regression"
+        assert Ref("openml", {"task_id": entry["task_id"]}) in expand(openml_suite=990003)
+    cache = DataCache(tmp_path / "kbench")
+    facts = cache.describe(cache.store(data))
+    assert (facts.task, facts.n_samples, facts.n_splits) == ("regression", entry["rows"], 10)
+    folder = MIRROR.parent / "regression" / entry["name"]
+    if not folder.exists():
+        pytest.skip("needs the regression sets next to the checkout (../shared/regression)")
+    table = pandas.read_csv(folder / "data.csv.gz")
+    np.testing.assert_allclose(data.y, table["y"], rtol=1e-12)
+    is_test = pandas.read_csv(folder / "splits.csv.gz").to_numpy()
+    for split, column in zip(data.splits, is_test.T, strict=True):
+        assert split.test.tolist() == np.flatnonzero(column).tolist()
+        assert split.train.tolist() == np.flatnonzero(column == 0).tolist()
 
 
 @needs_mirror

@@ -38,11 +38,24 @@ def test_by_name_and_version(connect_openml):
             "dataset must be 1 to 128 letters, digits and signs of '_.(),+-', got '../x'",
         ),
         ({"task_id": 3, "target": "class"}, "target='class'"),
+        ({"task_id": 3, "task": "regression"}, "task='regression': OpenML says what task 3 is"),
+        (
+            {"data_id": 61, "task": "ranking"},
+            "task must be one of 'classification', 'regression', got 'ranking'",
+        ),
     ],
 )
 def test_parameters_that_name_no_dataset(params, why):
     with pytest.raises(ValueError, match=re.escape(why)):
         load(**params)
+
+
+def test_the_task_of_data_may_be_named(connect_openml):
+    with OpenMLServer() as server:
+        connect_openml(server)
+        assert load(data_id=9004, task="regression").y.tolist() == [100, 250, 300, 310, 220]
+        with pytest.raises(DatasetError, match="'class' is text in 150 rows of 150"):
+            load(data_id=61, task="regression")
 
 
 def test_suite_of_tasks(connect_openml, monkeypatch):

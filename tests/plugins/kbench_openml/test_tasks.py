@@ -1,5 +1,6 @@
 """Tasks of OpenML and their splits."""
 
+import numpy as np
 import pytest
 
 from kbench import DatasetError
@@ -29,10 +30,32 @@ def test_splits_follow_the_rows_that_are_left(connect_openml):
         assert sorted([*split.train, *split.test]) == [0, 1, 2, 3, 4]
 
 
-def test_only_classification_tasks(connect_openml):
+def test_a_regression_task_decides_what_the_target_is(connect_openml):
     with OpenMLServer() as server:
         connect_openml(server)
-        with pytest.raises(DatasetError, match="classification"):
+        data = load(task_id=1000 + 9004)
+        assert load(data_id=9004).task == "classification"  # whole numbers
+    assert (data.task, data.y.tolist()) == ("regression", [100, 250, 300, 310, 220])
+    assert (data.y.dtype, data.target_names) == (np.float64, ())
+    assert [split.index for split in data.splits] == [0, 1, 2, 3]
+    for split in data.splits:
+        assert sorted([*split.train, *split.test]) == [0, 1, 2, 3, 4]
+
+
+def test_a_regression_task_of_text(connect_openml):
+    with OpenMLServer() as server:
+        connect_openml(server)
+        server.datasets[9004]["target"] = "colour"
+        with pytest.raises(
+            DatasetError, match="'colour' is text in 5 rows of 5, the first is row 1"
+        ):
+            load(task_id=1000 + 9004)
+
+
+def test_other_tasks_are_refused(connect_openml):
+    with OpenMLServer() as server:
+        connect_openml(server)
+        with pytest.raises(DatasetError, match="supervised classification and regression"):
             load(task_id=1062)
 
 
