@@ -19,7 +19,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import nested_parse_with_titles
 
-from kbench import Ref
+from kbench.records import written
 from kbench.registry.callables import resolve
 from kbench.registry.installed import HOST, installed
 from kbench.registry.registry import Registry, build
@@ -63,13 +63,6 @@ def summary(target, preset) -> str:
     paragraph = (inspect.getdoc(target) or "").split("\n\n")[0]
     given = ", ".join(f"``{key}={value!r}``" for key, value in preset.items())
     return " ".join([*paragraph.split(), *([f"Preset: {given}."] if given else [])])
-
-
-def value_text(value) -> str:
-    """Return a value of a grid in the notation of suite files."""
-    if isinstance(value, Ref):
-        return value.label or value.name
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def anchor(kind: str, name: str) -> str:
@@ -130,7 +123,7 @@ class Components(Lines):
             yield f"     - {summary(*made(record))}"
             if searched:
                 grid = [
-                    f"``{key}``: {', '.join(map(value_text, values))}"
+                    f"``{key}``: {', '.join(map(written, values))}"
                     for key, values in record.grid.items()
                 ]
                 yield f"     - {'; '.join(grid) or 'nothing'}"

@@ -14,6 +14,7 @@ import typer
 from kbench.cli.echo import echo
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
+from kbench.records import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -222,7 +223,7 @@ def _show_component(record: Any) -> None:
     for parameter in known.parameters:
         default = "required" if parameter.is_required else f"default {parameter.default}"
         if parameter.name in grid:
-            default += f", searched over {_values(grid[parameter.name])}"
+            default += f", searched over {written(list(grid[parameter.name]))}"
         echo("  ", nl=False)
         echo(parameter.name, nl=False, bold=True)
         echo(f" ({default})")
@@ -232,7 +233,3 @@ def _show_component(record: Any) -> None:
     for part in doc.meta:
         if part.args and part.args[0].startswith("reference") and part.description:
             echo("\nreferences:\n" + indent(part.description, "  "))
-
-
-def _values(values: Any) -> str:
-    return "[" + ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in values) + "]"

@@ -142,8 +142,8 @@ class Learner:
         Values to search over, for each parameter that a suite line does not
         give; a `Ref` stands for a component, such as a kernel.
     kernelized : bool, default False
-        The learner has a parameter ``kernel`` and works on the inputs; it is
-        planned with the map ``identity`` only.
+        The learner has a parameter ``kernel``, or ``kernels``, and works on the
+        inputs; it is planned with the map ``identity`` only.
     path : str, optional
         A parameter, such as ``"C"``, along which the learner can be fitted in one
         go: it has ``fit_path(X, y, values)``, which returns one fitted

@@ -93,10 +93,11 @@ def check_one_class(subject: Subject) -> None:
 
 
 def check_kernelized(subject: Subject) -> None:
-    """A kernelized learner has a parameter `kernel`."""
-    if "kernel" not in (subject.parameters() or {"kernel": None}):
+    """A kernelized learner has a parameter `kernel` or, for several of them, `kernels`."""
+    if not {"kernel", "kernels"} & set(subject.parameters() or {"kernel": None}):
         raise subject.fail(
-            "is declared kernelized and has no parameter 'kernel'; add it, or drop the flag"
+            "is declared kernelized and has no parameter 'kernel' or 'kernels'; add it, or drop "
+            "the flag"
         )
 
 

@@ -5,7 +5,7 @@ The classes are loaded on first use.
 
 import lazy_loader
 
-from kbench import Learner, Ref, hookimpl
+from kbench import FeatureMap, Learner, Ref, hookimpl
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
@@ -13,7 +13,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "_bayesian_linear": ["BayesianLinearRegression"],
         "_core_vector_machine": ["CoreVectorMachine"],
         "_gaussian_process": ["GaussianProcess"],
-        "_kernel_kmeans": ["KernelKMeans"],
+        "_kernel_kmeans": ["KernelKMeans", "KernelKMeansMap"],
         "_kernel_perceptron": ["KernelPerceptron"],
         "_kernel_ridge": ["KernelRidgeClassifier", "KernelRidgeRegressor"],
         "_kernel_svm": ["KernelSVM"],
@@ -35,6 +35,21 @@ _KERNELS = [
     Ref("gaussian", {"bandwidth": bandwidth})
     for bandwidth in ("0.25*median", "0.5*median", "median", "2*median")
 ]
+
+# Kernels of several shapes and widths, of which a combination is learned.
+_COMBINED = (Ref("linear"), Ref("polynomial"), *_KERNELS)
+
+
+@hookimpl
+def kbench_feature_maps():
+    """List the maps."""
+    return [
+        FeatureMap(
+            "kernel-kmeans",
+            make="kbench_learners._kernel_kmeans:KernelKMeansMap",
+            grid={"kernel": _KERNELS},
+        )
+    ]
 
 
 @hookimpl
@@ -98,6 +113,15 @@ def kbench_learners():
             make="kbench_learners._kernel_svm:KernelSVM",
             multiclass="ovo",
             grid={"kernel": _KERNELS, "C": _C},
+            path="C",
+            simpler={"C": "smaller"},
+            kernelized=True,
+        ),
+        Learner(
+            "multiple-kernel-svm",
+            make="kbench_learners._mkl:MultipleKernelSVM",
+            multiclass="ovo",
+            grid={"kernels": [_COMBINED], "method": ["alignf", "margin"], "C": _C},
             path="C",
             simpler={"C": "smaller"},
             kernelized=True,

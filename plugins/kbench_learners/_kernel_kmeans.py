@@ -6,11 +6,18 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+import scipy.sparse as sp
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kbench.kernels import Precomputed, resolve_kernel
 from kbench.parameters import check_integer
 from kbench_learners._kernel_machine import KernelMixin, kernel_sums
 
@@ -54,18 +61,26 @@ def lloyd(K, diagonal, labels, n_clusters: int, max_iter: int) -> Clustering:
 
 
 def _memberships(labels, n_clusters):
-    """Divide the indicator of each cluster by its size, shape (n, n_clusters)."""
-    H = np.zeros((len(labels), n_clusters))
-    H[np.arange(len(labels)), labels] = 1.0
-    return H / np.maximum(H.sum(axis=0), 1)
+    """Divide the indicator of each cluster by its size, shape (n_clusters, n).
+
+    The matrix is sparse: the means over all clusters cost as much as those over one.
+    """
+    n = len(labels)
+    shares = 1.0 / np.bincount(labels, minlength=n_clusters)[labels]
+    return sp.csr_matrix((shares, (labels, np.arange(n))), shape=(n_clusters, n))
 
 
 def _distances(K, diagonal, labels, n_clusters):
     H = _memberships(labels, n_clusters)
-    means = K @ H
-    distances = diagonal[:, None] - 2 * means + np.einsum("ic,ic->c", H, means)
-    distances[:, ~H.any(axis=0)] = np.inf
+    means = (H @ K).T  # K is symmetric
+    distances = diagonal[:, None] - 2 * means + _squared_norms(H, means)
+    distances[:, np.diff(H.indptr) == 0] = np.inf
     return distances
+
+
+def _squared_norms(H, means):
+    """``||m_c||^2 = mean_jl k(x_j, x_l)`` of the centres, given the means of K over clusters."""
+    return np.asarray(H.multiply(means.T).sum(axis=1)).ravel()
 
 
 def seeded_labels(K, diagonal, n_clusters, rng):
@@ -179,7 +194,7 @@ class KernelKMeans(KernelMixin, ClusterMixin, BaseEstimator):
         self.labels_, self.inertia_ = best.labels, best.inertia
         self.n_iter_, self.converged_ = best.n_iter, best.converged
         self._memberships = _memberships(best.labels, self.n_clusters)
-        self._norms = np.einsum("ic,ic->c", self._memberships, K @ self._memberships)
+        self._norms = _squared_norms(self._memberships, (self._memberships @ K).T)
         if not best.converged:
             warnings.warn(
                 f"rows still moved after max_iter={self.max_iter} iterations",
@@ -203,7 +218,130 @@ class KernelKMeans(KernelMixin, ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        zeros = np.zeros(self.n_clusters)
-        means = kernel_sums(self.kernel_, X, self._rows, self._memberships.T, zeros)
         # k(x, x) is the same for all centres
-        return (self._norms - 2 * means).argmin(axis=1)
+        return (self._norms - 2 * self._products(X)).argmin(axis=1)
+
+    def _products(self, X) -> np.ndarray:
+        """Return the inner products of validated rows with the centres."""
+        zeros = np.zeros(self.n_clusters)
+        return kernel_sums(self.kernel_, X, self._rows, self._memberships, zeros)
+
+
+class KernelKMeansMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Similarities to the centres of kernel k-means.
+
+    ``phi_c(x) = mean_j k(x, x_j) / ||m_c||`` over the members j of cluster c: the
+    inner product with its centre ``m_c`` in the kernel's space, which is
+    scaled to length 1. The centres of I. S. Dhillon, Y. Guan and B. Kulis, "Kernel
+    k-means, spectral clustering and normalized cuts", KDD 2004, are those of
+    at most `max_rows` random training rows, with which every new row is compared.
+
+    Parameters
+    ----------
+    n_components : int, default 100
+        Clusters, hence features; at most the rows that are clustered.
+    kernel : str, Kernel or callable, default "gaussian"
+        Name of a kernel, kernel object, or function ``k(X, Y)``.
+    max_rows : int, default 2000
+        Largest number of training rows that are clustered; of more, so many are
+        drawn at random. Their Gram matrix is formed.
+    n_init : int, default 1
+        Starts, of which the one with the least inertia is kept.
+    max_iter : int, default 300
+        Iterations of each start at most.
+    random_state : int, RandomState or None, default None
+        Determines the rows and the starts.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel, its bandwidth set on all training rows.
+    kmeans_ : KernelKMeans
+        The clustering.
+    n_iter_ : int
+        Iterations of the best start.
+    converged_ : bool
+        Of the clustering.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kbench.kernels import Gaussian
+    >>> X = np.array([[0.0], [0.1], [5.0], [5.1]])
+    >>> KernelKMeansMap(2, Gaussian(1.0), random_state=0).fit_transform(X).round(2)
+    array([[1., 0.],
+           [1., 0.],
+           [0., 1.],
+           [0., 1.]])
+    """
+
+    def __init__(
+        self,
+        n_components=100,
+        kernel="gaussian",
+        max_rows=2000,
+        n_init=1,
+        max_iter=300,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.max_rows = max_rows
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Cluster training rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix, shape (n_samples, n_features)
+            Training inputs.
+        y : ignored
+            There are no labels.
+
+        Returns
+        -------
+        self
+            The fitted map.
+        """
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        for name in ("n_components", "max_rows", "n_init", "max_iter"):
+            check_integer(getattr(self, name), name, least=1)
+        self.kernel_ = resolve_kernel(self.kernel).resolve(X)
+        if isinstance(self.kernel_, Precomputed):
+            raise ValueError("kernel must compare inputs, got a precomputed one")
+        rng = check_random_state(self.random_state)
+        if X.shape[0] > self.max_rows:
+            X = X[np.sort(rng.permutation(X.shape[0])[: self.max_rows])]
+        self._n_features_out = min(self.n_components, X.shape[0])
+        self.kmeans_ = KernelKMeans(
+            self._n_features_out, self.kernel_, self.n_init, self.max_iter, rng
+        ).fit(X)
+        self.n_iter_, self.converged_ = self.kmeans_.n_iter_, self.kmeans_.converged_
+        lengths = np.sqrt(np.maximum(self.kmeans_._norms, 0.0))
+        self._scales = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        return self
+
+    def transform(self, X):
+        """Compute the similarities to the centres.
+
+        Parameters
+        ----------
+        X : array or CSR matrix, shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_clusters)
+            The features; 0 for a centre at the origin.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return self.kmeans_._products(X) * self._scales
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

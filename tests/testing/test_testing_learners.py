@@ -39,6 +39,14 @@ def test_a_kernelized_learner_without_a_kernel_is_caught(plugin_of):
     found = failures(learner_plugin(plugin_of, Centroids, kernelized=True))
     assert list(found) == ["check_kernelized"]
 
+    class Combined(Centroids):
+        def __init__(self, kernels=("linear",), shrink=0.0, random_state=None):
+            super().__init__(shrink, random_state)
+            self.kernels = kernels
+
+    found = failures(learner_plugin(plugin_of, Combined, kernelized=True))
+    assert "check_kernelized" not in found
+
 
 @pytest.mark.parametrize(
     ("simpler", "words"),

@@ -11,11 +11,13 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kbench.kernels import Gaussian, Linear
-from kbench_learners import KernelKMeans
+from kbench_learners import KernelKMeans, KernelKMeansMap
 from kbench_learners._kernel_kmeans import lloyd
 
 
-@parametrize_with_checks([KernelKMeans(), KernelKMeans(n_clusters=2, kernel="linear")])
+@parametrize_with_checks(
+    [KernelKMeans(), KernelKMeans(n_clusters=2, kernel="linear"), KernelKMeansMap(3)]
+)
 def test_scikit_learn_interface(estimator, check):
     check(estimator)
 
@@ -107,3 +109,55 @@ def test_no_convergence_is_reported():
 def test_mistakes_name_the_parameter(params, message):
     with pytest.raises(ValueError, match=message):
         KernelKMeans(**params).fit(np.arange(10.0)[:, None])
+
+
+# ---------------------------------------------------------------------------
+# Similarities to the centres
+# ---------------------------------------------------------------------------
+
+
+def test_features_are_inner_products_with_centres_of_length_1():
+    rng = np.random.default_rng(0)
+    X, X_new = rng.normal(size=(60, 3)), rng.normal(size=(7, 3))
+    fitted = KernelKMeansMap(4, "linear", random_state=0).fit(X)
+    centres = np.array([X[fitted.kmeans_.labels_ == c].mean(axis=0) for c in range(4)])
+    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+    np.testing.assert_allclose(fitted.transform(X_new), X_new @ centres.T)
+    # with k(x, x) = 1 they are cosines
+    Z = KernelKMeansMap(4, Gaussian(1.0), random_state=0).fit(X).transform(X)
+    assert Z.min() >= 0 and Z.max() <= 1
+
+
+def test_no_more_than_max_rows_are_clustered():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    sizes = []
+
+    def kernel(X, Y):
+        sizes.append((len(X), len(Y)))
+        return np.exp(-np.abs(X[:, None] - Y).sum(axis=2))
+
+    fitted = KernelKMeansMap(500, kernel, max_rows=40, random_state=0).fit(X)
+    assert max(sizes) <= (40, 40)
+    # one cluster for each row: the features are the similarities to the rows
+    assert fitted.transform(X).shape == (300, 40)
+    assert len(fitted.get_feature_names_out()) == 40
+    # the bandwidth is that of all rows
+    assert KernelKMeansMap(max_rows=2).fit(X).kernel_ == Gaussian().resolve(X)
+
+
+def test_a_centre_at_the_origin_has_the_feature_0():
+    Z = KernelKMeansMap(1, "linear", random_state=0).fit_transform([[-1.0, 1.0], [1.0, -1.0]])
+    np.testing.assert_array_equal(Z, [[0.0], [0.0]])
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_components": 0}, "n_components must be an integer >= 1, got 0"),
+        ({"max_rows": 1.5}, "max_rows must be an integer >= 1, got 1.5"),
+        ({"kernel": "precomputed"}, "kernel must compare inputs, got a precomputed one"),
+    ],
+)
+def test_mistakes_name_the_parameter_of_the_map(params, message):
+    with pytest.raises(ValueError, match=message):
+        KernelKMeansMap(**params).fit(np.arange(10.0)[:, None])
