@@ -40,7 +40,7 @@ class Measure:
         the true labels 0..k-1 or targets of the test part, shape (n,), and
 
         - "predictions": the predicted labels or numbers, shape (n,);
-        - "scores": probabilities if there are any, else decision values, of shape (n,)
+        - "scores": the learner's probabilities, else its decision values, of shape (n,)
           for two classes, which are larger for class 1, else (n, n_classes);
         - "probabilities": shape (n, n_classes), of all classes of the dataset;
         - "distribution": mean and standard deviation of a normal predictive distribution,

@@ -38,16 +38,24 @@ def methods(name):
 
 
 def row_of(dataset, feature_map, learner, protocol):
-    method = Method(**map_side(feature_map, registry()), **learner_side(learner, registry()))
+    method = Method(
+        **map_side(feature_map, registry()), **learner_side(learner, registry(), dataset.task)
+    )
     with threadpool_limits(1):
         found = evaluate_split(dataset, 0, method, protocol)
     return sources.means([Result("t", "c", 0, "ok", found.measures)])
 
 
-@pytest.mark.parametrize("name", registry().all("learner"))
-def test_every_learner_says_whether_it_converged(name, small_iris):
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [(name, task) for name, each in registry().all("learner").items() for task in each.tasks],
+)
+def test_every_learner_says_whether_it_converged(name, task, small_iris):
     protocol = Protocol(search="random", n_candidates=2, inner_folds=2)
-    row = row_of(small_iris, Ref("identity"), Ref(name), protocol)
+    data = small_iris
+    if task == "regression":
+        data = Dataset("petals", data.X[:, :3], data.X[:, 3], task=task)
+    row = row_of(data, Ref("identity"), Ref(name), protocol)
     assert row["converged"] in (0.0, 1.0)
     assert 0.0 <= row["search_converged"] <= 1.0
     assert row["search_complete"] == 1.0

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from kbench.registry import summaries
+from kbench.registry.callables import makers
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench.registry.summaries import Summaries, first_sentence, of_suite
@@ -118,9 +119,10 @@ def test_what_a_suite_says_of_itself(value):
 def test_sources_read_in_part_say_the_same(monkeypatch):
     registry = build(installed())
     makes = [
-        getattr(each, "make", None) or each.load
+        make
         for kind in ("dataset", "kernel", "feature map", "learner")
         for each in registry.all(kind).values()
+        for make in makers(each)
     ]
     in_part = [Summaries().of(make) for make in makes]
     assert all(in_part)

@@ -66,7 +66,7 @@ def _arguments(
     if scores is None:
         return None
     # a class without training rows has the lowest score
-    least = 0.0 if given.probabilities is not None else float(scores.min(initial=0.0))
+    least = 0.0 if given.decision is None else float(scores.min(initial=0.0))
     every = _of_all_classes(scores, truth.classes, n_classes, least)
     return (every[:, 1] if n_classes == 2 else every,)
 

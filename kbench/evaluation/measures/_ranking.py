@@ -63,12 +63,14 @@ def _curves(truth: Truth, given: Predictions) -> Iterator[tuple[np.ndarray, np.n
 
 
 def scores_of_classes(classes: np.ndarray, given: Predictions) -> np.ndarray | None:
-    """Return one column of scores for each class; None where there are none."""
-    if given.probabilities is not None:
-        return given.probabilities
+    """Return one column of scores for each class; None where there are none.
+
+    They are decision values where there are any: probabilities that a calibration made of
+    them rank the rows of a class otherwise.
+    """
     decision = given.decision
     if decision is None:
-        return None
+        return given.probabilities
     if len(classes) == 2 and decision.size == len(decision):
         margin = decision.reshape(-1)
         return np.stack([-margin, margin], axis=1)
