@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,17 +19,26 @@ from kbench.errors import ClusterError, SuiteError
 from kbench.execution import components
 from kbench.execution.engine import Answer, DaskEngine, Engine, LocalEngine, Terms, ThisMachine
 from kbench.execution.fetching import Fetching, is_offline
+from kbench.execution.rescoring import Added, Rescoring, measure_called
 from kbench.execution.warm_parents import WarmParents, preload_of
 from kbench.messages import counted
 from kbench.parameters import check_choice, check_integer
 from kbench.planning.cells import indistinct_cells
-from kbench.planning.planner import PlannedCell, Planner, recall, task_key, with_expanded
+from kbench.planning.planner import (
+    PlannedCell,
+    Planner,
+    recall,
+    recall_added,
+    task_key,
+    with_expanded,
+)
 from kbench.planning.tasks import with_measure
 from kbench.records import DatasetFacts, Details, Measure, Problem, Result, Suite, Task
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal, state_folder
 from kbench.storage.locks import Holder, named
+from kbench.storage.predictions import BLOB
 from kbench.tracking import Store, View, default_uri
 
 
@@ -114,7 +123,8 @@ class Report:
 
     In its suite, lines that mean many datasets are replaced by these datasets; its
     cells have the journal's results. `seconds` is the wall clock of the whole, and
-    `interrupted` says that the user ended it.
+    `interrupted` says that the user ended it. `added` are measures of plugins that were
+    computed from kept predictions.
     """
 
     suite: Suite
@@ -122,11 +132,14 @@ class Report:
     seconds: float
     delivered: Delivered | None = None
     interrupted: bool = False
+    added: tuple[Added, ...] = ()
 
     @property
     def failed(self) -> bool:
-        """Whether a cell failed; unavailable data is not a failure."""
-        return any(cell.status not in ("ok", "unavailable") for cell in self.cells)
+        """Whether a cell or a measure failed; unavailable data is not a failure."""
+        return any(cell.status not in ("ok", "unavailable") for cell in self.cells) or any(
+            added.failed for added in self.added
+        )
 
 
 class Runner:
@@ -148,7 +161,7 @@ class Runner:
         self._suite, self._registry = suite, registry
         self._options, self._watch = options or Options(), watcher or Watcher()
         self._offline = self._options.offline or is_offline()
-        cache = data_cache or DataCache()
+        cache = self._cache = data_cache or DataCache()
         self._planner = Planner(registry, cache)
         self._parents = WarmParents(preload_of(suite, registry))
         self._fetching = Fetching(registry, self._planner, cache, self._parents, self._offline)
@@ -158,6 +171,7 @@ class Runner:
         self._datasets: dict[str, DatasetFacts | Problem] = {}
         self._by_key: dict[str, list[PlannedCell]] = {}
         self._is_checked = False
+        self._codes: dict[str, str] = {}
 
     def _computing(self, cache: DataCache) -> tuple[str, Callable[[], Engine]]:
         """Return the place whose journal is written, and a function that makes the engine."""
@@ -191,18 +205,36 @@ class Runner:
             The cluster cannot be used, and nothing has run; or all of its hosts were
             lost, and earlier results are kept and delivered.
         """
+        return self._run(())
+
+    def rescore(self, measures: Sequence[str]) -> Report:
+        """Add measures to the known results, from kept predictions; compute no task.
+
+        Raises
+        ------
+        SuiteError
+            A measure does not exist or is not for the task, or no results are known.
+        """
+        for name in measures:
+            measure_called(name, self._registry)
+        return self._run(tuple(dict.fromkeys(measures)))
+
+    def _run(self, rescored: tuple[str, ...]) -> Report:
+        """Run the suite; with measures to add to known results, compute no task."""
         store = Store(self._options.uri).name
         views = views_of(self._registry, self._watch.notice)
         interrupted = False
         lost: ClusterError | None = None
         cells: list[PlannedCell] | None = None
+        added: list[Added] = []
         with ExitStack() as stack:
             # release this machine or the cluster before delivery
             computing = stack.enter_context(ExitStack())
             computing.callback(self._machine.release)
             computing.callback(self._parents.close)
-            engine = self._connect()
-            computing.callback(engine.close)
+            engine = None if rescored else self._connect()
+            if engine is not None:
+                computing.callback(engine.close)
             lock = lock_name(self._suite.name, store)
             stack.enter_context(self._journal.lock(lock, self._notice_waiting))
             delivery = Delivery(
@@ -219,7 +251,14 @@ class Runner:
                 self._settle_measure()
                 delivery.measure = self._suite.compared
                 cells = self._cells()
-                lost = self._compute(cells, engine, delivery, store)
+                if engine is None:
+                    _refuse_unknown(self._suite.name, cells)
+                else:
+                    lost = self._compute(cells, engine, delivery, store)
+                added = self._add(cells, rescored or self._of_plugin, store)
+                for each in added:
+                    if each.missing and not rescored:
+                        self._watch.notice(each.sentence)
             except KeyboardInterrupt:
                 interrupted = True
             computing.close()
@@ -231,7 +270,7 @@ class Runner:
         if lost is not None:
             raise lost
         seconds = time.monotonic() - self._start
-        return Report(self._suite, cells, seconds, delivered, interrupted)
+        return Report(self._suite, cells, seconds, delivered, interrupted, tuple(added))
 
     # -----------------------------------------------------------------------
     # Plan
@@ -286,6 +325,7 @@ class Runner:
     def _cells(self) -> list[PlannedCell]:
         """Plan the cells, with their results in the journal."""
         planned = self._planner.plan(self._suite, self._datasets)
+        self._codes = self._planner.measure_codes()
         if not self._options.fresh:
             limits, retry_failed = self._suite.limits, self._options.retry_failed
             if unreadable := recall(planned, self._journal, limits, retry_failed):
@@ -294,6 +334,7 @@ class Runner:
                     f"{counted(unreadable, 'line')} of the journal could not be read; "
                     f"{again} computed again"
                 )
+            recall_added(planned, self._journal, self._codes)
         return planned
 
     # -----------------------------------------------------------------------
@@ -330,7 +371,7 @@ class Runner:
             if not self._options.exclusive:
                 delivery.start()
         _note_problems(self._journal, cells)
-        Plans(self._journal).keep(self._suite, store, cells)
+        Plans(self._journal).keep(self._suite, store, cells, self._kept_codes(cells))
         if self._options.exclusive:
             self._notice_shared(cells)
         self._watch.planned(cells, n_tasks, self._suite.compared)
@@ -338,7 +379,7 @@ class Runner:
             return None
         for cell in cells:
             self._by_key.setdefault(cell.key, []).append(cell)
-            if cell.is_finished:
+            if cell.is_finished and not self._of_plugin:
                 delivery.offer(cell)
         tasks = self._planner.tasks(cells, until=self._start + self._options.total_s)
         try:
@@ -347,7 +388,7 @@ class Runner:
                 result = self._write(task, answer)
                 same[0].results[task.split_index] = result  # cells of one key share them
                 self._watch.finished(same[0], result)
-                if same[0].is_finished:
+                if same[0].is_finished and not self._of_plugin:
                     for cell in same:
                         delivery.offer(cell)
         except ClusterError as error:
@@ -366,7 +407,7 @@ class Runner:
             value = outcome.value
             measures = {**value["measures"], "peak_memory_mb": outcome.peak_memory_mb}
             details = replace(Details.from_json(value["details"]), contention=answer.doubts)
-            self._journal.save_blob(key, "predictions", value["predictions"].encode("ascii"))
+            self._journal.save_blob(key, BLOB, value["predictions"])
         result = Result(
             task_key=key,
             cell_key=task.cell_key,
@@ -390,6 +431,42 @@ class Runner:
         )
         self._journal.append("result", **result.to_json())
         return result
+
+    # -----------------------------------------------------------------------
+    # Measures of plugins
+    # -----------------------------------------------------------------------
+
+    @property
+    def _of_plugin(self) -> tuple[str, ...]:
+        """The measure that the suite compares, if a plugin computes it from predictions."""
+        name = self._suite.compared.name
+        return (name,) if name in self._registry.all("measure") else ()
+
+    def _kept_codes(
+        self, cells: Sequence[PlannedCell], names: Sequence[str] = ()
+    ) -> dict[str, str]:
+        """Return the fingerprints of the measures of plugins that the cells have or get."""
+        had = {name for cell in cells for result in cell.done for name in result.measures}
+        wanted = {*names, *self._of_plugin, *had}
+        return {name: code for name, code in self._codes.items() if code and name in wanted}
+
+    def _add(self, cells: list[PlannedCell], names: Sequence[str], store: str) -> list[Added]:
+        """Add measures to the results of cells; they are in the journal before they are used."""
+        if not names:
+            return []
+        if any(name not in r.measures for cell in cells for r in cell.done for name in names):
+            self._machine.acquire()
+            codes = self._kept_codes(cells, names)
+            Plans(self._journal).keep(self._suite, store, cells, codes, reopen=True)
+        rescoring = Rescoring(
+            self._registry,
+            self._planner,
+            self._cache,
+            self._journal,
+            self._suite.limits,
+            self._options.jobs or machine.physical_cores(),
+        )
+        return rescoring.add(cells, names)
 
     def _notice_shared(self, cells: list[PlannedCell]) -> None:
         """Warn that reused results were not timed exclusively."""
@@ -425,6 +502,15 @@ class Runner:
 
     def _notice_waiting(self, holder: Holder | None) -> None:
         self._watch.notice(f"waiting for {named(holder)}, which runs this suite with this store")
+
+
+def _refuse_unknown(suite: str, cells: Sequence[PlannedCell]) -> None:
+    """Raise if no results of a suite are known."""
+    if not any(cell.done for cell in cells):
+        raise SuiteError(
+            f"no results of {suite!r} are known here: `kbench suite` computes them; an edit of "
+            "the code makes earlier ones out of date"
+        )
 
 
 def _note_problems(journal: Journal, cells: list[PlannedCell]) -> None:

@@ -8,7 +8,20 @@ from typing import Annotated
 import typer
 
 from kbench._version import __version__
-from kbench.cli import compare, data, export, listing, plugin, report, results, run, suite, sync, ui
+from kbench.cli import (
+    compare,
+    data,
+    export,
+    listing,
+    plugin,
+    report,
+    rescore,
+    results,
+    run,
+    suite,
+    sync,
+    ui,
+)
 
 app = typer.Typer(
     name="kbench",
@@ -43,6 +56,7 @@ app.command("suite")(suite.suite)
 app.command("run")(run.run)
 app.command("export")(export.export)
 app.command("sync")(sync.sync)
+app.command("rescore")(rescore.rescore)
 app.command("results")(results.results)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from kbench.errors import KbenchError
-from kbench.planning.planner import PlannedCell, recall
+from kbench.planning.planner import PlannedCell, recall, recall_added
 from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Ref, Suite, canonical
 from kbench.records.canonical import dumps, from_json, to_json
 from kbench.storage.journal import Journal
@@ -30,22 +30,35 @@ class Plans:
         # plans that the last call of `cells` skipped: of another version of kbench
         self.unread = 0
 
-    def keep(self, suite: Suite, store: str, cells: Sequence[PlannedCell]) -> None:
+    def keep(
+        self,
+        suite: Suite,
+        store: str,
+        cells: Sequence[PlannedCell],
+        codes: Mapping[str, str] | None = None,
+        reopen: bool = False,
+    ) -> None:
         """Write the plan of a suite for a store (`Store.name`), unless the journal has it.
 
-        Cells whose data are still to be fetched are left out.
+        Cells whose data are still to be fetched are left out. `codes` are the fingerprints
+        of measures that are added to results. `reopen` says that the results change,
+        although no task is to be computed.
         """
         content = _packed([cell for cell in cells if cell.dataset or cell.problem])
         if not content["cells"]:
             return
         content["measure"] = {"name": suite.compared.name, "better": suite.compared.better}
+        if codes:
+            content["codes"] = dict(codes)
         digest = canonical.digest(content)[:32]
         latest = {store_of(line): line["digest"] for line in self._of(suite.name)}
         if latest.get(store) != digest:
             self._journal.append(
                 "plan", suite=suite.name, store=store, digest=digest, content=content
             )
-        elif any(cell.missing for cell in cells) and suite.name not in self.unsettled(store):
+        elif (reopen or any(cell.missing for cell in cells)) and (
+            suite.name not in self.unsettled(store)
+        ):
             self._journal.append("reopened", suite=suite.name, store=store)
 
     def settle(self, suite: str, store: str) -> None:
@@ -77,6 +90,7 @@ class Plans:
         """
         planned: dict[str, PlannedCell] = {}
         measure = Measure()
+        codes: dict[str, str] = {}
         self.unread = 0
         for line in self._of(suite):
             if store not in (None, store_of(line)):
@@ -84,6 +98,7 @@ class Plans:
             try:
                 new = {cell.cell.name: cell for cell in _unpacked(line["content"])}
                 measure = Measure(**line["content"]["measure"])
+                codes |= dict(line["content"].get("codes", {}))
             except (TypeError, KeyError, ValueError, IndexError, AttributeError, KbenchError):
                 # it is unknown what it replaces: nothing earlier is safe to deliver
                 self.unread += 1
@@ -97,6 +112,7 @@ class Plans:
             }
             planned |= new
         recall(planned.values(), self._journal)
+        recall_added(planned.values(), self._journal, codes)
         return [*planned.values()], measure
 
     def _of(self, suite: str) -> Iterator[dict[str, Any]]:

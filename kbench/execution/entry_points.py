@@ -21,8 +21,9 @@ import numpy as np
 from kbench.errors import DatasetError, PluginError, SourceUnreachable
 from kbench.evaluation.evaluate import measure_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
+from kbench.evaluation.targets import Scale
 from kbench.execution import global_state
-from kbench.execution.handover import hand_over, receive_visible
+from kbench.execution.handover import hand_over, receive_scored, receive_visible
 from kbench.execution.plugins import without_known_failures
 from kbench.execution.warm_parents import PLUGINS
 from kbench.planning.lines import parameter_problems
@@ -276,6 +277,19 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
             f"{changer} changes global state that decides numbers: {'; '.join(changes[:5])}"
         )
     return {"measures": measures, "details": asdict(details)}
+
+
+def measure_predictions(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, Any]:
+    """Compute a plugin's measure of the predictions of one split.
+
+    The payload has the name of the ``measure``, the ``task``, ``n_classes`` and ``scale``
+    of the dataset; truth and predictions come through the channel. The answer has the
+    ``value``, None where it is not defined.
+    """
+    truth, predictions = receive_scored(channel, payload["task"], Scale(*payload["scale"]))
+    criterion = search_side(payload["measure"], _registry(), payload["n_classes"])["criterion"]
+    with thread_pools().limit(limits=1), _no_autologging():
+        return {"value": criterion.compute(truth, predictions)}
 
 
 def _no_autologging() -> AbstractContextManager[None]:

@@ -21,6 +21,8 @@ import numpy as np
 
 from kbench.evaluation.assignment import Assignment, Visible
 from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.targets import Scale, Truth
+from kbench.records import TaskType
 
 _LENGTH = struct.Struct(">I")
 _MAX_HEADER = 1 << 16
@@ -87,7 +89,26 @@ def hand_over(channel: socket.socket, predictions: Predictions) -> np.ndarray:
     return receive(channel, _ANY_SIZE)["y_test"]
 
 
-def _present(record: Visible | Predictions, names: Sequence[str]) -> dict[str, np.ndarray]:
+_TRUTH = ("y", "classes", "weight")
+
+
+def send_scored(channel: socket.socket, truth: Truth, predictions: Predictions) -> None:
+    """Send, on the host, what a measure is computed from; the channel is closed then."""
+    with channel, contextlib.suppress(OSError, BrokenHandoverError):
+        send(channel, _present(truth, _TRUTH) | _present(predictions, _PREDICTIONS))
+
+
+def receive_scored(
+    channel: socket.socket, task: TaskType, scale: Scale
+) -> tuple[Truth, Predictions]:
+    """Wait, in a sandboxed process, for what a measure is computed from."""
+    arrays = receive(channel, _ANY_SIZE)
+    truth = {name: arrays[name] for name in _TRUTH if name in arrays}
+    given = {name: arrays[name] for name in _PREDICTIONS if name in arrays}
+    return Truth(task=task, scale=scale, **truth), Predictions(**given)
+
+
+def _present(record: Visible | Truth | Predictions, names: Sequence[str]) -> dict[str, np.ndarray]:
     """Return the arrays of a record that are there, by name."""
     given = {name: getattr(record, name) for name in names}
     return {name: values for name, values in given.items() if values is not None}

@@ -52,6 +52,16 @@ def preload_of(suite: Suite, registry: Registry) -> Preload:
     return {plugins: _preload(plugins, pairs, registry) for plugins, pairs in sets.items()}
 
 
+def preload_of_measures(names: Iterable[str], registry: Registry) -> Preload:
+    """Return the same for processes that compute measures of plugins."""
+    sets: dict[tuple[str, ...], list[tuple[Kind, Ref]]] = {}
+    for name in names:
+        if name in registry.all("measure"):
+            measure: tuple[Kind, Ref] = ("measure", Ref(name))
+            sets.setdefault(registry.plugins_of(measure), []).append(measure)
+    return {plugins: _preload(plugins, measures, registry) for plugins, measures in sets.items()}
+
+
 def _union(sets: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(sorted({name for plugins in sets for name in plugins}))
 

@@ -5,6 +5,7 @@ Planning loads no data: the cache's manifest knows the checksums.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import operator
@@ -151,6 +152,30 @@ def recall(
     return len(unreadable & {task_key(cell.key, i) for cell in planned for i in cell.missing})
 
 
+def recall_added(
+    planned: Iterable[PlannedCell], journal: Journal, codes: Mapping[str, str]
+) -> None:
+    """Add the measures that the journal has beside the results of cells.
+
+    `codes` has the fingerprints of the measures' present code; a value of other code, or
+    of an earlier result of its task, is left out. What a task measured itself stays.
+    """
+    planned = list(planned)
+    tasks = {result.task_key for cell in planned for result in cell.done}
+    lines = journal.added(tasks) if tasks and codes else {}
+    if not lines:
+        return
+    for cell in planned:
+        for index, result in cell.results.items():
+            added = {
+                line["name"]: line["value"]
+                for line in lines.get(result.task_key, ())
+                if line["ended_ms"] == result.ended_ms and codes.get(line["name"]) == line["code"]
+            }
+            if added and result.is_ok:
+                cell.results[index] = replace(result, measures={**added, **result.measures})
+
+
 def _parsed(line: Mapping[str, Any]) -> Result | None:
     """Parse a journal line; None if its format is not understood."""
     try:
@@ -250,12 +275,15 @@ class Planner:
                 if begun and not _has_time_for(cell, until):
                     continue
                 begun.add((cell.key, index))
-                facts = cell.dataset
-                assert facts is not None
-                kinds = kinds_to_impute(cell.cell.protocol, facts)
-                source = self.source_code(cell.cell.dataset)
-                plugins = self.plugins_of(cell.cell)
-                yield Task(cell.cell, index, cell.key, facts.checksum, kinds, source, plugins)
+                yield self.task(cell, index)
+
+    def task(self, planned: PlannedCell, index: int) -> Task:
+        """Return the task of one split of a cell whose dataset is known."""
+        cell, facts = planned.cell, planned.dataset
+        assert facts is not None
+        kinds = kinds_to_impute(cell.protocol, facts)
+        source, plugins = self.source_code(cell.dataset), self.plugins_of(cell)
+        return Task(cell, index, planned.key, facts.checksum, kinds, source, plugins)
 
     def plugins_of(self, cell: Cell) -> tuple[str, ...]:
         """Return the third-party plugins of a cell's map, learner and search_measure."""
@@ -293,15 +321,25 @@ class Planner:
             ]
         )
 
-    def measure_codes(self) -> dict[str, str]:
-        """Return by name the fingerprint of each measure that can be added to known results.
+    def measure_code(self, name: str) -> str:
+        """Return the fingerprint of a measure that can be added to known results.
 
-        It is empty for a built-in measure, whose code is in the keys of cells.
+        It is empty for a built-in measure, whose code is in the keys of cells. PluginError
+        is raised where a file that the measure declares cannot be read.
         """
+        if name in COMPUTED:
+            return ""
+        made, reached = self._component("measure", name)
+        # not among `dependencies`: hosts that compute tasks need not have it
+        code = self._fingerprint(reached.modules, reached.files, reached.variables)
+        return digest([made, self._meaning("measure", name), code])
+
+    def measure_codes(self) -> dict[str, str]:
+        """Return `measure_code` of all measures that have one, by name."""
         codes = dict.fromkeys(COMPUTED, "")
         for name in self._registry.all("measure"):
-            made, reached = self._component("measure", name)
-            codes[name] = digest([made, *self._meaning("measure", name), self._code(reached)])
+            with contextlib.suppress(PluginError):
+                codes[name] = self.measure_code(name)
         return codes
 
     def _meaning(self, kind: Kind, name: str) -> list[Any]:

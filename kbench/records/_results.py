@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal, Self, TypeVar
 
@@ -188,6 +188,10 @@ class Result:
     def is_ok(self) -> bool:
         """Whether the task was measured to its end."""
         return self.status == "ok"
+
+    def with_measure(self, name: str, value: float) -> Result:
+        """Return the result with one more measure."""
+        return replace(self, measures={**self.measures, name: value})
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the journal's line, as plain JSON values."""

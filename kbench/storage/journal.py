@@ -33,6 +33,7 @@ _POLL_S = 0.1
 _OF_SUITE = {"suite": str, "store": str}
 FIELDS: Mapping[str, Mapping[str, type]] = {
     "result": {"task_key": str},
+    "measure": {"task_key": str, "name": str, "value": float, "code": str, "ended_ms": int},
     "problem": {"cell_key": str, "reason": str, "at_ms": int},
     "plan": {**_OF_SUITE, "digest": str, "content": dict},
     "reopened": _OF_SUITE,
@@ -187,6 +188,43 @@ class Journal:
             }
         self.unreadable = {key.decode("ascii", "replace") for key in damaged} - results.keys()
         return results
+
+    def added(self, task_keys: Collection[str]) -> dict[str, list[dict[str, Any]]]:
+        """Return the lines of kind "measure" of tasks, oldest first.
+
+        Each adds a measure to the result of its task that ended at its "ended_ms".
+        """
+        start = _start("measure") + b',"task_key":"'
+        keys = {json.dumps(key)[1:-1].encode() for key in task_keys}
+
+        def wanted(line: bytes) -> bool:
+            return line[len(start) : line.find(b'"', len(start))] in keys
+
+        lines: dict[str, list[dict[str, Any]]] = {}
+        damaged = self.damaged
+        with _no_collection():
+            for line in self._read((_start("measure"),), wanted):
+                if line["task_key"] in task_keys:
+                    lines.setdefault(line["task_key"], []).append(line)
+        self.damaged += damaged
+        return lines
+
+    def blob(self, task_key: str, name: str, most_bytes: int) -> bytes | None:
+        """Return what `save_blob` has kept; None where there is nothing.
+
+        JournalError is raised where it cannot be read, or is larger than `most_bytes`.
+        """
+        path = self._blob(task_key, name)
+        try:
+            with path.open("rb") as file:
+                data = file.read(most_bytes + 1)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise JournalError(f"{path} cannot be read: {error.strerror or error}") from error
+        if len(data) > most_bytes:
+            raise JournalError(f"{path} is larger than the {name} of its task can be")
+        return data
 
     def save_blob(self, task_key: str, name: str, data: bytes) -> None:
         """Keep a large by-product of a task; call it before the task's line is written.

@@ -92,10 +92,7 @@ def _finite(value: Any, what: str) -> float:
     """Return one finite number, or refuse what a function returned."""
     number = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
     if isinstance(number, bool | np.bool_) or not isinstance(number, numbers.Real):
-        shape = f" of shape {value.shape}" if isinstance(value, np.ndarray) else ""
-        raise PluginError(
-            f"{what} returned a {type(value).__name__}{shape}; expected one finite number"
-        )
+        raise PluginError(f"{what} returned a {type(value).__name__}; expected one finite number")
     if not math.isfinite(number):
         raise PluginError(f"{what} returned {float(number)}; expected one finite number")
     return float(number)

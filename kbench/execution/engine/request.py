@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import time
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -22,9 +20,11 @@ from kbench.evaluation.splits import row_groups
 from kbench.execution.contention import contention, snapshot
 from kbench.execution.handover import Handover
 from kbench.execution.sandbox import CallOutcome, Sandbox
-from kbench.records import Cell, Details, Limits, Task
+from kbench.planning.planner import task_key
+from kbench.records import Details, Limits, Task
 from kbench.records.canonical import encodable, to_json
 from kbench.storage.datacache import DataCache
+from kbench.storage.predictions import packed
 
 CPU_CLOCK_S = 0.05
 """Wall clock from which a share of CPU time can be measured."""
@@ -175,7 +175,7 @@ def measure(
         converse=handover,
     )
     after = snapshot()
-    outcome = _scored(_checked(outcome), assignment, handover.predictions, cell)
+    outcome = _scored(_checked(outcome), assignment, handover.predictions, task)
     doubts = contention(before, after, slots, _waited(outcome)).reasons
     return Answer(outcome, host, started_ms, now_ms(), doubts)
 
@@ -200,7 +200,7 @@ def _checked(outcome: CallOutcome) -> CallOutcome:
 
 
 def _scored(
-    outcome: CallOutcome, assignment: Assignment, predictions: Predictions | None, cell: Cell
+    outcome: CallOutcome, assignment: Assignment, predictions: Predictions | None, task: Task
 ) -> CallOutcome:
     """Return an outcome with the scores of the predictions that were handed over."""
     if outcome.status != "ok":
@@ -217,30 +217,21 @@ def _scored(
             predictions,
             measures,
             Details.from_json(value["details"]),
-            f"learner {cell.learner.name!r}",
+            f"learner {task.cell.learner.name!r}",
         )
     except (KbenchError, TypeError, ValueError, OverflowError) as error:
         return _failed(outcome, str(error))
+    key = task_key(task.cell_key, task.split_index)
     scored_value = {
         "measures": evaluation.measures,
         "details": asdict(evaluation.details),
-        "predictions": packed(evaluation.predictions.predicted),
+        "predictions": packed(evaluation.predictions, key),
     }
     return replace(outcome, value=scored_value)
 
 
 def _failed(outcome: CallOutcome, error: str) -> CallOutcome:
     return replace(outcome, status="error", value=None, error=error)
-
-
-def packed(labels: np.ndarray) -> str:
-    """Write labels 0..k-1 as compressed text.
-
-    >>> packed(np.array([0, 2, 1]))
-    'eNpjYGBgYAJiRiAGAAAgAAQ='
-    """
-    small = labels.astype("<i4")
-    return base64.b64encode(zlib.compress(small.tobytes(), 9)).decode("ascii")
 
 
 def _waited(outcome: CallOutcome) -> float | None:

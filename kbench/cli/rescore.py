@@ -1,0 +1,90 @@
+"""`kbench rescore`: adds measures to known results, from the predictions that were kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kbench.cli.echo import echo
+from kbench.cli.options import Offline, Store
+
+if TYPE_CHECKING:
+    from kbench.runner import Report, Watcher
+
+
+def rescore(
+    suite: Annotated[str, typer.Argument(help="Name of an installed suite, or a suite file.")],
+    measure: Annotated[
+        list[str],
+        typer.Option(metavar="NAME", help="Measure of `kbench list measures`; repeatable."),
+    ],
+    store: Store = None,
+    offline: Offline = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON line per measure, and nothing else.")
+    ] = False,
+) -> None:
+    """Add measures to known results without computing these again.
+
+    Measures are computed from the predictions that were kept of each split. The exit code is
+    1 if a measure failed, or the store does not have all runs yet.
+    """
+    from kbench.api.inputs import chosen_suite, notices
+    from kbench.execution.plugins import load_registry
+    from kbench.runner import Options, Runner
+
+    if offline:
+        os.environ["KBENCH_OFFLINE"] = "1"
+    registry = load_registry()
+    chosen = chosen_suite(suite, registry)
+    for text in notices(registry, store):
+        _notice(text)
+    options = Options(store, None, offline=offline)
+    report = Runner(chosen, registry, options, _watcher()).rescore(measure)
+    for added in report.added:
+        echo(json.dumps(asdict(added)) if as_json else added.sentence)
+    delivered = report.delivered
+    assert delivered is not None
+    if not as_json and not report.interrupted:
+        _print_end(report, measure)
+    if delivered.problem and not as_json:
+        echo(f"kbench: {delivered.problem}", err=True)
+        echo("Nothing is lost: the journal keeps it, for `kbench sync`.", err=True)
+    if report.interrupted:
+        raise typer.Exit(130)
+    failed = any(added.failed for added in report.added)
+    raise typer.Exit(1 if failed or delivered.problem else 0)
+
+
+def _print_end(report: Report, names: list[str]) -> None:
+    """Print the measures of all cells that have one."""
+    from kbench.cli import show
+    from kbench.results import order, sources
+    from kbench.results.rows import LABELS
+
+    rows = order.by_dataset([sources.of_cell(cell) for cell in report.cells])
+    having = [row for row in rows if any(name in row.measures for name in names)]
+    if having:
+        show.print_rows(having, (*LABELS, *dict.fromkeys(names)))
+
+
+def _notice(text: str) -> None:
+    echo(f"kbench: {text}", err=True)
+
+
+def _watcher() -> Watcher:
+    """Return a watcher that shows what must be waited for; sentences come at the end."""
+    from kbench.runner import Watcher
+
+    class Waits(Watcher):
+        def notice(self, text: str) -> None:
+            _notice(text)
+
+        def loading(self, dataset: str) -> None:
+            _notice(f"fetching {dataset}")
+
+    return Waits()
