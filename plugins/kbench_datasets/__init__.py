@@ -2,7 +2,7 @@
 
 Roles: iris, its one-against-rest tasks and everything synthetic are development
 sets, because defaults, examples and tests depend on them; claims are made on
-wine, wdbc and digits.
+wine, wdbc, digits and diabetes.
 """
 
 import lazy_loader
@@ -19,12 +19,18 @@ _FUNCTIONS = {
         "wine": "load_wine",
         "wdbc": "load_wdbc",
         "digits": "load_digits",
+        "diabetes": "load_diabetes",
     },
     "_synthetic": {
         "two-moons": "two_moons",
         "circles": "circles",
         "checkerboard": "checkerboard",
         "polytope": "polytope",
+    },
+    "_friedman": {
+        "friedman1": "friedman1",
+        "friedman2": "friedman2",
+        "friedman3": "friedman3",
     },
 }
 __getattr__, __dir__, __all__ = lazy_loader.attach(

@@ -2,8 +2,8 @@
 
 They are not stand-ins for the datasets of the same name at OpenML:
 iris differs from OpenML 61 in rows 34 and 37, wdbc from 1510 in five rows and
-in the coding of the labels, and digits is only the test part of optdigits (28).
-Only wine equals its counterpart (187) value by value.
+in the coding of the labels, digits is only the test part of optdigits (28), and
+diabetes has nothing in common with 37. Only wine equals its counterpart (187) value by value.
 """
 
 from __future__ import annotations
@@ -105,6 +105,38 @@ def load_digits() -> Dataset:
         Group "digits", which OpenML's optdigits (28) belongs to as well.
     """
     return _from_bunch("digits", datasets.load_digits())
+
+
+def load_diabetes() -> Dataset:
+    """Progression of diabetes a year after ten baseline measurements: 442 rows, 10 columns.
+
+    A regression task: the target is a whole number from 25 to 346. The columns are in their
+    own units; scikit-learn's default, which scales them by all rows, is not used.
+
+    Source: B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, "Least angle
+    regression", Annals of Statistics 32 (2004).
+
+    Returns
+    -------
+    Dataset
+        Not OpenML 37, which is also called diabetes and is a classification task.
+
+    Examples
+    --------
+    >>> data = load_diabetes()
+    >>> data.task, data.X.shape
+    ('regression', (442, 10))
+    """
+    bunch = datasets.load_diabetes(scaled=False)
+    return Dataset(
+        name="diabetes",
+        X=np.ascontiguousarray(bunch.data, dtype=np.float64),
+        y=bunch.target.astype(np.float64),
+        feature_names=[str(column) for column in bunch.feature_names],
+        source="bundled with scikit-learn",
+        group="diabetes-progression",
+        task="regression",
+    )
 
 
 def _from_bunch(name, bunch, role="evaluation") -> Dataset:

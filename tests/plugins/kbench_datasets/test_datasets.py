@@ -29,8 +29,15 @@ SHAPES = {
     "circles": (1000, 2, 2),
     "checkerboard": (1000, 2, 2),
     "polytope": (1000, 2, 2),
+    "diabetes": (442, 10, 0),
+    "friedman1": (1000, 10, 0),
+    "friedman2": (1000, 4, 0),
+    "friedman3": (1000, 4, 0),
 }
-SYNTHETIC = ("two_moons", "circles", "checkerboard", "polytope")
+SYNTHETIC = (
+    *("two_moons", "circles", "checkerboard", "polytope"),
+    *("friedman1", "friedman2", "friedman3"),
+)
 
 
 def _loader(source):
@@ -71,7 +78,37 @@ def test_tasks_on_iris_share_a_group_and_no_checksum():
 
 def test_claims_are_made_on_real_data_of_some_size():
     roles = {name: _loader(SOURCES[name])().role for name in SHAPES}
-    assert {name for name in roles if roles[name] == "evaluation"} == {"wine", "wdbc", "digits"}
+    evaluation = {name for name in roles if roles[name] == "evaluation"}
+    assert evaluation == {"wine", "wdbc", "digits", "diabetes"}
+
+
+def test_diabetes_is_a_regression_task_in_the_units_of_its_columns():
+    data = kbench_datasets.load_diabetes()
+    assert data.task == "regression"  # although its targets are whole numbers
+    assert (data.y.min(), data.y.max(), data.y.dtype) == (25, 346, np.float64)
+    assert data.feature_names[0] == "age"
+    assert data.X[0, 0] == 59
+
+
+@pytest.mark.parametrize(
+    ("name", "sd"), [("friedman1", 1.0), ("friedman2", 125), ("friedman3", 0.1)]
+)
+def test_noise_is_added_to_the_targets_of_friedman(name, sd):
+    make = getattr(kbench_datasets, name)
+    clean, noisy = make(n_samples=4000, noise=0.0, seed=2), make(n_samples=4000, seed=2)
+    np.testing.assert_array_equal(clean.X, noisy.X)
+    assert np.std(noisy.y - clean.y) == pytest.approx(sd, rel=0.05)
+    x = clean.X.T
+    impedance = x[1] * x[2] - 1 / (x[1] * x[3])
+    formula = {
+        "friedman1": 10 * np.sin(np.pi * x[0] * x[1])
+        + 20 * (x[2] - 0.5) ** 2
+        + 10 * x[3]
+        + 5 * (x[4] if name == "friedman1" else 0),
+        "friedman2": np.sqrt(x[0] ** 2 + impedance**2),
+        "friedman3": np.arctan(impedance / x[0]),
+    }
+    np.testing.assert_allclose(clean.y, formula[name])
 
 
 # -- synthetic
@@ -79,7 +116,7 @@ def test_claims_are_made_on_real_data_of_some_size():
 
 @pytest.mark.parametrize("name", SYNTHETIC)
 def test_synthetic_data_depend_on_the_seed_and_nothing_else(name):
-    make = getattr(_synthetic, name)
+    make = getattr(kbench_datasets, name)
     np.random.seed(0)  # noqa: NPY002 (the point is that it does not matter)
     one = make(n_samples=200, seed=3)
     np.random.seed(1)  # noqa: NPY002
@@ -93,7 +130,7 @@ def test_synthetic_data_depend_on_the_seed_and_nothing_else(name):
     "wrong", [{"n_samples": 2}, {"n_samples": 10.5}, {"noise": -0.1}, {"seed": -1}]
 )
 def test_wrong_parameters_are_named(name, wrong):
-    make = getattr(_synthetic, name)
+    make = getattr(kbench_datasets, name)
     assert set(wrong) <= set(inspect.signature(make).parameters)
     with pytest.raises(ValueError, match=next(iter(wrong))):
         make(**wrong)
