@@ -10,6 +10,7 @@ import pytest
 
 import kbench
 from kbench.results.rows import COLUMNS
+from tests.support.command_here import command
 from tests.support.paths import ROOT
 
 HEAVY = ("sklearn", "scipy", "pandas", "mlflow", "openml")
@@ -34,6 +35,22 @@ def kbench_(*arguments, cwd=None, **environment):
     )
 
 
+@pytest.fixture
+def wide(monkeypatch):
+    """A terminal that wraps no line of a table."""
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+@pytest.fixture
+def beside(ran, monkeypatch):
+    """The folder in which a small suite was run, for commands in this process."""
+    folder, environment, _ = ran
+    monkeypatch.chdir(folder)
+    for name, value in {**environment, "COLUMNS": "120"}.items():
+        monkeypatch.setenv(name, value)
+    return folder
+
+
 def test_version_and_help():
     assert kbench_("--version").stdout.strip() == f"kbench {kbench.__version__}"
     found = kbench_("--help")
@@ -48,27 +65,27 @@ def test_help_shows_every_word_of_its_texts():
     from kbench.cli.app import app
 
     commands = [get_command(app)]
-    for command in commands:  # grows by the commands of groups
-        commands += getattr(command, "commands", {}).values()
-        for text in (command.help, *(getattr(p, "help", None) for p in command.params)):
+    for each in commands:  # grows by the commands of groups
+        commands += getattr(each, "commands", {}).values()
+        for text in (each.help, *(getattr(p, "help", None) for p in each.params)):
             assert render(text or "").plain == (text or "")
     assert len(commands) > 15
 
 
-def test_list_as_json_has_every_kind():
-    found = json.loads(kbench_("list", "--json").stdout)
+def test_list_as_json_has_every_kind(capfd):
+    found = json.loads(command("list", "--json", capfd=capfd)[1])
     assert set(found) == {"datasets", "kernels", "feature-maps", "learners", "suites", "plugins"}
     assert "uci" in [each["name"] for each in found["suites"]]
     assert "gaussian" in [each["name"] for each in found["kernels"]]
 
 
-def test_list_says_what_each_thing_is():
-    found = json.loads(kbench_("list", "--json").stdout)
+def test_list_says_what_each_thing_is(wide, capfd):
+    found = json.loads(command("list", "--json", capfd=capfd)[1])
     # a sentence for each of kbench's own, scikit-learn's classes among them
     silent = [each["name"] for rows in found.values() for each in rows if not each["description"]]
     assert silent == []
     (uci,) = [each for each in found["suites"] if each["name"] == "uci"]
-    listed = kbench_("list").stdout
+    _, listed, _ = command("list", capfd=capfd)
     assert f"uci               suites  {uci['description']}\n" in listed
     assert re.search(r"^ *perceptron +learners +Linear perceptron classifier\.$", listed, re.M)
 
@@ -84,14 +101,14 @@ def test_a_broken_plugin_is_named_and_breaks_nothing(install_plugin):
 
 
 @pytest.mark.parametrize("name", ["rff", "linear-svm", "iris", "gaussian", "uci"])
-def test_show_tells_parameters_source_and_plugin(name):
-    found = kbench_("show", name)
-    assert found.returncode == 0, found.stderr
-    assert "plugin: " in found.stdout
+def test_show_tells_parameters_source_and_plugin(name, wide, capfd):
+    code, out, err = command("show", name, capfd=capfd)
+    assert code == 0, err
+    assert "plugin: " in out
 
 
-def test_show_tells_the_meaning_of_a_parameter():
-    found = kbench_("show", "rff").stdout
+def test_show_tells_the_meaning_of_a_parameter(wide, capfd):
+    _, found, _ = command("show", "rff", capfd=capfd)
     assert "n_components" in found
     assert "default" in found
     assert "searched over" in found
@@ -118,16 +135,20 @@ def test_show_tells_the_meaning_of_a_parameter():
         (["lst"], "No such command 'lst'"),
     ],
 )
-def test_a_mistake_gets_one_message_exit_code_2_and_no_traceback(arguments, words, tmp_path):
-    found = kbench_(*arguments, cwd=tmp_path)
-    assert found.returncode == 2
-    told = " ".join(found.stderr.replace("│", " ").split())
+def test_a_mistake_gets_one_message_exit_code_2_and_no_traceback(
+    arguments, words, tmp_path, wide, monkeypatch, capfd
+):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = command(*arguments, capfd=capfd)
+    assert code == 2
+    told = " ".join(err.replace("│", " ").split())
     assert words in told
-    assert "Traceback" not in found.stderr
+    assert "Traceback" not in err
     assert not list(tmp_path.iterdir())
 
 
-def test_a_suite_file_with_six_mistakes_reports_six(tmp_path):
+def test_a_suite_file_with_six_mistakes_reports_six(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "wrong.toml").write_text(
         'datasets = ["iriss"]\n'
         'feature_maps = [{ name = "rff", n_componets = 64 }]\n'
@@ -135,10 +156,10 @@ def test_a_suite_file_with_six_mistakes_reports_six(tmp_path):
         'colour = "red"\n'
         '[protocol]\nn_folds = 1\npreprocess = "std"\n'
     )
-    found = kbench_("suite", "wrong.toml", cwd=tmp_path)
-    assert found.returncode == 2
-    assert len(found.stderr.splitlines()) == 6, found.stderr
-    assert "feature_maps[0].n_componets" in found.stderr
+    code, _, err = command("suite", "wrong.toml", capfd=capfd)
+    assert code == 2
+    assert len(err.splitlines()) == 6, err
+    assert "feature_maps[0].n_componets" in err
 
 
 @pytest.fixture(scope="module")
@@ -177,9 +198,9 @@ def test_next_commands_read_the_same_store(ran):
     commands = found.stdout.partition("\nnext:\n")[2].splitlines()
     assert "these results beside others of the suite" in commands[0]
     assert len(commands) == 4
-    for command in commands:
-        assert f" small --store {store} " in command
-        assert "|" not in command
+    for line in commands:
+        assert f" small --store {store} " in line
+        assert "|" not in line
 
 
 @pytest.mark.slow
@@ -216,11 +237,10 @@ def test_a_search_that_was_stopped_by_its_budget_is_told(tmp_path, migrated_stor
     assert "in 1 cell the search was stopped by its budget" in done.stdout
 
 
-def test_results_read_back_what_was_shown(ran):
-    folder, environment, _ = ran
+def test_results_read_back_what_was_shown(beside, capfd):
     for name in ("small", "small.toml"):
-        found = kbench_("results", name, "--format", "json", cwd=folder, **environment)
-        (row,) = json.loads(found.stdout)
+        _, out, _ = command("results", name, "--format", "json", capfd=capfd)
+        (row,) = json.loads(out)
         assert list(row)[: len(COLUMNS)] == list(COLUMNS)
         assert (row["dataset"], row["status"], row["n_splits_done"]) == ("iris", "ok", 2)
         assert row["accuracy"] == pytest.approx(1 / 3)
@@ -248,9 +268,8 @@ def test_a_run_again_computes_nothing_and_imports_no_mlflow(ran):
     assert not loaded & {"sklearn", "mlflow", "openml", "pandas"}
 
 
-def test_filters_splits_and_the_plan(ran):
-    folder, environment, _ = ran
-    found = kbench_(
+def test_filters_splits_and_the_plan(beside, capfd):
+    _, out, _ = command(
         "suite",
         "small.toml",
         "--dry-run",
@@ -263,10 +282,9 @@ def test_filters_splits_and_the_plan(ran):
         "iris",
         "--dataset",
         "wine",
-        cwd=folder,
-        **environment,
+        capfd=capfd,
     )
-    plan = json.loads(found.stdout)
+    plan = json.loads(out)
     assert [(cell["dataset"], cell["tasks"], cell["known"]) for cell in plan["cells"]] == [
         ("iris", 1, 2),
         ("wine", 3, 0),
@@ -274,16 +292,15 @@ def test_filters_splits_and_the_plan(ran):
     assert plan["estimated_s"] > 0
 
 
-def test_a_failed_cell_is_exit_code_1(ran):
-    folder, environment, _ = ran
-    (folder / "fails.toml").write_text(
+def test_a_failed_cell_is_exit_code_1(beside, capfd):
+    (beside / "fails.toml").write_text(
         SUITE.replace('"identity"', '{ name = "nystroem", n_components = 2.5 }')
     )
-    done = kbench_("suite", "fails.toml", "--quiet", cwd=folder, **environment)
-    assert done.returncode == 1
-    assert "error" in done.stdout
-    assert "n_components" in done.stdout
-    assert "--retry-failed" in done.stdout
+    code, out, _ = command("suite", "fails.toml", "--quiet", capfd=capfd)
+    assert code == 1
+    assert "error" in out
+    assert "n_components" in out
+    assert "--retry-failed" in out
 
 
 @pytest.mark.slow
@@ -365,8 +382,9 @@ def test_the_suite_uci_has_what_it_promises():
             assert cell.feature_map.label == "identity"
 
 
-def test_the_page_on_running_and_help_name_the_same_exit_codes():
+def test_the_page_on_running_and_help_name_the_same_exit_codes(wide, capfd):
+    _, help_, _ = command("--help", capfd=capfd)
     page = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
     for words in ("wrong usage or suite file", "some cell failed", "interrupted"):
         assert words in page
-        assert words in " ".join(kbench_("--help").stdout.split())
+        assert words in " ".join(help_.split())
