@@ -15,7 +15,15 @@ from kbench.errors import KbenchError
 from kbench.execution.plugins import importable
 from kbench.registry.installed import Plugin, installed
 from kbench.registry.registry import build
-from kbench.testing import _datasets, _estimators, _feature_maps, _kernels, _learners, _others
+from kbench.testing import (
+    _datasets,
+    _estimators,
+    _feature_maps,
+    _kernels,
+    _learners,
+    _measures,
+    _others,
+)
 from kbench.testing._find import find
 from kbench.testing._subject import ConformanceWarning, Nonconforming, Subject, named_error
 
@@ -38,6 +46,7 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
     "kernel": _checks_in(_kernels),
     "learner": _checks_in(_learners, _estimators),
     "dataset": _checks_in(_datasets),
+    "measure": _checks_in(_measures),
     "suite": (_others.check_suite,),
     "figure": (_others.check_draw,),
 }
@@ -53,6 +62,7 @@ _ONLY_IF: Mapping[Check, Callable[[Any], Any]] = {
     _learners.check_kernelized: lambda record: record.kernelized,
     _learners.check_path: lambda record: record.path is not None,
     _learners.check_simpler: lambda record: record.simpler,
+    _measures.check_weights: _measures.has_weights,
     _datasets.check_expand: lambda record: record.expand is not None,
     _datasets.check_endings: lambda record: record.endings,
 }

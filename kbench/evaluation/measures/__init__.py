@@ -24,7 +24,7 @@ from kbench.evaluation.measures import (
     _targets,
 )
 from kbench.evaluation.measures._means import Compute, mean, on_rows_that_count, rows_of
-from kbench.evaluation.measures._of_plugins import computed_by
+from kbench.evaluation.measures._of_plugins import computed_by, takes_weights
 from kbench.evaluation.outputs import Predictions
 from kbench.records import Measure, TaskType
 
@@ -39,6 +39,7 @@ __all__ = [
     "mean",
     "rows_of",
     "search_measure",
+    "takes_weights",
 ]
 
 _COMPUTED: Mapping[str, Compute] = {

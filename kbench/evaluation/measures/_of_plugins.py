@@ -35,7 +35,7 @@ def computed_by(function: Callable[..., Any], measure: Measure, n_classes: int) 
             return None
         weights = {}
         if truth.weight is not None:
-            if not _takes_weights(function):
+            if not takes_weights(function):
                 raise PluginError(
                     f"{what} has no parameter sample_weight, and the rows of the dataset have "
                     "weights"
@@ -80,7 +80,8 @@ def _of_all_classes(
     return every
 
 
-def _takes_weights(function: Callable[..., Any]) -> bool:
+def takes_weights(function: Callable[..., Any]) -> bool:
+    """Whether a function of a measure has the parameter `sample_weight`."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (ValueError, TypeError):
