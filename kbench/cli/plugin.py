@@ -87,7 +87,12 @@ def new(
     feature_map: Annotated[
         bool, typer.Option("--feature-map", help="Write a feature map (the default).")
     ] = False,
-    learner: Annotated[bool, typer.Option("--learner", help="Write a learner.")] = False,
+    learner: Annotated[
+        bool, typer.Option("--learner", help="Write a learner for classification.")
+    ] = False,
+    regressor: Annotated[
+        bool, typer.Option("--regressor", help="Write a learner for regression.")
+    ] = False,
     kernel: Annotated[bool, typer.Option("--kernel", help="Write a kernel.")] = False,
     dataset: Annotated[bool, typer.Option("--dataset", help="Write a dataset.")] = False,
     suite: Annotated[bool, typer.Option("--suite", help="Write a suite.")] = False,
@@ -99,6 +104,7 @@ def new(
     flags = {
         "feature-map": feature_map,
         "learner": learner,
+        "regressor": regressor,
         "kernel": kernel,
         "dataset": dataset,
         "suite": suite,

@@ -13,9 +13,11 @@ from typing import Any, Literal
 
 from kbench.errors import KbenchError
 from kbench.execution.plugins import importable
+from kbench.records import TaskType
 from kbench.registry.installed import Plugin, installed
 from kbench.registry.registry import build
 from kbench.testing import (
+    _classifiers,
     _datasets,
     _estimators,
     _feature_maps,
@@ -23,6 +25,7 @@ from kbench.testing import (
     _learners,
     _measures,
     _others,
+    _regressors,
 )
 from kbench.testing._find import find
 from kbench.testing._subject import ConformanceWarning, Nonconforming, Subject, named_error
@@ -44,13 +47,18 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
     "plugin": (_others.check_loads,),
     "feature map": _checks_in(_feature_maps, _estimators),
     "kernel": _checks_in(_kernels),
-    "learner": _checks_in(_learners, _estimators),
+    "learner": _checks_in(_classifiers, _regressors, _learners, _estimators),
     "dataset": _checks_in(_datasets),
     "measure": _checks_in(_measures),
     "suite": (_others.check_suite,),
     "figure": (_others.check_draw,),
 }
 """All checks, by the kind of component."""
+
+_OF_TASK: Mapping[Check, TaskType] = {
+    **dict.fromkeys(_checks_in(_classifiers), "classification"),
+    **dict.fromkeys(_checks_in(_regressors), "regression"),
+}
 
 # checks of optional declarations
 _ONLY_IF: Mapping[Check, Callable[[Any], Any]] = {
@@ -69,13 +77,20 @@ _ONLY_IF: Mapping[Check, Callable[[Any], Any]] = {
 
 
 def checks_of(component: Subject) -> list[Check]:
-    """Return the checks that a component gets: those of its kind and of what it declares."""
-    checks = CHECKS.get(component.kind, ())
-    return [check for check in checks if check not in _ONLY_IF or _ONLY_IF[check](component.record)]
+    """Return the checks that a component gets: those of its kind, its task and its declarations."""
+    return [
+        check
+        for check in CHECKS.get(component.kind, ())
+        if _OF_TASK.get(check) in (None, component.task)
+        and (check not in _ONLY_IF or _ONLY_IF[check](component.record))
+    ]
 
 
 def components(plugin: Any, params: Mapping[str, Mapping[str, Any]] | None = None) -> list[Subject]:
     """List the components of a plugin, itself first.
+
+    A learner that has a classifier and a regressor is listed twice, and so is a supervised
+    map for both tasks.
 
     Parameters
     ----------
@@ -100,13 +115,20 @@ def components(plugin: Any, params: Mapping[str, Mapping[str, Any]] | None = Non
         reason = next(p.reason for p in registry.plugins if (p.name, p.load) == identity)
         subjects.append(Subject("plugin", plugin_.name, reason))
         subjects += [
-            Subject(kind, name, record, registry, (params or {}).get(name, {}))
+            Subject(kind, name, record, registry, (params or {}).get(name, {}), task)
             for kind in CHECKS
             if kind != "plugin"
             for name, record in registry.all(kind).items()  # type: ignore[arg-type]
             if _same(registry.owner(kind, name), plugin_)  # type: ignore[arg-type]
+            for task in _tasks(kind, record)
         ]
     return subjects
+
+
+def _tasks(kind: str, record: Any) -> Iterable[TaskType | None]:
+    """Return the tasks for which a component is checked; None where it sees no targets."""
+    sees_targets = kind == "learner" or (kind == "feature map" and record.supervised)
+    return tuple(record.tasks) if sees_targets else (None,)
 
 
 def _same(first: Plugin, second: Plugin) -> bool:

@@ -62,9 +62,12 @@ def check_finite(subject: Subject) -> None:
 
 
 def check_labels(subject: Subject) -> None:
-    """Labels are 0..k-1, two or more, all of them present, each with a name."""
+    """Labels are 0..k-1, two or more, each with a name; targets are finite and not all equal."""
     data = _loaded(subject)
     y = np.asarray(data.y)
+    if data.task == "regression":
+        _check_targets(subject, y)
+        return
     if y.dtype.kind not in "iu":
         raise subject.fail(
             f"labels are {y.dtype}; they are integers 0..k-1: "
@@ -78,6 +81,31 @@ def check_labels(subject: Subject) -> None:
         )
     if len(data.target_names) != len(classes):
         raise subject.fail(f"{len(data.target_names)} target_names for {len(classes)} classes")
+
+
+def _check_targets(subject: Subject, y: np.ndarray) -> None:
+    """Refuse targets of regression that are not numbers, not finite or all equal."""
+    if y.dtype.kind not in "fiu":
+        raise subject.fail(f"targets are {y.dtype}; convert them to float64")
+    if not np.isfinite(y).all():
+        raise subject.fail("y has values that are not finite; leave these rows out")
+    if len(y) and y.min() == y.max():
+        raise subject.fail(f"all targets are {y[0]:g}; nothing can be predicted")
+
+
+def check_weights(subject: Subject) -> None:
+    """Weights are one finite number >= 0 per row, not all 0."""
+    data = _loaded(subject)
+    if data.sample_weight is None:
+        return
+    weight = np.asarray(data.sample_weight)
+    if weight.shape != (data.X.shape[0],) or weight.dtype.kind != "f":
+        raise subject.fail(
+            f"sample_weight has shape {weight.shape} and dtype {weight.dtype}; give one float for "
+            f"each of the {data.X.shape[0]} rows"
+        )
+    if not np.isfinite(weight).all() or weight.min() < 0 or not weight.any():
+        raise subject.fail("sample_weight must be finite and nonnegative, and not 0 everywhere")
 
 
 def check_checksum(subject: Subject) -> None:

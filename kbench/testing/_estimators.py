@@ -10,22 +10,22 @@ import numpy as np
 
 from kbench.messages import did_you_mean
 from kbench.registry.callables import resolve
-from kbench.testing._samples import blobs, inputs, labels
+from kbench.testing._samples import blobs, inputs, linear, targets
 from kbench.testing._subject import Subject, named_error, quiet, same, tags_of
 
 _METRIC_NAME = re.compile(r"[\w\-. :/]+")
 
 
 def sample(subject: Subject, seed: int = 0) -> tuple[Any, np.ndarray]:
-    """Return inputs and labels that suit a map or a learner."""
+    """Return inputs and targets that suit a map or a learner."""
     if subject.is_learner:
-        return blobs(2, seed)
+        return linear(60, seed) if subject.task == "regression" else blobs(2, seed)
     X = inputs(subject.record.requires, seed=seed)
-    return X, labels(X)
+    return X, targets(X, subject.task)
 
 
 def agree(first: Any, second: Any) -> bool:
-    """Tell whether two outputs are equal: labels exactly, features up to rounding."""
+    """Tell whether two outputs are equal: labels exactly, numbers up to rounding."""
     if getattr(first, "dtype", None) is not None and first.dtype.kind not in "fc":
         return bool(np.array_equal(first, second))
     return same(first, second)

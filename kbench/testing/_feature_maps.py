@@ -9,7 +9,7 @@ import numpy as np
 from kbench.errors import PluginError
 from kbench.evaluation.outputs import check_embedding
 from kbench.registry.callables import resolve
-from kbench.testing._samples import inputs, labels
+from kbench.testing._samples import inputs, labels, targets
 from kbench.testing._subject import SEED, Subject, dense, named_error, quiet, same, tags_of
 
 
@@ -18,7 +18,7 @@ def _inputs(subject: Subject, n_samples: int = 60, seed: int = 0) -> np.ndarray:
 
 
 def _fitted(subject: Subject, X: Any) -> Any:
-    return subject.fitted(X, labels(dense(X)))
+    return subject.fitted(X, targets(dense(X), subject.task))
 
 
 def _steady(subject: Subject, fitted: Any, X: Any) -> Any:
@@ -212,7 +212,7 @@ def check_set_output(subject: Subject) -> None:
         fitted = subject.build().set_output(transform="pandas")
         with quiet(SEED):
             frame = pd.DataFrame(X, columns=columns, index=index)
-            Z_frame = fitted.fit(frame, labels(X)).transform(frame)
+            Z_frame = fitted.fit(frame, targets(X, subject.task)).transform(frame)
     if not isinstance(Z_frame, pd.DataFrame) or not Z_frame.index.equals(index):
         raise subject.fail(
             "set_output(transform='pandas') gives no frame with the index of the inputs; leave "
@@ -246,7 +246,7 @@ def _width(subject: Subject, X: Any, n_components: int) -> int:
     if "n_components" not in (subject.parameters() or {}):
         return 0
     try:
-        fitted = subject.fitted(X, labels(X), n_components=n_components)
+        fitted = subject.fitted(X, targets(X, subject.task), n_components=n_components)
     except ValueError:
         return 0
     return int(subject.output(fitted, X[:2]).shape[1])
@@ -258,7 +258,7 @@ def _gram_error(
     """Return the relative Frobenius error of the Gram matrix of new rows."""
     if seed:
         params = {**params, **({"random_state": seed} if _is_random(subject) else {})}
-    fitted = subject.fitted(X, labels(X), **params)
+    fitted = subject.fitted(X, targets(X, subject.task), **params)
     K = dense(kernel(fitted, X_new.copy(), X_new.copy()))
     Z = dense(_steady(subject, fitted, X_new))
     if K.shape != (len(X_new), len(X_new)) or not np.isfinite(K).all():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kbench.records import TaskType
+
 N_FEATURES = 4
 
 
@@ -37,6 +39,27 @@ def labels(X: np.ndarray) -> np.ndarray:
     return np.asarray(score > np.median(score), dtype=np.int64)
 
 
+def targets(X: np.ndarray, task: TaskType | None) -> np.ndarray:
+    """Return what inputs determine: labels, or for regression standardised numbers."""
+    return standardised(X[:, 0] + X[:, 1]) if task == "regression" else labels(X)
+
+
+def standardised(y: np.ndarray) -> np.ndarray:
+    """Return numbers with mean 0 and deviation 1, as kbench gives them to regressors."""
+    return np.asarray((y - y.mean()) / y.std())
+
+
+def linear(n_samples: int = 200, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs, shape (n_samples, 4), in the unit cube and linear targets with normal noise.
+
+    The variance of the targets is about 1, of which the noise has a fifth.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.random((n_samples, N_FEATURES))
+    y = (X - 0.5) @ np.array([2.5, -1.5, 1.0, 0.0]) + 0.45 * rng.standard_normal(n_samples)
+    return X, y
+
+
 def blobs(n_classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return 2 to 4 well separated classes in the unit cube, the first one twice as large."""
     rng = np.random.default_rng(seed)
@@ -47,11 +70,14 @@ def blobs(n_classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return np.clip(X, 0.0, 1.0), y
 
 
-def noise(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return uniform inputs, shape (80, 40), and labels that are independent of them.
+def noise(task: TaskType | None = None, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return uniform inputs, shape (80, 40), and targets that are independent of them.
 
-    A third of the labels are 1. A model can only learn them by heart, and has
-    enough columns to do so.
+    A third of the labels are 1; targets of regression are normal. A model can only learn
+    them by heart, and has enough columns to do so.
     """
     rng = np.random.default_rng(seed)
-    return rng.random((80, 40)), np.asarray(rng.random(80) < 1 / 3, dtype=np.int64)
+    X = rng.random((80, 40))
+    if task == "regression":
+        return X, standardised(rng.standard_normal(80))
+    return X, np.asarray(rng.random(80) < 1 / 3, dtype=np.int64)

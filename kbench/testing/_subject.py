@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.records import Dataset, Ref
-from kbench.registry.callables import makers, resolve
+from kbench.records import Dataset, Ref, TaskType
+from kbench.registry.callables import resolve
 from kbench.registry.outlines import parameters_of
 from kbench.registry.registry import Registry
 
@@ -51,6 +51,8 @@ class Subject:
         Where the names of kernels in grids are looked up.
     params : mapping, optional
         Parameters with which it is checked, beside its defaults.
+    task : {"classification", "regression"}, optional
+        The task for which it is checked: of learners and of maps that use targets.
     """
 
     kind: str
@@ -58,9 +60,10 @@ class Subject:
     record: Any = field(repr=False)
     registry: Registry = field(repr=False, default_factory=Registry)
     params: Mapping[str, Any] = field(default_factory=dict)
+    task: TaskType | None = None
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name}"
+        return f"{self.kind} {self.name}" + (f" ({self.task})" if self.task else "")
 
     def fail(self, message: str) -> Nonconforming:
         """Return the error to raise, its message beginning with the component."""
@@ -83,8 +86,15 @@ class Subject:
         return unittest.SkipTest(f"{self}: {message}")
 
     def parameters(self) -> Mapping[str, Any] | None:
-        """Return the parameters of `make` (of `load`), or None where it takes any."""
-        return parameters_of(_maker(self.record))
+        """Return the parameters of what makes the component, or None where it takes any."""
+        return parameters_of(self._make)
+
+    @property
+    def _make(self) -> Any:
+        """What makes the component: a loader, or the estimator of the task."""
+        if self.is_learner:
+            return self.record.estimator(self.task or "classification")
+        return self.record.load if self.kind == "dataset" else self.record.make
 
     def given(self) -> dict[str, Any]:
         """Return the parameters to check with: given ones, and the grid's where needed.
@@ -112,7 +122,7 @@ class Subject:
         values = {**self.given(), **more}
         made = {name: self.made(value) for name, value in values.items()}
         with quiet():
-            built = resolve(_maker(self.record))(**made)
+            built = resolve(self._make)(**made)
         if "random_state" not in values and hasattr(built, "random_state"):
             built.random_state = SEED
         return built
@@ -128,7 +138,7 @@ class Subject:
 
     @property
     def is_learner(self) -> bool:
-        """Whether it predicts labels; else it is a map, or not an estimator."""
+        """Whether it predicts; else it is a map, or not an estimator."""
         return self.kind == "learner"
 
     def fit(self, estimator: Any, X: Any, y: Any) -> Any:
@@ -137,7 +147,7 @@ class Subject:
         return estimator.fit(X, y) if wants_y else estimator.fit(X)
 
     def apply(self, fitted: Any, X: Any) -> Any:
-        """Return what an estimator itself makes of these very inputs: labels or features."""
+        """Return what an estimator itself makes of these very inputs: predictions or features."""
         return fitted.predict(X) if self.is_learner else fitted.transform(X)
 
     def fitted(self, X: Any, y: Any = None, **params: Any) -> Any:
@@ -147,7 +157,7 @@ class Subject:
             return self.fit(estimator, X.copy(), np.array(y))
 
     def output(self, fitted: Any, X: Any) -> Any:
-        """Return labels or phi(X), of a copy of a fitted estimator on a copy of the inputs."""
+        """Return predictions or phi(X), of a copy of a fitted estimator on a copy of the inputs."""
         with quiet(SEED):
             made = self.apply(copy.deepcopy(fitted), X.copy())
             return np.asarray(made) if self.is_learner else made
@@ -182,10 +192,6 @@ def quiet(seed: int | None = None) -> Iterator[None]:
         yield
 
 
-def _maker(record: Any) -> Any:
-    return makers(record)[0]
-
-
 def dense(Z: Any) -> np.ndarray:
     """Return features as a dense array of floats."""
     return np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z, dtype=np.float64)
@@ -210,6 +216,12 @@ def tags_of(estimator: Any) -> Any:
         return get_tags(estimator)
     except (AttributeError, TypeError):
         return get_tags(BaseEstimator())
+
+
+def most_classes(subject: Subject) -> int:
+    """Return 3, or 2 for a learner whose tags allow two classes only."""
+    tags = tags_of(subject.build()).classifier_tags
+    return 3 if tags is None or tags.multi_class else 2
 
 
 def named_error(error: BaseException) -> str:

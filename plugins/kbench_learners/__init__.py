@@ -20,6 +20,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "_linear_svm": ["LinearSVM"],
         "_linear_svr": ["LinearSVR"],
         "_logistic": ["LogisticClassifier"],
+        "_mean": ["MeanRegressor"],
         "_mkl": ["MultipleKernelSVM"],
         "_ridge": ["PathRidge", "PathRidgeClassifier"],
         "_winnow": ["BalancedWinnow"],
@@ -171,5 +172,5 @@ def kbench_learners():
             kernelized=True,
         ),
         Learner("majority", make="kbench_learners._references:majority", baseline=True),
-        Learner("mean", regressor="kbench_learners._references:mean", baseline=True),
+        Learner("mean", regressor="kbench_learners._mean:MeanRegressor", baseline=True),
     ]

@@ -35,7 +35,7 @@ class GaussianProcess(Regressor):
         The correlation k.
     ard : bool, default False
         Whether each column has its own length scale.
-    n_restarts : int, default 1
+    n_restarts : int, default 0
         Random starting points beside the first.
     max_iter : int, default 100
         Bound of the steps from each starting point.
@@ -76,7 +76,7 @@ class GaussianProcess(Regressor):
         self,
         kernel="gaussian",
         ard=False,
-        n_restarts=1,
+        n_restarts=0,
         max_iter=100,
         max_rows=5000,
         random_state=None,

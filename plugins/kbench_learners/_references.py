@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.svm import LinearSVC
@@ -182,13 +182,3 @@ def majority():
     sklearn.dummy.DummyClassifier
     """
     return DummyClassifier(strategy="most_frequent")
-
-
-def mean():
-    """Predict the mean of the targets, whatever the inputs.
-
-    Returns
-    -------
-    sklearn.dummy.DummyRegressor
-    """
-    return DummyRegressor(strategy="mean")

@@ -13,9 +13,11 @@ from kbench.cli import main
 from kbench.cli.app import app
 from kbench.cli.scaffold import KINDS
 
+TASK = {"learner": " (classification)", "regressor": " (regression)"}
 ENTRY = {
     "feature-map": "feature map",
     "learner": "learner",
+    "regressor": "learner",
     "kernel": "kernel",
     "dataset": "dataset",
     "suite": "suite",
@@ -48,7 +50,7 @@ def test_a_new_package_passes_the_kit_as_generated(kind, here, monkeypatch, caps
     assert KINDS[kind].try_it.format(name=name) in out
     monkeypatch.syspath_prepend(str(here / name))
     found = components(name.replace("-", "_"))
-    assert [str(each) for each in found][1:] == [f"{ENTRY[kind]} {name}"]
+    assert [str(each) for each in found][1:] == [f"{ENTRY[kind]} {name}{TASK.get(kind, '')}"]
     outcomes = list(run(found))
     assert {each.status for each in outcomes} == {"passed"}, outcomes
 

@@ -22,5 +22,10 @@ DATASET_DEFECTS = [
     (lambda: dataset(y=Y_SMALL + 1), "check_labels"),
     (lambda: dataset(y=np.zeros(6, dtype=int)), "check_labels"),
     (lambda: dataset(y=Y_SMALL.astype(float)), "check_labels"),
+    (lambda: dataset(y=np.full(6, 0.5)), "check_labels"),
+    (lambda: dataset(y=np.where(Y_SMALL, np.nan, 0.5)), "check_labels"),
+    (lambda: dataset(y=Y_SMALL + 0.5, sample_weight=-np.ones(6)), "check_weights"),
+    (lambda: dataset(sample_weight=np.ones((6, 1))), "check_weights"),
+    (lambda: dataset(sample_weight=np.zeros(6)), "check_weights"),
     (lambda: dataset(X=np.random.default_rng().random((6, 2))), "check_checksum"),
 ]

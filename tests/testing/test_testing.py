@@ -11,6 +11,7 @@ from tests.support.defective_datasets import DATASET_DEFECTS, dataset
 from tests.support.defective_kernels import KERNEL_DEFECTS
 from tests.support.defective_learners import LEARNER_DEFECTS, Centroids
 from tests.support.defective_maps import MAP_DEFECTS, Careless, Centred, Leaking, Rude
+from tests.support.defective_regressors import REGRESSOR_DEFECTS
 
 
 def test_a_plugin_that_is_left_out_is_one_failure(plugin_of):
@@ -46,7 +47,7 @@ def test_a_figure_that_nothing_draws_is_caught(plugin_of):
 
 def test_every_check_has_a_planted_defect():
     planted = {*MAP_DEFECTS.values(), *LEARNER_DEFECTS.values(), *KERNEL_DEFECTS.values()}
-    planted |= {check for _, check in DATASET_DEFECTS}
+    planted |= {check for _, check in DATASET_DEFECTS} | {*REGRESSOR_DEFECTS.values()}
     # those that have a test of their own
     planted |= {"check_grid", "check_measures", "check_sklearn", "check_kernelized"}
     planted |= {"check_simpler"}

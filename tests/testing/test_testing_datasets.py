@@ -22,6 +22,13 @@ def test_missing_values_are_no_defect(plugin_of):
     assert not failures(plugin_of(kbench_datasets=[DatasetSource("small", load=load)]))
 
 
+def test_targets_and_weights_of_regression_are_no_defect(plugin_of):
+    def load():
+        return dataset(y=np.arange(6) + 0.5, sample_weight=np.arange(6.0))
+
+    assert not failures(plugin_of(kbench_datasets=[DatasetSource("small", load=load)]))
+
+
 def test_a_wrong_expand_is_caught(plugin_of):
     source = DatasetSource("small", load=dataset, expand=lambda: ["a", "b"])
     assert list(failures(plugin_of(kbench_datasets=[source]))) == ["check_expand"]

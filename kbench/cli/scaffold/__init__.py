@@ -31,6 +31,11 @@ class _Kind(NamedTuple):
 KINDS = {
     "feature-map": _Kind("A feature map", "_map.py", "kbench suite uci-small --feature-map {name}"),
     "learner": _Kind("A learner", "_learner.py", "kbench suite uci-small --learner {name}"),
+    "regressor": _Kind(
+        "A regressor",
+        "_regressor.py",
+        "kbench suite regression --learner {name}",
+    ),
     "kernel": _Kind("A kernel", "_kernel.py", "kbench show {name}"),
     "dataset": _Kind("A data set", "_dataset.py", "kbench suite uci-small --dataset {name}"),
     "suite": _Kind("A suite", "{name}.toml", "kbench suite {name}"),
@@ -46,7 +51,7 @@ def new(name: str, kind: str, registry: Registry, folder: Path) -> Path:
     name : str
         Name of the distribution, the folder, the entry point and the component:
         lower case letters, digits and single hyphens.
-    kind : {"feature-map", "learner", "kernel", "dataset", "suite"}
+    kind : {"feature-map", "learner", "regressor", "kernel", "dataset", "suite"}
         What it brings.
     registry : Registry
         What is installed, whose names are taken.
