@@ -35,6 +35,7 @@ def kbench_feature_maps() -> list[FeatureMap]:
             make="kbench_nbcs._map:adaptive_map",
             grid={"depth": (2, 3)},
             supervised=True,
+            tasks=("classification",),
             measures="kbench_nbcs._map:measures",
         ),
         FeatureMap(
