@@ -7,8 +7,8 @@ from sklearn.utils import check_random_state
 
 from kbench.kernels import resolve_kernel
 from kbench.parameters import check_integer, check_number
-from kbench_learners._core_vectors import core_set, decisions
-from kbench_learners._kernel_machine import KernelMixin, subproblem
+from kbench_learners._core_vectors import Similarities, core_set, decisions
+from kbench_learners._kernel_machine import KernelMixin
 from kbench_learners._reduction import MarginClassifier, binary_problems
 
 
@@ -22,7 +22,10 @@ class CoreVectorMachine(KernelMixin, MarginClassifier):
 
     solved as a smallest enclosing ball (Tsang, Kwok and Cheung, "Core vector
     machines: fast SVM training on very large data sets", JMLR 6, 2005,
-    Algorithm 1).
+    Algorithm 1). It reproduces an algorithm, and is not the quickest way to a
+    kernel classifier: on six data sets of 500 to 2,000 rows it took 1.8 to 11
+    times the CPU time of scikit-learn's ``SVC``, 4.8 times in the median, and 9
+    times with 6,000 rows of two classes. `KernelSVM` has the hinge instead.
 
     Parameters
     ----------
@@ -100,10 +103,11 @@ class CoreVectorMachine(KernelMixin, MarginClassifier):
                 f"has, got {self.kernel!r}"
             )
         rng = check_random_state(self.random_state)
+        values = Similarities(self.kernel_, X)
         columns, cores = [], []
         for rows, signs in binary_problems(codes, len(self.classes_), self.multiclass):
-            inputs = subproblem(self.kernel_, X, rows)
-            core = core_set(self.kernel_, inputs, signs, self.C, self.tol, self.max_core_size, rng)
+            part = values.part(rows)
+            core = core_set(part, signs, self.C, self.tol, self.max_core_size, rng)
             column = np.zeros(X.shape[0])
             column[rows[core.index]] = core.coef
             columns.append(column)

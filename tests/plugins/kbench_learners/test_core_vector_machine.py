@@ -8,8 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 from kbench.kernels import Gaussian, Laplace, Linear
-from kbench_learners import CoreVectorMachine
-from kbench_learners._core_vectors import core_set, decisions
+from kbench_learners import CoreVectorMachine, _core_vectors
+from kbench_learners._core_vectors import Similarities, core_set, decisions
 
 
 def optimum(K, y, C, n_steps=200_000):
@@ -34,7 +34,7 @@ def test_small_tolerance_gives_the_support_vector_machine(seed, C):
     X, target = make_moons(60, noise=0.25, random_state=seed)
     y = np.where(target == 1, 1.0, -1.0)
     kernel = Gaussian(0.7)
-    core = core_set(kernel, X, y, C, 1e-9, 1000, np.random.RandomState(seed))
+    core = core_set(Similarities(kernel, X), y, C, 1e-9, 1000, np.random.RandomState(seed))
     reference = y * optimum(kernel(X), y, C)
     ours = decisions(kernel, X, X[core.index], core.coef)
     theirs = decisions(kernel, X, X, reference)
@@ -57,12 +57,25 @@ def test_a_gram_matrix_gives_the_numbers_of_its_kernel(multiclass):
     )
 
 
+@pytest.mark.parametrize("switched_off", ["_MAX_GRAM_ENTRIES", "_FULL_STEPS"])
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), "precomputed"])
+def test_the_ways_to_compute_agree(kernel, switched_off, monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    inputs = X if kernel != "precomputed" else Gaussian(1.0)(X)
+    machine = CoreVectorMachine(C=10.0, kernel=kernel).fit(inputs, y)
+    quick = machine.decision_function(inputs)
+    core_sizes = machine.core_sizes_
+    monkeypatch.setattr(_core_vectors, switched_off, 0)
+    np.testing.assert_allclose(machine.fit(inputs, y).decision_function(inputs), quick, atol=1e-4)
+    np.testing.assert_array_equal(machine.core_sizes_, core_sizes)
+
+
 @pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-4])
 def test_the_blown_up_ball_encloses_all_points(tol):
     X, target = make_circles(300, noise=0.1, factor=0.5, random_state=0)
     y, C = np.where(target == 1, 1.0, -1.0), 5.0
     kernel = Gaussian(0.5)
-    core = core_set(kernel, X, y, C, tol, 1000, np.random.RandomState(0))
+    core = core_set(Similarities(kernel, X), y, C, tol, 1000, np.random.RandomState(0))
     # Straight from the definition, in the space of (y phi(x), y, e_i / sqrt(C)).
     Q = np.outer(y, y) * (kernel(X) + 1.0) + np.eye(len(y)) / C
     a = np.zeros(len(y))
