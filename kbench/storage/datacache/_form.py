@@ -107,7 +107,8 @@ def check_dataset(dataset: Dataset) -> Dataset:
 def _canonical_labels(y: np.ndarray, refuse: Refuse) -> tuple[np.ndarray, int]:
     """Return labels in int64, and the number of classes."""
     if y.dtype.kind not in "biu":
-        raise refuse(f"y must have integer labels 0..k-1, got dtype {y.dtype}")
+        hint = '; task="regression" takes them as targets' if y.dtype.kind == "f" else ""
+        raise refuse(f"y must have integer labels 0..k-1, got dtype {y.dtype}{hint}")
     y = np.ascontiguousarray(y, dtype=np.int64)
     classes = np.unique(y)
     k = len(classes)
