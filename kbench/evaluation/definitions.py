@@ -75,8 +75,16 @@ _OF_PREDICTIONS = (
         "rmse over the standard deviation of the training targets",
         "regression",
     ),
-    Measure("rmse", "lower", "root mean squared error, in the target's units", "regression"),
-    Measure("mae", "lower", "mean absolute error, in the target's units", "regression"),
+    Measure(
+        "rmse",
+        "lower",
+        "root mean squared error, in the target's units",
+        "regression",
+        in_units=True,
+    ),
+    Measure(
+        "mae", "lower", "mean absolute error, in the target's units", "regression", in_units=True
+    ),
     Measure(
         "r2",
         "higher",
@@ -89,6 +97,7 @@ _OF_PREDICTIONS = (
         "mean negative log predictive density, in the target's units",
         "regression",
         "distribution",
+        in_units=True,
     ),
     Measure(
         "nlpd_standardised",
@@ -103,6 +112,7 @@ _OF_PREDICTIONS = (
         "mean continuous ranked probability score, in the target's units",
         "regression",
         "distribution",
+        in_units=True,
     ),
     Measure(
         "crps_standardised",
@@ -124,6 +134,7 @@ _OF_PREDICTIONS = (
         "width of the 90 % interval + 20 x distance of targets outside, in the target's units",
         "regression",
         "distribution",
+        in_units=True,
     ),
 )
 """Measures that `kbench.evaluation.measures` computes."""

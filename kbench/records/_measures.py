@@ -52,6 +52,9 @@ class Measure:
         files, as ``"package:relative/path"`` or absolute paths.
     reads_env : sequence of str, optional
         Environment variables whose values decide the numbers.
+    in_units : bool, default False
+        Whether its values are in the target's units. Such values are shown by dataset, and
+        methods are not compared by them over several datasets.
 
     Examples
     --------
@@ -67,6 +70,7 @@ class Measure:
     function: Make | None = field(default=None, compare=False)
     depends: Sequence[str | PathLike[str] | Traversable] = field(default=(), compare=False)
     reads_env: Sequence[str] = field(default=(), compare=False)
+    in_units: bool = field(default=False, compare=False)
 
     @property
     def sd(self) -> str:
