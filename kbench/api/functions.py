@@ -33,7 +33,7 @@ from kbench.registry.callables import makers, module_of, resolve
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
 from kbench.results.order import by_dataset
-from kbench.results.rows import Row, columns
+from kbench.results.rows import Row, columns, task_of
 from kbench.results.sources import of_cell
 from kbench.runner import Options
 from kbench.storage.datacache import DataCache, check_dataset
@@ -197,7 +197,7 @@ def load_results(
 def _frame(rows: Sequence[Row], measure: Measure) -> pandas.DataFrame:
     import pandas
 
-    names = columns(measure)
+    names = columns(measure, task_of(rows))
     return pandas.DataFrame([{name: row.value(name) for name in names} for row in rows])
 
 

@@ -34,7 +34,9 @@ _SIDE = (
     "Keys: version (of kbench), machine (id), until (a date or time). STORE is a URI or a .db file."
 )
 _KEYS = ("version", "machine", "until")
-_FAIL_ON = ("accuracy", "time", "missing")
+_FAIL_ON = ("measure", "time", "missing")
+_EARLIER = {"accuracy": "measure"}
+"""Names that earlier versions had for kinds of regressions."""
 
 
 def compare(
@@ -44,11 +46,11 @@ def compare(
         str,
         typer.Option(
             metavar="WHAT",
-            help="Exit with 1 if B is worse in: `accuracy` (the measure of the suite), `time`, "
+            help="Exit with 1 if B is worse in: `measure` (that of the suite), `time`, "
             "`missing` (ok in A, absent or unavailable in B); several separated by commas, or "
             "`none`.",
         ),
-    ] = "accuracy,missing",
+    ] = "measure,missing",
     dataset: Annotated[
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Only these datasets (label or glob); repeatable."),
@@ -74,16 +76,17 @@ def compare(
 ) -> None:
     """Compare two suites, stores, versions or machines on the same splits.
 
-    Accuracies are compared by their difference, with an interval of the corrected resampled
-    t-test (on a single split: by the binomial error of its test rows). Times are compared by
-    their ratio, corrected by the machines' calibration figures; they are not judged where
-    they cannot be compared.
+    The measure of the suite is compared by its difference, with an interval of the corrected
+    resampled t-test (accuracies on a single split: by the binomial error of its test rows).
+    Times are compared by their ratio, corrected by the machines' calibration figures; they
+    are not judged where they cannot be compared.
     """
     from kbench import report
     from kbench.results.comparison import Noise
     from kbench.results.comparison import compare as compared
 
-    wanted = [] if fail_on == "none" else [name.strip() for name in fail_on.split(",")]
+    given = [] if fail_on == "none" else [name.strip() for name in fail_on.split(",")]
+    wanted = [_EARLIER.get(name, name) for name in given]
     for name in wanted:
         check_choice(name, "--fail-on", _FAIL_ON, otherwise="none alone", error=SuiteError)
     check_number(time_factor, "--time-factor", least=1, error=SuiteError)
@@ -281,7 +284,9 @@ def _table(comparison: Comparison) -> Table:
             if part == "p":
                 return p_value(value)
             if part in ("change", "low", "high"):
-                return f"{value:.3g}" if about in TIMES else signed(value)
+                if about in TIMES:
+                    return f"{value:.3g}"
+                return signed(value, written=partial(shown, about))
             return shown(about, value)
 
         wide = name in ("side", "status_a", "status_b", "doubts") or part in ("p", "a", "b")
@@ -306,12 +311,13 @@ def _print(comparison: Comparison, regressions: Sequence[Any], wanted: Sequence[
     lines: list[printing.Line] = []
     for cell in comparison.cells:
         change = cell.changes[measure.name]
+        difference = partial(signed, written=partial(shown, measure.name))
         ends = [
             shown(measure.name, value) or status
             for value, status in ((change.a, cell.status_a), (change.b, cell.status_b))
         ]
         times = [_styled(cell.changes[name], "{:.2f}".format) for name in TIMES]
-        lines.append(([*cell.labels, *ends, _styled(change, signed), *times], ""))
+        lines.append(([*cell.labels, *ends, _styled(change, difference), *times], ""))
     printing.print_table(console, headings, lines)
     say = partial(console.print, soft_wrap=True)
     for side, only in (("A", comparison.only_a), ("B", comparison.only_b)):
@@ -333,7 +339,8 @@ def _print(comparison: Comparison, regressions: Sequence[Any], wanted: Sequence[
             "unknown": "not judged (?)",
         }
         verdicts = [f"{counts[v]} {text}" for v, text in words.items() if counts[v]]
-        say(f"{escape(name)}: {', '.join(verdicts)}")
+        direction = f" ({measure.better} is better)" if name == measure.name else ""
+        say(f"{escape(name)}{direction}: {', '.join(verdicts)}")
     for reason, count in _reasons(comparison).most_common(5):
         say(f"  ? {counted(count, 'cell')}: {escape(reason)}")
     untested = Counter(
@@ -346,8 +353,9 @@ def _print(comparison: Comparison, regressions: Sequence[Any], wanted: Sequence[
     for labels, name in regressions:
         say(f"[bold]regression[/bold] {escape(name)}: {escape(_name_of(labels))}")
     if wanted:
+        kinds = [measure.name if name == "measure" else name for name in wanted]
         say(
-            f"{counted(len(regressions), 'regression')} of {' and '.join(wanted)} in "
+            f"{counted(len(regressions), 'regression')} of {escape(' and '.join(kinds))} in "
             f"{counted(len(comparison.cells), 'cell')} that both sides have"
         )
 

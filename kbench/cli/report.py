@@ -168,7 +168,7 @@ def plot(
     kind: Annotated[
         str,
         typer.Argument(
-            help="accuracy-time, accuracy-predict-time, accuracy-components, time-rows, ranks, "
+            help="measure-time, measure-predict-time, measure-components, time-rows, ranks, "
             "or a plugin's."
         ),
     ],

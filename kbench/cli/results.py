@@ -27,12 +27,12 @@ def results(
     from kbench.cli import show
     from kbench.execution.plugins import load_registry
     from kbench.report import tables
-    from kbench.results.rows import columns
+    from kbench.results.rows import columns, task_of
 
     stored = stored_results(suite, store, machine, partial(echo, err=True))
     rows, measure = stored.rows, stored.measure
     if form is Form.table:
-        show.print_rows(rows, columns(measure))
+        show.print_rows(rows, columns(measure, task_of(rows)))
         show.print_published(rows, published_by(suite, load_registry()), measure)
         fewer = sum(row.n_splits_done < row.n_splits for row in rows)
         echo(

@@ -18,7 +18,7 @@ from kbench.planning.planner import PlannedCell
 from kbench.records import ACCURACY, Measure, Published, Result
 from kbench.report import shown, tables
 from kbench.results import order, sources, stats
-from kbench.results.rows import COLUMNS, Row
+from kbench.results.rows import COLUMNS, PLAIN, Row, known_measure, task_of
 from kbench.results.rows import columns as columns_of
 from kbench.runner import Report
 
@@ -50,9 +50,10 @@ def print_report(
     `again` has the arguments of `kbench suite` that repeat the run; `filtered` says that
     the suite has more cells than were asked for, `with_store` that the user named the store.
     """
-    measure = report.suite.compared
+    measure = known_measure(report.suite.compared)
     rows = order.by_dataset([sources.of_cell(cell, measure) for cell in report.cells])
-    columns = columns_of(measure)
+    task = task_of(rows)
+    columns = columns_of(measure, task)
     delivered = report.delivered
     assert delivered is not None
     if as_json:
@@ -67,8 +68,10 @@ def print_report(
     if with_data:
         console.print(f"\n[bold]{escape(report.suite.name)}[/bold]: results")
         hidden = {"n_splits_done", "n_splits", "peak_memory_mb"}
-        if measure != ACCURACY:
-            hidden |= {ACCURACY.name, ACCURACY.sd}
+        if measure != PLAIN[task]:
+            hidden |= {PLAIN[task].sd}
+            # errors in the target's units are worth their column
+            hidden |= set() if PLAIN[task].in_units else {PLAIN[task].name}
         print_rows(with_data, [name for name in columns if name not in hidden], True, measure)
     _unequal_splits(console, rows)
     _unavailable(console, report)
@@ -131,6 +134,12 @@ def _summary(console: Console, rows: Sequence[Row], measure: Measure) -> None:
     """Compare the methods over the datasets that all of them finished, as reports do."""
     scores = stats.scores(rows, measure)
     standings = stats.standings(scores, rows)
+    if not scores.has_one_unit:
+        console.print(
+            f"\n{escape(measure.name)} is in the units of each dataset's target: methods are not "
+            "compared over datasets",
+            soft_wrap=True,
+        )
     if not standings:
         return
     datasets, groups = len(scores.datasets), len(scores.groups)
@@ -146,6 +155,13 @@ def _summary(console: Console, rows: Sequence[Row], measure: Measure) -> None:
         console.print(
             f"left out: {escape(' + '.join(left))}, which is {escape(' + '.join(kept))} up to a "
             "rotation of the features",
+            soft_wrap=True,
+        )
+    unmeasured = stats.unmeasured(rows, measure)
+    if unmeasured:
+        console.print(
+            f"without a rank ({escape(tables.lacking(measure))}): "
+            f"{escape(', '.join(map(' + '.join, unmeasured)))}",
             soft_wrap=True,
         )
     headings = {"feature_map": False, "learner": False}

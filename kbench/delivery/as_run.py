@@ -8,11 +8,11 @@ from typing import Any
 from kbench.planning.planner import PlannedCell
 from kbench.records import ACCURACY, Measure, written
 from kbench.records.canonical import dumps
-from kbench.results.rows import LABELS, TIMES, Row
+from kbench.results.rows import LABELS, PLAIN, TIMES, Row
 from kbench.results.sources import by_split, of_cell_in_full
 from kbench.tracking import CellRun, DatasetInput
 
-BY_SPLIT = (ACCURACY.name, *TIMES, "search_time_s")
+BY_SPLIT = (*TIMES, "search_time_s")
 ERROR_TAIL = 4000
 TAG_CHARS = 7900
 """Longer tags are cut by the store."""
@@ -27,6 +27,7 @@ def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = AC
         "suite": suite,
         "version": row.version,
         "n_splits": str(row.n_splits),
+        "task": row.task,
         # tests over datasets need these beside the means, without a request per run
         "group": planned.dataset.group if planned.dataset else "",
         "equivalence": row.equivalence,
@@ -54,7 +55,7 @@ def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = AC
         tags={name: value for name, value in tags.items() if value},
         metrics=row.measures,
         n_splits_done=row.n_splits_done,
-        by_split=_by_split(planned, measure),
+        by_split=_by_split(planned, row, measure),
         dataset=_dataset_input(planned),
         artifacts=_artifacts(planned, row),
     )
@@ -83,9 +84,10 @@ def _curves(row: Row) -> str:
     return text if curves else ""
 
 
-def _by_split(planned: PlannedCell, measure: Measure) -> dict[str, dict[int, float]]:
+def _by_split(planned: PlannedCell, row: Row, measure: Measure) -> dict[str, dict[int, float]]:
     done = planned.done
-    values = {name: by_split(done, name) for name in (measure.name, *BY_SPLIT)} if done else {}
+    names = (measure.name, PLAIN[row.task].name, *BY_SPLIT)
+    values = {name: by_split(done, name) for name in names} if done else {}
     for result in done:
         for name, value in result.details.chosen.items():
             if isinstance(value, int | float) and not isinstance(value, bool):

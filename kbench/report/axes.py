@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kbench.records import Measure
 from kbench.report.svg import element, text
 
 WIDTH, HEIGHT = 560.0, 380.0
@@ -21,7 +22,8 @@ class Axis:
     ----------
     label : str
     low, high : float
-        Its ends, logarithms with `log`.
+        Values at its beginning and end, logarithms with `log`; `low` is the larger one of
+        an axis that is turned round.
     marks : sequence of (float, str)
         Values that are marked, with their texts.
     log : bool
@@ -46,7 +48,8 @@ def linear(values: Sequence[float], label: str) -> Axis:
     ['0.65', '0.70', '0.75', '0.80', '0.85', '0.90', '0.95']
     """
     low, high = min(values), max(values)
-    spread = max(high - low, 0.01, 1e-3 * max(abs(low), abs(high)))
+    size = max(abs(low), abs(high)) or 1.0
+    spread = max(high - low, min(0.01, 0.1 * size), 1e-3 * size)
     unit = 10.0 ** math.floor(math.log10(spread / 6))
     step = next(s * unit for s in (1, 2, 5, 10) if spread / (s * unit) <= 6)
     first, last = math.floor((low - 0.06 * spread) / step), math.ceil((high + 0.06 * spread) / step)
@@ -54,7 +57,8 @@ def linear(values: Sequence[float], label: str) -> Axis:
     first = max(first, 0) if low >= 0 else first
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     digits = max(digits, 2) if step < 1 else digits
-    marks = [(i * step, f"{i * step:.{digits}f}") for i in range(first, last + 1)]
+    form = f".{digits}f" if digits <= 6 else ".3g"
+    marks = [(i * step, format(i * step, form)) for i in range(first, last + 1)]
     return Axis(label, first * step, last * step, marks)
 
 
@@ -65,6 +69,25 @@ def logarithmic(values: Sequence[float], label: str, written: Callable[[float], 
     margin = max(0.12 * (high - low), 0.08)
     low, high = low - margin, high + margin
     return Axis(label, low, high, [(mark, written(mark)) for mark in _round(low, high)], log=True)
+
+
+def of_measure(values: Sequence[float], measure: Measure) -> Axis:
+    """Return an axis on which better values of a measure come later, whatever its direction.
+
+    >>> axis = of_measure([0.2, 0.3], Measure("rmse", "lower"))
+    >>> axis.label, axis.share(0.2) > axis.share(0.3)
+    ('rmse (lower is better)', True)
+    """
+    if measure.better == "higher":
+        return linear(values, measure.words)
+    label = f"{measure.words} (lower is better)"
+    axis = logarithmic(values, label, number) if spans_decade(values) else linear(values, label)
+    return replace(axis, low=axis.high, high=axis.low)
+
+
+def spans_decade(values: Sequence[float]) -> bool:
+    """Whether numbers are positive, and the largest is at least ten times the smallest."""
+    return 0 < 10 * min(values) <= max(values)
 
 
 def _round(low: float, high: float) -> list[float]:

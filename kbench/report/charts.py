@@ -10,7 +10,7 @@ from kbench.report import lines, scatter
 from kbench.report.axes import duration, number
 from kbench.report.content import ReportData
 from kbench.report.tables import methods, sizes
-from kbench.report.text import Table
+from kbench.report.text import Table, heading
 
 MOST_LINES = 10
 """Lines of a chart; more cannot be told apart."""
@@ -44,13 +44,13 @@ class Chart:
 
 def of(content: ReportData) -> Iterator[Chart]:
     """Draw the charts that the data allow, of several methods over common datasets."""
-    standings, words = content.standings, content.measure.words
+    standings, words = content.standings, heading(content.measure)
     for cost in COSTS:
         costs = [getattr(standing, cost.attribute) for standing in standings]
         # an older store may not have them, and a chart of one width shows nothing
         if not all(map(math.isfinite, costs)) or len({round(value, 12) for value in costs}) < 2:
             continue
-        title = f"{words.capitalize()} against {cost.title}"
+        title = f"{words} against {cost.title}"
         picture = scatter.draw(
             [standing.name for standing in standings],
             costs,

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from kbench.records import ACCURACY, Measure, Published
+from kbench.records import ACCURACY, Measure, Published, TaskType
 from kbench.results import stats
-from kbench.results.order import unequal_splits
+from kbench.results.order import rounded, unequal_splits
 from kbench.results.published import Beside, beside_published
-from kbench.results.rows import LABELS, Method, Row
+from kbench.results.rows import LABELS, PLAIN, Method, Row, task_of
 from kbench.results.search_curves import CURVE
 from kbench.results.stats import Scores, Standing
 
@@ -133,7 +133,7 @@ class ReportData:
         ranked = bool(self.standings)
         put("adjusted", stats.wilcoxon_holm(values) if ranked else np.ones((len(values.T),) * 2))
         n, k = values.shape
-        put("friedman", stats.friedman(values) if n > 1 and k > 2 else None)
+        put("friedman", stats.friedman(values) if ranked and n > 1 and k > 2 else None)
         order = {standing.method: standing.place for standing in self.standings}
         methods = dict.fromkeys(row.method for row in self.rows)
         put("methods", sorted(methods, key=lambda method: order.get(method, math.inf)))
@@ -147,7 +147,7 @@ class ReportData:
         for dataset in self.datasets:
             rows = [by_labels.get((dataset, *method)) for method in self.methods]
             gains = {
-                row.method: self.measure.gain(round(row.value(self.measure.name), 12))
+                row.method: self.measure.gain(rounded(row.value(self.measure.name)))
                 for row in rows
                 if row is not None and row.is_complete and row.value(self.measure.name) is not None
             }
@@ -222,6 +222,22 @@ class ReportData:
         """Whether `pairs` holds those with the best method only."""
         return math.comb(len(self.standings), 2) > MAX_PAIRS
 
+    @property
+    def task(self) -> TaskType:
+        """The task of the datasets."""
+        return task_of(self.rows)
+
+    @property
+    def plain(self) -> Measure | None:
+        """The plain measure of the task, if another one is compared and the rows have it."""
+        plain = PLAIN[self.task]
+        has_it = any(row.value(plain.name) is not None for row in self.rows)
+        return plain if plain != self.measure and has_it else None
+
+    def unmeasured(self) -> list[Method]:
+        """Return the methods that finished datasets and have the measure on none of them."""
+        return stats.unmeasured(self.rows, self.measure)
+
     def beside_published(self) -> list[Beside]:
         """Compare own results with the figures that papers print."""
         return beside_published(self.rows, self.published, self.measure)
@@ -270,6 +286,7 @@ class ReportData:
             {
                 **dict(zip(LABELS, row.labels, strict=True)),
                 "parameter": parameter,
+                "measure": row.searched.name,
                 **dict(zip(CURVE, point, strict=True)),
             }
             for row in self.rows
@@ -278,14 +295,20 @@ class ReportData:
         ]
 
     def curves(self) -> dict[str, Any]:
-        """Return the search curves as the page draws them: by method, parameter, dataset."""
+        """Return the search curves as the page draws them: by method, parameter, dataset.
+
+        Each has the name of the measure of its search, its direction, and whether it is in
+        the target's units.
+        """
         place = {method: i for i, method in enumerate(self.methods)}
         curves: dict[int, dict[str, list[list[Any]]]] = {}
         for row in self.rows:
             for parameter, points in row.search.items():
                 by_parameter = curves.setdefault(place[row.method], {})
                 number = self.datasets.index(row.dataset)
-                by_parameter.setdefault(parameter, []).append([number, points])
+                searched = row.searched
+                line = [number, points, searched.words, searched.better, searched.in_units]
+                by_parameter.setdefault(parameter, []).append(line)
         return {
             "methods": [[name_of(self.methods[i]), curves[i]] for i in sorted(curves)],
             "datasets": self.datasets,
@@ -352,23 +375,24 @@ class ReportData:
     def splits_by_cell(self) -> dict[str, Any]:
         """Return the data with which the page compares any two methods on each dataset.
 
-        The measure of every split, rounded to ten digits: to fewer, equal differences
+        The measure of every split, rounded to twelve digits: to fewer, equal differences
         would differ.
         """
         from scipy.stats import t
 
         place = {method: i for i, method in enumerate(self.methods)}
-        cells = []
+        cells: list[tuple[int, int, float, float, dict[str, float]]] = []
         for row in self.rows:
             value = row.value(self.measure.name)
             if row.status != "ok" or value is None:
                 continue
             by_split = {
-                f"{i}/{str(row.split_hash.get(i, ''))[:6]}": round(split_value, 10)
+                f"{i}/{str(row.split_hash.get(i, ''))[:6]}": rounded(split_value)
                 for i, split_value in row.by_split(self.measure.name).items()
             }
-            numbers = (self.datasets.index(row.dataset), place[row.method], round(value, 6))
-            cells.append([*numbers, round(stats.holdout_ratio(row), 6), by_split])
+            ratio = round(stats.holdout_ratio(row), 6)
+            number = self.datasets.index(row.dataset)
+            cells.append((number, place[row.method], rounded(value), ratio, by_split))
         most = max((len(cell[-1]) for cell in cells), default=0)
         critical = [round(float(t.ppf(1 - ALPHA / 2, n - 1)), 4) for n in range(2, most + 1)]
         return {
@@ -376,6 +400,8 @@ class ReportData:
             "methods": [name_of(method) for method in self.methods],
             "cells": cells,
             "sign": self.measure.gain(1),
+            "in_units": self.measure.in_units,
+            "any_size": self.measure.task != "classification" and self.measure != ACCURACY,
             "equal": stats.EQUAL,
             "no_test": stats.NO_TEST,
             "t": [0.0, 0.0, *critical],
@@ -389,7 +415,9 @@ def on_dataset(first: Row, second: Row, measure: Measure = ACCURACY) -> stats.Co
     common = [i for i in a if i in b and ours.get(i) == theirs.get(i)]
     if len(common) < 2:
         return None
-    return stats.corrected_t([a[i] - b[i] for i in common], stats.holdout_ratio(first), ALPHA)
+    unit = stats.unit_of([*a.values(), *b.values()], measure)
+    differences = [a[i] - b[i] for i in common]
+    return stats.corrected_t(differences, stats.holdout_ratio(first), ALPHA, unit)
 
 
 def _power(points: Sequence[tuple[int, float]]) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from kbench.registry.callables import resolve
 from kbench.registry.references import Reference
 from kbench.registry.registry import Registry
 from kbench.report import diagram
-from kbench.report.axes import duration, number
+from kbench.report.axes import duration, number, spans_decade
 from kbench.report.charts import COSTS, MOST_LINES, Cost
 from kbench.report.content import ReportData
 from kbench.report.svg import wrapped
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COSTS = {
-    "accuracy-time": COSTS[0],
-    "accuracy-predict-time": COSTS[1],
-    "accuracy-components": COSTS[2],
+    "measure-time": COSTS[0],
+    "measure-predict-time": COSTS[1],
+    "measure-components": COSTS[2],
 }
 KINDS = (*_COSTS, "time-rows", "ranks")
+_EARLIER = {kind.replace("measure", "accuracy"): kind for kind in _COSTS}
+"""Names that earlier versions had for kinds."""
 
 # PDF and SVG keep text as text; the same figure gives the same bytes
 _STYLE: dict[Any, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "kbench"}
@@ -51,8 +53,13 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
     given = registry.all("figure")
     if kind in given:
         return given_picture(given[kind], content, form)
+    kind = _EARLIER.get(kind, kind)
     if kind not in KINDS:
         raise SuiteError(f"no picture is called {kind!r}{did_you_mean(kind, [*KINDS, *given])}")
+    if not content.scores.has_one_unit:
+        raise SuiteError(
+            f"nothing to draw: {content.measure.name} is in the units of each dataset's target"
+        )
     if not content.standings:
         raise SuiteError("nothing to draw: no dataset was finished by at least two methods")
     if kind == "ranks":
@@ -146,7 +153,7 @@ def _ranks(content: ReportData) -> Figure:
 
 
 def _against(content: ReportData, cost: Cost) -> Figure:
-    """Draw the measure against a cost; the Pareto front is a line."""
+    """Draw the measure against a cost, better values higher; the Pareto front is a line."""
     standings = content.standings
     costs = [getattr(standing, cost.attribute) for standing in standings]
     if not all(map(math.isfinite, costs)):
@@ -156,6 +163,10 @@ def _against(content: ReportData, cost: Cost) -> Figure:
     figure = _figure(7.0, max(3.6, 0.2 * len(standings)))
     axes = figure.subplots()
     axes.set(xscale="log", xlabel=cost.label, ylabel=content.measure.words)
+    if content.measure.better == "lower":
+        scale = "log" if spans_decade(means) else "linear"
+        axes.set(ylabel=f"{content.measure.words} (lower is better)", yscale=scale)
+        axes.yaxis.set_inverted(True)
     steps = [costs[i] for i in front], [means[i] for i in front]
     axes.step(*steps, where="post", color="0.6", lw=1, zorder=0)
     for standing, x, y in zip(standings, costs, means, strict=True):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
@@ -18,8 +20,8 @@ from kbench.registry.registry import Registry
 from kbench.report import charts, diagram, figures
 from kbench.report import content as content_module
 from kbench.report.content import ReportData, name_of
-from kbench.report.tables import TABLES
-from kbench.report.text import p_value, shown
+from kbench.report.tables import TABLES, lacking
+from kbench.report.text import OF_ANY_SIZE, beside, heading, p_value, shown
 from kbench.results.rows import columns
 from kbench.results.stats import smallest_p
 
@@ -32,7 +34,7 @@ _EMBEDDED_SVG = 300_000
 
 _MOST_LISTED = 50
 """Remarks of a kind that are listed; the table `doubts` has all."""
-_SHOWN = ("methods", "ranks", "pairs", "published", "failures", "unavailable")
+_SHOWN = ("plain", "methods", "ranks", "pairs", "published", "failures", "unavailable")
 """Tables that the page draws as they are; its template lays out the others."""
 
 
@@ -68,16 +70,25 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
         finalize=_shown,
     )
     environment.filters |= {"p": p_value, "quoted": shlex.quote}
-    environment.globals |= {"name_of": name_of, "shown": shown, "counted": counted}
+    environment.globals |= {
+        "name_of": name_of,
+        "shown": shown,
+        "beside": beside,
+        "counted": counted,
+    }
     folder = files("kbench.report") / "templates"
-    names = columns(content.measure)
+    names = columns(content.measure, content.task)
     curves = content.curves()
     values: dict[str, Any] = {
         "content": content,
         "lead": lead,
         "measure": content.measure,
+        "heading": heading(content.measure),
+        "lacking": lacking(content.measure),
+        "written": partial(shown, content.measure.name),
         "tables": {name: make(content) for name, (_, make) in TABLES.items() if name in _SHOWN},
         "columns": names,
+        "any_size": json.dumps([name for name in names if name in OF_ANY_SIZE]),
         "cells": Markup(
             _script_json([[row.value(name) for name in names] for row in content.rows])
         ),

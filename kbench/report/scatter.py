@@ -14,11 +14,12 @@ from kbench.report.axes import (
     Box,
     Frame,
     duration,
-    linear,
     logarithmic,
+    of_measure,
     overlap,
 )
 from kbench.report.svg import document, element, escape, text, width_of
+from kbench.report.text import shown
 from kbench.results.stats import pareto_front
 
 _R, _SIZE, _NUMBER = 10.0, 11.5, 10.5
@@ -34,6 +35,8 @@ def draw(
 ) -> str:
     """Draw a measure against a cost on a logarithmic axis; the Pareto front is a line.
 
+    Better values stand higher, whatever the direction of the measure.
+
     Parameters
     ----------
     names : sequence of str
@@ -47,16 +50,15 @@ def draw(
     written : callable, default `duration`
         Writes a cost.
     """
-    frame = Frame(logarithmic(costs, label, written), linear(values, measure.name))
+    frame = Frame(logarithmic(costs, label, written), of_measure(values, measure))
     parts = frame.drawn()
     points = [(frame.x(a), frame.y(b)) for a, b in zip(costs, values, strict=True)]
     front = pareto_front(costs, [measure.gain(round(value, 12)) for value in values])
-    # the worst that the axis shows: where the front begins
-    end = frame.floor if measure.better == "higher" else frame.y(frame.vertical.high)
-    d = f"M{points[front[0]][0]:.1f} {end:.1f}"
+    # the front begins at the worst that the axis shows
+    d = f"M{points[front[0]][0]:.1f} {frame.floor:.1f}"
     # names keep clear of the points and of the line
     taken: list[Box] = [(a - _R, b - _R, a + _R, b + _R) for a, b in points]
-    before = (points[front[0]][0], end)
+    before = (points[front[0]][0], frame.floor)
     for i in front:
         a, b = points[i]
         d += f"H{a:.1f}V{b:.1f}"
@@ -70,7 +72,10 @@ def draw(
     for group in sorted(_together(points), key=lambda some: (not best.isdisjoint(some), -some[0])):
         a, b = points[group[0]]
         kind = "point" if best.isdisjoint(group) else "point front-point"
-        titles = (f"{names[i]}: {measure.name} {values[i]:.4f}, {written(costs[i])}" for i in group)
+        titles = (
+            f"{names[i]}: {measure.words} {shown(measure.name, values[i])}, {written(costs[i])}"
+            for i in group
+        )
         numbers = ", ".join(str(i + 1) for i in group)
         half = max(_R, width_of(numbers, _NUMBER) / 2 + 3)
         parts.append(
@@ -85,7 +90,7 @@ def draw(
         taken.append((a - half, b - _R, a + half, b + _R))
     for i in [*front, *(i for i in range(len(points)) if i not in front)]:
         parts += _named(names[i], points[i], taken)
-    return document(WIDTH, HEIGHT, parts, f"{measure.name} against {label}", class_="scatter")
+    return document(WIDTH, HEIGHT, parts, f"{measure.words} against {label}", class_="scatter")
 
 
 def _together(points: Sequence[tuple[float, float]]) -> list[list[int]]:

@@ -14,7 +14,7 @@ from kbench.report.axes import duration, number
 from kbench.report.content import ReportData, name_of
 from kbench.report.text import Column, Place, Table, p_value, shown, signed
 from kbench.results.published import beside_published
-from kbench.results.rows import COLUMNS, LABELS, TIMES, Method, Row, columns
+from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, task_of
 from kbench.results.stats import ranks as rank_within
 
 _LABELS = (
@@ -29,27 +29,36 @@ def _values(measure: Measure) -> Callable[[Any], str]:
     return partial(shown, measure.name)
 
 
+def _differences(measure: Measure) -> Callable[[Any], str]:
+    """Return the function that writes differences of a measure."""
+    return partial(signed, written=_values(measure))
+
+
 def _two_digits(value: float) -> str:
     return f"{value:.2f}"
 
 
 def cells(rows: Sequence[Row], measure: Measure) -> Table:
     """Return every cell with the columns of results; the best of each dataset is marked."""
-    narrow = {*LABELS, measure.name, *TIMES}
+    task = task_of(rows)
+    plain = PLAIN[task]
+    narrow = {*LABELS, measure.name, *TIMES} | ({plain.name} if plain.in_units else set())
+    spreads = {measure.name: measure.sd, plain.name: plain.sd}
     made = [
         Column(
             name,
             written=partial(shown, name),
             numeric=name not in COLUMNS[:4],
-            sd=measure.sd if name == measure.name else "",
+            sd=spreads.get(name, ""),
             wide=name not in narrow,
         )
-        for name in columns(measure)
+        for name in columns(measure, task)
     ]
     best: dict[str, float] = {}
+    written = _values(measure)
     for row in rows:
         if row.is_complete and row.value(measure.name) is not None:
-            gain = measure.gain(round(row.value(measure.name), 4))
+            gain = measure.gain(row.value(measure.name))
             best[row.dataset] = max(best.get(row.dataset, gain), gain)
     marks, notes = {}, {}
     for i, row in enumerate(rows):
@@ -58,14 +67,24 @@ def cells(rows: Sequence[Row], measure: Measure) -> Table:
             notes[place] = _why_not(row, measure)
         elif not row.is_complete:
             notes[place] = _few_splits(row)
-        elif measure.gain(round(value, 4)) == best[row.dataset]:
+        elif written(value) == written(measure.gain(best[row.dataset])):
             marks[place] = "best"
     lines = [{column.name: row.value(column.name) for column in made} for row in rows]
     return Table("cells", "All cells", made, lines, marks, notes, by="dataset")
 
 
 def _why_not(row: Row, measure: Measure) -> str:
-    return row.status if row.status != "ok" else f"no {measure.name}"
+    return row.status if row.status != "ok" else lacking(measure)
+
+
+def lacking(measure: Measure) -> str:
+    """Say why a method that finished does not have a measure.
+
+    >>> lacking(Measure("nlpd", "lower", needs="distribution")), lacking(Measure("my_loss"))
+    ('no predictive distribution', 'no my_loss')
+    """
+    what = {"distribution": "predictive distribution", "probabilities": "probabilities"}
+    return f"no {what.get(measure.needs, measure.name)}"
 
 
 def _few_splits(row: Row) -> str:
@@ -74,7 +93,20 @@ def _few_splits(row: Row) -> str:
 
 def main(content: ReportData) -> Table:
     """Return datasets against methods: mean and standard deviation of the measure."""
-    measure = content.measure
+    return _against_methods("main", content, content.measure)
+
+
+def plain(content: ReportData) -> Table:
+    """Return the plain measure of the task in the same form, beside another that is compared."""
+    measure = content.plain
+    if measure is None:
+        return Table("plain", "The plain measure of the task", [Column("dataset")], [])
+    return _against_methods("plain", content, measure)
+
+
+def _against_methods(table: str, content: ReportData, measure: Measure) -> Table:
+    """Return datasets against methods by a measure; marks are those of the compared one."""
+    compared = measure == content.measure
     names = _headings(content.methods)
     made = [Column("dataset")]
     for name in names.values():
@@ -87,7 +119,7 @@ def main(content: ReportData) -> Table:
             name, row = names[method], entry.row
             values[name] = row.value(measure.name) if row else None
             values[f"{name} (sd)"] = row.value(measure.sd) if row else None
-            if entry.mark:
+            if entry.mark and compared:
                 marks[i, name] = entry.mark
             if row is None:
                 notes[i, name] = "not planned"
@@ -98,7 +130,10 @@ def main(content: ReportData) -> Table:
             elif row.converged is False:
                 notes[i, name] = "not converged"
         rows.append(values)
-    return Table("main", f"{measure.name} of each method on each dataset", made, rows, marks, notes)
+    title = f"{measure.words} of each method on each dataset"
+    if measure.in_units:
+        title += ", in the units of its target"
+    return Table(table, title, made, rows, marks, notes)
 
 
 def _headings(methods: Sequence[Method]) -> dict[Method, str]:
@@ -120,7 +155,7 @@ def methods(content: ReportData) -> Table:
         Column("place", "no.", numeric=True),
         *_LABELS[1:],
         Column("rank", "mean rank", _two_digits, True),
-        Column("mean", f"mean {measure.name}", written, True),
+        Column("mean", f"mean {measure.words}", written, True),
         Column("low", "95 % from", written, True),
         Column("high", "to", written, True),
         Column("wins", "first or tied", lambda value: f"{value} of {counted}", True),
@@ -171,12 +206,13 @@ def ranks(content: ReportData) -> Table:
 
 def pairs(content: ReportData) -> Table:
     """Return the methods two by two, with tests over datasets."""
+    written = _differences(content.measure)
     made = [
         Column("first"),
         Column("second"),
-        Column("difference", "", signed, True),
-        Column("low", "95 % from", signed, True),
-        Column("high", "to", signed, True),
+        Column("difference", "", written, True),
+        Column("low", "95 % from", written, True),
+        Column("high", "to", written, True),
         *(Column(name, "", numeric=True) for name in ("won", "tied", "lost")),
         Column("p", "p", p_value, True),
         Column("p_holm", "p (Holm)", p_value, True),
@@ -196,7 +232,9 @@ def published(
     rows: Sequence[Row], figures: Sequence[Published], measure: Measure = ACCURACY
 ) -> Table:
     """Return own results beside the figures that papers print."""
-    four = _values(measure)
+    names = {figure.measure for figure in figures}
+    # a suite's figures are of one measure, as a rule
+    four = partial(shown, names.pop() if len(names) == 1 else measure.name)
     made = [
         *_LABELS,
         Column("measure", wide=True),
@@ -278,23 +316,28 @@ def sizes(content: ReportData) -> Table:
 
 
 def search(content: ReportData) -> Table:
-    """Return inner accuracies of the searches by the values of each parameter."""
-    four = partial(shown, "accuracy")
+    """Return what the searches saw: their measure by the values of each parameter."""
+    rows = content.searched()
+    names = {row["measure"] for row in rows}
+    name = names.pop() if len(names) == 1 else ""
+    four = partial(shown, name)
     made = [
         *_LABELS,
         Column("parameter"),
+        Column("measure", wide=bool(name)),
         Column("value", "", number, True),
-        Column("mean", "inner accuracy", four, True),
+        Column("mean", f"inner {name or 'mean'}", four, True),
         Column("standard_error", "standard error", four, True),
         Column("n", "inner folds", numeric=True),
         Column("at_edge", "best at an edge"),
     ]
-    rows = content.searched()
-    return Table("search", "Inner accuracy by searched parameter", made, rows, by="dataset")
+    title = "Mean over the inner folds by searched parameter"
+    return Table("search", title, made, rows, by="dataset")
 
 
 TABLES: Mapping[str, tuple[str, Callable[[ReportData], Table]]] = {
     "main": ("datasets against methods, the best in bold", main),
+    "plain": ("datasets against methods by accuracy or rmse, if neither is compared", plain),
     "methods": ("mean ranks, means, times of each method", methods),
     "ranks": ("rank of each method on each dataset", ranks),
     "pairs": ("methods two by two: differences and tests", pairs),
@@ -303,7 +346,7 @@ TABLES: Mapping[str, tuple[str, Callable[[ReportData], Table]]] = {
         lambda content: published(content.rows, content.published, content.measure),
     ),
     "sizes": ("fit time by number of training rows", sizes),
-    "search": ("what searches saw: inner accuracy by the values of each parameter", search),
+    "search": ("what searches saw: their measure by the values of each parameter", search),
     "failures": ("cells that failed, and why", failures),
     "unavailable": ("unavailable datasets, and why", unavailable),
     "doubts": ("what makes numbers less certain, cell by cell", doubts),

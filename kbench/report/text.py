@@ -11,12 +11,11 @@ from typing import Any
 
 from kbench.evaluation.definitions import MEASURES
 from kbench.messages import printable, printable_json, printable_lines
+from kbench.records import Measure
 
 FORMATS = ("table", "csv", "json", "latex", "markdown")
 
 _DIGITS = {
-    **dict.fromkeys(MEASURES, ".4f"),
-    **{measure.sd: ".4f" for measure in MEASURES.values()},
     "fit_time_s": ".4g",
     "predict_time_s": ".4g",
     "search_time_s": ".4g",
@@ -25,19 +24,75 @@ _DIGITS = {
 }
 
 
+OF_ANY_SIZE = {
+    name
+    for measure in MEASURES.values()
+    if measure.task != "classification"
+    for name in (measure.name, measure.sd)
+}
+"""Measures of which four decimals may be too many or too few."""
+
+_ABBREVIATIONS = ("auc", "crps", "ece", "mae", "nlpd", "rmse", "roc")
+
+
 def shown(name: str, value: Any) -> str:
     """Write one value of a results row for people.
 
     >>> shown("accuracy", 0.97333), shown("converged", False), shown("accuracy_sd", None)
     ('0.9733', 'no', '')
+    >>> shown("rmse", 12345.678), shown("rmse", 0.00001234), shown("rmse", 0.5)
+    ('12346', '1.234e-05', '0.5000')
     """
     if value is None or value != value:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return format(value, _DIGITS.get(name, ".4g"))
+        if name in OF_ANY_SIZE:
+            return of_any_size(value)
+        if name in MEASURES or name.removesuffix("_sd") in MEASURES:
+            return f"{value:.4f}"
+        form = _DIGITS.get(name, ".4g" if abs(value) < 1e4 else ".0f")
+        return format(value, form)
     return str(value)
+
+
+def of_any_size(value: float) -> str:
+    """Write a number with four decimals, fewer if it is large, and four digits if it is small.
+
+    >>> [of_any_size(value) for value in (0.0, -0.25, 123.456, 1e7, 0.000345)]
+    ['0.0000', '-0.2500', '123.46', '10000000', '0.0003450']
+    """
+    size = abs(value)
+    if size == 0 or 0.001 <= size < 10:
+        return f"{value:.4f}"
+    if size >= 1e9 or size < 1e-4:
+        return f"{value:.3e}"
+    digits = math.floor(math.log10(size))
+    return f"{value:.{max(0, (4 if size >= 10 else 3) - digits)}f}"
+
+
+def beside(mean: str, sd: float, written: Callable[[Any], str]) -> str:
+    """Write a standard deviation with as many decimals as its mean, unless it would be zero.
+
+    >>> beside("12346", 3.21, str), beside("0.9733", 0.02, str), beside("12346", 0.21, str)
+    ('3', '0.0200', '0.21')
+    """
+    if mean in ("", "-") or "e" in mean:
+        return written(sd)
+    text = f"{sd:.{len(mean.partition('.')[2])}f}"
+    return text if float(text) or not sd else written(sd)
+
+
+def heading(measure: Measure) -> str:
+    """Write a measure's name as a title.
+
+    >>> heading(Measure("rmse_standardised")), heading(Measure("roc_auc"))
+    ('RMSE standardised', 'ROC AUC')
+    """
+    words = [w.upper() if w in _ABBREVIATIONS else w for w in measure.words.split()]
+    text = " ".join(words)
+    return text[:1].upper() + text[1:]
 
 
 def plain(value: Any) -> str:
@@ -56,15 +111,19 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def signed(value: float | None, digits: int = 4) -> str:
-    """Write a difference with its sign; zero has none.
+def signed(
+    value: float | None, digits: int = 4, written: Callable[[float], str] | None = None
+) -> str:
+    """Write a difference with its sign, by `written` or with some decimals; zero has none.
 
     >>> signed(0.01234), signed(-0.5), signed(-0.00001)
     ('+0.0123', '−0.5000', '0.0000')
+    >>> signed(-0.00001, written=of_any_size)
+    '−1.000e-05'
     """
     if value is None:
         return ""
-    text = f"{abs(value):.{digits}f}"
+    text = written(abs(value)) if written else f"{abs(value):.{digits}f}"
     return text if float(text) == 0 else ("+" if value > 0 else "−") + text
 
 
@@ -143,8 +202,8 @@ class Table:
 
     def beside(self, place: int, column: Column) -> str:
         """Write the standard deviation of a value; empty where there is none."""
-        value = self.rows[place].get(column.sd) if column.sd else None
-        return "" if value is None else column.written(value)
+        sd = self.rows[place].get(column.sd) if column.sd else None
+        return "" if sd is None else beside(self.value(place, column), sd, column.written)
 
 
 def write(table: Table, form: str) -> str:

@@ -32,6 +32,15 @@ def unequal_splits(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
     return {name: (min(some), max(some)) for name, some in numbers.items() if len(some) > 1}
 
 
+def rounded(value: float) -> float:
+    """Round a mean to twelve digits: sums in another order must not break ties.
+
+    >>> rounded(0.1 + 0.2) == rounded(0.3), rounded(1.5e-19)
+    (True, 1.5e-19)
+    """
+    return float(f"{value:.12g}")
+
+
 def tied_ranks(values: np.ndarray) -> np.ndarray:
     """Rank values, 1 for the smallest; ties share the mean of their ranks.
 
@@ -57,8 +66,7 @@ def ranks(rows: Sequence[Row], measure: Measure = ACCURACY) -> list[float | None
             for i, row in enumerate(rows)
             if row.dataset == dataset and row.is_complete and row.value(measure.name) is not None
         ]
-        # rounding first: sums in another order must not break ties
-        values = [-measure.gain(round(rows[i].measures[measure.name], 12)) for i in places]
+        values = [-measure.gain(rounded(rows[i].measures[measure.name])) for i in places]
         for i, rank in zip(places, tied_ranks(np.array(values)), strict=True):
             ranked[i] = float(rank)
     return ranked

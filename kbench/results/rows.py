@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kbench.records import ACCURACY, Measure
+from kbench.evaluation.definitions import MEASURES
+from kbench.records import ACCURACY, Measure, TaskType
+
+PLAIN: Mapping[TaskType, Measure] = {
+    "classification": ACCURACY,
+    "regression": MEASURES["rmse"],
+}
+"""The best known measure of each task: shown for each dataset, whatever a suite compares."""
 
 LABELS = ("dataset", "feature_map", "learner")
 
@@ -24,7 +31,7 @@ COLUMNS = (
     "peak_memory_mb",
     "converged",
 )
-"""Columns of a results table, in order, where accuracy is compared."""
+"""Columns of a results table of classification, in order, where accuracy is compared."""
 
 TIMES = ("fit_time_s", "predict_time_s")
 """Times whose values on each split are kept beside their means."""
@@ -67,6 +74,8 @@ class Row:
     measures : mapping of str to float
         Means over the splits that are ok, and standard deviations of one
         split, such as ``accuracy_sd``.
+    task : {"classification", "regression"}
+        Task of the dataset; classification where it is not known.
     group : str
         Datasets of one group count once in tests over datasets; the dataset's
         label by default.
@@ -100,6 +109,7 @@ class Row:
     n_splits_done: int
     n_splits: int
     measures: Mapping[str, float] = field(default_factory=dict)
+    task: TaskType = "classification"
     group: str = ""
     machine: str = ""
     protocol: Mapping[str, str] = field(default_factory=dict)
@@ -153,6 +163,12 @@ class Row:
         n_test, seconds = self.measures.get("n_test"), self.measures.get("predict_time_s")
         return seconds / n_test if n_test and seconds is not None else None
 
+    @property
+    def searched(self) -> Measure:
+        """The measure that the search optimised."""
+        name = self.protocol.get("search_measure", "null")
+        return measure_of_search(None if name == "null" else name, self.task)
+
     def value(self, column: str) -> Any:
         """Return a label, a count or a measure; None where the row has none."""
         return getattr(self, column) if column in _NOT_MEASURES else self.measures.get(column)
@@ -163,13 +179,14 @@ class Row:
 
     def to_json(self, measure: Measure = ACCURACY) -> dict[str, Any]:
         """Return what `kbench results --format json` writes: columns first, then all else."""
-        names = columns(measure)
+        names = columns(measure, self.task)
         return {
             **{name: self.value(name) for name in names},
             **{name: value for name, value in self.measures.items() if name not in names},
+            "task": self.task,
             "group": self.group,
             "machine": self.machine,
-            "by_split": self.by_split(ACCURACY.name),
+            "by_split": self.by_split(PLAIN[self.task].name),
             "measure_by_split": self.by_split(measure.name),
             "values_by_split": self.values_by_split,
             "split_hash": self.split_hash,
@@ -183,11 +200,38 @@ class Row:
         }
 
 
-def columns(measure: Measure = ACCURACY) -> tuple[str, ...]:
-    """Return the columns of a results table: the measure that is compared comes first.
+def columns(measure: Measure = ACCURACY, task: TaskType = "classification") -> tuple[str, ...]:
+    """Return the columns of a results table: the measure that is compared, then the plain one.
 
     >>> columns(Measure("log_loss", "lower"))[5:9]
     ('n_splits', 'log_loss', 'log_loss_sd', 'accuracy')
+    >>> columns(Measure("rmse_standardised", "lower"), "regression")[6:10]
+    ('rmse_standardised', 'rmse_standardised_sd', 'rmse', 'rmse_sd')
     """
-    names = (*COLUMNS[:_N_FIELDS], measure.name, measure.sd, *COLUMNS[_N_FIELDS:])
-    return tuple(dict.fromkeys(names))
+    plain = PLAIN[task]
+    shown = (measure.name, measure.sd, plain.name, plain.sd)
+    others = (name for name in COLUMNS[_N_FIELDS:] if name not in (ACCURACY.name, ACCURACY.sd))
+    return tuple(dict.fromkeys((*COLUMNS[:_N_FIELDS], *shown, *others)))
+
+
+def task_of(rows: Iterable[Row]) -> TaskType:
+    """Return the task of a suite's rows: that of rows without data is not known."""
+    tasks = {row.task for row in rows}
+    return "regression" if "regression" in tasks else "classification"
+
+
+def known_measure(measure: Measure) -> Measure:
+    """Return a measure of a file or a store, with what kbench knows of it: needs and units."""
+    known = MEASURES.get(measure.name)
+    return known if known == measure else measure
+
+
+def measure_of_search(name: str | None, task: TaskType = "classification") -> Measure:
+    """Return the measure that a search optimises, by the protocol's `search_measure`.
+
+    By default it is the plain one of the task.
+
+    >>> measure_of_search(None).name, measure_of_search("log_loss").better
+    ('accuracy', 'lower')
+    """
+    return MEASURES.get(name, Measure(name)) if name else PLAIN[task]

@@ -1,4 +1,4 @@
-"""Search curves: mean inner accuracy against the values of a parameter."""
+"""Search curves: the mean of a measure over inner folds against the values of a parameter."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from kbench.results.rows import LABELS
+from kbench.records import ACCURACY, Measure
+from kbench.results.rows import LABELS, measure_of_search
 
 CURVE = ("value", "mean", "standard_error", "n", "at_edge")
 """Fields of a point of a search curve."""
 
-_NOT_PARAMETERS = ("accuracies", "converged", "error", "share")
+_NOT_PARAMETERS = ("values", "accuracies", "converged", "error", "share")
+
+Candidates = Sequence[Mapping[str, Any]]
 
 
 def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -22,8 +25,8 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
     A point is the best that inner cross-validation found with one value of one
     parameter, for any values of the other parameters: in each split, the candidate
-    of that value with the highest mean accuracy. Candidates that failed, or
-    that a search left before they had seen all rows, are in no point.
+    of that value with the best mean. Candidates that failed, or that a search left before
+    they had seen all rows, are in no point.
 
     Parameters
     ----------
@@ -31,7 +34,9 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         One for each cell: ``dataset``, ``feature_map`` and ``learner``, the
         labels, and ``search``, the content of the run's artifact ``search.json``,
         as text or parsed: by number of the split, a list of candidates, each
-        with its parameters and ``accuracies``, one for each inner fold.
+        with its parameters and ``values`` of the measure that the search optimises, one
+        for each inner fold (``accuracies`` in earlier runs); and, unless they are
+        the defaults, ``search_measure`` of the protocol and ``task`` of the dataset.
 
     Returns
     -------
@@ -43,48 +48,59 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         - ``dataset, feature_map, learner``: the labels;
         - ``parameter``: its name, such as ``"learner.C"``;
         - ``value``: float;
-        - ``mean``: accuracy over the inner folds of all splits;
+        - ``measure``: what the search optimised, and ``mean`` is a mean of;
+        - ``mean``: over the inner folds of all splits;
         - ``standard_error``: of that mean, None for a single fold. The splits
           share rows, so that it is a lower bound;
         - ``n``: how many inner folds there were, of all splits together;
         - ``at_edge``: True for a value at an end of its grid of at least three
-          that has the highest mean of its curve: the grid should be wider.
+          that has the best mean of its curve: the grid should be wider.
 
     Examples
     --------
     >>> candidates = [
-    ...     {"learner.C": 1.0, "accuracies": [0.7, 0.9], "converged": True},
-    ...     {"learner.C": 8.0, "accuracies": [0.8, 1.0], "converged": True},
+    ...     {"learner.C": 1.0, "values": [0.7, 0.9], "converged": True},
+    ...     {"learner.C": 8.0, "values": [0.8, 1.0], "converged": True},
     ... ]
     >>> run = {"dataset": "iris", "feature_map": "rff", "learner": "linear-svm",
     ...        "search": {"0": candidates}}
     >>> for row in search_curves([run]):
-    ...     print(row["parameter"], row["value"], round(row["mean"], 3), row["n"])
-    learner.C 1.0 0.8 2
-    learner.C 8.0 0.9 2
+    ...     print(row["parameter"], row["value"], row["measure"], round(row["mean"], 3))
+    learner.C 1.0 accuracy 0.8
+    learner.C 8.0 accuracy 0.9
     """
     points = []
     for run in runs:
         search = run["search"]
         splits = list((json.loads(search) if isinstance(search, str) else search).values())
-        labels = {name: run[name] for name in LABELS}
+        measure = measure_of_search(run.get("search_measure"), run.get("task", "classification"))
+        labels = {name: run[name] for name in LABELS} | {"measure": measure.name}
         for parameter in _numeric_parameters(splits):
-            points += [{**labels, **point} for point in _curve(parameter, splits)]
+            points += [{**labels, **point} for point in _curve(parameter, splits, measure)]
     return points
 
 
-def curves_of(search: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[list[Any]]]:
+def curves_of(
+    search: Mapping[str, Candidates], measure: Measure = ACCURACY
+) -> dict[str, list[list[Any]]]:
     """Return the curves of one cell by parameter, each point a list of `CURVE`.
 
-    `search` has the candidates of each split, as `search_curves` takes them.
+    `search` has the candidates of each split, as `search_curves` takes them; `measure` is
+    the one that the search optimises.
     """
     splits = list(search.values())
     curves = {}
     for parameter in _numeric_parameters(splits):
-        points = [[point[name] for name in CURVE] for point in _curve(parameter, splits)]
+        points = [[point[name] for name in CURVE] for point in _curve(parameter, splits, measure)]
         if points:
             curves[parameter] = [[value, *map(_rounded, others)] for value, *others in points]
     return curves
+
+
+def _values(candidate: Mapping[str, Any]) -> list[float]:
+    """Return the values of a candidate on the inner folds; earlier versions had accuracies."""
+    values: list[float] = candidate.get("values", candidate.get("accuracies", []))
+    return values
 
 
 def _is_number(value: Any) -> bool:
@@ -92,10 +108,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _rounded(value: Any) -> Any:
-    return round(value, 6) if isinstance(value, float) else value
+    # to digits, not places: errors in the target's units may be of any size
+    return float(f"{value:.7g}") if isinstance(value, float) else value
 
 
-def _numeric_parameters(splits: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+def _numeric_parameters(splits: Sequence[Candidates]) -> list[str]:
     """Return the parameters of at least two values, all of them numbers."""
     values: dict[str, list[Any]] = {}
     for candidates in splits:
@@ -111,14 +128,15 @@ def _numeric_parameters(splits: Sequence[Sequence[Mapping[str, Any]]]) -> list[s
 
 
 def _curve(
-    parameter: str, splits: Sequence[Sequence[Mapping[str, Any]]]
+    parameter: str, splits: Sequence[Candidates], measure: Measure
 ) -> Iterator[dict[str, Any]]:
     tried = sorted({c[parameter] for split in splits for c in split if parameter in c})
     folds = {
-        value: [a for split in splits for a in _best(split, parameter, value)] for value in tried
+        value: [a for split in splits for a in _best(split, parameter, value, measure)]
+        for value in tried
     }
     means = {value: float(np.mean(scores)) for value, scores in folds.items() if scores}
-    best = max(means, key=lambda value: means[value], default=None)
+    best = max(means, key=lambda value: measure.gain(means[value]), default=None)
     for value, mean in means.items():
         scores = folds[value]
         error = float(np.std(scores, ddof=1)) / math.sqrt(len(scores)) if len(scores) > 1 else None
@@ -132,14 +150,14 @@ def _curve(
         }
 
 
-def _best(candidates: Sequence[Mapping[str, Any]], parameter: str, value: Any) -> list[float]:
-    """Return the inner accuracies of the best candidate with a value; none if none has any."""
+def _best(candidates: Candidates, parameter: str, value: Any, measure: Measure) -> list[float]:
+    """Return the values of the best candidate with a parameter's value; none if none has any."""
     judged = [
-        candidate["accuracies"]
+        _values(candidate)
         for candidate in candidates
         if candidate.get(parameter) == value
-        and candidate["accuracies"]
+        and _values(candidate)
         and not candidate.get("error")
         and candidate.get("share", 1.0) == 1.0
     ]
-    return max(judged, key=np.mean, default=[])
+    return max(judged, key=lambda values: measure.gain(np.mean(values)), default=[])

@@ -14,7 +14,7 @@ import numpy as np
 from kbench.planning.planner import PlannedCell
 from kbench.records import ACCURACY, Measure, Result
 from kbench.records.canonical import dumps, to_json
-from kbench.results.rows import TEXTS, TIMES, Row
+from kbench.results.rows import PLAIN, TEXTS, TIMES, Row, known_measure, measure_of_search
 from kbench.results.search_curves import curves_of
 from kbench.tracking import StoredRun
 
@@ -22,9 +22,9 @@ from kbench.tracking import StoredRun
 def means(results: Sequence[Result], measure: Measure = ACCURACY) -> dict[str, float]:
     """Average each measure over the splits of a cell that have it.
 
-    `results` are those with status "ok". Of the accuracy and of `measure` there
-    is also the standard deviation of one split, such as ``accuracy_sd`` (ddof
-    1; absent for a single split).
+    `results` are those with status "ok". Of `measure`, the accuracy and the root mean
+    squared error there is also the standard deviation of one split, such as
+    ``accuracy_sd`` (ddof 1; absent for a single split).
     """
     values: dict[str, list[float]] = {}
     for result in results:
@@ -32,9 +32,9 @@ def means(results: Sequence[Result], measure: Measure = ACCURACY) -> dict[str, f
             if math.isfinite(value):
                 values.setdefault(name, []).append(value)
     averages = {name: float(np.mean(column)) for name, column in values.items()}
-    for compared in (ACCURACY, measure):
-        if len(values.get(compared.name, ())) > 1:
-            averages[compared.sd] = float(np.std(values[compared.name], ddof=1))
+    for spread in (*PLAIN.values(), measure):
+        if len(values.get(spread.name, ())) > 1:
+            averages[spread.sd] = float(np.std(values[spread.name], ddof=1))
     return averages
 
 
@@ -53,6 +53,7 @@ def of_cell(planned: PlannedCell, measure: Measure = ACCURACY) -> Row:
         n_splits_done=len(done),
         n_splits=planned.n_splits,
         measures=means(done, measure),
+        task=planned.dataset.task if planned.dataset else "classification",
         group=planned.dataset.group if planned.dataset else "",
         equivalence=planned.equivalence,
     )
@@ -65,23 +66,26 @@ def of_cell_in_full(planned: PlannedCell, machine: str, measure: Measure = ACCUR
     failed = next((result for result in results if not result.is_ok), None)
     error = failed.error if failed else planned.problem.reason if planned.problem else ""
     doubts = {reason for result in done for reason in result.details.contention}
+    row = of_cell(planned, measure)
+    protocol = planned.cell.protocol
+    candidates = {str(result.split): result.details.search for result in done}
     cpus = {result.cpu for result in done if result.cpu}
     if len(cpus) > 1:
         doubts.add(f"its splits were timed on different CPUs: {', '.join(sorted(cpus))}")
     timings = {result.timing for result in done}
     return replace(
-        of_cell(planned, measure),
+        row,
         machine=machine,
         protocol={
             name: value if isinstance(value, str) else dumps(value)
-            for name, value in to_json(planned.cell.protocol).items()
+            for name, value in to_json(protocol).items()
         },
         values_by_split={
             name: {str(i): value for i, value in by_split(done, name).items()}
-            for name in (ACCURACY.name, measure.name, *TIMES)
+            for name in (PLAIN[row.task].name, measure.name, *TIMES)
         },
         split_hash={str(result.split): result.details.split_hash for result in done},
-        search=curves_of({str(result.split): result.details.search for result in done}),
+        search=curves_of(candidates, measure_of_search(protocol.search_measure, row.task)),
         version=_joined(result.version for result in results),
         at_edge=_joined(name for result in done for name in result.details.at_edge),
         notes=_joined((note for result in done for note in result.details.notes), "; "),
@@ -119,6 +123,7 @@ def of_run(run: StoredRun) -> Row:
         n_splits_done=run.n_splits_done,
         n_splits=_parse_count(tags.get("n_splits", ""), run.n_splits_done),
         measures=run.metrics,
+        task="regression" if tags.get("task") == "regression" else "classification",
         group=tags.get("group", ""),
         machine=run.machine,
         protocol={
@@ -149,7 +154,7 @@ def measure_of(runs: Sequence[StoredRun]) -> Measure:
     if not named:
         return ACCURACY
     name, better = named.most_common(1)[0][0]
-    return Measure(name, "lower" if better == "lower" else "higher")
+    return known_measure(Measure(name, "lower" if better == "lower" else "higher"))
 
 
 def _parse_object(text: str) -> dict[str, Any]:

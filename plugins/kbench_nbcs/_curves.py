@@ -37,10 +37,11 @@ def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def by_dataset(results: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """Group the finished rows with CPU times by dataset."""
+    """Group the finished rows with accuracies and CPU times by dataset."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for row in results:
-        if row["status"] == "ok" and row.get("fit_time_cpu_s") is not None:
+        known = (row.get("accuracy"), row.get("fit_time_cpu_s"))
+        if row["status"] == "ok" and None not in known:
             groups.setdefault(row["dataset"], []).append(row)
     return groups
 
@@ -62,7 +63,7 @@ def figure_curves(results: Iterable[Mapping[str, Any]]) -> Any:
 
     groups = by_dataset(results)
     if not groups:
-        raise ValueError("no finished cell has CPU times")
+        raise ValueError("no finished cell has an accuracy and CPU times")
     colours = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "0.45")
     styles: dict[str, dict[str, Any]] = {
         name: {"color": colour, "marker": "o", "ms": 3.5, "lw": 2 if name == "mesh" else 1}

@@ -195,7 +195,7 @@ def test_what_is_refused_is_one_message(stores, tmp_path):
         (("trial", "trial@b.db"), "1 of 1 common cells were measured on other splits (iris)"),
         (
             ("trial", "trial", "--fail-on", "speed"),
-            "--fail-on must be one of 'accuracy', 'time', 'missing', or none alone, got 'speed'",
+            "--fail-on must be one of 'measure', 'time', 'missing', or none alone, got 'speed'",
         ),
         (("trial", "trial", "--fail-on", "none,time"), "or none alone, got 'none'"),
         (

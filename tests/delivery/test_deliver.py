@@ -1,14 +1,16 @@
 """What the MLflow run of a cell says beside its means, for tests and charts over datasets."""
 
+import dataclasses
 import json
 
 import pytest
 
 from kbench import Cell, Measure, Protocol, Ref
 from kbench.delivery.as_run import TAG_CHARS, as_run
+from kbench.evaluation.definitions import MEASURES
 from kbench.planning.planner import PlannedCell
 from kbench.records import DatasetFacts, Details, Result
-from kbench.results.sources import of_run
+from kbench.results.sources import measure_of, of_run
 from kbench.tracking import StoredRun
 
 ERROR = Measure("expected_error", "lower")
@@ -70,6 +72,24 @@ def test_the_measure_that_a_suite_compares_comes_back_with_its_splits():
     assert row.by_split("accuracy") == {"0": 0.5, "1": 0.6}
     assert (row.equivalence, row.group) == ("e", "flowers")
     assert row.value("expected_error") == pytest.approx(0.35)
+
+
+def test_a_run_of_a_regression_task_has_no_accuracy():
+    one = planned()
+    results = {
+        i: dataclasses.replace(result, measures={"rmse": 2.0 + i, "rmse_standardised": 0.5})
+        for i, result in one.results.items()
+    }
+    facts = dataclasses.replace(one.dataset, task="regression")
+    one = dataclasses.replace(one, dataset=facts, results=results)
+    run = as_run(one, "s", "m", MEASURES["rmse_standardised"])
+    assert run.metrics["rmse_sd"] == pytest.approx(0.7071, abs=1e-4)
+    assert run.by_split["rmse"] == {0: 2.0, 1: 3.0}
+    assert not [name for name in (*run.tags, *run.by_split, *run.metrics) if "accuracy" in name]
+    row = of_run(stored(run))
+    assert row.task == "regression"
+    assert row.by_split("rmse") == {"0": 2.0, "1": 3.0}
+    assert measure_of([stored(run)]).in_units is False
 
 
 def test_what_the_search_saw_comes_back():

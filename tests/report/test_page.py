@@ -15,8 +15,8 @@ import pytest
 from matplotlib.figure import Figure as Drawn
 
 from kbench.errors import PluginError, SuiteError
-from kbench.evaluation.measures import MEASURES
-from kbench.records import ACCURACY, Published
+from kbench.evaluation.definitions import MEASURES
+from kbench.records import ACCURACY, Measure, Published
 from kbench.registry.registry import Registry
 from kbench.report import diagram, figures, lines, scatter, write
 from kbench.report.content import on_dataset
@@ -421,6 +421,8 @@ def nasty_content():
 
 @pytest.mark.parametrize("name", TABLES)
 def test_no_name_breaks_out_of_a_table(nasty_content, name):
+    if name == "plain":  # beside another measure
+        nasty_content = dataclasses.replace(nasty_content, measure=Measure("log_loss", "lower"))
     table = TABLES[name][1](nasty_content)
     assert table.rows
     csv_rows = list(csv.reader(io.StringIO(write(table, "csv"))))

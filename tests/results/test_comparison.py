@@ -7,6 +7,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from kbench.errors import SuiteError
+from kbench.evaluation.definitions import MEASURES
 from kbench.records import ACCURACY, Measure
 from kbench.results.comparison import Noise, chosen, columns, compare
 from kbench.results.rows import TIMES, Row
@@ -94,7 +95,7 @@ def test_the_interval_is_nadeau_and_bengios():
 def test_the_same_is_the_same():
     found = compare([row(), row("wine")], [row(), row("wine")])
     assert [each.changes["accuracy"].change for each in found.cells] == [0.0, 0.0]
-    assert not found.regressions(["accuracy", "time"])
+    assert not found.regressions(["measure", "time"])
     assert found.count("accuracy") == {"same": 2}
 
 
@@ -104,7 +105,7 @@ def test_lower_may_be_better():
     assert change(a, b, "log_loss", measure=measure).verdict == "better"
     assert change(b, a, "log_loss", measure=measure).verdict == "worse"
     found = compare([b], [a], measure)
-    assert found.regressions(["accuracy"]) == [(only(found).labels, "log_loss")]
+    assert found.regressions(["measure"]) == [(only(found).labels, "log_loss")]
     assert set(found.rows()[0]) == set(columns(measure))
 
 
@@ -166,7 +167,7 @@ def test_one_split_is_judged_by_the_binomial_error_of_its_test_rows():
     assert found.verdict == "worse"
     assert found.high < 0
     assert change(b, a).verdict == "better"
-    assert compare([a], [b]).regressions(["accuracy"]) == [(("iris", "rff", "ridge"), "accuracy")]
+    assert compare([a], [b]).regressions(["measure"]) == [(("iris", "rff", "ridge"), "accuracy")]
     for right in (295, 290, 280):
         found = change(row(accuracies=[297 / 300]), row(accuracies=[right / 300]))
         table = [[297, 3], [right, 300 - right]]
@@ -216,6 +217,30 @@ def test_one_split_says_nothing_of_what_is_no_share_of_known_rows(measure):
     found = change(a, b, measure.name, measure=measure)
     assert found.verdict == "unknown"
     assert found.doubts == ("one split: its noise is not known",)
+
+
+def test_equal_differences_of_what_counts_no_rows_are_not_judged():
+    """One row more or less means nothing to an error in the target's units."""
+    measure = MEASURES["rmse"]
+    values = [1000.0, 1200.0, 1100.0]
+    a, b = (
+        renamed(row(accuracies=np.array(values) + more, n_test=30.0), measure) for more in (0, 5)
+    )
+    found = change(a, b, "rmse", measure=measure)
+    assert (found.verdict, found.doubts) == ("unknown", ("all differences are equal: no test",))
+    assert change(a, a, "rmse", measure=measure).verdict == "same"
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-12, 1e9])
+def test_the_units_of_an_error_change_no_verdict(size):
+    measure = MEASURES["rmse"]
+    values = np.array([1.0, 1.2, 1.1, 1.15, 1.05])
+    worse = values + np.array([0.3, 0.32, 0.31, 0.33, 0.29])
+    a, b = (renamed(row(accuracies=each * size), measure) for each in (values, worse))
+    found = change(a, b, "rmse", measure=measure)
+    assert found.verdict == "worse"
+    assert found.change == pytest.approx(0.31 * size)
+    assert change(b, a, "rmse", measure=measure).verdict == "better"
 
 
 def test_several_machines_or_rows_of_a_cell_are_refused():
@@ -268,18 +293,18 @@ def test_what_was_ok_and_fails_is_a_regression():
         assert found.regressions(kinds) == [(labels, "timeout")]
     assert found.regressions([]) == []
     assert only(found).changes["accuracy"].doubts == ("timeout in b",)
-    assert compare([failed], [row()]).regressions(["accuracy", "time", "missing"]) == []
+    assert compare([failed], [row()]).regressions(["measure", "time", "missing"]) == []
 
 
 def test_what_is_missing_is_a_regression_of_its_own():
     gone = row(status="unavailable", split_hash={}, values_by_split={})
     found = compare([row()], [gone])
-    assert found.regressions(["accuracy", "time"]) == []
+    assert found.regressions(["measure", "time"]) == []
     assert found.regressions(["missing"]) == [(only(found).labels, "unavailable")]
     assert compare([gone], [gone]).regressions(["missing"]) == []
     failed = row("wdbc", status="timeout", split_hash={}, values_by_split={})
     found = compare([row(), row("wine"), failed], [row()])
-    assert found.regressions(["accuracy", "time"]) == []
+    assert found.regressions(["measure", "time"]) == []
     assert found.regressions(["missing"]) == [(("wine", "rff", "ridge"), "missing")]
     assert compare([row()], [row(), row("wine")]).regressions(["missing"]) == []
 
@@ -295,7 +320,7 @@ def test_a_slower_fit_is_found():
     assert found.low < found.change < found.high
     assert change(slow, row(), "fit_time_s").verdict == "better"
     comparison = compare([row()], [slow])
-    assert comparison.regressions(["accuracy"]) == []
+    assert comparison.regressions(["measure"]) == []
     assert comparison.regressions(["time"]) == [(only(comparison).labels, "fit_time_s")]
 
 
@@ -357,7 +382,7 @@ def test_times_that_cannot_be_compared_are_no_regression(more, why):
     found = only(comparison).changes["fit_time_s"]
     assert found.verdict == "unknown"
     assert found.doubts[0].startswith(why)
-    assert comparison.regressions(["accuracy", "time"]) == []
+    assert comparison.regressions(["measure", "time"]) == []
     assert only(comparison).changes["accuracy"].verdict == "same"
 
 
@@ -387,7 +412,7 @@ def simulated(rng, n_cells=60, n_splits=5):
 def test_a_against_a_with_noise_passes(seed):
     rng = np.random.default_rng(seed)
     found = compare(simulated(rng), simulated(rng))
-    assert found.regressions(["accuracy", "time"]) == []
+    assert found.regressions(["measure", "time"]) == []
 
 
 def test_a_cell_that_is_four_times_slower_is_found_in_noise():

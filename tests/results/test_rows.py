@@ -103,7 +103,15 @@ def test_json_has_the_columns_first_and_then_all_else(measure):
     others = [name for name in one.measures if name not in names]
     assert list(written)[len(names) : len(names) + len(others)] == others
     assert list(written)[len(names) + len(others) :] == [
-        *("group", "machine", "by_split", "measure_by_split", "values_by_split", "split_hash"),
+        *(
+            "task",
+            "group",
+            "machine",
+            "by_split",
+            "measure_by_split",
+            "values_by_split",
+            "split_hash",
+        ),
         *("protocol", "search", "version", "at_edge", "notes", "contention", "timing"),
         *("calibration_s", "error", "equivalence", "start_ms", "end_ms", "measure", "better"),
     ]

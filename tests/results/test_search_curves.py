@@ -2,13 +2,14 @@ import json
 
 import pytest
 
-from kbench.results.search_curves import search_curves
+from kbench.evaluation.definitions import MEASURES
+from kbench.results.search_curves import curves_of, search_curves
 
 LABELS = {"dataset": "iris", "feature_map": "rff", "learner": "linear-svm"}
 
 
-def candidate(C, accuracies, **more):
-    return {"preprocess": "minmax", "learner.C": C, "accuracies": accuracies, **more}
+def candidate(C, values, **more):
+    return {"preprocess": "minmax", "learner.C": C, "values": values, **more}
 
 
 def run(*splits):
@@ -21,6 +22,7 @@ def test_a_point_has_the_mean_and_standard_error_of_all_inner_folds():
     low, high = search_curves([run(first, other)])
     assert low == {
         **LABELS,
+        "measure": "accuracy",
         "parameter": "learner.C",
         "value": 1.0,
         "mean": pytest.approx(0.6),
@@ -83,3 +85,32 @@ def test_only_numbers_that_were_searched_have_curves():
 def test_the_text_of_the_artifact_is_read_as_it_is():
     kept = run([candidate(1, [0.5]), candidate(2, [0.6])])
     assert search_curves([{**kept, "search": json.dumps(kept["search"])}]) == search_curves([kept])
+
+
+def test_of_an_error_the_lowest_is_the_best():
+    one = [
+        candidate(C, [error], **{"feature_map.gamma": gamma})
+        for C, gamma, error in ((1, 1, 30.0), (1, 2, 90.0), (2, 1, 80.0), (4, 1, 40.0))
+    ]
+    rows = search_curves([{**run(one), "task": "regression"}])[:3]
+    assert [(row["measure"], row["value"], row["mean"]) for row in rows] == [
+        ("rmse", 1.0, 30.0),
+        ("rmse", 2.0, 80.0),
+        ("rmse", 4.0, 40.0),
+    ]
+    assert [row["at_edge"] for row in rows] == [True, False, False]
+    (loss, *_) = search_curves([{**run(one), "search_measure": "log_loss"}])
+    assert (loss["measure"], loss["mean"]) == ("log_loss", 30.0)
+
+
+def test_small_errors_keep_their_digits():
+    one = [candidate(1, [1.25e-9]), candidate(2, [2.5e-9])]
+    curve = curves_of({"0": one}, MEASURES["rmse"])["learner.C"]
+    assert [point[1] for point in curve] == [1.25e-9, 2.5e-9]
+
+
+def test_runs_of_earlier_versions_have_accuracies():
+    now, earlier = [candidate(1, [0.5]), candidate(2, [0.75])], []
+    for each in now:
+        earlier.append({"accuracies": each["values"], "learner.C": each["learner.C"]})
+    assert search_curves([run(now)]) == search_curves([run(earlier)])

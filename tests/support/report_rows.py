@@ -96,6 +96,26 @@ def grid(n_datasets, n_methods, n_splits=5, seed=0):
     return rows
 
 
+def regression_row(dataset, feature_map, errors, sd=1.0, **more):
+    """Return a row of a regression task: `errors` by split, standardised; `sd` of the target."""
+    names = ("rmse_standardised", "rmse")
+    values = {name: np.array(errors) * size for name, size in zip(names, (1.0, sd), strict=True)}
+    spreads = {f"{name}_sd": float(np.std(each, ddof=1)) for name, each in values.items()}
+    by_split = {name: dict(enumerate(each.tolist())) for name, each in values.items()}
+    return changed(
+        row(dataset, feature_map, accuracies=errors),
+        task="regression",
+        accuracy=None,
+        accuracy_sd=None,
+        values_by_split={
+            name: {str(i): value for i, value in each.items()} for name, each in by_split.items()
+        },
+        **{name: float(each.mean()) for name, each in values.items()},
+        **spreads,
+        **more,
+    )
+
+
 def nasty_rows():
     """Return rows whose names attack HTML, SVG, LaTeX and scripts."""
     rows = [
@@ -123,4 +143,13 @@ def with_figures(*figures):
     return registry
 
 
-__all__ = ["NASTY", "changed", "content", "grid", "nasty_rows", "row", "with_figures"]
+__all__ = [
+    "NASTY",
+    "changed",
+    "content",
+    "grid",
+    "nasty_rows",
+    "regression_row",
+    "row",
+    "with_figures",
+]

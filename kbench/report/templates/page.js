@@ -60,17 +60,26 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
       [...row.cells].forEach((cell, i) => { cell.hidden = hidden[i]; });
   });
 }
+// Numbers of any size, as `kbench.report.text.of_any_size` writes them.
+const ofAnySize = v => {
+  const size = Math.abs(v);
+  if (size === 0 || (size >= 0.001 && size < 10)) return v.toFixed(4);
+  if (size >= 1e9 || size < 1e-4) return v.toExponential(3).replace(/e([+-])(\d)$/, "e$10$2");
+  return v.toFixed(Math.max(0, (size >= 10 ? 4 : 3) - Math.floor(Math.log10(size))));
+};
 // All cells: rows are built when they are first shown, a thousand at a time.
 (() => {
   const details = document.getElementById("all-cells"), table = document.getElementById("all");
   const input = document.getElementById("all-filter"), more = document.getElementById("all-more");
   const count = document.getElementById("all-count"), names =
     [...table.tHead.rows[0].cells].map(cell => cell.textContent);
+  const anySize = new Set(JSON.parse(table.dataset.anySize));
   let rows = null, found = [], drawn = 0;
   const shown = (name, v) => v === null ? "" : typeof v === "boolean" ? (v ? "yes" : "no") :
     typeof v !== "number" ? String(v) : name.endsWith("_s") ? String(Number(v.toPrecision(4))) :
     name.endsWith("_mb") ? v.toFixed(1) : Number.isInteger(v) && /^n_/.test(name) ? String(v) :
-    /^n_/.test(name) ? String(Number(v.toPrecision(6))) : v.toFixed(4);
+    /^n_/.test(name) ? String(Number(v.toPrecision(6))) :
+    anySize.has(name) ? ofAnySize(v) : v.toFixed(4);
   const draw = upTo => {
     const made = document.createDocumentFragment();
     for (; drawn < Math.min(upTo, found.length); drawn++) {
@@ -120,22 +129,28 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
   const compared = (a, b) => {
     const d = Object.keys(a[4]).filter(key => key in b[4]).map(key => a[4][key] - b[4][key]);
     const n = d.length;
+    const sizes = [...Object.values(a[4]), ...Object.values(b[4])].map(Math.abs);
+    const unit = data.in_units ? Math.max(...sizes) || 1 : 1;
     if (!n) return {d: a[2] - b[2], wide: null, why: "not paired"};
     if (n < 2) return {d: d[0], wide: null, why: "one common split: no test"};
     const mean = d.reduce((sum, x) => sum + x, 0) / n;
-    if (Math.max(...d) - Math.min(...d) < data.equal)
+    if (Math.max(...d) - Math.min(...d) < data.equal * unit)
       return {d: mean, wide: null, why: data.no_test};
     const variance = d.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (n - 1);
-    return {d: mean, wide: data.t[n] * Math.sqrt(variance * (1 / n + a[3]))};
+    return {d: mean, unit, wide: data.t[n] * Math.sqrt(variance * (1 / n + a[3]))};
   };
-  const sign = x => Math.abs(x) < 5e-5 ? "0.0000" : (x < 0 ? "−" : "+") + Math.abs(x).toFixed(4);
+  const written = data.any_size ? ofAnySize : x => x.toFixed(4);
+  const sign = x => Number(written(x)) === 0 ? written(0) : (x < 0 ? "−" : "+") + written(Math.abs(x));
   const draw = () => {
     const pairs = data.datasets.map((name, i) =>
       [name, cells.get(i + " " + first.value), cells.get(i + " " + second.value)])
       .filter(([, a, b]) => a && b).map(([name, a, b]) => ({name, a, b, ...compared(a, b)}));
     document.getElementById("two-names").textContent =
       `first: ${data.methods[first.value]}; second: ${data.methods[second.value]}`;
-    const most = Math.max(1e-9, ...pairs.map(pair => Math.abs(pair.d)));
+    // bars of different units are not compared: each is a share of its values
+    const size = pair => Math.abs(pair.d) / (data.in_units ?
+      Math.max(Math.abs(pair.a[2]), Math.abs(pair.b[2])) || 1 : 1);
+    const most = Math.max(1e-9, ...pairs.map(size));
     body.replaceChildren(...pairs.map(pair => {
       const row = document.createElement("tr");
       const put = (text, kind, v) => {
@@ -144,15 +159,15 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
         return cell;
       };
       put(pair.name, "name");
-      put(pair.a[2].toFixed(4), "n", pair.a[2]);
-      put(pair.b[2].toFixed(4), "n", pair.b[2]);
+      put(written(pair.a[2]), "n", pair.a[2]);
+      put(written(pair.b[2]), "n", pair.b[2]);
       put(sign(pair.d), "n", pair.d);
       put(pair.wide === null ? "" : sign(pair.d - pair.wide) + " to " + sign(pair.d + pair.wide), "n");
       put(pair.wide === null ? pair.why :
-        Math.abs(pair.d) <= pair.wide + 1e-12 ? "no significant difference" :
+        Math.abs(pair.d) <= pair.wide + 1e-12 * pair.unit ? "no significant difference" :
         pair.d * data.sign > 0 ? "first is better" : "second is better", "verdict");
-      const bar = document.createElement("i"), size = 50 * Math.abs(pair.d) / most;
-      bar.style.width = size + "%"; bar.style.left = (pair.d < 0 ? 50 - size : 50) + "%";
+      const bar = document.createElement("i"), half = 50 * size(pair) / most;
+      bar.style.width = half + "%"; bar.style.left = (pair.d < 0 ? 50 - half : 50) + "%";
       const cell = put("", "diff screen", pair.d); cell.append(bar);
       return row;
     }));
@@ -175,28 +190,71 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
   };
   const written = v => String(Number(v.toPrecision(3)));
   const draw = () => {
-    const [method, by] = data.methods[methods.value], curves = by[parameters.value];
+    const [method, by] = data.methods[methods.value], measured = by[parameters.value];
+    // errors in the units of each target are drawn as multiples of the best of their curve
+    const isScaled = measured.every(([, found, , , inUnits]) => inUnits && found.every(p => p[1] > 0));
+    const curves = measured.map(([number, found, ...others]) => {
+      const unit = isScaled ? Math.min(...found.map(p => p[1])) : 1;
+      return [number, found.map(([v, mean, error, ...more]) =>
+        [v, mean / unit, error === null ? null : error / unit, ...more]), ...others];
+    });
     document.getElementById("search-names").textContent = `${method}: ${parameters.value}`;
     const points = curves.flatMap(([, found]) => found);
+    const measures = [...new Set(curves.map(curve => curve[2]))];
+    const better = [...new Set(curves.map(curve => curve[3]))];
+    // lower values are better of every curve: they stand higher, as in the other charts
+    const isTurned = better.length === 1 && better[0] === "lower";
+    const label = measures.join(", ") + (isScaled ? " over the best" : "") + (isTurned ? " (lower is better)" : "");
+    document.getElementById("search-measure").firstElementChild.textContent = "mean " + measures.join(", ");
     const xs = [...new Set(points.map(p => p[0]))].sort((a, b) => a - b);
     const log = xs[0] > 0 && xs[xs.length - 1] > 8 * xs[0];
     const scale = v => log ? Math.log10(v) : v;
     const ends = [scale(xs[0]), scale(xs[xs.length - 1])];
     const low = Math.min(...points.map(p => p[1] - (p[2] || 0)));
     const high = Math.max(...points.map(p => p[1] + (p[2] || 0)));
-    const spread = Math.max(high - low, 0.01);
-    const step = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5].find(s => spread / s <= 6) || 1;
-    const bottom = Math.max(0, Math.floor(low / step)), top = Math.ceil(high / step);
+    const means = points.map(p => p[1]);
+    // errors of datasets with different units, or of very different size
+    const logY = Math.min(...means) > 0 && Math.max(...means) >= 10 * Math.min(...means);
+    let marks, ends_y, place;
+    if (logY) {
+      place = v => Math.log10(Math.max(v, Math.min(...means) / 2));
+      ends_y = [place(Math.min(...means)) - 0.1, place(Math.max(...means)) + 0.1];
+      const all = [[1, 2, 5], [1, 3], [1]].map(steps => {
+        const found = [];
+        for (let e = Math.floor(ends_y[0]); e <= Math.ceil(ends_y[1]); e++)
+          for (const s of steps) found.push(s * 10 ** e);
+        return found.filter(v => Math.log10(v) >= ends_y[0] && Math.log10(v) <= ends_y[1]);
+      });
+      const few = all.find(found => found.length <= 7) || all[2];
+      marks = few.filter((v, i) => i % Math.ceil(few.length / 7) === 0).map(v => [v, written(v)]);
+    } else {
+      const size = Math.max(Math.abs(low), Math.abs(high)) || 1;
+      const spread = Math.max(high - low, Math.min(0.01, 0.1 * size));
+      const unit = 10 ** Math.floor(Math.log10(spread / 6));
+      const step = [1, 2, 5, 10].map(s => s * unit).find(s => spread / s <= 6);
+      const bottom = low >= 0 ? Math.max(0, Math.floor(low / step)) : Math.floor(low / step);
+      const top = Math.max(bottom + 1, Math.ceil(high / step));
+      const digits = Math.max(step < 1 ? 2 : 0, -Math.floor(Math.log10(step) + 1e-9));
+      place = v => v;
+      ends_y = [bottom * step, top * step];
+      marks = [];
+      for (let i = bottom; i <= top; i++)
+        marks.push([i * step, digits > 6 ? written(i * step) : (i * step).toFixed(digits)]);
+    }
     const x = v => 66 + 440 * (ends[1] > ends[0] ? (scale(v) - ends[0]) / (ends[1] - ends[0]) : .5);
-    const y = v => 16 + 316 * (top - v / step) / Math.max(1, top - bottom);
+    const y = v => {
+      const share = (place(v) - ends_y[0]) / (ends_y[1] - ends_y[0]);
+      return 16 + 316 * Math.min(1, Math.max(0, isTurned ? share : 1 - share));
+    };
     const svg = make("svg", {viewBox: "0 0 560 380", width: 560, height: 380, class: "scatter",
       role: "img"});
-    svg.append(make("title", {}, "Inner accuracy against " + parameters.value));
-    for (let i = bottom; i <= top; i++) {
-      svg.append(make("path", {d: `M66 ${y(i * step)}H542`, class: "grid"}));
-      svg.append(make("text", {x: 58, y: y(i * step) + 4, class: "tick", "text-anchor": "end"},
-        (i * step).toFixed(step < 0.01 ? 3 : 2)));
+    svg.append(make("title", {}, label + " of inner folds against " + parameters.value));
+    for (const [v, text] of marks) {
+      svg.append(make("path", {d: `M66 ${y(v)}H542`, class: "grid"}));
+      svg.append(make("text", {x: 58, y: y(v) + 4, class: "tick", "text-anchor": "end"}, text));
     }
+    svg.append(make("text", {transform: "translate(13 174) rotate(-90)", class: "tick",
+      "text-anchor": "middle"}, label));
     let last = -Infinity;
     for (const v of xs) {
       svg.append(make("path", {d: `M${x(v)} 16V332`, class: "grid"}));
@@ -228,11 +286,11 @@ for (const input of document.querySelectorAll("input[data-columns]")) {
       svg.append(line);
     }
     document.getElementById("search-chart").replaceChildren(svg);
-    body.replaceChildren(...curves.flatMap(([number, found]) => found.map(p => {
+    body.replaceChildren(...measured.flatMap(([number, found]) => found.map(p => {
       const row = document.createElement("tr");
       row.insertCell().textContent = (number + 1) + " " + data.datasets[number];
-      for (const [text, v] of [[written(p[0]), p[0]], [p[1].toFixed(4), p[1]],
-          [p[2] === null ? "" : p[2].toFixed(4), p[2] === null ? "" : p[2]], [p[3], p[3]]]) {
+      for (const [text, v] of [[written(p[0]), p[0]], [ofAnySize(p[1]), p[1]],
+          [p[2] === null ? "" : ofAnySize(p[2]), p[2] === null ? "" : p[2]], [p[3], p[3]]]) {
         const cell = row.insertCell();
         cell.textContent = text; cell.className = "n"; cell.dataset.v = v;
       }

@@ -2,8 +2,8 @@
 
 A cell of one side is matched with that of the other by its labels (dataset,
 feature map, learner). Both must have been measured on the same splits, which
-have hashes. Accuracies are compared over these splits by the corrected
-resampled t-test; on one split, by the binomial error of its test rows. Times
+have hashes. The measure of the suite is compared over these splits by the corrected
+resampled t-test; on one split, accuracies by the binomial error of the test rows. Times
 are compared by their logarithms, after those of the second side were multiplied
 by the ratio of the machines' calibration figures; their noise has two parts,
 between the splits of a run, which is measured, and between runs of the same

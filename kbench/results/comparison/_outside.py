@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from kbench.records import Measure
-from kbench.results.rows import TIMES, Row
+from kbench.results.rows import TIMES, Row, known_measure
 
 LONGEST = 10_000
 """Characters of a text; those of MLflow's params and tags are shorter."""
@@ -102,7 +102,7 @@ def from_outside(value: Any) -> tuple[Row, Measure]:
         given = _OutsideRow.model_validate(value).model_dump()
     except ValidationError as error:
         raise ValueError(_explained(error.errors()[0])) from None
-    measure = Measure(given.pop("measure"), given.pop("better"))
+    measure = known_measure(Measure(given.pop("measure"), given.pop("better")))
     counts = {name: given.pop(name) for name in ("n_train", "n_test")}
     measures = {name: count for name, count in counts.items() if count is not None}
     return Row(n_splits_done=0, n_splits=0, measures=measures, **given), measure

@@ -124,12 +124,12 @@ class Comparison:
     def regressions(self, fail_on: Iterable[str]) -> list[tuple[Labels, str]]:
         """Return the cells that became worse, each with the measure that did.
 
-        `fail_on` has some of "accuracy" (the measure that is compared), "time"
+        `fail_on` has some of "measure" (the one that is compared), "time"
         and "missing" (b has no data for a cell that was ok in a, or does not
         have the cell). A cell that was ok and failed is in all of them.
         """
         wanted = set(fail_on)
-        names = [self.measure.name] if "accuracy" in wanted else []
+        names = [self.measure.name] if "measure" in wanted else []
         names += TIMES if "time" in wanted else ()
         worse = [(cell.labels, cell.status_b) for cell in self.cells if wanted and cell.broken]
         if "missing" in wanted:

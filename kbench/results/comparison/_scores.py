@@ -1,15 +1,16 @@
-"""Changes of accuracies, or of another measure that a suite compares."""
+"""Changes of the measure that a suite compares."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
+from kbench.evaluation.definitions import MEASURES
 from kbench.records import ACCURACY, Measure
 from kbench.results.comparison._matching import values_on, why_none
 from kbench.results.comparison._result import ONE_SPLIT, Change, Noise, Verdict
 from kbench.results.rows import Row
-from kbench.results.stats import NO_TEST, corrected_t, holdout_ratio
+from kbench.results.stats import NO_TEST, corrected_t, holdout_ratio, unit_of
 
 
 def score_change(a: Row, b: Row, splits: Sequence[str], measure: Measure, noise: Noise) -> Change:
@@ -21,8 +22,9 @@ def score_change(a: Row, b: Row, splits: Sequence[str], measure: Measure, noise:
     if len(pairs) < 2:
         return _one_split(mean_a, mean_b, a.measures.get("n_test"), measure, noise)
     d = [right - left for left, right in pairs]
-    test = corrected_t(d, holdout_ratio(a), noise.alpha)
-    row = 1.0 / a.measures["n_test"] if a.measures.get("n_test") else 0.0
+    unit = unit_of([value for pair in pairs for value in pair], measure)
+    test = corrected_t(d, holdout_ratio(a), noise.alpha, unit)
+    row = _one_row(a, measure)
     # as many rows on every split, though folds differ by a row in size
     alike = measure.name == ACCURACY.name and max(d) - min(d) < row / 2
     if test.p is not None and not alike:
@@ -36,6 +38,13 @@ def score_change(a: Row, b: Row, splits: Sequence[str], measure: Measure, noise:
     same = abs(test.difference) < 1.5 * row
     verdict = "same" if same else _direction(test.difference, measure)
     return Change(mean_a, mean_b, test.difference, low, high, verdict=verdict, untested=NO_TEST)
+
+
+def _one_row(row: Row, measure: Measure) -> float:
+    """Return how much one test row changes a measure that counts rows; 0 for any other."""
+    known, n_test = MEASURES.get(measure.name), row.measures.get("n_test")
+    counts_rows = known and known.task == "classification" and known.needs == "predictions"
+    return 1.0 / n_test if n_test and counts_rows else 0.0
 
 
 def _one_split(a: float, b: float, n_test: float | None, measure: Measure, noise: Noise) -> Change:

@@ -22,7 +22,7 @@ plotting libraries along; they are checked against those packages.
 
 from kbench.results.stats.arrays import Array
 from kbench.results.stats.bayesian import Posterior, bayesian_signed_rank
-from kbench.results.stats.compared import Scores, scores
+from kbench.results.stats.compared import Scores, scores, unmeasured
 from kbench.results.stats.intervals import bootstrap_interval
 from kbench.results.stats.on_splits import (
     EQUAL,
@@ -30,6 +30,7 @@ from kbench.results.stats.on_splits import (
     CorrectedT,
     corrected_t,
     holdout_ratio,
+    unit_of,
 )
 from kbench.results.stats.pairs import (
     holm,
@@ -63,6 +64,8 @@ __all__ = [
     "signed_rank",
     "smallest_p",
     "standings",
+    "unit_of",
+    "unmeasured",
     "wilcoxon_holm",
     "wins_ties_losses",
 ]

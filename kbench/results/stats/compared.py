@@ -52,6 +52,11 @@ class Scores:
         """The values so that higher is better, as ranks and tests need them."""
         return np.asarray(self.measure.gain(self.values), dtype=float)
 
+    @property
+    def has_one_unit(self) -> bool:
+        """Whether the numbers of different datasets can be averaged and compared."""
+        return not self.measure.in_units or len(self.datasets) < 2
+
     def of(self, rows: Sequence[Row], column: str) -> Array:
         """Average another column over the same datasets, groups and methods; NaN for None."""
         by_labels = {row.labels: row for row in rows}
@@ -89,6 +94,16 @@ def scores(
     tried = {row.dataset for row in complete.values()}
     left_out = tuple(name for name in names if name in tried and name not in datasets)
     return Scores(methods, groups, values, datasets, left_out, measure, same, group_of)
+
+
+def unmeasured(rows: Iterable[Row], measure: Measure) -> list[Method]:
+    """Return the methods that finished datasets and have the measure on none of them."""
+    has_it: dict[Method, bool] = {}
+    for row in rows:
+        if row.is_complete:
+            measured = row.value(measure.name) is not None
+            has_it[row.method] = has_it.get(row.method, False) or measured
+    return [method for method, measured in has_it.items() if not measured]
 
 
 def _rotations(rows: Iterable[Row]) -> tuple[tuple[Method, Method], ...]:

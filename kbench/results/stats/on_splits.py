@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from kbench.records import Measure
 from kbench.results.rows import Row
 from kbench.results.stats.arrays import Array
 
@@ -34,16 +35,19 @@ class CorrectedT:
     @property
     def is_zero(self) -> bool:
         """Whether the methods score the same on every split."""
-        return self.p is None and abs(self.difference) < EQUAL
+        return self.p is None and self.difference == 0.0
 
 
 def corrected_t(
-    differences: Sequence[float] | Array, test_to_train: float, alpha: float = 0.05
+    differences: Sequence[float] | Array,
+    test_to_train: float,
+    alpha: float = 0.05,
+    unit: float = 1.0,
 ) -> CorrectedT:
     """Compare two methods on one dataset over splits that share training rows.
 
-    Where all differences are equal there is no test: their spread says nothing
-    about noise, only that scores are counts of few rows.
+    Where all differences are equal there is no test: a test divides by their spread,
+    which is zero.
 
     Parameters
     ----------
@@ -53,6 +57,8 @@ def corrected_t(
     test_to_train : float
         Test rows over training rows: 1 / (k - 1) for k folds; see `holdout_ratio`.
     alpha : float, default 0.05
+    unit : float, default 1
+        Size of the scores: differences that are equal to nine digits of it are equal.
 
     References
     ----------
@@ -68,17 +74,23 @@ def corrected_t(
     """
     from scipy.special import stdtr, stdtrit
 
-    d = np.round(np.asarray(differences, dtype=float), 12)
+    d = np.round(np.asarray(differences, dtype=float) / unit, 12)
     n = len(d)
     if n < 2:
         raise ValueError(f"differences must be those of at least 2 splits, got {n}")
     mean = float(d.mean())
     if np.ptp(d) < EQUAL:  # not 0: the mean of equal floats is not always that float
-        return CorrectedT(mean, None, None, None)
+        # rounding is not a difference
+        return CorrectedT(0.0 if abs(mean) < EQUAL else mean * unit, None, None, None)
     error = float(d.std(ddof=1)) * math.sqrt(1 / n + test_to_train)
     wide = error * float(stdtrit(n - 1, 1 - alpha / 2))
     p = 2 * float(stdtr(n - 1, -abs(mean) / error))
-    return CorrectedT(mean, mean - wide, mean + wide, p)
+    return CorrectedT(mean * unit, (mean - wide) * unit, (mean + wide) * unit, p)
+
+
+def unit_of(values: Iterable[float], measure: Measure) -> float:
+    """Return the size of scores, below which nine digits are equal: 1 without units."""
+    return (max(map(abs, values), default=0.0) or 1.0) if measure.in_units else 1.0
 
 
 def holdout_ratio(row: Row) -> float:

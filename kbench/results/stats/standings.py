@@ -60,10 +60,10 @@ def standings(scores: Scores, rows: Sequence[Row]) -> list[Standing]:
     """Return the methods in the order of their mean ranks, of equal ranks the faster first.
 
     Times and sizes are taken from `rows`. There are no standings without two
-    methods and a dataset.
+    methods and a dataset, and none over datasets whose numbers have different units.
     """
     values, gains = scores.values, scores.gains
-    if not values.shape[0] or values.shape[1] < 2:
+    if not values.shape[0] or values.shape[1] < 2 or not scores.has_one_unit:
         return []
     ranked = ranks(gains).mean(axis=0)
     best = np.round(gains, 12) == np.round(gains, 12).max(axis=1, keepdims=True)
