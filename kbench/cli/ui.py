@@ -56,6 +56,7 @@ def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
     from kbench.api.inputs import stored_results
     from kbench.delivery.deliver import views_of
     from kbench.execution.plugins import load_registry
+    from kbench.results.rows import PLAIN, task_of
     from kbench.tracking import Store, ui_address
 
     stored = stored_results(suite, uri, "all")
@@ -63,7 +64,8 @@ def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
     experiment = handle.experiment(stored.name)
     views = views_of(load_registry(), lambda text: echo(text, err=True))
     try:
-        handle.present(experiment, views, stored.measure.name)
+        plain = PLAIN[task_of(stored.rows)].name
+        handle.present(experiment, views, stored.measure, plain)
     except StoreError as error:
         echo(f"MLflow's plain page only: {error}", err=True)
         views = {}

@@ -20,6 +20,7 @@ from kbench.errors import JournalError, PluginError, StoreError
 from kbench.planning.planner import PlannedCell, line_key
 from kbench.records import ACCURACY
 from kbench.registry.registry import Registry
+from kbench.results.rows import PLAIN, known_measure
 from kbench.storage.journal import Journal
 from kbench.tracking import CellRun, Experiment, Store, View, delivered_without_mlflow
 
@@ -177,7 +178,8 @@ class Delivery:
             # a store that refuses views may accept runs all the same
             with contextlib.suppress(StoreError):
                 if self._views:
-                    self._store.present(self._experiment, self._views, self.measure.name)
+                    plain = PLAIN[known_measure(self.measure).task or "classification"].name
+                    self._store.present(self._experiment, self._views, self.measure, plain)
         failures, given_up = 0, bool(self._problem)
         while (planned := self._queue.get()) is not None:
             if given_up:

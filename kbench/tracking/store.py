@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kbench.errors import StoreError
+from kbench.records import ACCURACY, Measure
 from kbench.tracking.connection import Connection
 from kbench.tracking.faults import RETRY_AFTER_S, Interrupted
 from kbench.tracking.owner import owner_is_gone
@@ -102,13 +103,21 @@ class Store:
             return Experiment(entity.experiment_id, entity.name, entity.creation_time or 0)
 
     def present(
-        self, experiment: Experiment, views: Mapping[str, View], measure: str = "accuracy"
+        self,
+        experiment: Experiment,
+        views: Mapping[str, View],
+        measure: Measure = ACCURACY,
+        plain: str = "accuracy",
     ) -> None:
-        """Write the views and the note that an experiment lacks; its suite compares `measure`."""
+        """Write the views and the note that an experiment lacks.
+
+        Its suite compares `measure`; `plain` is the best known one of its task.
+        """
         self.open()
         with self._connection.calls("cannot write views"):
             present = self._client.get_experiment(experiment.id).tags
-            wanted = experiment_tags(experiment.name, views, measure, experiment.created, present)
+            name, created = experiment.name, experiment.created
+            wanted = experiment_tags(name, views, measure, plain, created, present)
             for name, value in wanted.items():
                 self._client.set_experiment_tag(experiment.id, name, value)
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from kbench.errors import PluginError
 from kbench.parameters import check_choice
+from kbench.records import Measure
 
 TAG = "mlflow.sharedViewState."
 
@@ -45,7 +46,9 @@ class View:
     mode : {"table", "chart"}
         Which of MLflow's two pages it is for.
     state : mapping
-        MLflow's state, with ``{measure}`` for the measure that a suite compares.
+        MLflow's state, with ``{measure}`` for the measure that a suite compares,
+        ``{plain}`` for the best known one of its task (accuracy or rmse), and
+        ``"{lower_is_better}"`` for whether lower values of the measure are better.
     """
 
     key: str
@@ -76,12 +79,12 @@ class View:
         check_choice(given["mode"], f"{file_name}: mode", _MODES, error=PluginError)
         return cls("kbench-" + file_name.removesuffix(".view.json"), **given)
 
-    def tag(self, measure: str, created: int) -> tuple[str, str]:
+    def tag(self, measure: Measure, plain: str, created: int) -> tuple[str, str]:
         """Return the tag that holds the view; `created` is in milliseconds since 1970.
 
         A `PluginError` says that the view is too large.
         """
-        state = _filled(self.state, measure)
+        state = _filled(self.state, measure, plain)
         envelope = {"name": self.name, "createdAt": created, "updatedAt": created}
         text = json.dumps(state, separators=(",", ":"))
         value = json.dumps(envelope | {"state": text} | state, separators=(",", ":"))
@@ -92,14 +95,16 @@ class View:
         return TAG + self.key, value
 
 
-def _filled(value: Any, measure: str) -> Any:
-    """Put the measure into every text; duplicates that this makes in a list are removed."""
+def _filled(value: Any, measure: Measure, plain: str) -> Any:
+    """Put the measures into every text; duplicates that this makes in a list are removed."""
+    if value == "{lower_is_better}":
+        return measure.better == "lower"
     if isinstance(value, str):
-        return value.replace("{measure}", measure)
+        return value.replace("{measure}", measure.name).replace("{plain}", plain)
     if isinstance(value, Mapping):
-        return {name: _filled(inner, measure) for name, inner in value.items()}
+        return {name: _filled(inner, measure, plain) for name, inner in value.items()}
     if isinstance(value, list):
-        items = [_filled(item, measure) for item in value]
+        items = [_filled(item, measure, plain) for item in value]
         return [item for i, item in enumerate(items) if item not in items[:i]]
     return value
 
@@ -113,14 +118,20 @@ def _code(text: str) -> str:
 
 
 def experiment_tags(
-    suite: str, views: Mapping[str, View], measure: str, created: int, present: Mapping[str, str]
+    suite: str,
+    views: Mapping[str, View],
+    measure: Measure,
+    plain: str,
+    created: int,
+    present: Mapping[str, str],
 ) -> dict[str, str]:
     """Return the tags that an experiment lacks, where `present` are its tags.
 
-    A note that somebody wrote is left alone. `created` is when the experiment
-    was made, in milliseconds since 1970.
+    `measure` is what its suite compares, `plain` the best known one of its task. A note
+    that somebody wrote is left alone. `created` is when the experiment was made, in
+    milliseconds since 1970.
     """
-    tags = dict(view.tag(measure, created) for view in views.values())
+    tags = dict(view.tag(measure, plain, created) for view in views.values())
     if present.get("mlflow.note.content", _OURS).startswith(_OURS):
         tags["mlflow.note.content"] = NOTE.format(
             command=_code(f"kbench report {shlex.quote(suite)}")

@@ -6,13 +6,14 @@ from importlib.resources import files
 import pytest
 
 from kbench.errors import PluginError, StoreError
+from kbench.records import ACCURACY, Measure
 from kbench.tracking import Store, View, ui_address
 from kbench.tracking.owner import owner
 from kbench.tracking.views import TAG, experiment_tags
 from tests.support.tracking_runs import a_run, client_of
 
 TABLE = View(
-    "kbench-t", "Table", "table", {"selectedColumns": ["metrics.`{measure}`", "metrics.`accuracy`"]}
+    "kbench-t", "Table", "table", {"selectedColumns": ["metrics.`{measure}`", "metrics.`{plain}`"]}
 )
 
 
@@ -21,14 +22,14 @@ def tags_of(store, experiment):
 
 
 def test_a_view_is_a_tag_that_new_and_old_servers_read(store, uci):
-    store.present(uci, {TABLE.key: TABLE}, "log_loss")
+    store.present(uci, {TABLE.key: TABLE}, Measure("log_loss", "lower"))
     value = json.loads(tags_of(store, uci)[TAG + "kbench-t"])
     columns = ["metrics.`log_loss`", "metrics.`accuracy`"]
     assert value["name"] == "Table"
     assert value["createdAt"] == uci.created
     assert json.loads(value["state"]) == {"selectedColumns": columns}
     assert value["selectedColumns"] == columns
-    key, text = TABLE.tag("accuracy", 0)
+    key, text = TABLE.tag(ACCURACY, "accuracy", 0)
     assert json.loads(text)["selectedColumns"] == ["metrics.`accuracy`"]
     assert key == TAG + "kbench-t"
 
@@ -51,7 +52,7 @@ def test_what_is_there_already_is_not_written(store, uci, monkeypatch):
     ],
 )
 def test_the_command_in_the_note_can_be_copied(name, shown):
-    note = experiment_tags(name, {}, "accuracy", 1, {})["mlflow.note.content"]
+    note = experiment_tags(name, {}, ACCURACY, "accuracy", 1, {})["mlflow.note.content"]
     assert f": {shown} (run" in note
 
 
@@ -83,7 +84,7 @@ def test_the_views_that_come_with_kbench():
             "learner",
         ]
         # servers before the limit was raised take 5,000 signs
-        assert len(view.tag("accuracy", 1_700_000_000_000)[1]) < 5000
+        assert len(view.tag(ACCURACY, "accuracy", 1_700_000_000_000)[1]) < 5000
     assert files("kbench_dashboards").joinpath("methods.view.json").is_file()
 
 
@@ -106,11 +107,13 @@ def test_files_that_are_no_views_are_named(text, problem):
 
 def test_a_view_that_mlflow_would_refuse(store, uci):
     large = View("kbench-l", "Large", "table", {"selectedColumns": ["x" * 12_000]})
-    value = json.loads(large.tag("accuracy", 0)[1])
+    value = json.loads(large.tag(ACCURACY, "accuracy", 0)[1])
     assert "selectedColumns" not in value  # twice is too much: for new servers only
     assert json.loads(value["state"]) == large.state
     with pytest.raises(PluginError, match="'Larger' is too large for MLflow"):
-        View("l", "Larger", "table", {"selectedColumns": ["x" * 30_000]}).tag("accuracy", 0)
+        View("l", "Larger", "table", {"selectedColumns": ["x" * 30_000]}).tag(
+            ACCURACY, "accuracy", 0
+        )
 
 
 def test_addresses_name_the_view():
@@ -185,3 +188,14 @@ def test_reports_that_were_written_twice_become_one(store, uci):
     assert len(runs) == 1
     assert runs[0].info.status == "FINISHED"
     assert first
+
+
+@pytest.mark.parametrize(("better", "ascending"), [("higher", False), ("lower", True)])
+@pytest.mark.parametrize("name", ["methods", "charts"])
+def test_the_best_runs_come_first_whatever_the_direction(name, better, ascending):
+    text = files("kbench_dashboards").joinpath(f"{name}.view.json").read_text(encoding="utf-8")
+    view = View.of(f"{name}.view.json", text)
+    state = json.loads(view.tag(Measure("my_error", better), "rmse", 0)[1])
+    assert state["orderByAsc"] is ascending
+    assert state["orderByKey"] == "metrics.`my_error`"
+    assert "accuracy" not in json.dumps(state)
