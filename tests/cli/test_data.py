@@ -43,6 +43,15 @@ def test_list(cache):
     assert [entry["name"] for entry in entries] == ["one", "two"]
 
 
+def test_the_target_of_a_regression_task(cache):
+    cache.store(Dataset("line", np.arange(8.0)[:, None], np.arange(8.0), task="regression"))
+    cache.store(some())
+    lines = run("list").splitlines()
+    assert "target" in lines[0]
+    assert "3.5 (sd 2.291)" in lines[1]
+    assert "3 classes" in lines[2]
+
+
 def test_path(cache):
     assert run("path").strip() == str(cache.root)
 
@@ -73,16 +82,17 @@ def test_fetch(cache, tmp_path, monkeypatch):
     file = tmp_path / "mine.toml"
     file.write_text(
         'datasets = [{ name = "two-moons", n_samples = 50 }, { name = "iris" },\n'
-        '  { name = "csv", path = "/nowhere.csv", target = "y" }]\n'
+        '  { name = "csv", path = "/nowhere.csv", target = "y" }, "friedman3"]\n'
         'feature_maps = [{ name = "identity" }]\nlearners = [{ name = "majority" }]\n'
     )
     try:
         output = run("fetch", str(file), code=1)
-        assert "[1/3] two-moons(n_samples=50): 50 x 2, synthetic" in output
-        assert "[2/3] iris: 150 x 4" in output
+        assert "[1/4] two-moons(n_samples=50): 50 x 2, synthetic" in output
+        assert "[2/4] iris: 150 x 4" in output
+        assert "[4/4] friedman3: 1,000 x 4, regression, synthetic" in output
         assert "unavailable" in output
         assert "No such file" in output
-        assert {entry.name for entry in cache.entries()} == {"two-moons", "iris"}
+        assert {entry.name for entry in cache.entries()} == {"two-moons", "iris", "friedman3"}
         again = run("fetch", str(file), "--dataset", "iris", "--offline")
         assert again == "[1/1] iris: 150 x 4, bundled with scikit-learn\n"
     finally:

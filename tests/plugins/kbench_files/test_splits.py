@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from kbench import DatasetError
+from kbench import DatasetError, evaluate
 from kbench_files._files import load_arff, load_csv, load_parquet, load_svmlight
 
 FOLDS = "first,second\n1,0\n0,1\n0,0\n1,0\n"
@@ -97,6 +97,16 @@ def test_a_label_names_data_and_group(here):
     data = load_csv("mine.csv", "y", label="yacht")
     assert (data.name, data.group) == ("yacht", "yacht")
     assert load_csv("mine.csv", "y", label="yacht", group="boats").group == "boats"
+
+
+def test_weights_reach_learners_and_measures(here):
+    rows = [f"{i},{2 * i + 0.5 + 90 * (i % 5 == 0)},{int(i % 5 != 0)}" for i in range(40)]
+    (here / "mine.csv").write_text("\n".join(["a,y,w", *rows]) + "\n")
+    line = {"name": "csv", "path": "mine.csv", "target": "y"}
+    weighted = evaluate({**line, "weight": "w"}, learner="ridge", splits=1)
+    plain = evaluate({**line, "ignore": ["w"]}, learner="ridge", splits=1)
+    assert weighted["rmse"][0] < 2
+    assert plain["rmse"][0] > 10
 
 
 def test_weights_of_files(here):

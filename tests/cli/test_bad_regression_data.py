@@ -1,0 +1,73 @@
+"""Data of a suite that are no regression problem: one message each, and the rest runs."""
+
+from tests.support.command_here import command
+
+ROWS = 20
+NUMBERS = [f"{i / 7:.3f}" for i in range(ROWS)]
+GOOD = ["a", *map(str, range(ROWS))], ["y", *NUMBERS]
+
+
+def csv(*columns):
+    return "".join(",".join(line) + "\n" for line in zip(*columns, strict=True))
+
+
+def splits(*tested):
+    """Write a splits file, given the rows that each split tests."""
+    return csv(
+        *([f"s{k}", *("01"[i in rows] for i in range(ROWS))] for k, rows in enumerate(tested))
+    )
+
+
+FILES = {
+    "good": csv(*GOOD),
+    "infinite": csv(GOOD[0], ["y", *NUMBERS[:-1], "inf"]),
+    "constant": csv(GOOD[0], ["y", *["0.5"] * ROWS]),
+    "text": csv(GOOD[0], ["y", *NUMBERS[:3], "n/a?", *NUMBERS[4:]]),
+    "missing": csv(GOOD[0], ["y", *NUMBERS[:-2], "", ""]),
+    "negative": csv(*GOOD, ["w", "1", "-1", *["1"] * (ROWS - 2)]),
+    "no-weight": csv(*GOOD, ["w", *["0"] * ROWS]),
+    "few": csv(*([name, *values[:3]] for name, *values in GOOD)),
+    "empty-split": splits(range(3), ()),
+    "overlap": splits(range(3), range(2, 5)),
+    "short": splits(range(3)).rpartition("0\n")[0],
+}
+WEIGHTED = 'weight = "w"'
+CASES = {
+    "infinite": ("infinite", "", "the target 'y' is infinite in 1 row of 20, the first is row 20"),
+    "constant": ("constant", "", "all rows have the target 0.5; a constant cannot be learned"),
+    "text": ("text", "", "'y' is text in 1 row of 20, the first is row 4: 'n/a?'"),
+    "missing": ("missing", "", "the target 'y' is missing in 2 rows of 20, the first is row 19"),
+    "negative": ("negative", WEIGHTED, "the first is row 2 with the weight -1"),
+    "no-weight": ("no-weight", WEIGHTED, "all weights 'w' are 0"),
+    "no-column": ("good", WEIGHTED, "there is no column 'w'"),
+    "few": ("few", "", "5 folds need at least as many rows; there are 3"),
+    "empty-split": ("good", 'splits = "empty-split.csv"', "column 's1' tests no row"),
+    "overlap": ("good", 'splits = "overlap.csv"', "1 row of 20 is tested more than once: row 3 in"),
+    "short": ("good", 'splits = "short.csv"', "it has 19 rows below its line of names, but the da"),
+    "no-splits": ("good", 'splits = "nowhere.csv"', "splits file 'nowhere.csv': No such file"),
+    "wrong-task": ("good", 'task = "regresion"', "must be one of 'classification', 'regression'"),
+}
+
+
+def test_each_mistake_has_one_message(tmp_path, monkeypatch, store_uri, capfd):
+    monkeypatch.chdir(tmp_path)
+    for name, content in FILES.items():
+        (tmp_path / f"{name}.csv").write_text(content)
+    lines = [("good", "good", "")] + [(label, *case[:2]) for label, case in CASES.items()]
+    (tmp_path / "mine.toml").write_text(
+        "".join(
+            f'[[datasets]]\nname = "csv"\nlabel = "{label}"\npath = "{file}.csv"\ntarget = "y"\n'
+            + ("" if "task" in more else 'task = "regression"\n')
+            + f"{more}\n"
+            for label, file, more in lines
+        )
+        + '[[feature_maps]]\nname = "identity"\n[[learners]]\nname = "bayesian-linear"\n'
+    )
+    _, out, err = command("suite", "mine.toml", "--store", store_uri, "--quiet", capfd=capfd)
+    assert "Traceback" not in out + err
+    for label, (_, _, words) in CASES.items():
+        messages = [line for line in (out + err).splitlines() if words in line]
+        assert len(messages) == 1, (label, out + err)
+        assert label in messages[0]
+    (good,) = [line.split() for line in out.splitlines() if line.split()[:1] == ["good"]]
+    assert good[3] == "ok"
