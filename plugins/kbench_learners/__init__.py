@@ -158,6 +158,7 @@ def kbench_learners():
             "linear-svr",
             regressor="kbench_learners._linear_svr:LinearSVR",
             grid={"C": _C, "epsilon": [0.0, 0.1, 0.3]},
+            path="C",
             simpler={"C": "smaller"},
             rotation_invariant=True,
         ),

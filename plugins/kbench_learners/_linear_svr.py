@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
-
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import LinearSVR as _LinearSVR
+import numpy as np
+import scipy.sparse as sp
 
 from kbench.parameters import check_integer, check_number
+from kbench_learners._design import Design
+from kbench_learners._directions import ActiveRows
 from kbench_learners._estimator import row_weights
-from kbench_learners._linear import LinearRegressor
+from kbench_learners._linear import LinearRegressor, PathMixin
+from kbench_learners._newton import minimise
+from kbench_learners._products import dense_where_quicker
 
 
-class LinearSVR(LinearRegressor):
-    r"""Linear support vector regression.
+class LinearSVR(PathMixin, LinearRegressor):
+    r"""Linear support vector regression, fitted along a path of C.
 
     .. math:: \min_{w, b} \tfrac12 (\|w\|^2 + b^2)
-              + C \sum_i \max(0, |y_i - w^\top x_i - b| - \varepsilon)^2,
+              + C \sum_i \max(0, |y_i - w^\top x_i - b| - \varepsilon)^2
 
-    solved in the primal by the trust-region Newton method of ``sklearn.svm.LinearSVR``.
+    The solution is that of ``sklearn.svm.LinearSVR`` with the squared loss, by the semismooth
+    Newton method of `LinearSVM`. Along the path each C starts from the solution of the next
+    smaller one.
 
     Parameters
     ----------
@@ -26,10 +30,10 @@ class LinearSVR(LinearRegressor):
         Weight of the loss.
     epsilon : float, default 0.1
         Largest error that costs nothing.
-    tol : float, default 1e-4
-        Norm of the gradient, relative to that at zero, at which to stop.
-    max_iter : int, default 1000
-        Bound of the Newton steps.
+    tol : float, default 1e-6
+        Duality gap, relative to the objective, at which the problem counts as solved.
+    max_iter : int, default 300
+        Bound of the Newton steps for each C.
     fit_intercept : bool, default True
         Whether there is an intercept, which is penalised like the coefficients.
 
@@ -37,6 +41,8 @@ class LinearSVR(LinearRegressor):
     ----------
     coef_ : ndarray, shape (n_features,)
     intercept_ : float
+    objective_ : float
+        Value of the problem at its solution.
     n_iter_ : int
         Newton steps.
     converged_ : bool
@@ -53,12 +59,36 @@ class LinearSVR(LinearRegressor):
     (array([7.]), True)
     """
 
-    def __init__(self, C=1.0, epsilon=0.1, tol=1e-4, max_iter=1000, fit_intercept=True):
+    _path = "C"
+    _order = "C"  # rows are read as contiguous vectors
+
+    def __init__(self, C=1.0, epsilon=0.1, tol=1e-6, max_iter=300, fit_intercept=True):
         self.C = C
         self.epsilon = epsilon
         self.tol = tol
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
+
+    def fit_path(self, X, y, values, sample_weight=None):
+        """Fit for several values of `C`, faster than one by one.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+            Inputs.
+        y : array-like, shape (n_samples,)
+            Targets.
+        values : sequence of float
+            Values of `C`, in any order.
+        sample_weight : array-like, shape (n_samples,), optional
+            Nonnegative weights of the rows' losses; all 1 by default.
+
+        Returns
+        -------
+        list of LinearSVR
+            Fitted clones, in the order of `values`.
+        """
+        return self._fit_path(X, y, values, sample_weight=sample_weight)
 
     def _check_parameters(self) -> None:
         check_number(self.C, "C", above=0)
@@ -67,25 +97,71 @@ class LinearSVR(LinearRegressor):
         check_integer(self.max_iter, "max_iter", least=1)
 
     def _fit(self, X, y, sample_weight) -> None:
-        solver = _LinearSVR(
-            C=self.C,
-            epsilon=self.epsilon,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            fit_intercept=self.fit_intercept,
-            loss="squared_epsilon_insensitive",
-            dual=False,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # ours says what to do
-            solver.fit(X, y, row_weights(sample_weight, len(y)))
-        self.coef_ = solver.coef_.ravel()
-        self.intercept_ = float(solver.intercept_[0]) if self.fit_intercept else 0.0
-        self.n_iter_ = int(solver.n_iter_)
-        self.converged_ = self.n_iter_ < self.max_iter
+        self._fit_together(X, y, [self], sample_weight)
+
+    def _fit_together(self, X, y, estimators, sample_weight) -> None:
+        weight = row_weights(sample_weight, len(y))
+        p, bias = X.shape[1], float(self.fit_intercept)
+        epsilon: float | np.ndarray = float(self.epsilon)
+        if weight is not None:  # a row times the root of its weight, and its column of ones
+            root = np.sqrt(weight)
+            X, y, epsilon = _scaled(X, root, bias), root * y, root * epsilon
+        design = Design(dense_where_quicker(X), 0.0 if weight is not None else bias)
+        working = design.reduced()
+        hessian = ActiveRows(working)
+        w, ones = np.zeros(working.shape[1]), np.ones(len(y))
+        for estimator in sorted(estimators, key=lambda estimator: estimator.C):
+            loss = _EpsilonInsensitive(2.0 * estimator.C, y, epsilon)
+            solution = minimise(working, ones, loss, w, hessian, self.tol, self.max_iter)
+            w = solution.w
+            full = w if working is design else working.expand(w[:, None], design)[:, 0]
+            estimator.coef_ = full[:p].copy()
+            estimator.intercept_ = float(full[p]) if bias else 0.0
+            estimator.objective_ = solution.objective
+            estimator.n_iter_, estimator.converged_ = max(1, solution.n_iter), solution.converged
 
     def _complaints(self) -> list[str]:
         return [
             f"LinearSVR did not converge at C={self.C:g}, epsilon={self.epsilon:g} in "
-            f"{self.max_iter} steps; scale the inputs, lower C or raise max_iter"
+            f"{self.n_iter_} steps; scale the inputs, lower C or raise max_iter"
         ]
+
+
+class _EpsilonInsensitive:
+    """``psi_i(m) = sigma / 2 max(0, |y_i - m| - epsilon_i)^2``."""
+
+    def __init__(self, sigma: float, y: np.ndarray, epsilon: float | np.ndarray) -> None:
+        self.sigma, self.y = sigma, y
+        self.epsilon = np.broadcast_to(epsilon, y.shape)
+
+    def _excess(self, m, part=slice(None)):
+        """Return the errors beyond epsilon, with their signs."""
+        error = self.y[part] - m
+        return np.sign(error) * np.maximum(np.abs(error) - self.epsilon[part], 0.0)
+
+    def dual(self, m, part=slice(None)):
+        """Return ``-psi'(m)`` of the margins of some rows, by default all."""
+        return self.sigma * self._excess(m, part)
+
+    def value(self, m):
+        """Return the sum of psi."""
+        excess = self._excess(m)
+        return 0.5 * self.sigma * float(excess @ excess)
+
+    def curvature(self, m):
+        """Return the rows with curvature and ``psi''`` there."""
+        return np.flatnonzero(self._excess(m)), self.sigma
+
+    def bend(self, m, d, part):
+        """Return ``sum psi''(m) d^2`` over some rows."""
+        moved = d[self._excess(m, part) != 0.0]
+        return self.sigma * float(moved @ moved)
+
+
+def _scaled(X, root, bias):
+    """Return rows times `root`, beside a column of these if there is an intercept."""
+    rows = sp.diags_array(root) @ X if sp.issparse(X) else root[:, None] * X
+    if not bias:
+        return rows
+    column = root[:, None]
+    return sp.hstack([rows, column], format="csr") if sp.issparse(X) else np.hstack([rows, column])
