@@ -76,9 +76,9 @@ class MultipleKernelSVM(PathClassifier):
 
     Parameters
     ----------
-    kernels : sequence of str, Kernel or callable, \
-default ("linear", "polynomial", "gaussian")
-        Kernels to combine; at least one.
+    kernels : sequence of str, Kernel or callable
+        Kernels to combine, at least one; by default "linear", "polynomial" and
+        "gaussian".
     method : {"alignf", "align", "uniform", "margin"}, default "alignf"
         The combination with the largest alignment; weights proportional to
         each kernel's own; equal weights; or the combination with the largest
