@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,6 +18,21 @@ def counted(n: int, what: str, many: str = "") -> str:
     ('1 cell', '1,200 cells', '2 classes')
     """
     return f"{n:,} {what if n == 1 else many or what + 's'}"
+
+
+def number(value: float) -> str:
+    """Write a number with four digits, which may be in any unit.
+
+    >>> number(24310.56), number(0.012345), number(-3), number(0), number(1e300)
+    ('24,310', '0.01234', '-3.000', '0', '1e+300')
+    """
+    rounded = float(f"{value:.4g}")
+    if not math.isfinite(rounded) or not rounded:
+        return f"{rounded:g}"
+    exponent = math.floor(math.log10(abs(rounded)))
+    if not -4 <= exponent < 9:
+        return f"{rounded:.4g}"
+    return f"{rounded:,.{max(0, 3 - exponent)}f}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

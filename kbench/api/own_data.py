@@ -1,4 +1,4 @@
-"""A user's own file as a suite: the methods of `OWN_TABLE`, sized for the data."""
+"""A user's own file as a suite: the methods of `OWN_TABLES`, sized for the data."""
 
 from __future__ import annotations
 
@@ -8,17 +8,30 @@ from pathlib import Path
 from typing import Any
 
 from kbench.api.inputs import check_limit
+from kbench.api.own_target import TargetColumn, choose
 from kbench.errors import DatasetError
 from kbench.execution.fetching import opened
 from kbench.messages import counted
-from kbench.planning.raw import OWN_TABLE
+from kbench.parameters import check_choice
+from kbench.planning.raw import OWN_TABLES
 from kbench.planning.sized import Size, chosen_cells, read_for
 from kbench.planning.suite_file import find
-from kbench.records import Block, DatasetFacts, DatasetSource, Make, Problem, Ref, Suite
+from kbench.records import (
+    TASK_TYPES,
+    Block,
+    DatasetFacts,
+    DatasetSource,
+    Make,
+    Problem,
+    Ref,
+    Suite,
+    TaskType,
+)
 from kbench.records.canonical import from_json, to_json
 from kbench.registry.outlines import parameters_of
 from kbench.registry.references import Reference
 from kbench.registry.registry import Registry
+from kbench.storage.datacache import DataCache
 from kbench.tables.columns import is_free_text
 from kbench.tables.reading import table_of
 
@@ -43,13 +56,14 @@ class Look:
 
     `n_unlabelled` rows have no label; `n_columns` columns become features. `texts` has the
     columns of text or dates, which cannot be features, with their numbers of different
-    values.
+    values. `target` describes the column to predict.
     """
 
     n_rows: int
     n_unlabelled: int
     n_columns: int
     texts: Mapping[str, int]
+    target: TargetColumn
 
     @classmethod
     def parsed(cls, given: Any) -> Look | None:
@@ -62,8 +76,9 @@ class Look:
                 "n_unlabelled": int(n_unlabelled),
                 "n_columns": int(n_columns),
                 "texts": dict(texts),
+                "target": dict(target),
             } if all(isinstance(n, int) for n in texts.values()):
-                return cls(n_rows, n_unlabelled, n_columns, texts)
+                return cls(n_rows, n_unlabelled, n_columns, texts, TargetColumn.parsed(target))
         raise ValueError("not the look at a table")
 
     def notices(self) -> list[str]:
@@ -75,12 +90,39 @@ class Look:
         ]
 
 
+@dataclass(frozen=True)
+class OwnData:
+    """A user's file that is loaded.
+
+    Parameters
+    ----------
+    ref : Ref
+        Its dataset line.
+    look : Look, optional
+        Its shape before it is encoded, where its source has a table.
+    facts : DatasetFacts
+    target : str
+        The task that its target is taken for, and why, in a sentence.
+    """
+
+    ref: Ref
+    look: Look | None
+    facts: DatasetFacts
+    target: str
+
+    @property
+    def notices(self) -> list[str]:
+        """A notice for each column that is left out."""
+        return self.look.notices() if self.look else []
+
+
 def source_of(
     path: str,
     target: str | None = None,
     ignore: Sequence[str] | None = None,
     nominal: Sequence[str] | None = None,
     delimiter: str | None = None,
+    task: str | None = None,
     *,
     registry: Registry,
 ) -> Ref:
@@ -92,8 +134,11 @@ def source_of(
     Raises
     ------
     DatasetError
-        There is no such file, its kind is not known or takes no such option.
+        There is no such file, its kind is not known or takes no such option; the task is
+        none.
     """
+    if task is not None:
+        check_choice(task, "--task", TASK_TYPES, error=DatasetError)
     file = Path(path).expanduser()
     ending, sources = _ending(file), _sources(registry)
     if ending not in sources:
@@ -109,6 +154,7 @@ def source_of(
         "ignore": tuple(ignore or ()) or None,
         "nominal": tuple(nominal or ()) or None,
         "delimiter": delimiter or None,
+        "task": task,
         "target": target,
     }
     taken = parameters_of(source.load)
@@ -119,7 +165,7 @@ def source_of(
             params[name] = value
     needed = taken["target"] if taken and "target" in taken else None
     if target is None and needed is not None and needed.is_required:
-        raise DatasetError(f"file {path!r}: --target is missing: name the column with the labels")
+        raise DatasetError(f"file {path!r}: --target is missing: name the column to predict")
     return Ref(source.name, params, label=file.name.partition(".")[0] or file.name)
 
 
@@ -157,7 +203,8 @@ def _look(frame: Any, ref: Ref, may_ignore: bool) -> Look | None:
 
     if ref.params["target"] not in frame or not frame.columns.is_unique:
         return None
-    left_out = {ref.params["target"], *ref.params.get("ignore", ())}
+    target = ref.params["target"]
+    left_out = {target, *ref.params.get("ignore", ())}
     kept = set(ref.params.get("nominal", ()))
     texts = {}
     for name in frame.columns if may_ignore else ():
@@ -172,9 +219,10 @@ def _look(frame: Any, ref: Ref, may_ignore: bool) -> Look | None:
             texts[name] = len(values)
     return Look(
         n_rows=len(frame),
-        n_unlabelled=int(frame[ref.params["target"]].isna().sum()),
+        n_unlabelled=int(frame[target].isna().sum()),
         n_columns=len([name for name in frame.columns if name not in left_out | set(texts)]),
         texts=texts,
+        target=TargetColumn.of(frame[target]),
     )
 
 
@@ -186,17 +234,68 @@ def without_texts(ref: Ref, looked: Look | None) -> Ref:
     return Ref(ref.name, {**ref.params, "ignore": ignore}, ref.label)
 
 
-def prepared(
-    path: str, registry: Registry, **options: Any
-) -> tuple[Ref, Look | None, DatasetFacts]:
-    """Load a user's file: its dataset line, its shape before it is encoded, and its facts.
+def prepared(path: str, registry: Registry, **options: Any) -> OwnData:
+    """Load a user's file, with columns of text left out, and choose the task of its target.
 
-    The options are those of `source_of`; columns of text are left out.
+    The options are those of `source_of`.
+
+    Raises
+    ------
+    DatasetError
+        The file cannot be read, or its target is none; see `choose`.
     """
     ref = source_of(path, **options, registry=registry)
     looked = look(ref, registry)
     ref = without_texts(ref, looked)
-    return ref, looked, fetched(ref, registry)
+    asked: TaskType | None = ref.params.get("task")
+    what = f"file {path!r}"
+    taken = parameters_of(registry.get("dataset", ref.name).load)
+    if taken is not None and "task" not in taken:  # the source decides
+        facts = fetched(ref, registry)
+        return OwnData(ref, looked, facts, f"target {_name(ref)!r}: {facts.task}")
+    if looked is not None:
+        choice = choose(looked.target, _name(ref), what, asked)
+        # labels are the source's own affair
+        if looked.target.kind == "numbers" or asked:
+            ref = _with_task(ref, choice.task)
+        return OwnData(ref, looked, fetched(ref, registry), choice.sentence)
+    return _chosen_after_loading(ref, what, asked, registry)
+
+
+def _chosen_after_loading(
+    ref: Ref, what: str, asked: TaskType | None, registry: Registry
+) -> OwnData:
+    """Choose the task of a file whose target is not known before it is loaded."""
+    try:
+        facts = fetched(ref, registry)
+    except DatasetError as refused:
+        if asked:
+            raise
+        # too many whole numbers for classes, or something that is wrong with any task
+        try:
+            facts = fetched(_with_task(ref, "regression"), registry)
+        except DatasetError:
+            raise refused from None
+    choice = choose(_read(facts), _name(ref), what, asked)
+    if choice.task != "classification" or facts.task != "classification":
+        ref = _with_task(ref, choice.task)
+        facts = fetched(ref, registry)
+    return OwnData(ref, None, facts, choice.sentence)
+
+
+def _read(facts: DatasetFacts) -> TargetColumn:
+    """Describe the target of a dataset in the cache."""
+    data = DataCache().load(facts.checksum, facts.feature_kinds)
+    return TargetColumn.of_labels(data.y, tuple(data.target_names))
+
+
+def _name(ref: Ref) -> str:
+    """Return the name of the column to predict; files without names call it so."""
+    return str(ref.params.get("target", "label"))
+
+
+def _with_task(ref: Ref, task: TaskType) -> Ref:
+    return Ref(ref.name, {**ref.params, "task": task}, ref.label)
 
 
 def is_data_file(name: str, registry: Registry) -> bool:
@@ -241,10 +340,10 @@ def suite_for(
 ) -> Suite:
     """Return the suite that compares methods on one file, the whole in `total_s` seconds.
 
-    Named components replace the methods of the suite `OWN_TABLE`, as
+    Named components replace the methods of the suite in `OWN_TABLES`, as
     `kbench.planning.sized.chosen_cells` does it; methods that are not installed are
     left out. The suite is named as the file, and has one block for each method, in
-    the order of `OWN_TABLE`.
+    the order of that suite.
 
     Raises
     ------
@@ -261,7 +360,8 @@ def suite_for(
             f"{ref.label}: {size.rows} rows are too few to compare methods on; "
             f"at least {MIN_ROWS} are needed"
         )
-    sized = read_for(ref, size, *find(OWN_TABLE, registry), registry, installed_only=True)
+    own_table = find(OWN_TABLES[known.task], registry)
+    sized = read_for(ref, size, *own_table, registry, installed_only=True)
     methods = chosen_cells(sized, registry, feature_maps, learners)
     limits = sized.suite.limits
     if total_s is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.cli.echo import echo
-from kbench.cli.options import Data, Delimiter, Ignore, Nominal, Target
+from kbench.cli.options import Data, Delimiter, Ignore, Nominal, Target, Task
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
 
@@ -58,14 +58,15 @@ def export(
     mlflow: Annotated[bool, typer.Option("--mlflow", help="Also save an MLflow model.")] = False,
     data: Data = None,
     target: Target = None,
+    task: Task = None,
     ignore: Ignore = None,
     nominal: Nominal = None,
     delimiter: Delimiter = None,
 ) -> None:
     """Fit one method on all rows, with its parameter search, and save it with a card.
 
-    The model takes your table as it is and predicts your labels. Before the folder gets its
-    name, the model is loaded again and its predictions are compared.
+    The model takes your table as it is and predicts your labels or numbers. Before the folder
+    gets its name, the model is loaded again and its predictions are compared.
     """
     from kbench.api.own_data import fetched
     from kbench.execution.plugins import import_registry, load_registry
@@ -81,7 +82,13 @@ def export(
     refuse_existing(output)
     check_format(form)
     registry = load_registry()
-    options = {"target": target, "ignore": ignore, "nominal": nominal, "delimiter": delimiter}
+    options = {
+        "target": target,
+        "task": task,
+        "ignore": ignore,
+        "nominal": nominal,
+        "delimiter": delimiter,
+    }
     chosen = _suite(suite, registry, dataset, feature_map, learner, data, options)
     cache = DataCache()
     planner = Planner(registry, cache)
@@ -107,7 +114,7 @@ def export(
     if fitted.raw:
         echo("  its input is the table as it is in the file, without the target")
     if row is None:
-        echo("  its accuracy was not measured here: `kbench suite` or `kbench run` measures it")
+        echo("  its errors were not measured here: `kbench suite` or `kbench run` measures them")
     echo(f"\n{TRUST}")
 
 
@@ -158,10 +165,10 @@ def _suite(
     if dataset is not None:
         raise SuiteError(f"--dataset has no meaning: {name} is the dataset")
     given = {option: value for option, value in options.items() if value}
-    ref, looked, known = prepared(name, registry, **given)
-    for text in looked.notices() if looked else ():
+    data = prepared(name, registry, **given)
+    for text in (*data.notices, data.target):
         echo(f"kbench: {text}", err=True)
-    return suite_for(ref, known, registry, listed(feature_map), listed(learner))
+    return suite_for(data.ref, data.facts, registry, listed(feature_map), listed(learner))
 
 
 def _one(planned: list[PlannedCell], wanted: str | None, suite: str) -> PlannedCell:

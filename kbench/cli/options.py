@@ -50,7 +50,14 @@ Data = Annotated[
 
 # -- for your own data
 
-Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the labels.")]
+Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column to predict.")]
+Task = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TASK",
+        help="classification or regression; by default the values of the target decide.",
+    ),
+]
 Ignore = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; repeatable.")
 ]

@@ -14,29 +14,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.cli.echo import echo
-from kbench.cli.options import Delimiter, Fresh, Ignore, JsonEvents, Nominal, Quiet, Store, Target
+from kbench.cli.options import (
+    Delimiter,
+    Fresh,
+    Ignore,
+    JsonEvents,
+    Nominal,
+    Quiet,
+    Store,
+    Target,
+    Task,
+)
 from kbench.errors import SuiteError
-from kbench.messages import counted
+from kbench.messages import counted, number
 
 if TYPE_CHECKING:
-    from kbench.api.own_data import Look
-    from kbench.records import DatasetFacts
+    from kbench.api.own_data import OwnData
+    from kbench.records import Measure
     from kbench.registry.registry import Registry
     from kbench.report.page import Lead
     from kbench.report.recommendation import Advice
     from kbench.results.rows import Row
     from kbench.runner import Report
 
-COLUMNS = (
-    "feature_map",
-    "learner",
-    "status",
-    "accuracy",
-    "accuracy_sd",
-    "fit_time_s",
-    "predict_time_s",
-    "n_components",
-)
+LABELS = ("feature_map", "learner", "status")
+COSTS = ("fit_time_s", "predict_time_s", "n_components")
 
 
 def run(
@@ -44,6 +46,7 @@ def run(
         str, typer.Argument(help="A .csv, .tsv, .parquet, .arff, .svmlight or .libsvm file.")
     ],
     target: Target = None,
+    task: Task = None,
     feature_map: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Try this feature map; repeatable.")
     ] = None,
@@ -76,8 +79,9 @@ def run(
 ) -> None:
     """Compare feature maps and learners on your own data, and recommend one.
 
-    Columns of text become indicator columns. Missing values are imputed inside each split.
-    Results are journalled and logged to MLflow under the file's name,
+    The target may be classes or numbers; the output says for which it is taken. Columns of
+    text become indicator columns. Missing values are imputed inside each split. Results are
+    journalled and logged to MLflow under the file's name,
     and the same command continues where it stopped.
     """
     from kbench.api.inputs import check_limit
@@ -94,18 +98,23 @@ def run(
     if output is not None and not output.absolute().parent.is_dir():
         raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
     registry = load_registry()
-    own = {"target": target, "ignore": ignore, "nominal": nominal, "delimiter": delimiter}
-    ref, looked, known = prepared(file, registry, **own)
-    suite = suite_for(ref, known, registry, feature_map or (), learner or (), time_limit)
+    own = {
+        "target": target,
+        "task": task,
+        "ignore": ignore,
+        "nominal": nominal,
+        "delimiter": delimiter,
+    }
+    data = prepared(file, registry, **own)
+    suite = suite_for(data.ref, data.facts, registry, feature_map or (), learner or (), time_limit)
     left = math.inf if time_limit is None else time_limit - (time.monotonic() - started)
-    left_out = looked.notices() if looked else []
     report = run_shown(
         suite,
         registry,
         Options(store, jobs, fresh=fresh, total_s=left),
         as_json=as_json,
         quiet=quiet,
-        further_notices=left_out,
+        further_notices=data.notices,
     )
     rows = _rows(report, time_limit)
     refs = [planned.cell.learner for planned in report.cells]
@@ -114,17 +123,20 @@ def run(
         rows,
         [label for label, learner in learners.items() if learner.kernelized],
         [label for label, learner in learners.items() if learner.baseline],
+        report.suite.compared,
+        data.facts.task,
     )
-    given = own | {"ignore": ref.params.get("ignore", ())}
+    given = own | {"ignore": data.ref.params.get("ignore", ())}
     export = _export(file, given, report, advice) if advice else ""
-    data = _data(known, looked)
+    facts = (_shape(data), data.target)
     answer = _answer(rows, advice, time_limit)
     if as_json:
-        _print_json(report, rows, advice, export)
+        _print_json(report, rows, advice, export, data)
     else:
-        _print((ref.label, data), report, rows, advice, Lead(answer, (), export))
+        _print(data.ref.label, report, rows, advice, Lead(answer, facts, export))
     if output is not None:
-        _write_page(output, report, rows, registry, Lead(answer, (data, *left_out), export))
+        lead = Lead(answer, (*facts, *data.notices), export)
+        _write_page(output, report, rows, registry, lead)
         if not as_json:
             echo(f"report:  {output}")
     if report.interrupted:
@@ -133,15 +145,23 @@ def run(
     raise typer.Exit(1 if failed or advice is None else 0)
 
 
-def _data(known: DatasetFacts, looked: Look | None) -> str:
-    """Describe the data: rows, columns before and after encoding, classes, missing values."""
-    n, width = known.n_samples, known.n_features
-    columns = counted(width, "column")
-    if looked is not None and looked.n_columns != width:
-        columns = f"{counted(looked.n_columns, 'column')}, {width:,} after encoding"
-    parts = [counted(n, "row"), columns, counted(known.n_classes, "class", "classes")]
-    if known.n_missing:
-        parts.append(counted(known.n_missing, "missing value"))
+def _shape(data: OwnData) -> str:
+    """Describe the data: rows, columns before and after encoding, target, missing values."""
+    facts, looked = data.facts, data.look
+    columns = counted(facts.n_features, "column")
+    if looked is not None and looked.n_columns != facts.n_features:
+        before = counted(looked.n_columns, "column")
+        columns = f"{before}, {facts.n_features:,} after encoding"
+    parts = [counted(facts.n_samples, "row"), columns]
+    if facts.target_mean is not None and facts.target_sd is not None:
+        parts.append(
+            f"target with mean {number(facts.target_mean)} and standard deviation "
+            f"{number(facts.target_sd)}"
+        )
+    else:
+        parts.append(counted(facts.n_classes, "class", "classes"))
+    if facts.n_missing:
+        parts.append(counted(facts.n_missing, "missing value"))
     if looked is not None and looked.n_unlabelled:
         parts.append(f"{counted(looked.n_unlabelled, 'row')} without a label left out")
     return ", ".join(parts)
@@ -168,15 +188,20 @@ def _rows(report: Report, time_limit: float | None) -> list[Row]:
     from kbench.machine import machine_id
     from kbench.results.sources import of_cell_in_full
 
-    rows = []
+    rows, measure = [], report.suite.compared
     for planned in report.cells:
-        row = of_cell_in_full(planned, machine_id(), report.suite.compared)
+        row = of_cell_in_full(planned, machine_id(), measure)
         if row.status == "skipped" and not row.error and time_limit is not None:
             done, n_splits = row.n_splits_done, row.n_splits
             when = f"after {done} of {n_splits} splits" if done else "before its first split"
             row = replace(row, error=f"the time limit of {time_limit:g} s ended {when}")
         rows.append(row)
-    return sorted(rows, key=lambda row: (row.status != "ok", -row.measures.get("accuracy", 0.0)))
+
+    def order(row: Row) -> tuple[bool, float]:
+        value = row.measures.get(measure.name)
+        return row.status != "ok", math.inf if value is None else -measure.gain(value)
+
+    return sorted(rows, key=order)
 
 
 def _export(file: str, given: Mapping[str, Any], report: Report, advice: Advice) -> str:
@@ -195,24 +220,35 @@ def _export(file: str, given: Mapping[str, Any], report: Report, advice: Advice)
     return shlex.join(words)
 
 
-def _print_json(report: Report, rows: Sequence[Row], advice: Advice | None, export: str) -> None:
+def _print_json(
+    report: Report, rows: Sequence[Row], advice: Advice | None, export: str, data: OwnData
+) -> None:
     from kbench.cli import printing
-    from kbench.results.rows import COLUMNS as ALL
+    from kbench.results.rows import LABELS as NAMES
+    from kbench.results.rows import columns
 
+    names = (*columns(report.suite.compared), "model_floats")
     printing.print_end_event(
         report,
-        [
-            {name: row.value(name) for name in (*ALL, "model_floats")} | {"error": row.error}
-            for row in rows
-        ],
-        recommended=advice and {name: advice.chosen.value(name) for name in ALL[:3]},
+        [{name: row.value(name) for name in names} | {"error": row.error} for row in rows],
+        task=data.facts.task,
+        target=data.target,
+        recommended=advice and {name: advice.chosen.value(name) for name in NAMES},
         sentences=list(advice.sentences) if advice else [],
         export=export,
     )
 
 
+def _columns(rows: Sequence[Row], measure: Measure) -> tuple[str, ...]:
+    """Return the columns of the table: labels, what is compared, costs."""
+    compared = [measure.name, measure.sd]
+    if any("r2" in row.measures for row in rows):
+        compared.append("r2")
+    return (*LABELS, *compared, *COSTS)
+
+
 def _print(
-    heading: tuple[str, str], report: Report, rows: Sequence[Row], advice: Advice | None, lead: Lead
+    label: str, report: Report, rows: Sequence[Row], advice: Advice | None, lead: Lead
 ) -> None:
     """Print the table, the recommendation, and the next commands."""
     from rich.markup import escape
@@ -222,14 +258,16 @@ def _print(
     from kbench.report.recommendation import size
 
     console = printing.console()
-    label, data = map(escape, heading)
-    console.print(f"[bold]{label}[/bold]: {data}\n", soft_wrap=True)
-    headings = {name: name not in COLUMNS[:3] for name in (*COLUMNS, "size", "splits")}
+    shape, target = map(escape, lead.facts)
+    console.print(f"[bold]{escape(label)}[/bold]: {shape}", soft_wrap=True)
+    console.print(f"{target}\n", soft_wrap=True)
+    columns = _columns(rows, report.suite.compared)
+    headings = {name: name not in LABELS for name in (*columns, "size", "splits")}
     lines = []
     for row in rows:
         floats = row.measures.get("model_floats")
         style = "bold" if advice and row is advice.chosen else "" if row.status == "ok" else "dim"
-        values = [shown(name, row.value(name)) for name in COLUMNS]
+        values = [shown(name, row.value(name)) for name in columns]
         values += [size(floats) if floats else "", f"{row.n_splits_done}/{row.n_splits}"]
         lines.append((values, style))
     printing.print_table(console, headings, lines)
@@ -266,6 +304,7 @@ def _write_page(
     content = ReportData(
         report.suite.name,
         list(rows),
+        measure=report.suite.compared,
         machine=machine_facts(rows[0].machine),
         store=report.delivered.uri,
     )

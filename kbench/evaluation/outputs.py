@@ -77,7 +77,7 @@ def predictions_of(learner: Any, Z: Any, predicted: Any, task: TaskType) -> Pred
     Predictions of a regressor are standardised like the targets that it was fitted on.
     """
     if task == "regression":
-        if "return_std" not in inspect.signature(learner.predict).parameters:
+        if not has_distribution(learner):
             return Predictions(predicted)
         _, sd = learner.predict(Z, return_std=True)
         return Predictions(predicted, sd=sd)
@@ -90,6 +90,11 @@ def predictions_of(learner: Any, Z: Any, predicted: Any, task: TaskType) -> Pred
         else None,
         learner.label_probabilities(Z) if hasattr(learner, "label_probabilities") else None,
     )
+
+
+def has_distribution(regressor: Any) -> bool:
+    """Tell whether a fitted regressor predicts standard deviations too."""
+    return "return_std" in inspect.signature(regressor.predict).parameters
 
 
 def restored(predictions: Predictions, scale: Scale, n_rows: int, what: str) -> Predictions:

@@ -7,8 +7,20 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kbench.export.fit import Fitted
-from kbench.messages import counted
+from kbench.export.fit import Fitted, has_intervals
+from kbench.messages import counted, number
+
+_SHOWN: Mapping[str, Mapping[str, str]] = {
+    "classification": {"accuracy": "accuracy"},
+    "regression": {
+        "rmse": "root mean squared error (rmse), in the target's units",
+        "mae": "mean absolute error, in the target's units",
+        "r2": "r2",
+        "rmse_standardised": "rmse over the target's standard deviation",
+        "coverage_error_90": "90 % intervals",
+    },
+}
+"""Measures that a card shows, with their names; the first one says over what."""
 
 
 def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -> str:
@@ -18,18 +30,6 @@ def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -
     the model was saved as an MLflow model too. No text of the facts becomes
     markup.
     """
-    measured = facts["measured"]
-    accuracy = "not measured: `kbench suite` or `kbench run` has not computed this cell here"
-    if measured and measured["accuracy"] is not None:
-        spread = measured["accuracy_sd"]
-        accuracy = f"{measured['accuracy']:.4f}"
-        accuracy += "" if spread is None else f" ± {spread:.4f}"
-        accuracy += (
-            f", mean{'' if spread is None else ' and standard deviation'} over "
-            f"{counted(measured['n_splits_done'], 'split')}"
-            f"{', on a cluster' if measured['machine'].startswith('cluster-') else ''}; "
-            "this model was then fitted on all rows"
-        )
     if facts["file"].endswith("skops"):
         load = (
             "import skops.io\n\n"
@@ -49,19 +49,19 @@ Exported by kbench {facts["kbench"]} on {facts["written"]}.
 
 ```python
 {load}
-model.predict(table)  # names of classes
+{_predicting(facts, fitted)}
 ```
-{served}
+{served}{_warning(facts)}
 ## Input
 
 {_input(fitted)}
 
 ## What it is
 
-- accuracy: {accuracy}
+{_errors(facts)}
 - data: {_text(facts["dataset_source"] or facts["dataset"])}, {facts["n_rows"]} rows,
   checksum `{facts["dataset_checksum"]}`
-- classes: {_text(", ".join(map(str, facts["classes"][:20])))}
+{_target(facts)}
 - cell key: `{facts["cell_key"]}`
 - `{facts["file"]}`: SHA-256 `{facts["sha256"]}`
 
@@ -73,6 +73,79 @@ Chosen by inner cross-validation on all rows:
 
 {", ".join(facts["requirements"])}, and the plugins of its feature map and learner.
 """
+
+
+def _predicting(facts: Mapping[str, Any], fitted: Fitted) -> str:
+    """Write the call that predicts."""
+    if facts["task"] == "classification":
+        return "model.predict(table)  # names of classes"
+    if not has_intervals(fitted.pipeline):
+        return "model.predict(table)  # numbers in the target's units"
+    return (
+        "import pandas\n\n"
+        "mean, sd = model.predict(table, return_std=True)  # in the target's units\n"
+        "predictions = pandas.DataFrame(\n"
+        '    {"prediction": mean, "lower_90": mean - 1.645 * sd, "upper_90": mean + 1.645 * sd}\n'
+        ")"
+    )
+
+
+def _warning(facts: Mapping[str, Any]) -> str:
+    """Write what to keep in mind when numbers are predicted."""
+    if facts["task"] == "classification":
+        return ""
+    low, high = facts["target"]["lowest"], facts["target"]["highest"]
+    return (
+        f"\nThe targets that it was fitted on reach from {low:,.10g} to {high:,.10g}. A prediction "
+        "outside of this\nrange is an extrapolation, and no measured error holds for it.\n"
+    )
+
+
+def _errors(facts: Mapping[str, Any]) -> str:
+    """List what was measured, with its spread over the splits."""
+    measured = facts["measured"] or {}
+    shown = [name for name in _SHOWN[facts["task"]] if name in measured]
+    if not shown:
+        what = "accuracy" if facts["task"] == "classification" else "errors"
+        return (
+            f"- {what}: not measured: `kbench suite` or `kbench run` has not computed this cell "
+            "here"
+        )
+    lines = []
+    for name in shown:
+        value, spread = measured[name], measured.get(f"{name}_sd")
+        written = _SHOWN[facts["task"]][name]
+        if name == "coverage_error_90":
+            lines.append(
+                f"- 90 % intervals: the share of targets in them was {100 * value:.1f} points off "
+                "90 %, on average over the splits"
+            )
+            continue
+        lines.append(f"- {written}: {_number(name, value)}")
+        lines[-1] += "" if spread is None else f" ± {_number(name, spread)}"
+    has_spread = measured.get(f"{shown[0]}_sd") is not None
+    lines[0] += (
+        f", mean{' and standard deviation' if has_spread else ''} over "
+        f"{counted(measured['n_splits_done'], 'split')}"
+        f"{', on a cluster' if measured['machine'].startswith('cluster-') else ''}; "
+        "this model was then fitted on all rows"
+    )
+    return "\n".join(lines)
+
+
+def _number(name: str, value: float) -> str:
+    return f"{value:.4f}" if name in ("accuracy", "r2") else number(value)
+
+
+def _target(facts: Mapping[str, Any]) -> str:
+    """Describe the target, and the weights if the rows had any."""
+    if facts["task"] == "classification":
+        line = f"- classes: {_text(', '.join(map(str, facts['classes'][:20])))}"
+    else:
+        line = (
+            "- target: numbers, standardised for the fit; the model predicts in the target's units"
+        )
+    return line + ("\n- the rows were weighted" if facts["is_weighted"] else "")
 
 
 def _input(fitted: Fitted) -> str:

@@ -14,6 +14,7 @@ from kbench.evaluation.method import learner_side, map_side, search_side
 from kbench.evaluation.preprocessing import missing_rows, refuse_missing
 from kbench.evaluation.search import Data, fit_map, search
 from kbench.evaluation.splits import derive_seed
+from kbench.evaluation.targets import Scale
 from kbench.export.tables import columns_of, decoded, raw_table, row_ids_of
 from kbench.records import Cell, Dataset
 from kbench.registry.registry import Registry
@@ -29,7 +30,7 @@ class Fitted:
     Parameters
     ----------
     pipeline : sklearn.pipeline.Pipeline
-        From the user's columns to the names of classes.
+        From the user's columns to the names of classes, or to numbers in the target's units.
     table : DataFrame, ndarray or CSR matrix
         All rows as the pipeline takes them.
     dataset : Dataset
@@ -55,11 +56,13 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     DatasetError
         The inputs are a Gram matrix, or values are missing that the protocol
         does not say how to treat.
+    PluginError
+        The dataset has weights, and the learner does not take any.
     """
     from sklearn.pipeline import Pipeline
     from threadpoolctl import threadpool_limits
 
-    from kbench.export.pipeline import NamedClasses, Preprocessor, TableEncoder
+    from kbench.export.pipeline import NamedClasses, Preprocessor, ScaledTarget, TableEncoder
 
     if dataset.pairwise:
         raise DatasetError(
@@ -68,28 +71,34 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     protocol = cell.protocol
     if protocol.missing == "error":
         refuse_missing(dataset)
-    X, y = dataset.X, np.asarray(dataset.y)
     if protocol.missing == "drop_rows":
-        kept = np.flatnonzero(~missing_rows(X))
-        row_ids = row_ids_of(dataset)[kept]
-        dataset = replace(dataset, X=X[kept], y=y[kept], row_ids=row_ids, splits=())
-        X, y = dataset.X, dataset.y
+        dataset = _without_missing(dataset)
+    X, task = dataset.X, dataset.task
     impute = list(dataset.feature_kinds) if protocol.missing == "impute" else None
-    data = Data(X, y, None, impute)
+    data = Data(X, np.asarray(dataset.y), None, impute, task=task, weight=dataset.sample_weight)
     map_ = map_side(cell.feature_map, registry)["feature_map"]
-    learner_ = learner_side(cell.learner, registry)["learner"]
     searched = search_side(protocol.search_measure, registry, len(dataset.target_names))
+    learner_ = learner_side(cell.learner, registry, task)["learner"]
     seed = derive_seed(protocol.seed, dataset.checksum, "export")
     with threadpool_limits(limits=protocol.threads):
         best = search(map_, learner_, data, protocol, seed, **searched).best
         prepared = Preprocessor(best.preprocess, map_.requires, impute).fit(data.X)
         inputs = prepared.transform(data.X)
-        feature_map = fit_map(map_, best.feature_map, seed, inputs, data.y)
-        learner = learner_.build(best.learner, derive_seed(seed, "learner"))
-        classes = NamedClasses(learner, typed(dataset.target_names))
+        scale = Scale.of(data.y, task, data.weight)
+        y = scale.standardise(data.y)
+        feature_map = fit_map(map_, best.feature_map, seed, inputs, y)
+        learner_seed = derive_seed(seed, "learner")
+        features = feature_map.transform(inputs)
+        fitted = learner_.fit(best.learner, learner_seed, features, y, data.weight)
+    unfitted = learner_.build(best.learner, learner_seed)
+    last: Any
+    if task == "regression":
+        last = ScaledTarget(unfitted).with_fitted(fitted, scale)
+    else:
+        last = NamedClasses(unfitted, typed(dataset.target_names))
         # as its own `fit` would do, but with the estimator that is fitted already
-        classes.estimator_ = learner.fit(feature_map.transform(inputs), data.y)
-    steps = [("prepare", prepared), ("feature_map", feature_map), ("learner", classes)]
+        last.estimator_ = fitted
+    steps = [("prepare", prepared), ("feature_map", feature_map), ("learner", last)]
     table: Any = X
     raw = None
     if not hasattr(X, "indptr"):
@@ -99,6 +108,25 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         table = decoded(dataset, columns) if raw is None else raw
     chosen = {name: getattr(value, "label", value) for name, value in best.params.items()}
     return Fitted(Pipeline(steps), table, dataset, chosen, raw is not None)
+
+
+def _without_missing(dataset: Dataset) -> Dataset:
+    """Leave out the rows with missing values."""
+    kept = np.flatnonzero(~missing_rows(dataset.X))
+    weight = dataset.sample_weight
+    return replace(
+        dataset,
+        X=dataset.X[kept],
+        y=np.asarray(dataset.y)[kept],
+        row_ids=row_ids_of(dataset)[kept],
+        sample_weight=None if weight is None else weight[kept],
+        splits=(),
+    )
+
+
+def has_intervals(pipeline: Any) -> bool:
+    """Tell whether an exported pipeline predicts standard deviations too."""
+    return getattr(pipeline[-1], "has_distribution", False) is True
 
 
 def typed(names: Sequence[str]) -> np.ndarray:

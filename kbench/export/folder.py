@@ -16,10 +16,11 @@ import numpy as np
 
 from kbench._version import __version__
 from kbench.errors import ExportError
+from kbench.evaluation.measures import MEASURES
 from kbench.export.card import card
-from kbench.export.fit import Fitted, typed
+from kbench.export.fit import Fitted, has_intervals, typed
 from kbench.parameters import check_choice
-from kbench.records import Cell
+from kbench.records import Cell, Dataset, TaskType
 from kbench.registry.installed import how_to_get
 from kbench.results.rows import Row
 
@@ -29,14 +30,8 @@ TRUST = (
     "have written; skops loads no type that is not named, joblib loads whatever is there."
 )
 EXAMPLE_ROWS = 5
-_MEASURED = (
-    "accuracy",
-    "accuracy_sd",
-    "n_splits_done",
-    "fit_time_s",
-    "predict_time_s",
-)
-"""Columns of a results row that ``model.json`` has, beside the machine."""
+_MEASURED = ("n_splits_done", "fit_time_s", "predict_time_s")
+"""Columns of a results row that ``model.json`` has, beside the machine and the measures."""
 
 
 def check_format(form: str) -> None:
@@ -130,11 +125,14 @@ def _load(file: Path, form: str, trusted: Sequence[str]) -> Any:
 
 def _answers(pipeline: Any, table: Any) -> dict[str, np.ndarray]:
     names = ("predict", "predict_proba", "decision_function")
-    return {
+    answers = {
         name: np.asarray(getattr(pipeline, name)(table))
         for name in names
         if hasattr(pipeline, name)
     }
+    if has_intervals(pipeline):
+        answers["sd"] = np.asarray(pipeline.predict(table, return_std=True)[1])
+    return answers
 
 
 def _compare(
@@ -160,6 +158,30 @@ def _requirements() -> list[str]:
     return [f"{name}=={metadata.version(name)}" for name in names]
 
 
+def _measured(row: Row, task: TaskType) -> dict[str, Any]:
+    """Return what ``model.json`` says of a row: means and deviations of the task's measures."""
+    names = [name for name, measure in MEASURES.items() if measure.task == task]
+    measures = {
+        column: row.measures[column]
+        for name in names
+        for column in (name, f"{name}_sd")
+        if column in row.measures
+    }
+    return {
+        **measures,
+        **{name: row.value(name) for name in _MEASURED},
+        "machine": row.machine,
+    }
+
+
+def _target(dataset: Dataset) -> dict[str, Any]:
+    """Return what ``model.json`` says of the targets on which a model was fitted."""
+    if dataset.task == "classification":
+        return {"classes": typed(dataset.target_names).tolist()}
+    y = np.asarray(dataset.y)
+    return {"target": {"lowest": float(y.min()), "highest": float(y.max())}}
+
+
 def _facts(
     cell: Cell, key: str, fitted: Fitted, row: Row | None, file: Path, trusted: list[str]
 ) -> dict[str, Any]:
@@ -174,9 +196,10 @@ def _facts(
         "dataset_source": dataset.source,
         "dataset_checksum": dataset.checksum,
         "n_rows": len(dataset.y),
-        "classes": typed(dataset.target_names).tolist(),
-        "measured": row
-        and {name: row.value(name) for name in _MEASURED} | {"machine": row.machine},
+        "task": dataset.task,
+        **_target(dataset),
+        "is_weighted": dataset.sample_weight is not None,
+        "measured": row and _measured(row, dataset.task),
         "file": file.name,
         "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
         "trusted": trusted,

@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 
+from kbench.evaluation.outputs import has_distribution
 from kbench.evaluation.preprocessing import Preprocessing
+from kbench.evaluation.targets import Scale
 
 _TRUTHS = {
     **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), "False"),
@@ -212,3 +214,65 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the learner's scores."""
         return np.asarray(self.estimator_.decision_function(X))
+
+
+class ScaledTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A learner of standardised targets that predicts in the target's units.
+
+    scikit-learn's `TransformedTargetRegressor` maps back what ``predict`` returns, but not
+    the standard deviations of ``predict(X, return_std=True)``.
+
+    Parameters
+    ----------
+    estimator : regressor
+        The learner.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import BayesianRidge
+    >>> X, y = np.arange(20.0)[:, None], 1000 + 5 * np.arange(20.0)
+    >>> model = ScaledTarget(BayesianRidge()).fit(X, y)
+    >>> mean, sd = model.predict([[10.0]], return_std=True)
+    >>> mean.round(3)
+    array([1050.])
+    """
+
+    def __init__(self, estimator: Any = None) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ScaledTarget:
+        """Fit a copy of the learner on standardised targets."""
+        y = np.asarray(y, dtype=np.float64)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        scale = Scale.of(y, "regression", weight)
+        given = {} if weight is None else {"sample_weight": weight}
+        fitted = clone(self.estimator).fit(X, scale.standardise(y), **given)
+        return self.with_fitted(fitted, scale)
+
+    def with_fitted(self, estimator: Any, scale: Scale) -> ScaledTarget:
+        """Take a learner that is fitted on targets of a scale."""
+        self.estimator_ = estimator
+        self.mean_, self.sd_ = scale.mean, scale.sd
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Return a number for each row, and with `return_std` their standard deviations.
+
+        The deviations are those of a normal predictive distribution and include the noise
+        of an observation. A `ValueError` says that the learner has none.
+        """
+        scale = Scale(self.mean_, self.sd_)
+        if not return_std:
+            return scale.restore(self.estimator_.predict(X))
+        if not self.has_distribution:
+            raise ValueError(
+                f"{type(self.estimator_).__name__} predicts no standard deviations: call predict "
+                "without return_std, or export a learner with a predictive distribution"
+            )
+        mean, sd = self.estimator_.predict(X, return_std=True)
+        return scale.restore(mean), self.sd_ * np.asarray(sd)
+
+    @property
+    def has_distribution(self) -> bool:
+        """Whether ``predict(X, return_std=True)`` works."""
+        return has_distribution(self.estimator_)

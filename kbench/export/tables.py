@@ -18,6 +18,8 @@ def raw_table(cell: Cell, dataset: Dataset, registry: Registry) -> Any:
     if frame is None:
         return None
     left_out = {params["target"], *params.get("ignore", ())}
+    if params.get("weight"):
+        left_out.add(params["weight"])
     return frame.iloc[row_ids_of(dataset)].drop(columns=list(left_out)).reset_index(drop=True)
 
 

@@ -11,11 +11,15 @@ from typing import Any
 
 from kbench.errors import SuiteError
 from kbench.planning.lines import LISTS
+from kbench.records import TaskType
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
 
-OWN_TABLE = "own-table"
-"""The suite that `kbench run` reads."""
+OWN_TABLES: Mapping[TaskType, str] = {
+    "classification": "own-table",
+    "regression": "own-table-regression",
+}
+"""Suites that `kbench run` reads, by the task of the target."""
 
 
 def parsed(text: str, name: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
 from kbench.planning.cells import indistinct_cells
 from kbench.planning.lines import LISTS, Lines, parameter_problems
-from kbench.planning.raw import OWN_TABLE, has_rules, lists_of, parsed, runnable
+from kbench.planning.raw import OWN_TABLES, has_rules, lists_of, parsed, runnable
 from kbench.planning.schema import BlockTable, SuiteFile, explained
 from kbench.records import Block, Limits, Published, Ref, Suite
 from kbench.registry.collecting import Kind
@@ -34,8 +34,8 @@ def read(text: str, name: str, registry: Registry) -> Suite:
     if has_rules(raw):
         raise SuiteError(
             f"the suite {name!r} has rules on the size of data and cannot be run by itself: "
-            f"`kbench run FILE --target COLUMN` compares the methods of {OWN_TABLE!r} on a file of "
-            "your own"
+            f"`kbench run FILE --target COLUMN` compares the methods of "
+            f"{' or '.join(map(repr, OWN_TABLES.values()))} on a file of your own"
         )
     file, lines = checked(raw, SuiteFile, LISTS, registry)
     blocks = tuple(

@@ -1,10 +1,10 @@
 """Recommendation of a method for one dataset, in words, from its results rows.
 
-The best method is that of the highest mean accuracy. *Within noise* of it are
+The best method is that of the best mean of the measure. *Within noise* of it are
 the methods that the corrected resampled t-test does not tell apart from it
-(p > 0.05, Nadeau and Bengio 2003) and that are at most 0.01 less accurate: with
-few splits, a test alone shows no difference. Of these the one that is fitted
-in the least time is recommended.
+(p > 0.05, Nadeau and Bengio 2003) and that are nearly as good: at most 0.01 less
+accurate, or an error at most 2 % larger. With few splits, a test alone shows no
+difference. Of these the one that is fitted in the least time is recommended.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from kbench.messages import counted
+from kbench.messages import counted, number
+from kbench.records import ACCURACY, Measure, TaskType
 from kbench.report.axes import duration
 from kbench.report.content import ALPHA, ROPE, name_of, on_dataset
 from kbench.report.text import p_value
@@ -22,6 +23,9 @@ from kbench.results.stats import NO_TEST, CorrectedT
 RATIO = 1.5
 """Smallest ratio of fit times that is mentioned."""
 
+LARGER_ERROR = 0.02
+"""How much larger an error may be within noise, as a share of the best method's."""
+
 
 @dataclass(frozen=True)
 class Advice:
@@ -30,7 +34,7 @@ class Advice:
     Parameters
     ----------
     best : Row
-        The row of the highest mean accuracy.
+        The row of the best mean of the measure.
     chosen : Row
         The row of the recommended method.
     within_noise : list of Row
@@ -46,7 +50,11 @@ class Advice:
 
 
 def advise(
-    rows: Sequence[Row], kernelized: Collection[str] = (), baselines: Collection[str] = ()
+    rows: Sequence[Row],
+    kernelized: Collection[str] = (),
+    baselines: Collection[str] = (),
+    measure: Measure = ACCURACY,
+    task: TaskType = "classification",
 ) -> Advice | None:
     """Recommend a method from the rows of one dataset; None where no method finished.
 
@@ -57,142 +65,210 @@ def advise(
         Labels of the learners that work on kernels: explicit maps are compared
         with them.
     baselines : collection of str, optional
-        Labels of the learners that always predict the commonest class.
+        Labels of the learners that ignore the inputs: they always predict the
+        commonest class, or the mean.
+    measure : Measure, default accuracy
+        What is compared.
+    task : {"classification", "regression"}
     """
-    complete = [row for row in rows if row.is_complete]
+    complete = [row for row in rows if row.is_complete and measure.name in row.measures]
     if not complete:
         return None
-    # ties of the accuracy go to the one that is fitted faster
-    best = min(
-        complete, key=lambda row: (-round(row.measures["accuracy"], 12), row.measures["fit_time_s"])
-    )
-    equal = [row for row in complete if _within_noise(best, row)]
-    chosen = min(equal, key=lambda row: row.measures["fit_time_s"])
-    sentences = [
-        _measured(chosen),
-        *(_beside_best(chosen, best, len(equal)) if chosen is not best else _alone(best, complete)),
-        *_beside_kernels(chosen, complete, kernelized),
-        *_beside_baseline(chosen, complete, baselines),
-        *_left_out(rows, len(complete)),
-    ]
-    return Advice(best, chosen, equal, tuple(sentences))
+    return _Comparison(complete, measure, task).advice(rows, kernelized, baselines)
 
 
-def _within_noise(best: Row, row: Row) -> bool:
-    if row is best:
-        return True
-    if best.measures["accuracy"] - row.measures["accuracy"] > ROPE:
-        return False
-    test = on_dataset(best, row)
-    if test is None:
-        return False
-    return test.is_zero if test.p is None else test.p > ALPHA
+class _Comparison:
+    """The complete rows of one dataset, compared by a measure."""
 
+    def __init__(self, complete: Sequence[Row], measure: Measure, task: TaskType) -> None:
+        self.complete, self.measure, self.task = complete, measure, task
+        # ties go to the one that is fitted faster
+        self.best = min(
+            complete,
+            key=lambda row: (
+                -measure.gain(float(f"{self.value(row):.12g}")),
+                row.measures["fit_time_s"],
+            ),
+        )
 
-def _name(row: Row) -> str:
-    return name_of(row.method)
-
-
-def _named(row: Row) -> str:
-    """Name a method with its accuracy."""
-    return f"{_name(row)} ({row.measures['accuracy']:.3f})"
-
-
-def _measured(row: Row) -> str:
-    spread = ""
-    if row.measures.get("accuracy_sd") is not None:
-        spread = f" ± {row.measures['accuracy_sd']:.3f} (mean and sd over {row.n_splits} splits)"
-    text = f"Take {_name(row)}: accuracy {row.measures['accuracy']:.3f}{spread}"
-    text += f", fitted in {duration(row.measures['fit_time_s'])}"
-    if row.predict_row_s is not None:
-        text += f", {duration(row.predict_row_s)} a prediction"
-    if row.measures.get("model_floats"):
-        text += f", a model of {size(row.measures['model_floats'])}"
-    return text + "."
-
-
-def _beside_best(chosen: Row, best: Row, n_equal: int) -> list[str]:
-    test = on_dataset(best, chosen)
-    assert test is not None
-    found = f"the difference is {test.difference:.3f}, {_tested(test)}"
-    if test.is_zero:
-        found = "both score the same on every split"
-    return [
-        f"It is within noise of the most accurate, {_named(best)}: {found}. "
-        f"Of the {n_equal} methods within noise it is fitted in the least time."
-    ]
-
-
-def _tested(test: CorrectedT) -> str:
-    """Write the interval and the p of a test, or why there is none."""
-    if test.p is None:
-        return NO_TEST
-    return f"95 % interval [{test.low:.3f}, {test.high:.3f}], p = {p_value(test.p)}"
-
-
-def _alone(best: Row, complete: Sequence[Row]) -> list[str]:
-    """Say how certain it is that the most accurate method is the best."""
-    others = [row for row in complete if row is not best]
-    if not others:
-        return []
-    tests = [on_dataset(best, row) for row in others]
-    if all(test is not None and test.p is not None and test.p <= ALPHA for test in tests):
-        them = "the other one" if len(others) == 1 else f"the {len(others)} others"
-        return [f"It is measurably more accurate than {them} (p <= {ALPHA})."]
-    untested = [
-        row
-        for row, test in zip(others, tests, strict=True)
-        if test is not None and test.p is None and not test.is_zero
-    ]
-    doubt = f" Beside {_some(untested)} {NO_TEST}." if untested else ""
-    near = [row for row in others if _within_noise(best, row)]
-    near.sort(key=lambda row: -row.measures["accuracy"])
-    if not near:
-        return [
-            f"It is the most accurate, and no other is within noise of it (p > {ALPHA} and at "
-            f"most {ROPE} less accurate).{doubt}"
+    def advice(
+        self, rows: Sequence[Row], kernelized: Collection[str], baselines: Collection[str]
+    ) -> Advice:
+        """Recommend the cheapest of the methods within noise of the best."""
+        equal = [row for row in self.complete if self.is_within_noise(row)]
+        chosen = min(equal, key=lambda row: row.measures["fit_time_s"])
+        beside = self.alone() if chosen is self.best else self.beside_best(chosen, len(equal))
+        sentences = [
+            self.measured(chosen),
+            *beside,
+            *self.beside_kernels(chosen, kernelized),
+            *self.beside_baseline(chosen, baselines),
+            *self.intervals(chosen),
+            *_left_out(rows, len(self.complete)),
         ]
-    return [
-        f"It is the most accurate. Within noise of it, but slower to fit: {_some(near)}.{doubt}"
-    ]
+        return Advice(self.best, chosen, equal, tuple(sentences))
 
+    # -- values in words
 
-def _some(rows: Sequence[Row]) -> str:
-    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-    return ", ".join(map(_named, rows[:3])) + more
+    def value(self, row: Row) -> float:
+        return row.measures[self.measure.name]
 
+    def written(self, value: float) -> str:
+        return f"{value:.3f}" if self.measure.better == "higher" else number(value)
 
-def _beside_kernels(chosen: Row, complete: Sequence[Row], kernelized: Collection[str]) -> list[str]:
-    """Compare the time with that of the most accurate kernel machine."""
-    kernels = [row for row in complete if row.learner in kernelized]
-    if not kernels or chosen in kernels:
-        return []
-    kernel = max(kernels, key=lambda row: row.measures["accuracy"])
-    ratio = kernel.measures["fit_time_s"] / max(chosen.measures["fit_time_s"], 1e-9)
-    if ratio < RATIO and 1 / ratio < RATIO:
-        return []
-    word = f"{ratio:.3g} times faster" if ratio > 1 else f"{1 / ratio:.3g} times slower"
-    return [f"It is {word} to fit than {_named(kernel)}."]
+    @property
+    def what(self) -> str:
+        """What is compared, before its value; accuracy goes without saying."""
+        return "" if self.measure == ACCURACY else f"{self.measure.words} "
 
+    @property
+    def most(self) -> str:
+        return "most accurate" if self._is_error or self.measure == ACCURACY else "best"
 
-def _beside_baseline(chosen: Row, complete: Sequence[Row], baselines: Collection[str]) -> list[str]:
-    plain = next((row for row in complete if row.learner in baselines), None)
-    if plain is None:
-        return []
-    if chosen is plain and len(complete) == 1:
-        return ["That is always naming the commonest class; nothing else was measured in full."]
-    if chosen is plain:
+    @property
+    def nearly(self) -> str:
+        """How a method within noise may differ from the best one."""
+        if self._is_error:
+            return f"an error at most {LARGER_ERROR:.0%} larger".replace("%", " %")
+        return f"at most {ROPE} less accurate"
+
+    @property
+    def _is_error(self) -> bool:
+        return self.measure.better == "lower"
+
+    def named(self, row: Row) -> str:
+        """Name a method with its value."""
+        return f"{name_of(row.method)} ({self.what}{self.written(self.value(row))})"
+
+    # -- decisions
+
+    def is_within_noise(self, row: Row) -> bool:
+        if row is self.best:
+            return True
+        margin = LARGER_ERROR * abs(self.value(self.best)) if self._is_error else ROPE
+        if self.measure.gain(self.value(self.best) - self.value(row)) > margin:
+            return False
+        test = self.test(self.best, row)
+        if test is None:
+            return False
+        return test.is_zero if test.p is None else test.p > ALPHA
+
+    def test(self, one: Row, other: Row) -> CorrectedT | None:
+        return on_dataset(one, other, self.measure)
+
+    # -- sentences
+
+    def measured(self, row: Row) -> str:
+        value, sd = self.value(row), row.measures.get(self.measure.sd)
+        text = f"Take {name_of(row.method)}: {self.measure.words} {self.written(value)}"
+        if sd is not None:
+            text += f" ± {self.written(sd)} (mean and sd over {row.n_splits} splits)"
+        if self.task == "regression" and "r2" in row.measures:
+            text += f", r2 {row.measures['r2']:.3f}"
+        text += f", fitted in {duration(row.measures['fit_time_s'])}"
+        if row.predict_row_s is not None:
+            text += f", {duration(row.predict_row_s)} a prediction"
+        if row.measures.get("model_floats"):
+            text += f", a model of {size(row.measures['model_floats'])}"
+        return text + "."
+
+    def beside_best(self, chosen: Row, n_equal: int) -> list[str]:
+        test = self.test(self.best, chosen)
+        assert test is not None
+        found = f"the difference is {self.written(abs(test.difference))}, {self.tested(test)}"
+        if test.is_zero:
+            found = "both score the same on every split"
         return [
-            "That is always naming the commonest class: no method was measurably better, so "
-            "these columns may say nothing of the target."
+            f"It is within noise of the {self.most}, {self.named(self.best)}: {found}. "
+            f"Of the {n_equal} methods within noise it is fitted in the least time."
         ]
-    test = on_dataset(chosen, plain)
-    text = f"Always naming the commonest class gives {plain.measures['accuracy']:.3f}"
-    if test is not None and test.p is None:
-        return [f"{text} ({NO_TEST})."]
-    if test is not None and test.p is not None and test.p > ALPHA:
-        return [f"{text}, which is not told apart from it (p = {p_value(test.p)})."]
-    return [f"{text}."]
+
+    def tested(self, test: CorrectedT) -> str:
+        """Write the interval and the p of a test, or why there is none."""
+        if test.p is None or test.low is None or test.high is None:
+            return NO_TEST
+        # as a disadvantage of the other one, in either direction
+        ends = sorted([self.measure.gain(test.low), self.measure.gain(test.high)])
+        low, high = map(self.written, ends)
+        return f"95 % interval [{low}, {high}], p = {p_value(test.p)}"
+
+    def alone(self) -> list[str]:
+        """Say how certain it is that the best method is the best."""
+        others = [row for row in self.complete if row is not self.best]
+        if not others:
+            return []
+        tests = [self.test(self.best, row) for row in others]
+        if all(test is not None and test.p is not None and test.p <= ALPHA for test in tests):
+            them = "the other one" if len(others) == 1 else f"the {len(others)} others"
+            more = "more accurate" if self.most == "most accurate" else "better"
+            return [f"It is measurably {more} than {them} (p <= {ALPHA})."]
+        untested = [
+            row
+            for row, test in zip(others, tests, strict=True)
+            if test is not None and test.p is None and not test.is_zero
+        ]
+        doubt = f" Beside {self.some(untested)} {NO_TEST}." if untested else ""
+        near = [row for row in others if self.is_within_noise(row)]
+        near.sort(key=lambda row: -self.measure.gain(self.value(row)))
+        if not near:
+            return [
+                f"It is the {self.most}, and no other is within noise of it (p > {ALPHA} and "
+                f"{self.nearly}).{doubt}"
+            ]
+        return [
+            f"It is the {self.most}. Within noise of it, but slower to fit: {self.some(near)}."
+            f"{doubt}"
+        ]
+
+    def some(self, rows: Sequence[Row]) -> str:
+        more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+        return ", ".join(map(self.named, rows[:3])) + more
+
+    def beside_kernels(self, chosen: Row, kernelized: Collection[str]) -> list[str]:
+        """Compare the time with that of the best kernel machine."""
+        kernels = [row for row in self.complete if row.learner in kernelized]
+        if not kernels or chosen in kernels:
+            return []
+        kernel = max(kernels, key=lambda row: self.measure.gain(self.value(row)))
+        ratio = kernel.measures["fit_time_s"] / max(chosen.measures["fit_time_s"], 1e-9)
+        if ratio < RATIO and 1 / ratio < RATIO:
+            return []
+        word = f"{ratio:.3g} times faster" if ratio > 1 else f"{1 / ratio:.3g} times slower"
+        return [f"It is {word} to fit than {self.named(kernel)}."]
+
+    def beside_baseline(self, chosen: Row, baselines: Collection[str]) -> list[str]:
+        plain = next((row for row in self.complete if row.learner in baselines), None)
+        if plain is None:
+            return []
+        regression = self.task == "regression"
+        doing = "predicting the mean" if regression else "naming the commonest class"
+        if chosen is plain and len(self.complete) == 1:
+            return [f"That is always {doing}; nothing else was measured in full."]
+        if chosen is plain:
+            return [
+                f"That is always {doing}: no method was measurably better, so "
+                "these columns may say nothing of the target."
+            ]
+        test = self.test(chosen, plain)
+        text = f"Always {doing} gives {self.what}{self.written(self.value(plain))}"
+        if test is not None and test.p is None:
+            return [f"{text} ({NO_TEST})."]
+        if test is not None and test.p is not None and test.p > ALPHA:
+            return [f"{text}, which is not told apart from it (p = {p_value(test.p)})."]
+        if self._is_error and self.value(plain) > 0:
+            share = 1 - self.value(chosen) / self.value(plain)
+            return [f"{text}: its errors are {100 * share:.0f} % smaller."]
+        return [f"{text}."]
+
+    def intervals(self, chosen: Row) -> list[str]:
+        """Say what is known of the chosen method's prediction intervals."""
+        off = chosen.measures.get("coverage_error_90")
+        if off is None:
+            return []
+        return [
+            "It also predicts intervals: the share of targets in its 90 % intervals was "
+            f"{100 * off:.1f} points off, on average."
+        ]
 
 
 def _left_out(rows: Sequence[Row], n_complete: int) -> list[str]:

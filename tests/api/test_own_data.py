@@ -172,8 +172,8 @@ def test_the_suite_of_methods_says_what_it_is_for(arguments, tmp_path, monkeypat
     assert (code, out) == (2, "")
     assert err == (
         "kbench: the suite 'own-table' has rules on the size of data and cannot be run by itself: "
-        "`kbench run FILE --target COLUMN` compares the methods of 'own-table' on a file of "
-        "your own\n"
+        "`kbench run FILE --target COLUMN` compares the methods of 'own-table' or "
+        "'own-table-regression' on a file of your own\n"
     )
     assert not list(tmp_path.iterdir())
 
@@ -196,11 +196,16 @@ def test_the_core_names_no_component_here():
     allowed = {
         # kernelized learners work on the inputs; one map is the name of that
         ("cells.py", "identity"),
-        # the suite that `kbench run` reads
+        # the suites that `kbench run` reads
         ("raw.py", "own-table"),
+        ("raw.py", "own-table-regression"),
     }
     folder = Path(kbench.__file__).parent
-    files = [folder / "api/own_data.py", folder / "report/recommendation.py"]
+    files = [
+        folder / "api/own_data.py",
+        folder / "api/own_target.py",
+        folder / "report/recommendation.py",
+    ]
     files += [*folder.glob("export/*.py"), *folder.glob("planning/*.py")]
     found = {
         (file.name, node.value)
@@ -270,7 +275,7 @@ def test_svmlight_has_no_target(registry, tmp_path):
         ("a.parquet", {"delimiter": ";"}, "--delimiter has no meaning for parquet files"),
         ("a.arff", {"nominal": ["c"]}, "--nominal has no meaning for arff files"),
         ("a.libsvm", {"ignore": ["c"]}, "--ignore has no meaning for svmlight files"),
-        ("a.arff", {"target": None}, "--target is missing: name the column with the labels"),
+        ("a.arff", {"target": None}, "--target is missing: name the column to predict"),
         (
             "a.xlsx",
             {},
@@ -404,7 +409,7 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
     ("arguments", "words"),
     [
         (["gone.csv", "--target", "churn"], "there is no such file"),
-        (["customers.csv"], "--target is missing: name the column with the labels"),
+        (["customers.csv"], "--target is missing: name the column to predict"),
         (["customers.csv", "--target", "chrun"], "did you mean 'churn'"),
         (
             ["customers.csv", "--target", "churn", "--time-limit", "-3"],

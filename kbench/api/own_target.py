@@ -1,0 +1,257 @@
+"""Task of a user's own target: a rule, and its outcome in a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from kbench.errors import DatasetError
+from kbench.messages import counted, printable
+from kbench.records import TaskType
+
+MOST_CLASSES = 20
+"""Different whole numbers up to which a target may be one of classes."""
+
+LEAST_ROWS = 5
+"""Rows of a class that is named by a number, so that each of five folds can have one."""
+
+MOST_TAKEN = 100
+"""Different numbers up to which `--task classification` takes a target for classes."""
+
+_AS_CLASSES = "--task classification takes them as classes"
+
+# signs and words around and between the digits of numbers: currencies, thousands, per cent
+_DRESS = re.compile(
+    r"[\s,'\u2019%$\u20ac\u00a3\u00a5\u20b9]|^[A-Z]{3}(?=[\s\d])|(?<=[\s\d])[A-Z]{3}$"
+)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{4}")
+
+Kind = Literal["numbers", "truth values", "dates", "texts"]
+
+
+@dataclass(frozen=True)
+class TargetColumn:
+    """What a target column holds.
+
+    Parameters
+    ----------
+    kind : {"numbers", "truth values", "dates", "texts"}
+    n_different : int
+        Different values, without missing ones.
+    n_rarest : int
+        Rows of the rarest value.
+    fraction : float, optional
+        The first number that is not whole.
+    is_row_number : bool
+        All values are different, whole and consecutive.
+    n_odd, odd, odd_row : int, str, int
+        Among numbers: rows with a text that is not a plain number, the first such text,
+        and its row, from 1.
+    """
+
+    kind: Kind
+    n_different: int
+    n_rarest: int = 0
+    fraction: float | None = None
+    is_row_number: bool = False
+    n_odd: int = 0
+    odd: str = ""
+    odd_row: int = 0
+
+    @classmethod
+    def of(cls, values: Any) -> TargetColumn:
+        """Describe a column of a table, a pandas Series.
+
+        >>> import pandas as pd
+        >>> TargetColumn.of(pd.Series([1, 2, 2, None])).n_rarest
+        1
+        >>> TargetColumn.of(pd.Series(["yes", "no"])).kind
+        'texts'
+        """
+        import pandas
+        from pandas.api import types
+
+        present = values[values.notna()]
+        counts = present.value_counts()
+        if types.is_bool_dtype(values.dtype) or {type(each) for each in counts.index} == {bool}:
+            return cls("truth values", len(counts))
+        if types.is_numeric_dtype(values.dtype):
+            return cls._of_numbers(present.to_numpy(dtype=np.float64))
+        if types.is_datetime64_any_dtype(values.dtype):
+            return cls("dates", len(counts))
+        if isinstance(values.dtype, pandas.CategoricalDtype):
+            return cls("texts", int((counts > 0).sum()))
+        return cls._of_texts(values.reset_index(drop=True), counts)
+
+    @classmethod
+    def _of_numbers(cls, numbers: np.ndarray) -> TargetColumn:
+        different, counts = np.unique(numbers, return_counts=True)
+        fractions = numbers[numbers != np.round(numbers)]
+        return cls(
+            "numbers",
+            len(different),
+            n_rarest=int(counts.min(initial=len(numbers))),
+            fraction=float(fractions[0]) if len(fractions) else None,
+            is_row_number=len(different) == len(numbers) > 1
+            and not len(fractions)
+            and bool(different[-1] - different[0] == len(different) - 1),
+        )
+
+    @classmethod
+    def _of_texts(cls, values: Any, counts: Any) -> TargetColumn:
+        texts = [str(each).strip() for each in counts.index]
+        if texts and all(map(_DATE.fullmatch, texts)):
+            return cls("dates", len(texts))
+        plain = np.array([_number(text) is not None for text in texts], dtype=bool)
+        dressed = np.array([_number(_DRESS.sub("", text)) is not None for text in texts], bool)
+        if plain.all():
+            return cls._of_numbers(values.dropna().astype(str).astype(np.float64).to_numpy())
+        n_rows = counts.to_numpy()
+        like_numbers = plain | dressed
+        if like_numbers.sum() <= MOST_CLASSES or 2 * n_rows[like_numbers].sum() <= n_rows.sum():
+            return cls("texts", len(texts))
+        odd_values = {value for value, ok in zip(counts.index, plain, strict=True) if not ok}
+        is_odd = values.isin(odd_values)
+        row = int(np.argmax(is_odd.to_numpy()))
+        return cls(
+            "numbers",
+            len(texts),
+            n_odd=int(is_odd.sum()),
+            odd=printable(str(values[row]), 60),
+            odd_row=row + 1,
+        )
+
+    @classmethod
+    def of_labels(cls, y: np.ndarray, names: tuple[str, ...]) -> TargetColumn:
+        """Describe a target that a source has read: numbers, or labels with their names."""
+        if not names:
+            return cls._of_numbers(np.asarray(y, dtype=np.float64))
+        numbers = [_number(name) for name in names]
+        if any(number is None for number in numbers):
+            return cls("texts", len(names))
+        return cls._of_numbers(np.array(numbers, dtype=np.float64)[np.asarray(y)])
+
+    @classmethod
+    def parsed(cls, given: Mapping[str, Any]) -> TargetColumn:
+        """Parse what the process of a plugin found; ValueError where it is not a column."""
+        try:
+            column = cls(**given)
+        except TypeError as error:
+            raise ValueError("not the look at a target") from error
+        if column.kind not in Kind.__args__ or not isinstance(column.n_different, int):  # type: ignore[attr-defined]
+            raise ValueError("not the look at a target")
+        return column
+
+
+def _number(text: str) -> float | None:
+    """Parse a number as it stands in tables; None where the text is none."""
+    try:
+        return float(text) if "_" not in text else None
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The task that a target is taken for, and why, in a sentence."""
+
+    task: TaskType
+    sentence: str
+
+
+def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = None) -> Choice:
+    """Choose the task of a target; the user may have asked for one.
+
+    Texts and truth values are classes. Numbers are those of a regression task, unless
+    they are whole, at most `MOST_CLASSES` different ones, and each stands in at least
+    `LEAST_ROWS` rows; two different whole numbers always are classes.
+
+    Parameters
+    ----------
+    column : TargetColumn
+    name : str
+        Name of the column.
+    what : str
+        The dataset, for messages.
+    asked : {"classification", "regression"}, optional
+        Task that the user asked for.
+
+    Raises
+    ------
+    DatasetError
+        The column cannot be a target of that task, or is none that anybody would predict.
+
+    Examples
+    --------
+    >>> print(choose(TargetColumn("numbers", 6, 10), "quality", "wine.csv").sentence)
+    target 'quality' has 6 different whole numbers, taken as classes (--task regression takes
+    them as numbers)
+    >>> choose(TargetColumn("numbers", 6, 10), "quality", "wine.csv", "regression").task
+    'regression'
+    """
+    _refuse(column, name, what, asked)
+    if asked is not None:
+        how = "numbers" if asked == "regression" else "classes"
+        sentence = f"target {name!r} has {_different(column)}, taken as {how} (--task {asked})"
+        return Choice(asked, sentence)
+    if column.kind != "numbers":
+        sentence = f"target {name!r} has {_different(column)}: classification"
+        return Choice("classification", sentence)
+    few = column.n_different <= MOST_CLASSES
+    rare = column.n_rarest < LEAST_ROWS and column.n_different > 2
+    if column.fraction is None and few and not rare:
+        return Choice(
+            "classification",
+            f"target {name!r} has {counted(column.n_different, 'different whole number')}, taken "
+            "as classes (--task regression takes them as numbers)",
+        )
+    why = ""
+    if few:
+        why = f", one of them in only {counted(column.n_rarest, 'row')}"
+        if column.fraction is not None:
+            why = f", of which {column.fraction:g} is not whole"
+    hint = f" ({_AS_CLASSES})" if column.n_different <= MOST_TAKEN else ""
+    return Choice("regression", f"target {name!r} has {_different(column)}{why}: regression{hint}")
+
+
+def _different(column: TargetColumn) -> str:
+    """Count the values of a target."""
+    one, many = {
+        "numbers": ("different number", ""),
+        "truth values": ("truth value", ""),
+        "dates": ("different date", ""),
+        "texts": ("different text", ""),
+    }[column.kind]
+    return counted(column.n_different, one, many)
+
+
+def _refuse(column: TargetColumn, name: str, what: str, asked: TaskType | None) -> None:
+    """Refuse a column that cannot be a target of a task, with what to do."""
+    target = f"{what}: the target {name!r}"
+    if column.n_different == 0:
+        raise DatasetError(f"{target} has no value in any row")
+    if column.n_different == 1:
+        raise DatasetError(f"{target} has the same value in all rows; a constant cannot be learned")
+    if column.n_odd and asked != "classification":
+        remedy = "Write plain numbers, such as 1234.5, and leave unknown ones empty"
+        if asked is None:
+            remedy += f"; --task classification takes all {column.n_different:,} texts as classes"
+        raise DatasetError(
+            f"{target} holds numbers, but {counted(column.n_odd, 'row')} "
+            f"{'has' if column.n_odd == 1 else 'have'} another text, the first is row "
+            f"{column.odd_row}: {column.odd!r}. {remedy}."
+        )
+    if column.kind == "dates" and asked != "classification":
+        raise DatasetError(
+            f"{target} holds dates. Write them as numbers, such as days since the first one; "
+            f"--task classification takes the {column.n_different:,} different dates as classes."
+        )
+    if column.is_row_number and asked is None and column.n_different > MOST_CLASSES:
+        raise DatasetError(
+            f"{target} numbers the rows: it has each of {column.n_different:,} consecutive whole "
+            "numbers once. Name another target, or pass --task regression."
+        )
