@@ -215,7 +215,8 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
         if column.fraction is not None:
             why = f", of which {column.fraction:g} is not whole"
     hint = f" ({_AS_CLASSES})" if column.n_different <= MOST_TAKEN else ""
-    return Choice("regression", f"target {name!r} has {_different(column)}{why}: regression{hint}")
+    what_it_is = f"is numeric, with {counted(column.n_different, 'different value')}{why}"
+    return Choice("regression", f"target {name!r} {what_it_is}: regression{hint}")
 
 
 def _different(column: TargetColumn) -> str:

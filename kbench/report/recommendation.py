@@ -103,7 +103,7 @@ class _Comparison:
             *beside,
             *self.beside_kernels(chosen, kernelized),
             *self.beside_baseline(chosen, baselines),
-            *self.intervals(chosen),
+            *self.intervals(chosen, equal),
             *_left_out(rows, len(self.complete)),
         ]
         return Advice(self.best, chosen, equal, tuple(sentences))
@@ -233,7 +233,7 @@ class _Comparison:
         ratio = kernel.measures["fit_time_s"] / max(chosen.measures["fit_time_s"], 1e-9)
         if ratio < RATIO and 1 / ratio < RATIO:
             return []
-        word = f"{ratio:.3g} times faster" if ratio > 1 else f"{1 / ratio:.3g} times slower"
+        word = f"{_times(ratio)} faster" if ratio > 1 else f"{_times(1 / ratio)} slower"
         return [f"It is {word} to fit than {self.named(kernel)}."]
 
     def beside_baseline(self, chosen: Row, baselines: Collection[str]) -> list[str]:
@@ -260,15 +260,25 @@ class _Comparison:
             return [f"{text}: its errors are {100 * share:.0f} % smaller."]
         return [f"{text}."]
 
-    def intervals(self, chosen: Row) -> list[str]:
-        """Say what is known of the chosen method's prediction intervals."""
-        off = chosen.measures.get("coverage_error_90")
-        if off is None:
+    def intervals(self, chosen: Row, equal: Sequence[Row]) -> list[str]:
+        """Say which method gives prediction intervals, and how well they hold."""
+        row = min(
+            (row for row in equal if "coverage_error_90" in row.measures),
+            key=lambda row: (row is not chosen, row.measures["fit_time_s"]),
+            default=None,
+        )
+        if row is None:
             return []
+        subject = "It also" if row is chosen else f"{self.named(row)}, within noise too,"
         return [
-            "It also predicts intervals: the share of targets in its 90 % intervals was "
-            f"{100 * off:.1f} points off, on average."
+            f"{subject} predicts intervals: over the splits, the share of targets in the 90 % "
+            f"intervals was {100 * row.measures['coverage_error_90']:.1f} points off 90 % on "
+            "average."
         ]
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.3g} times"
 
 
 def _left_out(rows: Sequence[Row], n_complete: int) -> list[str]:
