@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,17 +12,13 @@ import numpy as np
 from kbench.errors import DatasetError
 from kbench.messages import counted, printable
 from kbench.records import TaskType
+from kbench.tables.targets import MANY_CLASSES, MAX_NUMERIC_LABELS
 
 MOST_CLASSES = 20
 """Different whole numbers up to which a target may be one of classes."""
 
 LEAST_ROWS = 5
 """Rows of a class that is named by a number, so that each of five folds can have one."""
-
-MOST_TAKEN = 100
-"""Different numbers up to which `--task classification` takes a target for classes."""
-
-_AS_CLASSES = "--task classification takes them as classes"
 
 # signs and words around and between the digits of numbers: currencies, thousands, per cent
 _DRESS = re.compile(
@@ -42,6 +38,10 @@ class TargetColumn:
     kind : {"numbers", "truth values", "dates", "texts"}
     n_different : int
         Different values, without missing ones.
+    n_rows : int
+        Rows with a value.
+    n_missing, missing_row : int
+        Rows without a value, and the first of them, from 1.
     n_rarest : int
         Rows of the rarest value.
     fraction : float, optional
@@ -55,6 +55,9 @@ class TargetColumn:
 
     kind: Kind
     n_different: int
+    n_rows: int = 0
+    n_missing: int = 0
+    missing_row: int = 0
     n_rarest: int = 0
     fraction: float | None = None
     is_row_number: bool = False
@@ -72,6 +75,16 @@ class TargetColumn:
         >>> TargetColumn.of(pd.Series(["yes", "no"])).kind
         'texts'
         """
+        missing = values.isna().to_numpy()
+        return replace(
+            cls._of_present(values),
+            n_rows=int((~missing).sum()),
+            n_missing=int(missing.sum()),
+            missing_row=int(missing.argmax()) + 1 if missing.any() else 0,
+        )
+
+    @classmethod
+    def _of_present(cls, values: Any) -> TargetColumn:
         import pandas
         from pandas.api import types
 
@@ -94,6 +107,7 @@ class TargetColumn:
         return cls(
             "numbers",
             len(different),
+            n_rows=len(numbers),
             n_rarest=int(counts.min(initial=len(numbers))),
             fraction=float(fractions[0]) if len(fractions) else None,
             is_row_number=len(different) == len(numbers) > 1
@@ -132,8 +146,14 @@ class TargetColumn:
             return cls._of_numbers(np.asarray(y, dtype=np.float64))
         numbers = [_number(name) for name in names]
         if any(number is None for number in numbers):
-            return cls("texts", len(names))
+            return cls("texts", len(names), len(y))
         return cls._of_numbers(np.array(numbers, dtype=np.float64)[np.asarray(y)])
+
+    @property
+    def may_be_classes(self) -> bool:
+        """Whether a source takes the values for classes if it is asked to."""
+        few = self.kind != "numbers" or self.n_odd or self.n_different <= MAX_NUMERIC_LABELS
+        return bool(few) and self.n_different <= max(MANY_CLASSES, self.n_rows // 2)
 
     @classmethod
     def parsed(cls, given: Mapping[str, Any]) -> TargetColumn:
@@ -195,6 +215,8 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
     """
     _refuse(column, name, what, asked)
     if asked is not None:
+        if asked == "regression":
+            _refuse_missing(column, name, what)
         how = "numbers" if asked == "regression" else "classes"
         sentence = f"target {name!r} has {_different(column)}, taken as {how} (--task {asked})"
         return Choice(asked, sentence)
@@ -211,10 +233,11 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
         )
     why = ""
     if few:
-        why = f", one of them in only {counted(column.n_rarest, 'row')}"
+        why = f", one of them in fewer than {LEAST_ROWS} rows"
         if column.fraction is not None:
             why = f", of which {column.fraction:g} is not whole"
-    hint = f" ({_AS_CLASSES})" if column.n_different <= MOST_TAKEN else ""
+    _refuse_missing(column, name, what)
+    hint = " (--task classification takes them as classes)" if column.may_be_classes else ""
     what_it_is = f"is numeric, with {counted(column.n_different, 'different value')}{why}"
     return Choice("regression", f"target {name!r} {what_it_is}: regression{hint}")
 
@@ -238,21 +261,34 @@ def _refuse(column: TargetColumn, name: str, what: str, asked: TaskType | None) 
     if column.n_different == 1:
         raise DatasetError(f"{target} has the same value in all rows; a constant cannot be learned")
     if column.n_odd and asked != "classification":
-        remedy = "Write plain numbers, such as 1234.5, and leave unknown ones empty"
-        if asked is None:
-            remedy += f"; --task classification takes all {column.n_different:,} texts as classes"
+        remedy = "Write plain numbers, such as 1234.5, and remove rows without one"
+        if asked is None and column.may_be_classes:
+            remedy += f"; --task classification takes the {column.n_different:,} texts as classes"
         raise DatasetError(
             f"{target} holds numbers, but {counted(column.n_odd, 'row')} "
             f"{'has' if column.n_odd == 1 else 'have'} another text, the first is row "
             f"{column.odd_row}: {column.odd!r}. {remedy}."
         )
     if column.kind == "dates" and asked != "classification":
-        raise DatasetError(
-            f"{target} holds dates. Write them as numbers, such as days since the first one; "
-            f"--task classification takes the {column.n_different:,} different dates as classes."
-        )
+        remedy = "Write them as numbers, such as days since the first one"
+        if column.may_be_classes:
+            remedy += f"; --task classification takes the {column.n_different:,} dates as classes"
+        raise DatasetError(f"{target} holds dates. {remedy}.")
+    if column.kind == "truth values" and asked == "regression":
+        raise DatasetError(f"{target} holds truth values. Write them as 0 and 1.")
     if column.is_row_number and asked is None and column.n_different > MOST_CLASSES:
         raise DatasetError(
             f"{target} numbers the rows: it has each of {column.n_different:,} consecutive whole "
             "numbers once. Name another target, or pass --task regression."
+        )
+
+
+def _refuse_missing(column: TargetColumn, name: str, what: str) -> None:
+    """Refuse numbers to predict of which some are missing."""
+    if column.n_missing:
+        n_rows = column.n_rows + column.n_missing
+        raise DatasetError(
+            f"{what}: the target {name!r} is missing in {counted(column.n_missing, 'row')} of "
+            f"{n_rows:,}, the first is row {column.missing_row}. Remove these rows from the file: "
+            "regression needs a number in each row."
         )

@@ -238,9 +238,11 @@ class _Comparison:
 
     def beside_baseline(self, chosen: Row, baselines: Collection[str]) -> list[str]:
         plain = next((row for row in self.complete if row.learner in baselines), None)
-        if plain is None:
-            return []
         regression = self.task == "regression"
+        if plain is None:
+            if regression and chosen.measures.get("r2", 1.0) <= 0:
+                return ["Its r2 is not above 0: always predicting the mean is as good."]
+            return []
         doing = "predicting the mean" if regression else "naming the commonest class"
         if chosen is plain and len(self.complete) == 1:
             return [f"That is always {doing}; nothing else was measured in full."]

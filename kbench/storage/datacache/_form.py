@@ -135,6 +135,13 @@ def _canonical_targets(y: np.ndarray, refuse: Refuse) -> np.ndarray:
         )
     if y.min() == y.max():
         raise refuse(f"all rows have the target {y[0]:g}; a constant cannot be learned")
+    with np.errstate(over="ignore", under="ignore"):
+        variance = np.var(y)
+    if not 0 < variance < np.inf:
+        raise refuse(
+            f"the variance of targets from {y.min():g} to {y.max():g} is not a number that "
+            "float64 can hold; write them in another unit"
+        )
     return y
 
 
