@@ -23,8 +23,8 @@ def counted(n: int, what: str, many: str = "") -> str:
 def number(value: float) -> str:
     """Write a number with four digits, which may be in any unit.
 
-    >>> number(24310.56), number(0.012345), number(-3), number(0), number(1e300)
-    ('24,310', '0.01234', '-3.000', '0', '1e+300')
+    >>> number(24310.56), number(0.0123), number(-3), number(0), number(1e300)
+    ('24,310', '0.01230', '-3.000', '0', '1e+300')
     """
     rounded = float(f"{value:.4g}")
     if not math.isfinite(rounded) or not rounded:

@@ -207,10 +207,11 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
 
     Examples
     --------
-    >>> print(choose(TargetColumn("numbers", 6, 10), "quality", "wine.csv").sentence)
+    >>> quality = TargetColumn("numbers", n_different=6, n_rows=90, n_rarest=10)
+    >>> print(choose(quality, "quality", "wine.csv").sentence)
     target 'quality' has 6 different whole numbers, taken as classes (--task regression takes
     them as numbers)
-    >>> choose(TargetColumn("numbers", 6, 10), "quality", "wine.csv", "regression").task
+    >>> choose(quality, "quality", "wine.csv", "regression").task
     'regression'
     """
     _refuse(column, name, what, asked)

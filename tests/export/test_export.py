@@ -1,6 +1,7 @@
 """A cell as a model to use: it takes the user's table, and answers with the user's labels."""
 
 import json
+import subprocess
 import sys
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import numpy as np
 import pandas
 import pytest
 
-from kbench import Cell, Dataset, DatasetError, ExportError, Protocol, Ref
+from kbench import Cell, Dataset, DatasetError, ExportError, PluginError, Protocol, Ref
 from kbench.cli.export import _recalled
 from kbench.export.card import _code
 from kbench.export.fit import refit, typed
@@ -392,3 +393,131 @@ def test_classes_are_numbers_only_where_they_are_written_so(names, expected):
 )
 def test_names_of_columns_are_shown_as_they_are(name, code):
     assert _code(name) == code
+
+
+@pytest.fixture
+def houses(tmp_path, monkeypatch):
+    """A table with a target of numbers, and weights."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    area = rng.normal(100, 20, 80).round(1)
+    city = np.array(["Oslo", "Rome"])[rng.integers(0, 2, 80)]
+    price = 1000 * area + 20_000 * (city == "Rome") + rng.normal(0, 3000, 80)
+    frame = pandas.DataFrame({"area": area, "city": city, "price": price.round(2)})
+    frame["weight"] = rng.integers(0, 3, 80)
+    frame.loc[::9, "area"] = np.nan
+    frame.to_csv("houses.csv", index=False)
+    return frame
+
+
+PRICES = ["houses.csv", "--target", "price", "--ignore", "weight", "--feature-map", "identity"]
+
+FRESH = """
+import json, sys, pandas, skops.io
+facts = json.load(open("model/model.json"))
+model = skops.io.load("model/model.skops", trusted=facts["trusted"])
+table = pandas.read_csv("houses.csv")
+mean, sd = model.predict(table, return_std=True)
+pandas.DataFrame({"prediction": mean, "sd": sd}).to_csv("predictions.csv", index=False)
+"""
+
+
+def test_numbers_are_predicted_in_their_units_with_intervals(houses, tmp_path, capfd):
+    code, out, err = command(
+        "export", *PRICES, "--learner", "bayesian-linear", "-o", "model", capfd=capfd
+    )
+    assert code == 0, err
+    assert "target 'price' is numeric, with 80 different values: regression" in err
+    assert "predicts the same on all 80 rows" in out
+    # a process that has imported nothing
+    subprocess.run([sys.executable, "-c", FRESH], check=True, cwd=tmp_path)
+    found = pandas.read_csv("predictions.csv")
+    off = np.abs(found["prediction"] - houses["price"])
+    assert off.median() < 0.3 * houses["price"].std()
+    inside = (off < 1.645 * found["sd"]).mean()
+    assert 0.75 < inside < 1.0
+    facts = json.loads((tmp_path / "model" / "model.json").read_text())
+    assert facts["task"] == "regression"
+    assert "classes" not in facts
+    assert facts["target"] == {"lowest": houses["price"].min(), "highest": houses["price"].max()}
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "model.predict(table, return_std=True)" in card
+    assert '"lower_90": mean - 1.645 * sd' in card
+    assert "- errors: not measured" in card
+    assert f"reach from {houses['price'].min():,.10g} to" in card
+
+
+def test_a_learner_without_a_distribution_has_no_deviations(houses, tmp_path, capfd):
+    code, _, err = command("export", *PRICES, "--learner", "ridge", "-o", "model", capfd=capfd)
+    assert code == 0, err
+    model = loaded(tmp_path / "model")
+    assert np.corrcoef(model.predict(houses), houses["price"])[0, 1] > 0.8
+    with pytest.raises(ValueError, match="predicts no standard deviations"):
+        model.predict(houses, return_std=True)
+    assert "return_std" not in (tmp_path / "model" / "README.md").read_text()
+
+
+def test_the_task_of_a_model_is_that_of_the_option(houses, tmp_path, capfd):
+    few = houses.assign(price=houses["price"].rank().floordiv(20))
+    few.loc[few["price"] == 4, "price"] = 3
+    few.to_csv("houses.csv", index=False)
+    words = [*PRICES, "--learner", "ridge"]
+    code, _, err = command("export", *words, "-o", "classes", capfd=capfd)
+    assert code == 0, err
+    assert "has 4 different whole numbers, taken as classes (--task regression takes" in err
+    assert set(loaded(tmp_path / "classes").predict(houses)) <= {0, 1, 2, 3}
+    code, _, err = command("export", *words, "--task", "regression", "-o", "numbers", capfd=capfd)
+    assert code == 0, err
+    assert loaded(tmp_path / "numbers").predict(houses).dtype == np.float64
+
+
+def test_weights_of_a_dataset_are_used(houses, tmp_path, registry):
+    from kbench.registry.callables import resolve
+
+    given = {"path": str(tmp_path / "houses.csv"), "target": "price", "weight": "weight"}
+    data = resolve(registry.get("dataset", "csv").load)(**given)
+    cell = Cell(Ref("csv", given), Ref("identity"), Ref("ridge", {"alpha": 0.1}), FEW)
+    weighted = refit(cell, data, registry)
+    assert "weight" not in weighted.table
+    plain = refit(cell, replace(data, sample_weight=None), registry)
+    ours, theirs = (each.pipeline.predict(weighted.table) for each in (weighted, plain))
+    assert not np.allclose(ours, theirs)
+    counted = np.average(houses["price"], weights=houses["weight"])
+    assert weighted.pipeline[-1].mean_ == pytest.approx(counted)
+    write(tmp_path / "model", cell, "key", weighted, None, "joblib", mlflow=False)
+    assert "the rows were weighted" in (tmp_path / "model" / "README.md").read_text()
+    knn = Cell(Ref("csv", given), Ref("identity"), Ref("knn"), FEW)
+    with pytest.raises(PluginError, match="does not take the weights"):
+        refit(knn, data, registry)
+
+
+def test_the_card_shows_errors_in_the_targets_units(houses, tmp_path, registry):
+    from kbench.registry.callables import resolve
+
+    given = {"path": str(tmp_path / "houses.csv"), "target": "price"}
+    data = resolve(registry.get("dataset", "csv").load)(**given)
+    cell = Cell(Ref("csv", given), Ref("identity"), Ref("ridge"), FEW)
+    measures = {"rmse": 3456.7, "rmse_sd": 210.0, "r2": 0.95, "coverage_error_90": 0.013}
+    row = Row("houses", "identity", "ridge", "ok", 5, 5, measures, machine="m1")
+    fitted = refit(cell, data, registry)
+    write(tmp_path / "model", cell, "key", fitted, row, "joblib", mlflow=False)
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "in the target's units: 3,457 ± 210.0, mean and standard deviation over 5 splits" in card
+    assert "- r2: 0.9500" in card
+    assert "the share of targets in them was 1.3 points off 90 %" in card
+    facts = json.loads((tmp_path / "model" / "model.json").read_text())
+    assert facts["measured"]["rmse"] == 3456.7
+    assert facts["measured"]["n_splits_done"] == 5
+
+
+def test_a_scaled_pipeline_can_be_fitted_again(houses, tmp_path, registry):
+    from sklearn.base import clone
+
+    from kbench.registry.callables import resolve
+
+    given = {"path": str(tmp_path / "houses.csv"), "target": "price"}
+    data = resolve(registry.get("dataset", "csv").load)(**given)
+    learner = Ref("bayesian-linear")
+    fitted = refit(Cell(Ref("csv", given), Ref("identity"), learner, FEW), data, registry)
+    again = clone(fitted.pipeline).fit(fitted.table, houses["price"])
+    np.testing.assert_allclose(again.predict(houses), fitted.pipeline.predict(houses))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kbench.records import Measure
 from kbench.report.recommendation import advise, size
 from kbench.results.rows import Row
 from tests.support.report_rows import changed
@@ -121,3 +122,76 @@ def test_one_split_gives_an_answer_without_tests():
 @pytest.mark.parametrize(("floats", "words"), [(100, "0.8 kB"), (3e8, "2400 MB")])
 def test_sizes_are_written_for_people(floats, words):
     assert size(floats) == words
+
+
+RMSE = Measure("rmse", "lower")
+
+
+def fitted(name, errors, fit_time_s, learner="ridge", **more):
+    """Return the row of a regressor."""
+    n = len(errors)
+    mean = sum(errors) / n
+    sd = (sum((e - mean) ** 2 for e in errors) / (n - 1)) ** 0.5
+    splits = {"rmse": dict(zip(HASHES, errors, strict=False))}
+    measures = {"accuracy": None, "accuracy_sd": None, "rmse": mean, "rmse_sd": sd}
+    made = row(name, [0.5] * n, fit_time_s, learner)
+    return changed(made, **measures | {"values_by_split": splits, "r2": 0.8} | more)
+
+
+def said(*rows, baselines=("mean",), kernelized=()):
+    return advise(rows, kernelized, baselines, RMSE, "regression")
+
+
+LOW = [20_100.0, 21_000.0, 19_900.0, 20_500.0, 20_000.0]
+CLOSE = [20_400.0, 20_700.0, 20_300.0, 20_400.0, 20_300.0]
+HIGH = [50_000.0, 52_000.0, 49_000.0, 51_000.0, 50_500.0]
+
+
+def test_the_smallest_error_is_the_best():
+    found = said(fitted("good", LOW, 1.0), fitted("identity", HIGH, 0.1, "mean"))
+    assert found.chosen.feature_map == "good"
+    text = " ".join(found.sentences)
+    assert text.startswith("Take good + ridge: rmse 20,300 ± 452.8 (mean and sd over 5 splits), ")
+    assert "r2 0.800, fitted in 1 s" in text
+    assert "It is measurably more accurate than the other one" in text
+    assert "Always predicting the mean gives rmse 50,500: its errors are 60 % smaller." in text
+
+
+def test_errors_within_noise_are_a_little_larger():
+    found = said(fitted("slow", LOW, 9.0), fitted("quick", CLOSE, 0.1), fitted("far", HIGH, 0.01))
+    assert found.chosen.feature_map == "quick"
+    text = " ".join(found.sentences)
+    assert "It is within noise of the most accurate, slow + ridge (rmse 20,300)" in text
+    assert "the difference is 120.0, 95 % interval [-" in text
+    # 3 % more is not within noise, whatever a test says
+    wide = [15_000.0, 27_000.0, 18_000.0, 25_000.0, 19_550.0]
+    found = said(fitted("slow", LOW, 9.0), fitted("wild", wide, 0.1))
+    assert found.chosen is found.best
+    assert "an error at most 2 % larger" in " ".join(found.sentences)
+
+
+def test_nothing_better_than_the_mean_is_said():
+    same = said(fitted("good", CLOSE, 1.0), fitted("identity", LOW, 0.1, "mean"))
+    assert "That is always predicting the mean: no method was measurably better" in " ".join(
+        same.sentences
+    )
+    alone = said(fitted("good", LOW, 1.0, r2=-0.1))
+    assert "Its r2 is not above 0: always predicting the mean is as good." in alone.sentences
+    assert "mean is as good" not in " ".join(said(fitted("good", LOW, 1.0)).sentences)
+
+
+def test_intervals_are_named_with_their_coverage():
+    sure = fitted("sure", LOW, 1.0, coverage_error_90=0.02)
+    words = "predicts intervals: over the splits, the share of targets in the 90 % intervals was"
+    assert f"It also {words} 2.0 points off 90 % on average." in said(sure).sentences
+    found = said(fitted("quick", LOW, 0.5), sure)
+    assert found.chosen.feature_map == "quick"
+    assert f"sure + ridge (rmse 20,300), within noise too, {words}" in " ".join(found.sentences)
+    far = fitted("sure", HIGH, 1.0, coverage_error_90=0.02)
+    assert "intervals" not in " ".join(said(fitted("quick", LOW, 0.5), far).sentences)
+
+
+def test_long_times_are_whole_numbers():
+    rows = [fitted("good", LOW, 0.001), fitted("identity", HIGH, 2.0, "kernel-ridge")]
+    text = " ".join(said(*rows, kernelized=["kernel-ridge"]).sentences)
+    assert "It is 2,000 times faster to fit than identity + kernel-ridge (rmse 50,500)." in text
