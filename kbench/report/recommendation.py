@@ -103,7 +103,7 @@ class _Comparison:
             *beside,
             *self.beside_kernels(chosen, kernelized),
             *self.beside_baseline(chosen, baselines),
-            *self.intervals(chosen, equal),
+            *self.intervals(chosen, equal, baselines),
             *_left_out(rows, len(self.complete)),
         ]
         return Advice(self.best, chosen, equal, tuple(sentences))
@@ -256,16 +256,23 @@ class _Comparison:
         if test is not None and test.p is None:
             return [f"{text} ({NO_TEST})."]
         if test is not None and test.p is not None and test.p > ALPHA:
-            return [f"{text}, which is not told apart from it (p = {p_value(test.p)})."]
+            return [
+                f"{text}, which is not told apart from it (p = {p_value(test.p)}): "
+                "these columns may say nothing of the target."
+            ]
         if self._is_error and self.value(plain) > 0:
             share = 1 - self.value(chosen) / self.value(plain)
             return [f"{text}: its errors are {100 * share:.0f} % smaller."]
         return [f"{text}."]
 
-    def intervals(self, chosen: Row, equal: Sequence[Row]) -> list[str]:
+    def intervals(self, chosen: Row, equal: Sequence[Row], baselines: Collection[str]) -> list[str]:
         """Say which method gives prediction intervals, and how well they hold."""
         row = min(
-            (row for row in equal if "coverage_error_90" in row.measures),
+            (
+                row
+                for row in equal
+                if "coverage_error_90" in row.measures and row.learner not in baselines
+            ),
             key=lambda row: (row is not chosen, row.measures["fit_time_s"]),
             default=None,
         )

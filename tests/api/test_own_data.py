@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import kbench
 from kbench import Block, DatasetError, Learner, Limits, Protocol, Ref, Search, Suite, SuiteError
-from kbench.api.own_data import fetched, look, source_of, suite_for, without_texts
+from kbench.api.own_data import fetched, look, prepared, source_of, suite_for, without_texts
 from kbench.planning.cells import cells
 from kbench.records import DatasetFacts
 from kbench.registry.installed import installed
@@ -427,3 +428,97 @@ def test_mistakes_are_named_before_anything_runs(customers, tmp_path, arguments,
     assert (code, out) == (2, "")
     assert words in err
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.fixture
+def counts(tmp_path, monkeypatch):
+    """A table with a count to predict, in three formats."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=80).round(3)
+    n = rng.poisson(np.exp(1.5 + 0.7 * x))
+    rows = list(zip(x, n, strict=True))
+    csv = "".join(f"{x},{n}\n" for x, n in rows)
+    (tmp_path / "counts.csv").write_text(f"x,n\n{csv}")
+    head = "@relation r\n@attribute x numeric\n@attribute n numeric\n@data\n"
+    (tmp_path / "counts.arff").write_text(head + csv)
+    (tmp_path / "counts.svm").write_text("".join(f"{n} 1:{x}\n" for x, n in rows))
+    return n
+
+
+@pytest.mark.parametrize("ending", ["csv", "arff", "svm"])
+@pytest.mark.parametrize("asked", [None, "classification", "regression"])
+def test_all_formats_have_the_same_rule(counts, registry, ending, asked):
+    options = {"task": asked} if ending == "svm" else {"task": asked, "target": "n"}
+    data = prepared(f"counts.{ending}", registry, **options)
+    assert data.facts.task == (asked or "regression")
+    assert data.ref.params["task"] == data.facts.task
+    if asked is None:
+        assert "one of them in fewer than 5 rows: regression (--task class" in data.target
+        assert data.facts.target_mean == pytest.approx(counts.mean())
+    else:
+        assert f"(--task {asked})" in data.target
+
+
+def test_labels_of_other_formats_stay_classes(tmp_path, monkeypatch, registry):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.svm").write_text("".join(f"{[-1, 1][i % 2]} 1:{i}\n" for i in range(40)))
+    data = prepared("a.svm", registry)
+    assert data.facts.task == "classification"
+    assert data.target == (
+        "target 'label' has 2 different whole numbers, taken as classes (--task regression takes "
+        "them as numbers)"
+    )
+
+
+def test_numbers_are_compared_by_their_error(counts, store_uri, capfd):
+    words = ["run", "counts.csv", "--target", "n", "--feature-map", "identity", "--learner", "mean"]
+    words += ["--learner", "ridge", "--store", store_uri, "--jobs", "1"]
+    code, out, err = command(*words, "-o", "report.html", capfd=capfd)
+    assert code == 0, err
+    assert "counts: 80 rows, 1 column, target with mean " in out
+    assert "target 'n' is numeric, with " in out
+    assert "Take identity + ridge: rmse " in out
+    assert "Always predicting the mean gives rmse " in out
+    assert "target &#39;n&#39; is numeric" in Path("report.html").read_text()
+    code, out, err = command(*words, "--task", "regression", "--json", capfd=capfd)
+    end = json.loads(out.splitlines()[-1])
+    assert end["task"] == "regression"
+    assert end["target"].endswith("(--task regression)")
+    assert end["rows"][0]["learner"] == "ridge"
+    assert end["rows"][0]["rmse"] < end["rows"][1]["rmse"]
+    assert "--task regression" in end["export"]
+
+
+def test_tasks_are_named_where_they_are_wrong(counts, customers, capfd):
+    words = ["run", "customers.csv", "--target"]
+    code, _, err = command(*words, "churn", "--task", "ranking", capfd=capfd)
+    assert (code, err) == (
+        2,
+        "kbench: --task must be one of 'classification', 'regression', got 'ranking'\n",
+    )
+    code, _, err = command(*words, "churn", "--task", "regression", capfd=capfd)
+    assert code == 2
+    assert "'churn' is text in 60 rows of 60, the first is row 1: 'no'" in err
+    code, _, err = command("run", "counts.csv", "--target", "n", "--ignore", "n", capfd=capfd)
+    assert code == 2
+    assert "the target 'n' is among the ignored columns" in err
+    words = ["run", "counts.csv", "--target", "n", "--learner", "linear-svm"]
+    code, _, err = command(*words, capfd=capfd)
+    assert code == 2
+    assert "learner 'linear-svm' (classification) with 'counts' (regression)" in err
+
+
+def test_numbers_have_methods_of_their_own(registry):
+    small = replace(known(), task="regression")
+    suite = suite_for(FILE, small, registry)
+    assert (suite.measure.name, suite.measure.better) == ("rmse", "lower")
+    found = methods(suite, registry)
+    assert found[0] == ("identity", "mean")
+    assert len(found) == len(set(found)) == 14
+    assert ("identity", "gaussian-process") in found
+    large = methods(suite_for(FILE, replace(known(5001), task="regression"), registry), registry)
+    assert {("identity", "gaussian-process"), ("identity", "kernel-ridge")}.isdisjoint(large)
+    for map_, learner in found:
+        assert "regression" in registry.get("feature map", map_).tasks
+        assert "regression" in registry.get("learner", learner).tasks

@@ -175,6 +175,10 @@ def test_nothing_better_than_the_mean_is_said():
     assert "That is always predicting the mean: no method was measurably better" in " ".join(
         same.sentences
     )
+    wide = [15_000.0, 27_000.0, 18_000.0, 25_000.0, 19_550.0]
+    doubtful = said(fitted("good", LOW, 1.0), fitted("identity", wide, 0.1, "mean"))
+    assert "which is not told apart from it (p = 0." in " ".join(doubtful.sentences)
+    assert doubtful.chosen.feature_map == "good"
     alone = said(fitted("good", LOW, 1.0, r2=-0.1))
     assert "Its r2 is not above 0: always predicting the mean is as good." in alone.sentences
     assert "mean is as good" not in " ".join(said(fitted("good", LOW, 1.0)).sentences)
@@ -187,6 +191,8 @@ def test_intervals_are_named_with_their_coverage():
     found = said(fitted("quick", LOW, 0.5), sure)
     assert found.chosen.feature_map == "quick"
     assert f"sure + ridge (rmse 20,300), within noise too, {words}" in " ".join(found.sentences)
+    plain = fitted("identity", CLOSE, 1.0, "mean", coverage_error_90=0.02)
+    assert "intervals" not in " ".join(said(fitted("quick", LOW, 0.5), plain).sentences)
     far = fitted("sure", HIGH, 1.0, coverage_error_90=0.02)
     assert "intervals" not in " ".join(said(fitted("quick", LOW, 0.5), far).sentences)
 
