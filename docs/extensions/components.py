@@ -20,7 +20,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import nested_parse_with_titles
 
 from kbench.records import written
-from kbench.registry.callables import resolve
+from kbench.registry.callables import makers, resolve
 from kbench.registry.installed import HOST, installed
 from kbench.registry.registry import Registry, build
 
@@ -35,7 +35,7 @@ def built_ins() -> Registry:
 
 def maker(record):
     """Return the callable that makes a record's components."""
-    return resolve(getattr(record, "make", None) or record.load)
+    return resolve(makers(record)[0])
 
 
 def made(record):
