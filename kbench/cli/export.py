@@ -165,10 +165,10 @@ def _suite(
     if dataset is not None:
         raise SuiteError(f"--dataset has no meaning: {name} is the dataset")
     given = {option: value for option, value in options.items() if value}
-    data = prepared(name, registry, **given)
-    for text in (*data.notices, data.target):
+    own = prepared(name, registry, **given)
+    for text in (*own.notices, own.target):
         echo(f"kbench: {text}", err=True)
-    return suite_for(data.ref, data.facts, registry, listed(feature_map), listed(learner))
+    return suite_for(own.ref, own.facts, registry, listed(feature_map), listed(learner))
 
 
 def _one(planned: list[PlannedCell], wanted: str | None, suite: str) -> PlannedCell:
