@@ -49,7 +49,12 @@ def feature_map(request):
     return made("feature map", request.param)
 
 
-@pytest.fixture(params=sorted(REGISTRY.all("learner")))
+CLASSIFIERS = [
+    name for name, each in REGISTRY.all("learner").items() if "classification" in each.tasks
+]
+
+
+@pytest.fixture(params=sorted(CLASSIFIERS))
 def learner(request):
     return made("learner", request.param)
 

@@ -9,8 +9,9 @@ from kbench.parameters import check_integer, check_number
 from kbench_learners._design import Design
 from kbench_learners._directions import ActiveRows
 from kbench_learners._estimator import row_weights
-from kbench_learners._linear import LinearRegressor, PathMixin
+from kbench_learners._linear import LinearRegressor
 from kbench_learners._newton import minimise
+from kbench_learners._path import PathMixin
 from kbench_learners._products import dense_where_quicker
 
 

@@ -74,7 +74,9 @@ def test_help_shows_every_word_of_its_texts():
 
 def test_list_as_json_has_every_kind(capfd):
     found = json.loads(command("list", "--json", capfd=capfd)[1])
-    assert set(found) == {"datasets", "kernels", "feature-maps", "learners", "suites", "plugins"}
+    assert set(found) == {
+        *("datasets", "kernels", "feature-maps", "learners", "measures", "suites", "plugins"),
+    }
     assert "uci" in [each["name"] for each in found["suites"]]
     assert "gaussian" in [each["name"] for each in found["kernels"]]
 
@@ -86,7 +88,7 @@ def test_list_says_what_each_thing_is(wide, capfd):
     assert silent == []
     (uci,) = [each for each in found["suites"] if each["name"] == "uci"]
     _, listed, _ = command("list", capfd=capfd)
-    assert f"uci               suites  {uci['description']}\n" in listed
+    assert re.search(rf"^ *uci +suites +{re.escape(uci['description'])}$", listed, re.M)
     assert re.search(r"^ *perceptron +learners +Linear perceptron classifier\.$", listed, re.M)
 
 
