@@ -30,8 +30,9 @@ def rescore(
 ) -> None:
     """Add measures to known results without computing these again.
 
-    Measures are computed from the predictions that were kept of each split. The exit code is
-    1 if a measure failed, or the store does not have all runs yet.
+    Measures are computed from the predictions that were kept of each split.
+
+    The exit code is 1 if a measure failed, or the store does not have all runs yet.
     """
     from kbench.api.inputs import chosen_suite, notices
     from kbench.execution.plugins import load_registry

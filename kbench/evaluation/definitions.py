@@ -140,7 +140,12 @@ _OF_PREDICTIONS = (
 """Measures that `kbench.evaluation.measures` computes."""
 
 _REPORTED = (
-    Measure("accuracy_unseen", "higher", "accuracy on rows that equal no training row"),
+    Measure(
+        "accuracy_unseen",
+        "higher",
+        "accuracy on rows that equal no training row",
+        "classification",
+    ),
     Measure(
         "gram_error_frobenius",
         "lower",
