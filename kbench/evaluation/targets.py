@@ -26,18 +26,26 @@ class Scale:
     def of(cls, y: np.ndarray, task: TaskType, weight: np.ndarray | None = None) -> Scale:
         """Return the scale of training targets.
 
-        DatasetError is raised where they are all equal.
+        Rows of weight 0 do not count. DatasetError is raised where all targets are equal.
 
         >>> Scale.of(np.array([1.0, 3.0]), "regression")
         Scale(mean=2.0, sd=1.0)
         """
         if task == "classification":
             return cls()
+        if weight is not None and not weight.all():
+            y, weight = y[weight > 0], weight[weight > 0]
+        if not len(y):
+            raise DatasetError("all weights of the training part are 0")
+        # not by the deviation, of which rounding may leave something
+        if y.min() == y.max():
+            raise DatasetError(f"all targets of the training part are {y[0]:g}")
         mean = float(np.average(y, weights=weight))
         sd = float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))
-        # what rounding leaves of the deviation of equal targets
-        if sd <= 1e-12 * max(1.0, abs(mean)) and y.min() == y.max():
-            raise DatasetError(f"all targets of the training part are {y[0]:g}")
+        if sd == 0:
+            raise DatasetError(
+                f"the deviation of targets from {y.min():g} to {y.max():g} is too small for float64"
+            )
         return cls(mean, sd)
 
     def standardise(self, y: np.ndarray) -> np.ndarray:

@@ -282,6 +282,18 @@ def test_equal_targets_or_no_weight_in_a_training_part_are_refused():
         assign(data, protocol, 0)
 
 
+def test_only_targets_of_rows_that_count_decide_the_scale():
+    y, weight = np.array([1.5, 1.5, 9.0, 1.5]), np.array([1.0, 2.0, 0.0, 1.0])
+    with pytest.raises(DatasetError, match=r"all targets of the training part are 1\.5"):
+        Scale.of(y, "regression", weight)
+    y[0] = 3.5
+    assert Scale.of(y, "regression", weight) == Scale(2.0, np.sqrt(3) / 2)
+    with pytest.raises(DatasetError, match="all weights of the training part are 0"):
+        Scale.of(y, "regression", np.zeros(4))
+    with pytest.raises(DatasetError, match="too small for float64"):
+        Scale.of(np.array([0.0, 1e-200]), "regression")
+
+
 def test_large_targets_of_small_spread_keep_their_digits():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 2))
