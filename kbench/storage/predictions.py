@@ -25,6 +25,9 @@ BLOB = "predictions"
 
 _FORMAT = b"kbench predictions 1\n"
 _FIELDS = ("predicted", "probabilities", "decision", "label_probabilities", "sd")
+_PROBABILITIES = ("probabilities", "label_probabilities")
+"""Fields that keep their type: how exactly rows must sum to 1 depends on it."""
+
 _TYPES = frozenset({"|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f4", "<f8"})
 _MAX_HEADER = 4096
 _LEVEL = 1
@@ -43,7 +46,7 @@ def packed(predictions: Predictions, task_key: str) -> bytes:
     array([0, 2, 1])
     """
     given = {name: getattr(predictions, name) for name in _FIELDS}
-    arrays = {name: _narrowed(array) for name, array in given.items() if array is not None}
+    arrays = {name: _narrowed(name, array) for name, array in given.items() if array is not None}
     header = {
         "task_key": task_key,
         "arrays": [[name, array.dtype.str, array.shape] for name, array in arrays.items()],
@@ -83,12 +86,12 @@ def unpacked(data: bytes, task_key: str, n_rows: int, n_classes: int) -> Predict
             _place(name, type_, shape, n_rows, n_classes)
             for name, type_, shape in described["arrays"]
         ]
+        if len({name for name, *_ in places}) < len(places):
+            raise ValueError("an array is there twice")
         content = _decompressed(body, sum(size for *_, size in places))
         for name, dtype, shape, size in places:
-            if name in arrays:
-                raise ValueError(f"{name} is there twice")
             part, content = content[:size], content[size:]
-            arrays[name] = _widened(_unshuffled(part, dtype).reshape(shape))
+            arrays[name] = _widened(name, _unshuffled(part, dtype).reshape(shape))
         return Predictions(**arrays)
     except (ValueError, TypeError, KeyError, RecursionError, zlib.error) as error:
         raise DamagedPredictionsError(f"the kept predictions cannot be used: {error}") from None
@@ -130,8 +133,10 @@ def _of_earlier_version(data: bytes, n_rows: int) -> np.ndarray:
     return np.frombuffer(content, "<i4").astype(np.int64)
 
 
-def _narrowed(array: np.ndarray) -> np.ndarray:
+def _narrowed(name: str, array: np.ndarray) -> np.ndarray:
     """Return the values in the smallest of a few types that has them exactly."""
+    if name in _PROBABILITIES:
+        return array.astype("<f4" if array.dtype.itemsize <= 4 else "<f8", copy=False)
     wide = np.asarray(array, dtype=np.float64 if array.dtype.kind == "f" else "<i8")
     types = ("<f4",) if wide.dtype.kind == "f" else ("|i1", "<i2", "<i4")
     for type_ in types:
@@ -142,7 +147,9 @@ def _narrowed(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(wide, dtype=wide.dtype.newbyteorder("<"))
 
 
-def _widened(array: np.ndarray) -> np.ndarray:
+def _widened(name: str, array: np.ndarray) -> np.ndarray:
+    if name in _PROBABILITIES:
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
     return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
 
 

@@ -50,6 +50,15 @@ def test_numbers_that_float32_has_exactly_take_its_space():
     assert b'"<f8"' in packed(Predictions(exact / 3), "t")
 
 
+def test_probabilities_keep_the_type_by_which_their_sums_are_checked():
+    rows = np.tile(np.float32([0.5, 0.500005]), (N, 1))
+    given = Predictions(np.zeros(N, dtype=np.int64), rows, label_probabilities=rows)
+    classes = np.arange(2)
+    checked = given.checked("classification", classes, N, "it")
+    kept = unpacked(packed(checked, "t"), "t", N, 2)
+    assert_equal(kept.checked("classification", classes, N, "it"), checked)
+
+
 @pytest.mark.parametrize("shape", [(N,), (N, 1), (N, K), (N, 6)])
 def test_decision_values_have_the_shapes_of_classifiers(shape):
     given = Predictions(LABELS, decision=np.zeros(shape))
@@ -93,7 +102,7 @@ def array(name, type_, shape):
         (with_header(array("predicted", "<i8", [-1])), "predicted has the shape"),
         (with_header(array("predicted", "<i8", "x")), "predicted has the shape"),
         (with_header(array("probabilities", "<f8", [N, 10**9])), "probabilities has the shape"),
-        (with_header(lambda header: header["arrays"].append(header["arrays"][0])), "cut"),
+        (with_header(lambda header: header["arrays"].append(header["arrays"][0])), "twice"),
         (with_header(array("sd", "|i1", [N]), zlib.compress(bytes(N))), "cannot be used"),
         (KEPT.replace(b"\n{", b"\n" + b"[" * 10**6 + b"{"), "header is too long"),
         (b"kbench predictions 1\nnull\n", "cannot be used"),
