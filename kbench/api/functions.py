@@ -26,7 +26,7 @@ from kbench.execution.plugins import import_registry, load_registry
 from kbench.parameters import check_integer
 from kbench.planning.lines import Lines, parameter_problems
 from kbench.planning.planner import Planner, how_many_splits
-from kbench.planning.tasks import calibration_problem
+from kbench.planning.tasks import calibration_problem, search_problem
 from kbench.records import Dataset, Limits, Measure, Protocol, Ref, TaskType
 from kbench.records.canonical import to_json
 from kbench.registry.callables import makers, module_of, resolve
@@ -259,8 +259,8 @@ def evaluate(
     Raises
     ------
     SuiteError
-        A name or parameter does not exist, or a component or the protocol's calibration
-        is not for the dataset's task.
+        A name or parameter does not exist; or a component, or the protocol's calibration
+        or `search_measure`, is not for the dataset's task.
     DatasetError
         The data is unavailable, or cannot be split in this way.
 
@@ -280,8 +280,12 @@ def evaluate(
     if splits is not None:
         check_integer(splits, "splits", least=1, otherwise="None", error=SuiteError)
     data = _dataset(dataset, registry)
-    if problem := calibration_problem(protocol, data.task):
-        raise SuiteError(problem)
+    problems = (
+        calibration_problem(protocol, data.task),
+        search_problem(protocol, data.task, registry),
+    )
+    if any(problems):
+        raise SuiteError(*filter(None, problems))
     map_label, map_side = _side(feature_map, "feature map", registry, data.task)
     learner_label, learner_side = _side(learner, "learner", registry, data.task)
     searched = search_side(protocol.search_measure, registry, len(data.target_names))

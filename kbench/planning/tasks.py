@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kbench.errors import SuiteError
-from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, default_measure
+from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, SEARCHED, default_measure
+from kbench.messages import did_you_mean
 from kbench.planning.cells import cells
 from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Suite, TaskType
 from kbench.registry.registry import Registry
@@ -48,7 +49,9 @@ def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
     if not problems:
         refused = (calibration_problem(block.protocol, task) for block in suite.blocks)
         problems += {problem: None for problem in refused if problem}
-        problems += _wrong_measures(suite, task, registry)
+        problems += _wrong_measure(suite, task, registry)
+        searched = (search_problem(block.protocol, task, registry) for block in suite.blocks)
+        problems += {problem: None for problem in searched if problem}
     if problems:
         raise SuiteError(*problems)
     return replace(suite, measure=suite.measure or default_measure(task))
@@ -62,6 +65,27 @@ def calibration_problem(protocol: Protocol, task: TaskType) -> str | None:
         f'calibration = "{protocol.calibration}" in [protocol] is for classification, '
         f"not for {task}"
     )
+
+
+def search_problem(protocol: Protocol, task: TaskType, registry: Registry) -> str | None:
+    """Return why no search of a task can optimise a protocol's measure; None if one can."""
+    name = protocol.search_measure
+    known = _known(registry)
+    allowed = [
+        each for each in (*SEARCHED, *registry.all("measure")) if known[each].task in (None, task)
+    ]
+    if name is None or name in allowed:
+        return None
+    if name in NEVER_RANKED:
+        return NEVER_RANKED[name]
+    there_are = f"there are {', '.join(allowed)}"
+    if name in SEARCHED or name in registry.all("measure"):
+        return f"search_measure {name!r} is not for {task}; {there_are}"
+    return f"no search can optimise {name!r}; {there_are}{did_you_mean(name, allowed)}"
+
+
+def _known(registry: Registry) -> dict[str, Measure]:
+    return {**MEASURES, **registry.all("measure")}
 
 
 def _mismatches(
@@ -83,19 +107,13 @@ def _mismatches(
     return [f"these do not go together: {'; '.join(listed)}{more}"]
 
 
-def _wrong_measures(suite: Suite, task: TaskType, registry: Registry) -> Iterable[str]:
-    """Yield a message for each measure that is not for a task."""
-
-    def allowed(measure: Measure | None) -> bool:
-        return measure is None or measure.task in (None, task)
-
-    known: Mapping[str, Measure] = {**MEASURES, **registry.all("measure")}
+def _wrong_measure(suite: Suite, task: TaskType, registry: Registry) -> list[str]:
+    """Return a message if the measure that a suite compares is not for a task."""
+    known = _known(registry)
+    measure = suite.measure and known.get(suite.measure.name, suite.measure)
+    if measure is None or measure.task in (None, task):
+        return []
     names = [
-        name for name, measure in known.items() if measure.task == task and name not in NEVER_RANKED
+        name for name, other in known.items() if other.task == task and name not in NEVER_RANKED
     ]
-    if not allowed(known.get(suite.compared.name, suite.measure) if suite.measure else None):
-        yield (f"measure {suite.compared.name!r} is not for {task}; there are {', '.join(names)}")
-    for block in suite.blocks:
-        name = block.protocol.search_measure
-        if name is not None and not allowed(known.get(name)):
-            yield f"search_measure {name!r} is not for {task}; there are {', '.join(names)}"
+    return [f"measure {measure.name!r} is not for {task}; there are {', '.join(names)}"]

@@ -237,3 +237,18 @@ def test_a_notebook_gets_a_live_table_where_widgets_can_redraw_it(monkeypatch, w
     monkeypatch.setattr(progress, "find_spec", lambda name: object() if widgets else None)
     chosen = progress.choose(as_json=False, quiet=False, jobs=2)
     assert isinstance(chosen, progress.LiveTable if widgets else progress.Log)
+
+
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        ("rmse", "search_measure 'rmse' is not for classification; there are accuracy"),
+        ("log_los", "no search can optimise 'log_los'.*did you mean 'log_loss'"),
+        ("ece_15_equal_mass", "never for ranking"),
+    ],
+)
+def test_evaluate_refuses_a_search_measure_that_no_search_can_optimise(measure, words):
+    # nothing is searched here, so that no search would refuse it
+    learner = {"name": "ridge", "alpha": 1.0}
+    with pytest.raises(SuiteError, match=words):
+        kbench.evaluate("iris", learner=learner, protocol=Protocol(search_measure=measure))
