@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -162,9 +162,19 @@ class TargetColumn:
             column = cls(**given)
         except TypeError as error:
             raise ValueError("not the look at a target") from error
-        if column.kind not in Kind.__args__ or not isinstance(column.n_different, int):  # type: ignore[attr-defined]
+        counts = (
+            *(column.n_different, column.n_rows, column.n_missing, column.missing_row),
+            *(column.n_rarest, column.n_odd, column.odd_row),
+        )
+        if (
+            column.kind not in get_args(Kind)
+            or any(type(count) is not int or count < 0 for count in counts)
+            or type(column.is_row_number) is not bool
+            or not isinstance(column.fraction, float | None)
+            or not isinstance(column.odd, str)
+        ):
             raise ValueError("not the look at a target")
-        return column
+        return replace(column, odd=printable(column.odd, 60))
 
 
 def _number(text: str) -> float | None:

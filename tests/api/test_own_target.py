@@ -118,10 +118,15 @@ def test_labels_that_a_source_has_read_are_described():
 
 def test_what_a_process_describes_is_checked():
     assert TargetColumn.parsed({"kind": "texts", "n_different": 2}).n_different == 2
+    escape = TargetColumn.parsed({"kind": "numbers", "n_different": 2, "odd": chr(27)})
+    assert escape.odd == chr(0xFFFD)
     for given in (
         {"kind": "poems", "n_different": 2},
         {"n_different": 2},
         {"kind": "texts", "n": 1},
+        {"kind": "numbers", "n_different": 2, "n_missing": "2"},
+        {"kind": "numbers", "n_different": -2},
+        {"kind": "numbers", "n_different": 2, "odd": 3},
     ):
         with pytest.raises(ValueError, match="not the look at a target"):
             TargetColumn.parsed(given)
