@@ -16,7 +16,7 @@ from kbench.records._components import (
     TaskType,
 )
 from kbench.records._data import Dataset, DatasetFacts, Inputs, Split, content_checksum
-from kbench.records._measures import ACCURACY, RESERVED, RMSE_STANDARDISED, Measure, Needs
+from kbench.records._measures import ACCURACY, RESERVED, Measure, Needs
 from kbench.records._results import (
     STOPPING,
     WORST_FIRST,
@@ -32,7 +32,6 @@ from kbench.records._suite import Block, Limits, Protocol, Published, Ref, Searc
 __all__ = [
     "ACCURACY",
     "RESERVED",
-    "RMSE_STANDARDISED",
     "STOPPING",
     "TASK_TYPES",
     "WORST_FIRST",

@@ -97,7 +97,8 @@ RESERVED = frozenset({
     "map_fit_time_s", "map_transform_time_s", "learner_fit_time_s", "fit_time_s",
     "predict_time_s", "search_time_s", "map_fit_time_cpu_s", "map_transform_time_cpu_s",
     "learner_fit_time_cpu_s", "fit_time_cpu_s", "predict_time_cpu_s", "search_time_cpu_s",
-    "predict_row_s", "calibration_s", "seconds", "n_train", "n_test", "n_features",
+    "predict_row_s", "calibration_s", "calibration_time_s", "calibration_time_cpu_s",
+    "calibration_converged", "seconds", "n_train", "n_test", "n_features",
     "n_components", "n_candidates", "n_splits", "n_splits_done", "nnz_per_row",
     "model_floats", "peak_memory_mb", "converged", "search_converged", "search_complete",
     "dataset", "feature_map", "learner", "status", "group", "machine", "protocol", "split",
@@ -109,6 +110,3 @@ RESERVED = frozenset({
 
 ACCURACY = Measure()
 """Default measure of suites of classification tasks."""
-
-RMSE_STANDARDISED = Measure("rmse_standardised", "lower")
-"""Default measure of suites of regression tasks."""

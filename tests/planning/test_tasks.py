@@ -12,7 +12,7 @@ from kbench.planning.cells import cells
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import read
 from kbench.planning.tasks import with_measure
-from kbench.records import RMSE_STANDARDISED, DatasetFacts, Measure, Problem
+from kbench.records import DatasetFacts, Measure, Problem
 from kbench.registry.registry import build
 
 CLASSES = DatasetFacts("a" * 64, name="iris")
@@ -61,7 +61,7 @@ def test_records_say_for_which_tasks_they_are():
 
 @pytest.mark.parametrize(
     ("facts", "measure"),
-    [(CLASSES, Measure("accuracy")), (NUMBERS, RMSE_STANDARDISED)],
+    [(CLASSES, Measure("accuracy")), (NUMBERS, Measure("rmse_standardised", "lower"))],
 )
 def test_the_task_decides_the_measure(registry, facts, measure):
     chosen = with_measure(
