@@ -286,10 +286,11 @@ class ReportData:
             {
                 **dict(zip(LABELS, row.labels, strict=True)),
                 "parameter": parameter,
-                "measure": row.searched.name,
+                "measure": measure.name,
                 **dict(zip(CURVE, point, strict=True)),
             }
             for row in self.rows
+            if (measure := row.searched) is not None
             for parameter, points in row.search.items()
             for point in points
         ]
@@ -303,10 +304,12 @@ class ReportData:
         place = {method: i for i, method in enumerate(self.methods)}
         curves: dict[int, dict[str, list[list[Any]]]] = {}
         for row in self.rows:
+            searched = row.searched
+            if searched is None:
+                continue
             for parameter, points in row.search.items():
                 by_parameter = curves.setdefault(place[row.method], {})
                 number = self.datasets.index(row.dataset)
-                searched = row.searched
                 line = [number, points, searched.words, searched.better, searched.in_units]
                 by_parameter.setdefault(parameter, []).append(line)
         return {

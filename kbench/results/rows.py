@@ -164,8 +164,8 @@ class Row:
         return seconds / n_test if n_test and seconds is not None else None
 
     @property
-    def searched(self) -> Measure:
-        """The measure that the search optimised."""
+    def searched(self) -> Measure | None:
+        """The measure that the search optimised; None for a plugin's."""
         name = self.protocol.get("search_measure", "null")
         return measure_of_search(None if name == "null" else name, self.task)
 
@@ -226,12 +226,13 @@ def known_measure(measure: Measure) -> Measure:
     return known if known == measure else measure
 
 
-def measure_of_search(name: str | None, task: TaskType = "classification") -> Measure:
+def measure_of_search(name: str | None, task: TaskType = "classification") -> Measure | None:
     """Return the measure that a search optimises, by the protocol's `search_measure`.
 
-    By default it is the plain one of the task.
+    By default it is the plain one of the task. It is None for a plugin's measure, of which
+    results have no direction.
 
     >>> measure_of_search(None).name, measure_of_search("log_loss").better
     ('accuracy', 'lower')
     """
-    return MEASURES.get(name, Measure(name)) if name else PLAIN[task]
+    return MEASURES.get(name) if name else PLAIN[task]

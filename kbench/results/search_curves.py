@@ -26,7 +26,8 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     A point is the best that inner cross-validation found with one value of one
     parameter, for any values of the other parameters: in each split, the candidate
     of that value with the best mean. Candidates that failed, or that a search left before
-    they had seen all rows, are in no point.
+    they had seen all rows, are in no point. A search by a measure of a plugin has no curve:
+    its direction is not known.
 
     Parameters
     ----------
@@ -74,6 +75,8 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         search = run["search"]
         splits = list((json.loads(search) if isinstance(search, str) else search).values())
         measure = measure_of_search(run.get("search_measure"), run.get("task", "classification"))
+        if measure is None:
+            continue
         labels = {name: run[name] for name in LABELS} | {"measure": measure.name}
         for parameter in _numeric_parameters(splits):
             points += [{**labels, **point} for point in _curve(parameter, splits, measure)]
@@ -81,13 +84,15 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def curves_of(
-    search: Mapping[str, Candidates], measure: Measure = ACCURACY
+    search: Mapping[str, Candidates], measure: Measure | None = ACCURACY
 ) -> dict[str, list[list[Any]]]:
     """Return the curves of one cell by parameter, each point a list of `CURVE`.
 
     `search` has the candidates of each split, as `search_curves` takes them; `measure` is
-    the one that the search optimises.
+    the one that the search optimises; without it there are no curves.
     """
+    if measure is None:
+        return {}
     splits = list(search.values())
     curves = {}
     for parameter in _numeric_parameters(splits):

@@ -103,6 +103,12 @@ def test_of_an_error_the_lowest_is_the_best():
     assert (loss["measure"], loss["mean"]) == ("log_loss", 30.0)
 
 
+def test_a_measure_of_unknown_direction_has_no_curve():
+    one = [candidate(1.0, [20.0]), candidate(4.0, [10.0])]
+    assert search_curves([{**run(one), "search_measure": "of_a_plugin"}]) == []
+    assert curves_of({"0": one}, None) == {}
+
+
 def test_small_errors_keep_their_digits():
     one = [candidate(1, [1.25e-9]), candidate(2, [2.5e-9])]
     curve = curves_of({"0": one}, MEASURES["rmse"])["learner.C"]
