@@ -35,6 +35,18 @@ def number(value: float) -> str:
     return f"{rounded:,.{max(0, 3 - exponent)}f}"
 
 
+def similar(word: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for a message that lists the known names itself.
+
+    Examples
+    --------
+    >>> similar("nystrom", ["nystroem", "rff"]), similar("zzz", ["nystroem", "rff"])
+    ("; did you mean 'nystroem'?", '')
+    """
+    near = difflib.get_close_matches(word, sorted(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"``, or the known names, for an error message.
 
@@ -45,10 +57,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("zzz", ["nystroem", "rff"])
     '; there are: nystroem, rff'
     """
-    names = sorted(known)
-    near = difflib.get_close_matches(word, names, n=1)
-    if near:
-        return f"; did you mean {near[0]!r}?"
+    names = sorted(set(known))
+    if near := similar(word, names):
+        return near
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
     return f"; there are: {shown}" if names else ""
 

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, SEARCHED
-from kbench.messages import did_you_mean
+from kbench.messages import did_you_mean, similar
 from kbench.records import Limits, Measure, Protocol
 
 Share = Annotated[float, Field(gt=0, lt=1)] | Annotated[int, Field(ge=1)]
@@ -68,7 +68,7 @@ class ProtocolTable(_Strict):
     def _known_measure(cls, value: str | None, info: ValidationInfo) -> str | None:
         allowed = [*SEARCHED, *_of_plugins(info)]
         if value is not None and _ranked(value) not in allowed:
-            raise ValueError(f"there are {', '.join(allowed)}{did_you_mean(value, allowed)}")
+            raise ValueError(f"there are {', '.join(allowed)}{similar(value, allowed)}")
         return value
 
     @model_validator(mode="after")
@@ -170,7 +170,7 @@ class SuiteFile(_Strict):
         if _ranked(value) not in known:
             allowed = [name for name in known if name not in NEVER_RANKED]
             raise ValueError(
-                f"there are {', '.join(allowed)}{did_you_mean(value, allowed)}; one that a "
+                f"there are {', '.join(allowed)}{similar(value, allowed)}; one that a "
                 'plugin reports is written { name = "...", better = "lower" }'
             )
         return {"name": value, "better": known[value].better}
