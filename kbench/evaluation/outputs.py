@@ -79,8 +79,13 @@ def predictions_of(learner: Any, Z: Any, predicted: Any, task: TaskType) -> Pred
     if task == "regression":
         if not has_distribution(learner):
             return Predictions(predicted)
-        _, sd = learner.predict(Z, return_std=True)
-        return Predictions(predicted, sd=sd)
+        returned = learner.predict(Z, return_std=True)
+        if not (isinstance(returned, tuple) and len(returned) == 2):
+            raise PluginError(
+                f"predict with return_std of {type(learner).__name__} returned "
+                f"{_described(returned)}; expected a tuple of means and standard deviations"
+            )
+        return Predictions(predicted, sd=returned[1])
     has_probabilities = hasattr(learner, "predict_proba")
     return Predictions(
         predicted,

@@ -74,7 +74,8 @@ def check_distribution(subject: Subject) -> None:
 
 def _explained(subject: Subject, predicted: np.ndarray, y: np.ndarray) -> float:
     """Return the share of the variance that predictions explain; skip what is not numbers."""
-    if predicted.shape != y.shape or not np.isfinite(predicted).all():
+    are_numbers = predicted.shape == y.shape and predicted.dtype.kind in "fiu"
+    if not (are_numbers and np.isfinite(predicted).all()):
         raise subject.skip("does not predict one finite number per row: see check_numbers")
     return 1.0 - float(np.mean((predicted - y) ** 2) / y.var())
 

@@ -180,6 +180,15 @@ def test_a_deviation_that_is_not_positive_is_refused(prices, sd):
         evaluate_split(prices, 0, Method(IDENTITY, EstimatorSpec(Sure)), RAW)
 
 
+def test_an_ignored_return_std_is_named(prices):
+    class Ignoring(Recorder):
+        def predict(self, X, return_std=False):
+            return np.zeros(len(X))
+
+    with pytest.raises(PluginError, match=r"Ignoring returned an array .* expected a tuple of"):
+        evaluate_split(prices, 0, Method(IDENTITY, EstimatorSpec(Ignoring)), RAW)
+
+
 def test_the_search_is_that_of_grid_search_with_plain_folds(prices):
     """The scale of the targets is refitted in every fold; ridge without it is the same."""
     alphas = (1e-3, 1.0, 30.0, 1e3)

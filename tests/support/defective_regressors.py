@@ -72,6 +72,16 @@ class ColumnOfDeviations(Line):
         return np.full((n, 1), self.sd_)
 
 
+class WithoutDeviations(Line):
+    def predict(self, X, return_std=False):
+        return self.means(X)
+
+
+class Texts(Line):
+    def means(self, X):
+        return super().means(X).astype(str)
+
+
 class Inconsistent(Line):
     def predict(self, X, return_std=False):
         means = super().predict(X)
@@ -107,6 +117,7 @@ REGRESSOR_DEFECTS = {
     Bold: "check_distribution",
     Timid: "check_distribution",
     ColumnOfDeviations: "check_distribution",
+    WithoutDeviations: "check_distribution",
     Inconsistent: "check_distribution",
     Backwards: "check_path",
     Rough: "check_path",

@@ -11,7 +11,7 @@ from kbench.testing import components, run
 from tests.support.conformance import failures
 from tests.support.defective_learners import Centroids
 from tests.support.defective_maps import Fourier
-from tests.support.defective_regressors import REGRESSOR_DEFECTS, Line
+from tests.support.defective_regressors import REGRESSOR_DEFECTS, Line, Texts
 
 
 class Supervised(Fourier):
@@ -39,6 +39,10 @@ def test_a_good_regressor_passes_everything(plugin_of):
 def test_a_defect_of_a_regressor_is_caught_by_its_check(plugin_of, make):
     found = failures(plugin(plugin_of, regressor=make))
     assert list(found) == [REGRESSOR_DEFECTS[make]], found
+
+
+def test_texts_fail_one_check(plugin_of):
+    assert list(failures(plugin(plugin_of, regressor=Texts, path=None))) == ["check_numbers"]
 
 
 def test_the_wrong_order_of_models_is_caught(plugin_of):
