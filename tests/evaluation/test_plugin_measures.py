@@ -109,3 +109,11 @@ def test_a_function_cannot_change_the_truth():
     compute(spoil, truth=truth, predicted=predicted)
     assert truth.y.tolist() == [0, 2, 2]
     assert predicted.tolist() == [0, 2, 0]
+
+
+def test_what_a_measure_raises_is_one_line():
+    def function(y_true, predicted):
+        raise RuntimeError("no\n  way")
+
+    with pytest.raises(PluginError, match=r"^measure 'm' raised RuntimeError: no way$"):
+        compute(function)

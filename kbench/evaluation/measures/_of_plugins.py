@@ -44,7 +44,9 @@ def computed_by(function: Callable[..., Any], measure: Measure, n_classes: int) 
         try:
             value = function(truth.y.copy(), *arguments, **weights)
         except Exception as error:
-            raise PluginError(f"{what} raised {type(error).__name__}: {error}") from error
+            # in one line, as only the last line of a failure is shown
+            message = " ".join(str(error).split())
+            raise PluginError(f"{what} raised {type(error).__name__}: {message}") from error
         return _finite(value, what)
 
     return compute
