@@ -187,7 +187,10 @@ def parquet_table(path: str | Path, **_: Any) -> Any:
     file, what = existing(path)
     with file.open("rb") as opened:
         _check_parquet(opened, what)
-        return pandas.read_parquet(opened)
+        frame = pandas.read_parquet(opened)
+    infer = pandas.api.types.infer_dtype
+    decimals = [name for name, column in frame.items() if infer(column) == "decimal"]
+    return frame.astype(dict.fromkeys(decimals, np.float64))
 
 
 def _check_parquet(file: BinaryIO, what: str) -> None:

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 import zipfile
+from decimal import Decimal
 
 import numpy as np
 import pyarrow
@@ -93,6 +94,15 @@ def test_ordinary_parquet_files_are_read_as_before():
     data = load_parquet("mine.parquet", "y")
     assert data.feature_names == ("a", "b=u", "b=v")
     assert data.X.shape == (4, 3)
+
+
+def test_decimals_of_a_parquet_file_are_numbers():
+    prices = [Decimal("1.50"), None, Decimal("3.25"), Decimal("4.00")]
+    write_parquet(price=prices, y=["x", "y", "x", "y"])
+    data = load_parquet("mine.parquet", "y")
+    assert data.feature_names == ("price",)
+    np.testing.assert_array_equal(data.X.ravel(), [1.5, np.nan, 3.25, 4.0])
+    assert parquet_table("mine.parquet").dtypes["price"] == np.float64
 
 
 def test_missing_categories_of_a_sparse_file_are_counted(tmp_path):
