@@ -95,6 +95,12 @@ def export(
     known = {ref.label: planner.dataset(ref) for ref in chosen.datasets}
     chosen = with_measure(chosen, known, registry)
     planned = _one(planner.plan(chosen, known), cell, suite)
+    used = planned.cell.feature_map.label
+    if feature_map and used not in {m.label for b in chosen.blocks for m in b.feature_maps}:
+        raise SuiteError(
+            f"learner {planned.cell.learner.label!r} works on the inputs, with {used!r}; leave out "
+            f"--feature-map {feature_map}"
+        )
     facts = planned.dataset
     if facts is None:
         facts = fetched(planned.cell.dataset, registry)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from importlib.resources.abc import Traversable
 
-    from kbench.records import Measure
+    from kbench.records import Make, Measure
     from kbench.registry.collecting import Kind
     from kbench.registry.registry import Registry
     from kbench.registry.summaries import Summaries
@@ -85,7 +85,9 @@ def list_(
 
 
 def _facts(row: Mapping[str, str]) -> str:
-    """Return what a measure is beside its definition, in columns; empty for anything else."""
+    """Return what a component is beside its description, in columns."""
+    if "tasks" in row:
+        return f"{row['tasks']:26}  "
     if "better" not in row:
         return ""
     return f"{row['better']:6}  {row['task']:14}  {row['needs']:13}  "
@@ -130,6 +132,7 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
         {
             "name": name,
             "plugin": registry.owner(kind, name).name,
+            **({"tasks": ", ".join(record.tasks)} if kind == "learner" else {}),
             "description": of_suite(_text(record))
             if kind == "suite"
             else summaries.of(makers(record)[0]),
@@ -170,6 +173,7 @@ def show(
 ) -> None:
     """Show a component: its description, parameters, source and plugin."""
     from kbench.execution.plugins import load_registry
+    from kbench.registry.callables import makers
 
     registry = load_registry()
     kinds = [kind for kind in registry.kinds_of(name) if kind not in ("figure", "dashboard")]
@@ -193,7 +197,11 @@ def show(
             echo("")
             echo(record.read_text(encoding="utf-8").rstrip())
         else:
-            _show_component(record)
+            of_tasks = makers(record)
+            for number, make in enumerate(of_tasks):
+                if len(of_tasks) > 1:
+                    echo("\n" * bool(number) + f"for {record.tasks[number]}", bold=True)
+                _show_component(record, make)
         echo("")
 
 
@@ -206,13 +214,12 @@ def _show_measure(measure: Measure, plugin: str) -> None:
     echo(f"\n{measure.definition}\n")
 
 
-def _show_component(record: Any) -> None:
+def _show_component(record: Any, make: Make) -> None:
     from docstring_parser import parse
 
-    from kbench.registry.callables import makers
     from kbench.registry.outlines import outline
 
-    known = outline(makers(record)[0])
+    known = outline(make)
     doc = parse(known.doc)
     echo(f"source: {known.source}")
     if doc.short_description:

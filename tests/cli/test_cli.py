@@ -89,7 +89,10 @@ def test_list_says_what_each_thing_is(wide, capfd):
     (uci,) = [each for each in found["suites"] if each["name"] == "uci"]
     _, listed, _ = command("list", capfd=capfd)
     assert re.search(rf"^ *uci +suites +{re.escape(uci['description'])}$", listed, re.M)
-    assert re.search(r"^ *perceptron +learners +Linear perceptron classifier\.$", listed, re.M)
+    row = r"^ *perceptron +learners +classification +Linear perceptron classifier\.$"
+    assert re.search(row, listed, re.M)
+        r"^ *perceptron +learners +classification +Linear perceptron classifier\.$", listed, re.M
+    )
 
 
 def test_a_broken_plugin_is_named_and_breaks_nothing(install_plugin):

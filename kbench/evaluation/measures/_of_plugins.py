@@ -85,10 +85,9 @@ def _of_all_classes(
 def takes_weights(function: Callable[..., Any]) -> bool:
     """Whether a function of a measure has the parameter `sample_weight`."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        return "sample_weight" in inspect.signature(function).parameters
     except (ValueError, TypeError):
         return False
-    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
 def _finite(value: Any, what: str) -> float:
