@@ -91,8 +91,6 @@ def test_list_says_what_each_thing_is(wide, capfd):
     assert re.search(rf"^ *uci +suites +{re.escape(uci['description'])}$", listed, re.M)
     row = r"^ *perceptron +learners +classification +Linear perceptron classifier\.$"
     assert re.search(row, listed, re.M)
-        r"^ *perceptron +learners +classification +Linear perceptron classifier\.$", listed, re.M
-    )
 
 
 def test_a_broken_plugin_is_named_and_breaks_nothing(install_plugin):
