@@ -350,14 +350,14 @@ def test_a_search_by_the_measure_of_a_plugin_is_in_the_key(here, install_plugin)
     text = text.replace("[protocol]", '[protocol]\nsearch_measure = "errors"\ninner_folds = 2')
     Path("ours.toml").write_text(text)
     assert here("suite", "ours.toml", "-q", "--learner", "searched")[1]
-    first = lines("result")[6:]
+    first = sorted(lines("result")[6:], key=lambda line: line["split"])
     assert [line["status"] for line in first] == ["ok", "ok"]
     values = first[0]["details"]["search"][0]["values"]
     assert len(values) == 2
     assert all(float(value).is_integer() for value in values)
     install_plugin("trial_measures", PLUGIN.replace("np.sum(y_true", "2 * np.sum(y_true"))
     here("suite", "ours.toml", "-q", "--learner", "searched")
-    again = lines("result")[8:]
+    again = sorted(lines("result")[8:], key=lambda line: line["split"])
     assert len(again) == 2
     assert again[0]["details"]["search"][0]["values"] == [2 * value for value in values]
 
