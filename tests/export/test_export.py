@@ -255,13 +255,20 @@ def test_an_mlflow_model_has_signature_and_example(registry, iris, tmp_path):
 @pytest.mark.parametrize("form", ["skops", "joblib"])
 def test_every_built_in_method_can_be_saved(registry, iris, tmp_path, form):
     rows = np.arange(0, 100, 2)  # two classes: some learners are binary
-    small = Dataset("iris-2", iris.X[rows], np.asarray(iris.y)[rows])
+    data = {
+        "classification": Dataset("iris-2", iris.X[rows], np.asarray(iris.y)[rows]),
+        "regression": Dataset("petals", iris.X[rows, :3], iris.X[rows, 3]),
+    }
     one = Protocol(inner_folds=2, search="random", n_candidates=1, missing="impute")
-    methods = [(name, "ridge") for name in registry.all("feature map")]
-    methods += [("identity", name) for name in registry.all("learner")]
-    for number, (map_, learner) in enumerate(methods):
+    methods = [(name, "ridge", "classification") for name in registry.all("feature map")]
+    methods += [
+        ("identity", name, task)
+        for name, record in registry.all("learner").items()
+        for task in record.tasks
+    ]
+    for number, (map_, learner, task) in enumerate(methods):
         cell = Cell(IRIS, Ref(map_), Ref(learner), one)
-        fitted = refit(cell, small, registry)
+        fitted = refit(cell, data[task], registry)
         write(tmp_path / str(number), cell, "key", fitted, None, form, mlflow=False)
 
 
