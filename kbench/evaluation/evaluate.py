@@ -19,6 +19,7 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.evaluation.assignment import Assignment, Visible, assign
+from kbench.evaluation.measures import MEASURES
 from kbench.evaluation.method import MeasureFunction, Method
 from kbench.evaluation.model_measures import gram_error, sizes
 from kbench.evaluation.outputs import Predictions, check_embedding, predictions_of, restored
@@ -41,8 +42,11 @@ from kbench.records import Dataset, Details, Inputs, Protocol
 WARM_UP_ROWS = 200
 GRAM_ROWS = 1000
 
-Reveal = Callable[[Predictions], np.ndarray]
-"""Takes the predictions of the test part and returns its labels."""
+Reveal = Callable[[Predictions, Predictions | None], np.ndarray]
+"""Takes the predictions of the test part and returns its labels.
+
+The second predictions are those of the default candidate, where there was a search.
+"""
 
 
 @dataclass(frozen=True)
@@ -70,33 +74,42 @@ def evaluate_split(
     what cannot be scored.
     """
     assignment = assign(dataset, protocol, split_index)
-    committed: list[Predictions] = []
+    committed: list[tuple[Predictions, Predictions | None]] = []
 
-    def reveal(predictions: Predictions) -> np.ndarray:
-        committed.append(predictions)
+    def reveal(predictions: Predictions, default: Predictions | None) -> np.ndarray:
+        committed.append((predictions, default))
         return assignment.y_test
 
     measures, details = measure_split(
         Inputs.of(dataset), assignment.visible, method, protocol, reveal
     )
-    return scored(assignment, committed[0], measures, details, method.learner.what)
+    return scored(assignment, *committed[0], measures, details, method.learner.what)
 
 
 def scored(
     assignment: Assignment,
     predictions: Predictions,
+    default: Predictions | None,
     measures: Mapping[str, float],
     details: Details,
     what: str,
 ) -> Evaluation:
     """Score predictions and add what the computation measured.
 
-    Nothing here runs code of a plugin: predictions are data, and are checked
-    again. `what` is the name of the learner for messages.
+    `default` are predictions of the default candidate; their scores have the prefix
+    ``default_``. Nothing here runs code of a plugin: predictions are data, and are
+    checked again. `what` is the name of the learner for messages.
     """
     truth = assignment.truth
-    checked = predictions.checked(truth.task, truth.classes, len(truth.y), what)
+
+    def check(given: Predictions) -> Predictions:
+        return given.checked(truth.task, truth.classes, len(truth.y), what)
+
+    checked = check(predictions)
     own = scores(assignment, checked)
+    if default is not None:
+        of_default = scores(assignment, check(default))
+        own |= {MEASURES[k].of_default: v for k, v in of_default.items() if k in MEASURES}
     _refuse_overwriting(measures, own)
     return Evaluation(
         {**own, **measures},
@@ -121,7 +134,7 @@ def measure_split(
     """
     from sklearn.exceptions import ConvergenceWarning
 
-    data, X_test = _parts(inputs, visible, protocol)
+    data, X_test_raw = _parts(inputs, visible, protocol)
     seed = derive_seed(protocol.seed, inputs.checksum, visible.index)
     notes = []
 
@@ -135,7 +148,7 @@ def measure_split(
     _warm_up(method, data, best, seed)
 
     steps = fit_preprocessing(data, data.X, best.preprocess, method.feature_map.requires)
-    X, X_test = steps.transform(data.X), steps.transform(X_test)
+    X, X_test = steps.transform(data.X), steps.transform(X_test_raw)
     unlabelled = None if data.unlabelled is None else steps.transform(data.unlabelled)
 
     scale = Scale.of(data.y, data.task, data.weight)
@@ -172,6 +185,7 @@ def measure_split(
         "converged": float(converged),
         "search_converged": searched.converged,
         "search_complete": float(searched.complete),
+        "search_at_edge": float(bool(searched.at_edge)),
         "n_candidates": float(searched.n_compared),
         "n_train": float(len(y)),
         "n_features": float(inputs.X.shape[1]),
@@ -180,19 +194,30 @@ def measure_split(
         measures |= gram_error(method.kernel, map_.value, X_test[:GRAM_ROWS])
 
     n_test, what = len(visible.test), method.learner.what
-    if data.task == "regression":
-        committed = restored(predictions, scale, n_test, what)
-    else:
-        committed = predictions.checked(data.task, np.unique(data.y), n_test, what)
-        if protocol.calibration != "none":
-            # loads a module of scikit-learn that other protocols do not need
-            from kbench.evaluation.calibration import calibrate
 
-            calibration = calibrate(method, data, best, protocol, seed, committed)
-            committed = replace(committed, probabilities=calibration.probabilities)
-            measures |= calibration.measures
-            notes += calibration.notes
-    y_test = scale.standardise(reveal(committed))
+    def committable(given: Predictions) -> Predictions:
+        if data.task == "regression":
+            return restored(given, scale, n_test, what)
+        return given.checked(data.task, np.unique(data.y), n_test, what)
+
+    committed = committable(predictions)
+    default = committed if searched.default is best else None
+    if searched.default is not None and searched.default is not best:
+        try:
+            default = committable(_predictions_by(method, data, X_test_raw, searched.default, seed))
+        except Exception as error:
+            # a default that these data do not allow is not a failure of the method
+            notes.append(f"the default parameters fail: {type(error).__name__}: {error}"[:300])
+    if protocol.calibration != "none":
+        # loads a module of scikit-learn that other protocols do not need
+        from kbench.evaluation.calibration import calibrate
+
+        default = default and replace(default, probabilities=None)
+        calibration = calibrate(method, data, best, protocol, seed, committed)
+        committed = replace(committed, probabilities=calibration.probabilities)
+        measures |= calibration.measures
+        notes += calibration.notes
+    y_test = scale.standardise(reveal(committed, default))
     if method.map_measures is not None:
         more = _requested(method.map_measures, learner=learner.value, X_train=X, y_train=y)
         added = method.map_measures(map_.value, X_test, y_test, **more)
@@ -260,20 +285,29 @@ def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:
         rows = np.union1d(first, rng.permutation(len(rows))[: WARM_UP_ROWS - len(first)])
     small = replace(data, X=data.rows(rows), y=data.y[rows], weight=data.weights(rows))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            steps = fit_preprocessing(small, small.X, best.preprocess, method.feature_map.requires)
-            X = steps.transform(small.X)
-            more = None if small.unlabelled is None else steps.transform(small.unlabelled)
-            y = small.scale(np.arange(len(rows))).standardise(small.y)
-            map_ = fit_map(method.feature_map, best.feature_map, seed, X, y, more)
-            Z = map_.transform(X)
-            learner_seed = derive_seed(seed, "learner")
-            method.learner.fit(best.learner, learner_seed, Z, y, small.weight).predict(Z)
+        _predictions_by(method, small, small.X, best, seed)
     except Exception:
         # There may be too few rows for these parameters, which is not a failure of
         # the method; a real one comes again on all rows, where it is reported.
         return
+
+
+def _predictions_by(
+    method: Method, data: Data, X_test: Any, candidate: Candidate, seed: int
+) -> Predictions:
+    """Fit a candidate and predict, with the seeds of the refit and without a clock."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        steps = fit_preprocessing(data, data.X, candidate.preprocess, method.feature_map.requires)
+        X = steps.transform(data.X)
+        more = None if data.unlabelled is None else steps.transform(data.unlabelled)
+        y = Scale.of(data.y, data.task, data.weight).standardise(data.y)
+        map_ = fit_map(method.feature_map, candidate.feature_map, seed, X, y, more)
+        Z, Z_test = map_.transform(X), map_.transform(steps.transform(X_test))
+        check_embedding(Z_test, Z_test.shape[0], method.feature_map.what)
+        learner_seed = derive_seed(seed, "learner")
+        learner = method.learner.fit(candidate.learner, learner_seed, Z, y, data.weight)
+        return predictions_of(learner, Z_test, learner.predict(Z_test), data.task)
 
 
 def _search_table(searched: SearchResult) -> list[dict[str, Any]]:

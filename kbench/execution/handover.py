@@ -29,6 +29,8 @@ _MAX_HEADER = 1 << 16
 _KINDS = "iufU"
 _ROWS = ("train", "test", "unlabelled", "y_train", "weight_train")
 _PREDICTIONS = ("predicted", "probabilities", "decision", "label_probabilities", "sd")
+_DEFAULT = "default_"
+"""Prefix of the predictions of the default candidate."""
 _ANY_SIZE = 1 << 62
 
 
@@ -47,25 +49,28 @@ class Handover:
     ----------
     predictions : Predictions or None
         What the task handed over; None if it has not.
+    default : Predictions or None
+        Those of the default candidate, if the task searched and handed them over.
     """
 
     def __init__(self, assignment: Assignment) -> None:
         self._assignment = assignment
         self.predictions: Predictions | None = None
+        self.default: Predictions | None = None
 
     def __call__(self, channel: socket.socket) -> None:
         """Give rows and training labels, take predictions, give the labels of the test part.
 
         The channel is closed then.
         """
-        self.predictions = None
+        self.predictions = self.default = None
         visible = self._assignment.visible
         n_test, k = len(visible.test), 0
         if self._assignment.task == "classification":
             k = len(np.unique(visible.y_train))
         # predictions, two tables of probabilities, decision values of classes or of pairs,
-        # deviations
-        most = 8 * n_test * (2 + 2 * k + max(k, k * (k - 1) // 2)) + 1024
+        # deviations; and all of that for the default candidate
+        most = 16 * n_test * (2 + 2 * k + max(k, k * (k - 1) // 2)) + 1024
         # A task that has ended has an outcome, which says why; one that sends too much
         # must not wait for a reader.
         with channel, contextlib.suppress(OSError, BrokenHandoverError):
@@ -73,7 +78,9 @@ class Handover:
             taken = receive(channel, most)
             if "predicted" not in taken:
                 return
-            self.predictions = Predictions(**{n: taken[n] for n in _PREDICTIONS if n in taken})
+            self.predictions = _predictions(taken)
+            if _DEFAULT + "predicted" in taken:
+                self.default = _predictions(taken, _DEFAULT)
             send(channel, {"y_test": self._assignment.y_test})
 
 
@@ -83,9 +90,18 @@ def receive_visible(channel: socket.socket, index: int) -> Visible:
     return Visible(index, **{name: rows[name] for name in _ROWS if name in rows})
 
 
-def hand_over(channel: socket.socket, predictions: Predictions) -> np.ndarray:
-    """Send, in a task, the predictions; return the labels of the test part."""
-    send(channel, _present(predictions, _PREDICTIONS))
+def hand_over(
+    channel: socket.socket, predictions: Predictions, default: Predictions | None = None
+) -> np.ndarray:
+    """Send, in a task, the predictions; return the labels of the test part.
+
+    `default` are those of the default candidate, where there was a search.
+    """
+    given = _present(predictions, _PREDICTIONS)
+    if default is not None:
+        more = _present(default, _PREDICTIONS)
+        given |= {_DEFAULT + name: values for name, values in more.items()}
+    send(channel, given)
     return receive(channel, _ANY_SIZE)["y_test"]
 
 
@@ -104,8 +120,12 @@ def receive_scored(
     """Wait, in a sandboxed process, for what a measure is computed from."""
     arrays = receive(channel, _ANY_SIZE)
     truth = {name: arrays[name] for name in _TRUTH if name in arrays}
-    given = {name: arrays[name] for name in _PREDICTIONS if name in arrays}
-    return Truth(task=task, scale=scale, **truth), Predictions(**given)
+    return Truth(task=task, scale=scale, **truth), _predictions(arrays)
+
+
+def _predictions(arrays: Mapping[str, np.ndarray], prefix: str = "") -> Predictions:
+    given = {name: arrays[prefix + name] for name in _PREDICTIONS if prefix + name in arrays}
+    return Predictions(**given)
 
 
 def _present(record: Visible | Truth | Predictions, names: Sequence[str]) -> dict[str, np.ndarray]:

@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from kbench.errors import SuiteError
 from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, SEARCHED
 from kbench.messages import did_you_mean, similar
 from kbench.records import Limits, Measure, Protocol
@@ -77,6 +78,22 @@ class ProtocolTable(_Strict):
         if share and self.train_size + self.test_size > 1 + 1e-9:  # type: ignore[operator]
             raise ValueError("train_size and test_size are more than 1 together")
         return self
+
+    def changed_by(self, at: str, *tables: ProtocolTable, context: Any) -> ProtocolTable:
+        """Return the protocol with the keys that other tables give, later ones first.
+
+        `at` is the place of the last table, for messages; SuiteError is raised where keys
+        of several tables do not go together.
+        """
+        given = {
+            name: getattr(table, name)
+            for table in (self, *tables)
+            for name in table.model_fields_set
+        }
+        try:
+            return ProtocolTable.model_validate(given, context=context)
+        except ValidationError as error:
+            raise SuiteError(*explained(error, given, ProtocolTable, at)) from error
 
     def record(self) -> Protocol:
         """Return the protocol that the table describes."""

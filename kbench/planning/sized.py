@@ -15,14 +15,13 @@ from kbench.planning.cells import cells
 from kbench.planning.lines import LISTS, labelled
 from kbench.planning.raw import is_share, lists_of, parsed, tables_of
 from kbench.planning.schema import (
-    ProtocolTable,
     ShareTable,
     SizedBlockTable,
     SizedSuiteFile,
     WhenTable,
     explained,
 )
-from kbench.planning.suite_file import checked, context_of, own_or_shared, suite_of
+from kbench.planning.suite_file import checked, context_of, of_block, own_or_shared, suite_of
 from kbench.records import Block, Cell, Ref, Suite
 from kbench.registry.registry import Registry
 
@@ -76,13 +75,15 @@ def read_for(
         for place, _, _ in lists_of(raw, {"datasets": "dataset"})
     ]
     file, lines = checked(raw, SizedSuiteFile, METHODS, registry, problems, installed_only)
-    protocol = _protocol(file, size, registry)
+    context = context_of(registry)
+    rules = [rule.protocol for rule in file.rule if _holds(rule.when, size)]
+    protocol = file.protocol.changed_by("protocol", *rules, context=context)
     blocks: dict[bool, list[Block]] = {True: [], False: []}
     for number, given in enumerate(file.block or [SizedBlockTable()]):
         block = Block(
             datasets=(dataset,),
             **{key: own_or_shared(lines, f"block[{number}].", key) for key in METHODS},
-            protocol=(given.protocol or protocol).record(),
+            protocol=of_block(protocol, given, number, context).record(),
         )
         if block.feature_maps and block.learners:  # else nothing of it is installed
             blocks[_holds(given.when, size)].append(block)
@@ -167,19 +168,6 @@ def _holds(when: WhenTable, size: Size) -> bool:
         and within(when.min_features, size.features, when.max_features)
         and when.sparse in (None, size.sparse)
     )
-
-
-def _protocol(file: SizedSuiteFile, size: Size, registry: Registry) -> ProtocolTable:
-    """Return `[protocol]` as changed by the rules that hold, in their order."""
-    given: dict[str, Any] = {}
-    rules = [rule.protocol for rule in file.rule if _holds(rule.when, size)]
-    for table in (file.protocol, *rules):
-        given |= {name: getattr(table, name) for name in table.model_fields_set}
-    try:
-        return ProtocolTable.model_validate(given, context=context_of(registry))
-    except ValidationError as error:
-        problems = explained(error, given, ProtocolTable, "protocol")
-        raise SuiteError(*problems) from error
 
 
 def _fill_in(value: Any, at: str, size: Size, problems: list[str]) -> Any:

@@ -13,7 +13,7 @@ from kbench.messages import did_you_mean
 from kbench.planning.cells import indistinct_cells
 from kbench.planning.lines import LISTS, Lines, parameter_problems
 from kbench.planning.raw import OWN_TABLES, has_rules, lists_of, parsed, runnable
-from kbench.planning.schema import BlockTable, SuiteFile, explained
+from kbench.planning.schema import BlockTable, ProtocolTable, SuiteFile, explained
 from kbench.records import Block, Limits, Published, Ref, Suite
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
@@ -38,10 +38,11 @@ def read(text: str, name: str, registry: Registry) -> Suite:
             f"{' or '.join(map(repr, OWN_TABLES.values()))} on a file of your own"
         )
     file, lines = checked(raw, SuiteFile, LISTS, registry)
+    context = context_of(registry)
     blocks = tuple(
         Block(
             **{key: own_or_shared(lines, f"block[{number}].", key) for key in LISTS},
-            protocol=(table.protocol or file.protocol).record(),
+            protocol=of_block(file.protocol, table, number, context).record(),
         )
         for number, table in enumerate(file.block or [BlockTable()])
     )
@@ -134,6 +135,13 @@ def find(name: str, registry: Registry) -> tuple[str, str]:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise SuiteError(f"cannot read the suite file {name}: {reason}") from error
     raise SuiteError(f"no suite is called {name!r}{did_you_mean(name, runnable(registry))}")
+
+
+def of_block(shared: ProtocolTable, block: BlockTable, number: int, context: Any) -> ProtocolTable:
+    """Return a block's protocol: that at the top of the file with the block's changes."""
+    if block.protocol is None:
+        return shared
+    return shared.changed_by(f"block[{number}].protocol", block.protocol, context=context)
 
 
 def own_or_shared(lines: Mapping[str, Lines], place: str, key: str) -> tuple[Ref, ...]:

@@ -16,7 +16,7 @@ from kbench.records._components import (
     TaskType,
 )
 from kbench.records._data import Dataset, DatasetFacts, Inputs, Split, content_checksum
-from kbench.records._measures import ACCURACY, RESERVED, Measure, Needs
+from kbench.records._measures import ACCURACY, DEFAULT, RESERVED, Measure, Needs
 from kbench.records._results import (
     STOPPING,
     WORST_FIRST,
@@ -31,6 +31,7 @@ from kbench.records._suite import Block, Limits, Protocol, Published, Ref, Searc
 
 __all__ = [
     "ACCURACY",
+    "DEFAULT",
     "RESERVED",
     "STOPPING",
     "TASK_TYPES",

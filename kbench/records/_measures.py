@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 Needs = Literal["predictions", "scores", "probabilities", "distribution"]
 
 
+DEFAULT = "default_"
+"""Prefix of the measures of the default candidate: what a search gained beyond it."""
+
+
 @dataclass(frozen=True)
 class Measure:
     """A measure of predictions: a suite compares methods by one, and searches by one.
@@ -78,6 +82,11 @@ class Measure:
         return f"{self.name}_sd"
 
     @property
+    def of_default(self) -> str:
+        """Name of the measure of the default candidate of a search."""
+        return f"{DEFAULT}{self.name}"
+
+    @property
     def words(self) -> str:
         """The name in words."""
         return self.name.replace("_", " ")
@@ -99,7 +108,7 @@ RESERVED = frozenset({
     "learner_fit_time_cpu_s", "fit_time_cpu_s", "predict_time_cpu_s", "search_time_cpu_s",
     "predict_row_s", "calibration_s", "calibration_time_s", "calibration_time_cpu_s",
     "calibration_converged", "seconds", "n_train", "n_test", "n_features",
-    "n_components", "n_candidates", "n_splits", "n_splits_done", "nnz_per_row",
+    "n_components", "n_candidates", "search_at_edge", "n_splits", "n_splits_done", "nnz_per_row",
     "model_floats", "peak_memory_mb", "converged", "search_converged", "search_complete",
     "dataset", "feature_map", "learner", "status", "group", "machine", "protocol", "split",
     "split_hash", "search", "version", "at_edge", "notes", "contention", "timing", "error",

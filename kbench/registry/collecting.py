@@ -23,6 +23,7 @@ from kbench import hookspecs
 from kbench.errors import PluginError
 from kbench.messages import did_you_mean
 from kbench.records import (
+    DEFAULT,
     RESERVED,
     TASK_TYPES,
     DatasetSource,
@@ -175,13 +176,16 @@ def _check_measure(hook: str, measure: Measure) -> None:
         )
     if len(name) > _MEASURE_NAME_CHARS:
         raise PluginError(f"{hook} gives a name of more than {_MEASURE_NAME_CHARS} characters")
-    if name in RESERVED or name.endswith(_SD):
-        raise PluginError(
-            f"{hook} gives the name {name!r}, which kbench reports itself: give it another name"
-            if name in RESERVED
-            else f"{hook} gives the name {name!r}: names that end in {_SD!r} are those of standard "
-            "deviations"
-        )
+    taken = {
+        "kbench reports a number of that name itself": name in RESERVED,
+        f"names that end in {_SD!r} are those of standard deviations": name.endswith(_SD),
+        f"names that begin with {DEFAULT!r} are those of default candidates": (
+            name.startswith(DEFAULT)
+        ),
+    }
+    for reason, is_taken in taken.items():
+        if is_taken:
+            raise PluginError(f"{hook} gives the name {name!r}: {reason}")
     allowed: dict[str, tuple[Any, ...]] = {
         "better": ("higher", "lower"),
         "task": (*TASK_TYPES, None),

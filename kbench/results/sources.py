@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kbench.planning.planner import PlannedCell
-from kbench.records import ACCURACY, Measure, Result
+from kbench.records import ACCURACY, DEFAULT, Measure, Result
 from kbench.records.canonical import dumps, to_json
 from kbench.results.rows import PLAIN, TEXTS, TIMES, Row, known_measure, measure_of_search
 from kbench.results.search_curves import curves_of
@@ -24,12 +24,14 @@ def means(results: Sequence[Result], measure: Measure = ACCURACY) -> dict[str, f
 
     `results` are those with status "ok". Of `measure`, the accuracy and the root mean
     squared error there is also the standard deviation of one split, such as
-    ``accuracy_sd`` (ddof 1; absent for a single split).
+    ``accuracy_sd`` (ddof 1; absent for a single split). Of the default candidate's
+    measures there is the one of `measure` only.
     """
     values: dict[str, list[float]] = {}
     for result in results:
         for name, value in result.measures.items():
-            if math.isfinite(value):
+            of_other = name.startswith(DEFAULT) and name != measure.of_default
+            if math.isfinite(value) and not of_other:
                 values.setdefault(name, []).append(value)
     averages = {name: float(np.mean(column)) for name, column in values.items()}
     for spread in (*PLAIN.values(), measure):

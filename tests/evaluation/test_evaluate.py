@@ -7,6 +7,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
+from sklearn.feature_selection import SelectKBest
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
@@ -17,6 +18,7 @@ from sklearn.svm import SVC, LinearSVC
 from kbench import Dataset, DatasetError, PluginError, Protocol, Split
 from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import evaluate_split, measure_split
+from kbench.evaluation.measures import MEASURES
 from kbench.evaluation.method import Method
 from kbench.evaluation.model_measures import gram_error, stored_numbers
 from kbench.evaluation.search import EstimatorSpec, Nested
@@ -317,7 +319,7 @@ def test_labels_of_the_test_part_are_revealed_after_the_predictions(iris):
         order.append("measures")
         return {"hits": float((y == secret).all())}
 
-    def reveal(predictions):
+    def reveal(predictions, default):
         order.append("reveal")
         return assignment.y_test
 
@@ -376,13 +378,14 @@ def test_a_warm_up_runs_every_step_on_a_few_rows_of_every_class(calls):
     steps = [(call, rows, classes) for call, rows, _, classes in calls]
     few = steps[0][1]
     assert 195 <= few <= 200
-    assert steps[:4] == [
+    assert steps[:5] == [
         ("fit map", few, 0),
+        ("transform", few, 0),
         ("transform", few, 0),
         ("fit learner", few, 3),
         ("predict", few, 0),
     ]
-    assert steps[4:] == [
+    assert steps[5:] == [
         ("fit map", 400, 0),
         ("transform", 400, 0),
         ("fit learner", 400, 3),
@@ -410,3 +413,36 @@ def test_details_show_components_by_their_labels(iris):
     assert found.chosen == {"preprocess": "minmax", "feature_map.part": [1, "scale(factor=0.5)"]}
     shown = [row["feature_map.part"] for row in found.search]
     assert shown == [[1, "scale(factor=0.5)"], "scale(factor=0.5)", None]
+
+
+def test_the_default_candidate_is_scored_on_the_test_part(iris):
+    learner = EstimatorSpec(
+        LogisticRegression, {"tol": 1e-10}, {"C": (1e-4, 1e-2, 10.0)}, path=None
+    )
+    found = evaluate_split(iris, 0, Method(EstimatorSpec(FunctionTransformer), learner), Protocol())
+    untuned = EstimatorSpec(LogisticRegression, {"tol": 1e-10, "C": 1e-4})
+    alone = evaluate_split(iris, 0, Method(EstimatorSpec(FunctionTransformer), untuned), Protocol())
+    of_default = {k.removeprefix("default_") for k in found.measures if k.startswith("default_")}
+    assert of_default == MEASURES.keys() & found.measures.keys()
+    for name in of_default:
+        assert found.measures[f"default_{name}"] == alone.measures[name]
+    assert found.measures["default_accuracy"] < found.measures["accuracy"]
+    # nothing was searched: there is nothing to compare
+    assert not any(name.startswith("default_") for name in alone.measures)
+
+
+def test_the_default_candidate_may_be_the_best(iris):
+    learner = EstimatorSpec(LogisticRegression, space={"C": (10.0, 1e-4)})
+    measures = evaluate_split(
+        iris, 0, Method(EstimatorSpec(FunctionTransformer), learner), Protocol()
+    ).measures
+    assert measures["default_accuracy"] == measures["accuracy"]
+    assert measures["default_log_loss"] == measures["log_loss"]
+
+
+def test_a_default_that_cannot_be_fitted_is_a_note(iris):
+    wide = EstimatorSpec(SelectKBest, space={"k": ("none", 2)}, supervised=True)
+    found = evaluate_split(iris, 0, Method(wide, EstimatorSpec(LogisticRegression)), Protocol())
+    assert any(note.startswith("the default parameters fail: ") for note in found.details.notes)
+    assert "accuracy" in found.measures
+    assert "default_accuracy" not in found.measures

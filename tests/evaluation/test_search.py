@@ -1,4 +1,5 @@
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from kbench.evaluation.search import (
     EstimatorSpec,
     Nested,
     Score,
+    SearchResult,
     candidates,
     has_converged,
     search,
@@ -441,22 +443,99 @@ def test_the_simplest_candidate_within_one_standard_error_is_chosen():
         score([0.80, 0.82], C=8.0),
         score([0.80, 0.82], C=0.2, width=2),  # another map
     ]
-    assert chosen(scores) is scores[3]
-    assert chosen(scores, {"C": "smaller"}) is scores[1]
-    assert chosen(scores, {"C": "larger"}) is scores[4]
-    assert chosen(scores, {"n_neighbors": "larger"}) is scores[3]
+    assert chosen(scores, {"C": "smaller"}) is scores[3]
+    assert chosen(scores, {"C": "smaller"}, one_standard_error=True) is scores[1]
+    assert chosen(scores, {"C": "larger"}, one_standard_error=True) is scores[4]
+    assert chosen(scores, {"n_neighbors": "larger"}, one_standard_error=True) is scores[3]
+    assert chosen(scores, {}, one_standard_error=True) is scores[3]
     scores[1].error = "ValueError: no"
-    assert chosen(scores, {"C": "smaller"}) is scores[2]
+    assert chosen(scores, {"C": "smaller"}, one_standard_error=True) is scores[2]
+
+
+def test_of_equal_candidates_the_most_regularised_is_chosen():
+    # one third and two thirds in another order: the sums differ by rounding
+    folds = [1 / 3, 2 / 3, 0.1]
+    scores = [
+        score([0.1, 0.2], C=0.01),
+        *(score(folds, C=C) for C in (8.0, 2.0)),
+        score(folds[::-1], C=1.0),
+    ]
+    assert chosen(scores, {"C": "smaller"}) is scores[3]
+    assert chosen(scores, {"C": "larger"}) is scores[1]
+    assert chosen(scores, {}) is scores[1]
+    # a map has no order: the first of equals
+    scores = [score(folds, width=2, C=1.0), score(folds, width=1, C=1.0)]
+    assert chosen(scores, {"C": "smaller"}) is scores[0]
+
+
+def edges(*scores, best=0):
+    return SearchResult(scores[best].candidate, list(scores)).at_edge
+
+
+def test_an_edge_is_told_where_it_beats_its_inner_neighbour_clearly():
+    inner = score([0.70, 0.72, 0.71], C=2.0)
+    assert edges(score([0.80, 0.82, 0.81], C=1.0), inner) == ["learner.C"]
+    # a difference of 0.01 with a standard error of 0.0115
+    assert edges(score([0.71, 0.75, 0.70], C=1.0), inner) == []
+    assert edges(score([0.70, 0.72, 0.71], C=1.0), inner) == []
+    # the neighbour is the next value, not the far end
+    far = score([0.10, 0.10, 0.10], C=4.0)
+    assert edges(score([0.70, 0.72, 0.71], C=1.0), inner, far) == []
+    # at its best: with another width it is as good
+    wide = score([0.80, 0.82, 0.81], C=2.0, width=2)
+    assert edges(score([0.80, 0.82, 0.81], C=1.0), inner, wide) == []
+    assert edges(score([0.1, 0.1, 0.1], C=1.0), score([0.9, 0.9, 0.9], C=2.0), far, best=1) == []
+
+
+def test_a_natural_bound_is_not_an_edge():
+    one, three = score([0.9, 0.9], n_neighbors=1), score([0.5, 0.5], n_neighbors=3)
+    assert edges(one, three) == []
+    assert edges(one, three, best=1) == []
+    five = score([0.99, 0.99], n_neighbors=5)
+    assert edges(five, one, three) == ["learner.n_neighbors"]
+    assert edges(score([0.9, 0.9], epsilon=0.0), score([0.5, 0.5], epsilon=0.1)) == []
+    # a penalty of 1 is a value like others
+    assert edges(score([0.9, 0.9], C=1.0), score([0.5, 0.5], C=3.0)) == ["learner.C"]
+
+
+def test_candidates_begin_with_the_default_and_smaller_searches_are_parts_of_larger_ones():
+    feature_map = EstimatorSpec(Identity, space={"width": (3, 1, 2), "kind": ("a", "b")})
+    learner = EstimatorSpec(Identity, space={"alpha": (1.0, 0.1), "C": (5.0, 0.5, 50.0)}, path="C")
+
+    def drawn(n, seed):
+        protocol = Protocol(search="random", n_candidates=n)
+        return [c.params for c in candidates(feature_map, learner, protocol, seed)]
+
+    default = {
+        "preprocess": "minmax",
+        "feature_map.width": 3,
+        "feature_map.kind": "a",
+        "learner.alpha": 1.0,
+    }
+    assert [p["learner.C"] for p in drawn(3, 0)] == [5.0, 0.5, 50.0]
+    assert all(default.items() <= p.items() for p in drawn(3, 0))
+    for n in range(1, 36):
+        found = drawn(n, 7)
+        assert len({repr(p) for p in found}) == len(found) == n
+        assert found == drawn(35, 7)[:n]
+    assert len(drawn(100, 7)) == 36
+    assert drawn(9, 1) != drawn(9, 2)
+    grid = candidates(feature_map, learner, Protocol(), 0)
+    assert len(grid) == 36
+    assert default.items() <= grid[0].params.items()
 
 
 def test_the_one_standard_error_rule_is_an_option_of_the_protocol(line):
-    learner = EstimatorSpec(Threshold, space={"cut": (0.5, 0.4999)}, simpler={"cut": "smaller"})
+    noisy = line.y.copy()
+    noisy[:4] = 1 - noisy[:4]
+    line = replace(line, y=noisy)
+    learner = EstimatorSpec(Threshold, space={"cut": (0.5, 0.47)}, simpler={"cut": "smaller"})
     rule = Protocol(preprocess=("none",), one_standard_error=True)
     plain, simple = (
         search(EstimatorSpec(Identity), learner, line, protocol, 0) for protocol in (RAW, rule)
     )
     assert plain.best.learner == {"cut": 0.5}
-    assert simple.best.learner == {"cut": 0.4999}
+    assert simple.best.learner == {"cut": 0.47}
     assert [s.values for s in plain.scores] == [s.values for s in simple.scores]
 
 

@@ -39,7 +39,7 @@ def test_decision_values_of_200_classes_are_handed_over(columns):
     np.testing.assert_array_equal(hand_over(theirs, given), y[visible.test])
     host.join(10)
     assert handover.predictions.decision.shape == (n_test, columns)
-    evaluation = scored(assignment, handover.predictions, TIMES, Details(), "learner 'many'")
+    evaluation = scored(assignment, handover.predictions, None, TIMES, Details(), "learner 'many'")
     assert evaluation.measures["accuracy"] == 1.0
 
 

@@ -45,8 +45,9 @@ def test_a_measure_is_found_by_its_name(plugin_of):
         ({"name": "Gini"}, "names of measures are lower case letters, digits and underscores"),
         ({"name": "my-gini"}, "lower case letters, digits and underscores"),
         ({"name": "a" * 101}, "more than 100 characters"),
-        ({"name": "accuracy"}, "'accuracy', which kbench reports itself"),
-        ({"name": "fit_time_s"}, "'fit_time_s', which kbench reports itself"),
+        ({"name": "accuracy"}, "'accuracy': kbench reports a number of that name"),
+        ({"name": "default_accuracy"}, "'default_accuracy': names that begin with 'default_'"),
+        ({"name": "fit_time_s"}, "'fit_time_s': kbench reports a number of that name"),
         ({"name": "gini_sd"}, "names that end in '_sd'"),
         ({"better": "more"}, "better of 'gini' must be 'higher', 'lower', got 'more'"),
         ({"task": "ranking"}, "must be 'classification', 'regression', None, got 'ranking'"),
@@ -79,7 +80,7 @@ def test_a_measure_crosses_processes_as_json(plugin_of):
 def test_a_description_that_was_changed_is_refused(plugin_of):
     described = description_of(collect(plugin_of(kbench_measures=[GINI])))
     described[0]["fields"]["name"] = "accuracy"
-    with pytest.raises(Exception, match="which kbench reports itself"):
+    with pytest.raises(Exception, match="kbench reports a number of that name"):
         records_of(described, Plugin("p", "d", "1", dict), print)
 
 

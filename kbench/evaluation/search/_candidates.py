@@ -34,22 +34,35 @@ class Candidate:
 def candidates(
     feature_map: EstimatorSpec, learner: EstimatorSpec, protocol: Protocol, seed: int
 ) -> list[Candidate]:
-    """Return the candidates that a search compares.
+    """Return the candidates that a search compares, the default first.
 
-    They are all combinations ("halving" begins with all of them too), or
-    `n_candidates` of them drawn with `seed`.
+    They are all combinations ("halving" begins with all of them too), or the first
+    `n_candidates` of a random order. The default has the first value of each list. In
+    the random order, the settings of all parameters but that of the learner's path are
+    shuffled with `seed` after the default's, and each setting comes with the whole path:
+    it shares its embeddings and its fits. So a larger search has all candidates of a
+    smaller one, and spaces of the same size are searched in the same order.
     """
-    combinations = [
-        Candidate(step, map_params, learner_params)
+    settings = [
+        [
+            Candidate(step, map_params, {**learner_params, **along})
+            for along in _product(_of_path(learner, True))
+        ]
         for step in protocol.preprocess
         for map_params in _product(feature_map.space)
-        for learner_params in _product(learner.space)
+        for learner_params in _product(_of_path(learner, False))
     ]
-    if protocol.search != "random" or len(combinations) <= protocol.n_candidates:
-        return combinations
-    rng = np.random.default_rng(seed)
-    drawn = rng.choice(len(combinations), size=protocol.n_candidates, replace=False)
-    return [combinations[i] for i in sorted(drawn)]
+    n = sum(map(len, settings))
+    if protocol.search == "random" and n > protocol.n_candidates:
+        n = protocol.n_candidates
+        others = np.random.default_rng(seed).permutation(len(settings) - 1) + 1
+        settings = [settings[0], *(settings[i] for i in others)]
+    return list(itertools.chain.from_iterable(settings))[:n]
+
+
+def _of_path(learner: EstimatorSpec, on_path: bool) -> dict[str, Sequence[Any]]:
+    """Return the part of a learner's space that is its path, or the other part."""
+    return {k: values for k, values in learner.space.items() if (k == learner.path) == on_path}
 
 
 def _product(space: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from kbench.evaluation.search._candidates import Candidate
 from kbench.records import Measure
+
+EQUAL = 1e-12
+"""Means of scores that differ by less are equal: a sum depends on the order of its terms."""
 
 
 @dataclass
@@ -51,17 +54,23 @@ class Score:
     @property
     def standard_error(self) -> float:
         """Standard error of the mean over the inner folds."""
-        if len(self.values) < 2:
-            return 0.0
-        return float(np.std(self.values, ddof=1) / np.sqrt(len(self.values)))
+        return _standard_error(self.values)
+
+    def is_clearly_better(self, other: Score) -> bool:
+        """Whether it is better by at least a standard error of the mean difference."""
+        if self.gain - other.gain <= EQUAL:
+            return False
+        if len(self.values) != len(other.values):  # the measure is not defined on some folds
+            return self.gain - other.gain >= self.standard_error
+        return self.gain - other.gain >= _standard_error(np.subtract(self.values, other.values))
 
 
 @dataclass(frozen=True)
 class SearchResult:
     """The chosen candidate of a search, and all scores.
 
-    `scores` has all candidates in the order of the grid, and is empty where there was
-    nothing to choose. `complete` is False where the search was stopped by its budget.
+    `scores` has all candidates in their order, the default first, and is empty where
+    there was nothing to choose. `complete` is False where the search was stopped by its budget.
     """
 
     best: Candidate
@@ -77,37 +86,63 @@ class SearchResult:
         return float(np.mean(flags)) if flags else 1.0
 
     @property
+    def default(self) -> Candidate | None:
+        """The candidate with the first value of each list; None where nothing was chosen."""
+        return self.scores[0].candidate if self.scores else None
+
+    @property
     def n_compared(self) -> int:
         """Number of fitted candidates; 1 where there was nothing to choose."""
         return sum(bool(score.values or score.error) for score in self.scores) or 1
 
     @property
     def at_edge(self) -> list[str]:
-        """Numeric parameters whose best value is the first or last of its grid."""
-        edges = []
-        for name, value in self.best.params.items():
-            tried = [score.candidate.params[name] for score in self.scores]
-            if not all(map(is_number, tried)) or len(set(tried)) < 3:
-                continue
-            if value in (min(tried), max(tried)):
-                edges.append(name)
-        return edges
+        """Numeric parameters whose best value is an end of its grid, with evidence.
+
+        The evidence is that the chosen candidate is better than the best one with the
+        next value inwards, by at least a standard error of the difference over the inner
+        folds: a wider grid may have a better value. 1 for a number of things is not such
+        an end, nor is 0: there are no smaller values.
+        """
+        return [
+            name
+            for name, value in self.best.params.items()
+            if is_number(value) and self._ends(name)
+        ]
+
+    def _ends(self, name: str) -> bool:
+        (best,) = (score for score in self.scores if score.candidate is self.best)
+        tried: dict[float, list[Score]] = {}
+        for score in self.scores:
+            value = score.candidate.params.get(name)
+            if is_number(value) and score.judged and score.share == best.share:
+                tried.setdefault(value, []).append(score)
+        value = best.candidate.params[name]
+        grid = sorted(tried)
+        if len(grid) < 2 or value not in (grid[0], grid[-1]):
+            return False
+        if value == grid[0] and (value == 0 or (value == 1 and isinstance(value, int))):
+            return False
+        inwards = tried[grid[1] if value == grid[0] else grid[-2]]
+        return best.is_clearly_better(max(inwards, key=lambda score: score.gain))
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Whether the value of a parameter is a number; a bool is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def chosen(scores: Sequence[Score], simpler: Mapping[str, str] | None = None) -> Score:
+def chosen(
+    scores: Sequence[Score], simpler: Mapping[str, str], one_standard_error: bool = False
+) -> Score:
     """Return the score of the candidate that a search chooses.
 
-    Without `simpler` it is the first of the candidates with the best mean. With it, the
-    one-standard-error rule (Breiman, Friedman, Olshen and Stone, Classification and
-    Regression Trees, 1984, section 3.4.3): the simplest of the candidates that differ
-    from that one only in the parameters named in `simpler`, and whose mean is at most one
-    standard error of its mean worse. Candidates that were scored on fewer rows than
-    others are not compared.
+    It has the best mean; of several with the best mean it is the simplest, and of these
+    the first. `one_standard_error` is the rule of Breiman, Friedman, Olshen and Stone
+    (Classification and Regression Trees, 1984, section 3.4.3): the simplest of the
+    candidates that differ from that one only in the parameters named in `simpler`, and
+    whose mean is at most one standard error of its mean worse. Candidates that were
+    scored on fewer rows than others are not compared.
 
     `simpler` names the direction in which parameters of the learner make a simpler
     model, "smaller" or "larger"; the first parameter counts before the second.
@@ -116,17 +151,36 @@ def chosen(scores: Sequence[Score], simpler: Mapping[str, str] | None = None) ->
     compared = [score for score in scores if score.judged and score.share == largest]
     if not compared:
         return scores[0]
-    best = max(compared, key=lambda score: score.gain)
-    if not simpler:
+    highest = max(score.gain for score in compared)
+    best = _simplest([score for score in compared if score.gain >= highest - EQUAL], simpler)
+    if not (one_standard_error and simpler):
         return best
     near = [
         score
         for score in compared
         if score.gain >= best.gain - best.standard_error
         and _others(score.candidate, simpler) == _others(best.candidate, simpler)
-        and all(is_number(score.candidate.learner.get(name, 0)) for name in simpler)
     ]
-    return min(near or [best], key=lambda score: _complexity(score.candidate, simpler))
+    return _simplest(near, simpler) if _are_numeric(near, simpler) else best
+
+
+def _simplest(scores: Sequence[Score], simpler: Mapping[str, str]) -> Score:
+    """Return the simplest candidate, the first of equals; the first if there is no order."""
+    if not _are_numeric(scores, simpler):
+        return scores[0]
+    return min(scores, key=lambda score: _complexity(score.candidate, simpler))
+
+
+def _are_numeric(scores: Sequence[Score], simpler: Mapping[str, str]) -> bool:
+    return all(
+        is_number(score.candidate.learner.get(name, 0)) for score in scores for name in simpler
+    )
+
+
+def _standard_error(values: Sequence[float] | np.ndarray) -> float:
+    if len(values) < 2:
+        return 0.0
+    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
 def _others(candidate: Candidate, simpler: Mapping[str, str]) -> dict[str, str]:

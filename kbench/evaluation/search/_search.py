@@ -49,7 +49,7 @@ def search(
         criterion = Criterion.built_in(protocol.search_measure, data.task)
     scorer = FoldScorer(feature_map, learner, data, folds, seed, criterion, deadline)
     scores, complete = _scored(scorer, compared, protocol)
-    best = chosen(scores, learner.simpler if protocol.one_standard_error else None)
+    best = chosen(scores, learner.simpler, protocol.one_standard_error)
     if not best.judged:
         undefined = (
             f"the search_measure {criterion.measure.name!r} is not defined on any inner fold"

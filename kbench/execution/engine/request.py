@@ -15,7 +15,6 @@ from kbench import machine
 from kbench.errors import DatasetError, KbenchError
 from kbench.evaluation.assignment import Assignment, assign
 from kbench.evaluation.evaluate import scored
-from kbench.evaluation.outputs import Predictions
 from kbench.evaluation.splits import row_groups
 from kbench.execution.contention import contention, snapshot
 from kbench.execution.handover import Handover
@@ -175,7 +174,7 @@ def measure(
         converse=handover,
     )
     after = snapshot()
-    outcome = _scored(_checked(outcome), assignment, handover.predictions, task)
+    outcome = _scored(_checked(outcome), assignment, handover, task)
     doubts = contention(before, after, slots, _waited(outcome)).reasons
     return Answer(outcome, host, started_ms, now_ms(), doubts)
 
@@ -200,12 +199,12 @@ def _checked(outcome: CallOutcome) -> CallOutcome:
 
 
 def _scored(
-    outcome: CallOutcome, assignment: Assignment, predictions: Predictions | None, task: Task
+    outcome: CallOutcome, assignment: Assignment, handover: Handover, task: Task
 ) -> CallOutcome:
     """Return an outcome with the scores of the predictions that were handed over."""
     if outcome.status != "ok":
         return outcome
-    if predictions is None:
+    if handover.predictions is None:
         return _failed(outcome, "the task has handed over no predictions")
     value = outcome.value
     try:
@@ -214,7 +213,8 @@ def _scored(
         measures = {str(name): float(number) for name, number in value["measures"].items()}
         evaluation = scored(
             assignment,
-            predictions,
+            handover.predictions,
+            handover.default,
             measures,
             Details.from_json(value["details"]),
             f"learner {task.cell.learner.name!r}",
