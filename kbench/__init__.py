@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from kbench.hookspecs import hookimpl
     from kbench.records import (
+        BANDWIDTH_FACTORS,
         Block,
         Cell,
         Dataset,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "BANDWIDTH_FACTORS",
     "Block",
     "Cell",
     "Dataset",

@@ -253,7 +253,7 @@ def evaluate(
     DataFrame
         One row per split: every measure, such as ``accuracy`` (``rmse``) and
         ``fit_time_s``, then the chosen parameters, as
-        ``feature_map.gamma_factor``. ``attrs`` holds ``dataset``,
+        ``feature_map.bandwidth_factor``. ``attrs`` holds ``dataset``,
         ``checksum``, ``feature_map``, ``learner`` and ``notes``.
 
     Raises

@@ -9,8 +9,8 @@ pickle, and their ``repr`` reads back. Sums, products and multiples of kernels
 are kernels::
 
     >>> k = 0.5 * Gaussian(bandwidth=2.0) + Linear()
-    >>> k
-    Sum(left=Scaled(kernel=Gaussian(bandwidth=2.0), weight=0.5), right=Linear())
+    >>> k.left
+    Scaled(kernel=Gaussian(bandwidth=2.0, bandwidth_factor=1.0), weight=0.5)
     >>> k([[0.0, 1.0]], [[0.0, 1.0], [2.0, 1.0]]).round(3)
     array([[1.5  , 1.303]])
 

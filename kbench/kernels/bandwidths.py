@@ -1,10 +1,14 @@
-"""Bandwidths: numbers, or multiples of the median distance of the data."""
+"""Bandwidths: multiples of the median distance of the data, or of a number.
+
+All kernels and feature maps with a bandwidth share two parameters. `bandwidth` is a number,
+or ``"median"`` for the median distance between training inputs, in the metric of the kernel.
+`bandwidth_factor` multiplies it. Searches are over factors, since these are numbers and mean
+the same on all data.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import re
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +16,18 @@ from numpy.typing import NDArray
 from kbench.kernels.arrays import as_rows, squared_norms
 from kbench.parameters import check_number
 
-_MEDIAN = re.compile(r"(?:(?P<multiple>[0-9.eE+-]+)\s*\*\s*)?median")
+Metric = Literal["l2", "l1"]
 
 
-def median_distance(X: Any, *, n_rows: int = 1000) -> float:
-    """Median Euclidean distance between two different rows.
+def median_distance(X: Any, *, metric: Metric = "l2", n_rows: int = 1000) -> float:
+    """Median distance between two different rows.
 
     Parameters
     ----------
     X : array or CSR matrix, shape (n_samples, n_features)
         Inputs. Of more than `n_rows` rows a sample is taken, always the same.
+    metric : {"l2", "l1"}, default "l2"
+        Euclidean or Manhattan distance.
     n_rows : int, default 1000
         Size of that sample.
 
@@ -42,14 +48,14 @@ def median_distance(X: Any, *, n_rows: int = 1000) -> float:
         X = X[np.sort(rows)]
     if not np.isfinite(np.sum(X.data if hasattr(X, "tocsr") else X)):
         raise ValueError("X must be finite, got NaN, infinite or too large values")
-    distances = _distances_of_pairs(X)
+    distances = _distances_of_pairs(X, metric)
     median = float(np.median(distances)) if distances.size else 0.0
     if median == 0.0 and distances.any():
         median = float(np.median(distances[distances > 0]))
     return median or 1.0
 
 
-def _distances_of_pairs(X: Any) -> NDArray[Any]:
+def _distances_of_pairs(X: Any, metric: Metric) -> NDArray[Any]:
     """Distances of all pairs of rows, exactly 0 for equal ones.
 
     ``||x||^2 + ||z||^2 - 2 x . z`` leaves rounding errors where rows are equal:
@@ -58,11 +64,13 @@ def _distances_of_pairs(X: Any) -> NDArray[Any]:
     if not hasattr(X, "tocsr"):
         from scipy.spatial.distance import pdist
 
-        return np.asarray(pdist(X))
-    from sklearn.metrics.pairwise import euclidean_distances
+        return np.asarray(pdist(X, "euclidean" if metric == "l2" else "cityblock"))
+    from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
     X = X.astype(np.float64)
     upper = np.triu_indices(X.shape[0], k=1)
+    if metric == "l1":
+        return np.asarray(manhattan_distances(X))[upper]
     squared = np.asarray(euclidean_distances(X, squared=True))[upper]
     norms = squared_norms(X)
     longest = max(np.diff(X.tocsr().indptr).max(initial=0), 8)
@@ -70,24 +78,13 @@ def _distances_of_pairs(X: Any) -> NDArray[Any]:
     return np.asarray(np.sqrt(squared))
 
 
-def valid_bandwidth(value: float | str) -> float | str:
-    """Check a bandwidth: a positive number, ``"median"`` or ``"2*median"``."""
-    match = _MEDIAN.fullmatch(value.strip()) if isinstance(value, str) else None
-    with contextlib.suppress(ValueError):
-        multiple = float(match["multiple"] or 1.0) if match else 0.0
-        if 0 < multiple < np.inf:
-            return "median" if multiple == 1.0 else f"{multiple:g}*median"
-    others = "'median', or a positive multiple such as '2*median'"
-    check_number(value, "bandwidth", above=0, otherwise=others)
-    return float(value)
-
-
-def resolved_bandwidth(bandwidth: float | str, X: Any) -> float:
-    """Resolve a bandwidth on data."""
-    if not isinstance(bandwidth, str):
-        return bandwidth
-    multiple = bandwidth.removesuffix("median").removesuffix("*")
-    return float(multiple or 1.0) * median_distance(X)
+def valid_bandwidth(bandwidth: float | str, factor: float) -> tuple[float | str, float]:
+    """Check a bandwidth, a positive number or ``"median"``, and its positive factor."""
+    check_number(factor, "bandwidth_factor", above=0)
+    if isinstance(bandwidth, str) and bandwidth == "median":
+        return bandwidth, float(factor)
+    check_number(bandwidth, "bandwidth", above=0, otherwise="'median'")
+    return float(bandwidth), float(factor)
 
 
 def bandwidth_number(bandwidth: float | str) -> float:

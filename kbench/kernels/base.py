@@ -386,7 +386,7 @@ def resolve_kernel(kernel: Kernel | str | Callable[..., Any]) -> Kernel:
     Examples
     --------
     >>> resolve_kernel("gaussian")
-    Gaussian(bandwidth='median')
+    Gaussian(bandwidth='median', bandwidth_factor=1.0)
     """
     if isinstance(kernel, Kernel):
         return kernel

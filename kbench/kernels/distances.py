@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbench.kernels.arrays import as_rows
-from kbench.kernels.bandwidths import bandwidth_number, resolved_bandwidth, valid_bandwidth
+from kbench.kernels.bandwidths import (
+    Metric,
+    bandwidth_number,
+    median_distance,
+    valid_bandwidth,
+)
 from kbench.kernels.base import UnitDiagonal
-from kbench.parameters import check_choice, check_number
+from kbench.parameters import check_choice
 
 
 @dataclass(frozen=True)
@@ -19,13 +23,23 @@ class _WithBandwidth(UnitDiagonal):
     """Base of kernels with a bandwidth that may depend on the data."""
 
     bandwidth: float | str = "median"
+    bandwidth_factor: float = field(default=1.0, kw_only=True)
+
+    _metric: ClassVar[Metric] = "l2"
 
     def __post_init__(self) -> None:
-        self._set(bandwidth=valid_bandwidth(self.bandwidth))
+        bandwidth, factor = valid_bandwidth(self.bandwidth, self.bandwidth_factor)
+        self._set(bandwidth=bandwidth, bandwidth_factor=factor)
 
     def resolve(self, X: Any) -> Self:
-        """Set the bandwidth."""
-        return replace(self, bandwidth=resolved_bandwidth(self.bandwidth, X))
+        """Set the bandwidth: a number whose factor is 1."""
+        return replace(self, bandwidth=self._scale(X), bandwidth_factor=1.0)
+
+    def _scale(self, X: Any = None) -> float:
+        """Return the bandwidth with its factor; without inputs it must be a number."""
+        if X is not None and isinstance(self.bandwidth, str):
+            return self.bandwidth_factor * median_distance(X, metric=self._metric)
+        return self.bandwidth_factor * bandwidth_number(self.bandwidth)
 
 
 @dataclass(frozen=True)
@@ -34,22 +48,24 @@ class Gaussian(_WithBandwidth):
 
     Parameters
     ----------
-    bandwidth : float or str, default "median"
+    bandwidth : float or "median", default "median"
         Positive, in the unit of the inputs; ``"median"`` is the median
-        distance between training inputs, ``"2*median"`` twice that.
+        distance between training inputs.
+    bandwidth_factor : float, default 1.0
+        Multiplies `bandwidth`; positive.
 
     Examples
     --------
     >>> Gaussian(bandwidth=1.0)([[0.0]], [[0.0], [2.0]]).round(4)
     array([[1.    , 0.1353]])
-    >>> Gaussian("2*median").resolve([[0.0], [1.0], [5.0]])
-    Gaussian(bandwidth=8.0)
+    >>> Gaussian(bandwidth_factor=2.0).resolve([[0.0], [1.0], [5.0]])
+    Gaussian(bandwidth=8.0, bandwidth_factor=1.0)
     """
 
     def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
         from sklearn.metrics.pairwise import rbf_kernel
 
-        return np.asarray(rbf_kernel(X, Y, gamma=0.5 / bandwidth_number(self.bandwidth) ** 2))
+        return np.asarray(rbf_kernel(X, Y, gamma=0.5 / self._scale() ** 2))
 
 
 @dataclass(frozen=True)
@@ -58,13 +74,16 @@ class Laplace(_WithBandwidth):
 
     The form of Balcan's lecture on kernel methods, "Kernels: more examples".
     The square of the bandwidth is a distance, so ``"median"`` sets
-    ``bandwidth^2`` to the median distance. scikit-learn's ``laplacian_kernel``
-    has the L1 norm and another scale: that is `LaplaceL1`.
+    ``bandwidth^2`` to the median distance, and `bandwidth_factor` multiplies
+    ``bandwidth^2``. scikit-learn's ``laplacian_kernel`` has the L1 norm and
+    another scale: that is `LaplaceL1`.
 
     Parameters
     ----------
-    bandwidth : float or str, default "median"
-        Positive; or ``"median"``, ``"2*median"``.
+    bandwidth : float or "median", default "median"
+        Positive; or ``"median"``.
+    bandwidth_factor : float, default 1.0
+        Multiplies the square of `bandwidth`; positive.
 
     Examples
     --------
@@ -72,53 +91,46 @@ class Laplace(_WithBandwidth):
     array([[1.    , 0.3679]])
     """
 
-    def resolve(self, X: Any) -> Laplace:
-        """Set the bandwidth."""
-        if not isinstance(self.bandwidth, str):
-            return self
-        return Laplace(float(np.sqrt(resolved_bandwidth(self.bandwidth, X))))
+    def _scale(self, X: Any = None) -> float:
+        if X is not None and isinstance(self.bandwidth, str):
+            return float(np.sqrt(super()._scale(X)))
+        return float(np.sqrt(self.bandwidth_factor)) * bandwidth_number(self.bandwidth)
 
     def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
         from sklearn.metrics.pairwise import euclidean_distances
 
         D = np.asarray(euclidean_distances(X, Y))
-        D *= D.dtype.type(-0.5 / bandwidth_number(self.bandwidth) ** 2)
+        D *= D.dtype.type(-0.5 / self._scale() ** 2)
         np.exp(D, out=D)
         return D
 
 
 @dataclass(frozen=True)
-class LaplaceL1(UnitDiagonal):
-    """``k(x, z) = exp(-gamma ||x - z||_1)``, scikit-learn's ``laplacian_kernel``.
+class LaplaceL1(_WithBandwidth):
+    """``k(x, z) = exp(-||x - z||_1 / bandwidth)``: ``laplacian_kernel`` of scikit-learn.
+
+    Its ``gamma`` is ``1 / bandwidth``.
 
     Parameters
     ----------
-    gamma : float, optional
-        Positive; 1 / n_features by default, as in scikit-learn.
+    bandwidth : float or "median", default "median"
+        Positive, in the unit of the inputs; ``"median"`` is the median
+        Manhattan distance between training inputs.
+    bandwidth_factor : float, default 1.0
+        Multiplies `bandwidth`; positive.
 
     Examples
     --------
-    >>> LaplaceL1(gamma=0.5)([[0.0, 0.0]], [[1.0, 1.0]]).round(4)
+    >>> LaplaceL1(bandwidth=2.0)([[0.0, 0.0]], [[1.0, 1.0]]).round(4)
     array([[0.3679]])
     """
 
-    gamma: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.gamma is not None:
-            check_number(self.gamma, "gamma", above=0)
-            self._set(gamma=float(self.gamma))
-
-    def resolve(self, X: Any) -> LaplaceL1:
-        """Set gamma to 1 / n_features."""
-        if self.gamma is not None:
-            return self
-        return LaplaceL1(1.0 / as_rows(X, "X").shape[1])
+    _metric: ClassVar[Metric] = "l1"
 
     def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
         from sklearn.metrics.pairwise import laplacian_kernel
 
-        return np.asarray(laplacian_kernel(X, Y, gamma=self.gamma), dtype=X.dtype)
+        return np.asarray(laplacian_kernel(X, Y, gamma=1 / self._scale()), dtype=X.dtype)
 
 
 @dataclass(frozen=True)
@@ -131,8 +143,11 @@ class Matern(_WithBandwidth):
 
     Parameters
     ----------
-    bandwidth : float or str, default "median"
-        Positive, in the unit of the inputs; or ``"median"``, ``"2*median"``.
+    bandwidth : float or "median", default "median"
+        Positive, in the unit of the inputs; ``"median"`` is the median
+        distance between training inputs.
+    bandwidth_factor : float, default 1.0
+        Multiplies `bandwidth`; positive.
     nu : {0.5, 1.5, 2.5}, default 1.5
         Smoothness.
 
@@ -152,7 +167,7 @@ class Matern(_WithBandwidth):
         from sklearn.metrics.pairwise import euclidean_distances
 
         R = np.asarray(euclidean_distances(X, Y))
-        R *= R.dtype.type(np.sqrt(2 * self.nu) / bandwidth_number(self.bandwidth))
+        R *= R.dtype.type(np.sqrt(2 * self.nu) / self._scale())
         K: NDArray[Any] = np.exp(-R)
         if self.nu == 1.5:
             R += 1

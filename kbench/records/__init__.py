@@ -6,6 +6,7 @@ that a plugin's ``__init__`` costs nothing; heavy objects are named as
 """
 
 from kbench.records._components import (
+    BANDWIDTH_FACTORS,
     TASK_TYPES,
     DatasetSource,
     FeatureMap,
@@ -31,6 +32,7 @@ from kbench.records._suite import Block, Limits, Protocol, Published, Ref, Searc
 
 __all__ = [
     "ACCURACY",
+    "BANDWIDTH_FACTORS",
     "DEFAULT",
     "RESERVED",
     "STOPPING",

@@ -16,6 +16,9 @@ Make = Callable[..., Any] | str
 TaskType = Literal["classification", "regression"]
 """What is predicted: one of several classes, or a number."""
 
+BANDWIDTH_FACTORS = (1.0, 0.25, 0.5, 2.0)
+"""Factors of the median distance that all default grids of bandwidths have, the default first."""
+
 TASK_TYPES: tuple[TaskType, ...] = ("classification", "regression")
 
 

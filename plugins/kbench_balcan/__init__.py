@@ -6,7 +6,7 @@ margins, and low-dimensional mappings", Machine Learning 65 (2006).
 
 import lazy_loader
 
-from kbench import DatasetSource, FeatureMap, KernelSpec, Ref, hookimpl
+from kbench import BANDWIDTH_FACTORS, DatasetSource, FeatureMap, KernelSpec, Ref, hookimpl
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
@@ -27,12 +27,8 @@ _KERNELS = (
     *("sum", "product", "scaled", "normalized"),
 )
 
-# multiples of the median distance, as many as other maps search over
 GRID = {
-    "kernel": tuple(
-        Ref("gaussian", {"bandwidth": width})
-        for width in ("0.25*median", "0.5*median", "median", "2*median")
-    )
+    "kernel": tuple(Ref("gaussian", {"bandwidth_factor": factor}) for factor in BANDWIDTH_FACTORS)
 }
 
 
@@ -54,8 +50,19 @@ def span_of_f2(params):
     if params.get("sampling", "uniform") != "uniform" or not isinstance(number, int):
         return ""
     kernels = getattr(kernel, "values", GRID["kernel"] if "kernel" not in params else (kernel,))
-    labels = sorted(k.label if isinstance(k, Ref) else str(k) for k in kernels)
-    return f"{number} uniform landmarks: {', '.join(labels)}"
+    return f"{number} uniform landmarks: {', '.join(sorted(map(_spanned, kernels)))}"
+
+
+def _spanned(kernel):
+    """Write a kernel, a Gaussian one in the same way however its bandwidth is given."""
+    kernel = kernel if isinstance(kernel, Ref) else Ref(str(kernel))
+    given = {"bandwidth": "median", "bandwidth_factor": 1.0, **kernel.params}
+    bandwidth, factor = given["bandwidth"], given["bandwidth_factor"]
+    if kernel.name != "gaussian" or not isinstance(factor, int | float):
+        return kernel.label
+    if isinstance(bandwidth, int | float):
+        return f"gaussian(bandwidth={bandwidth * factor:g})"
+    return f"gaussian(bandwidth={factor:g} {bandwidth})"
 
 
 @hookimpl

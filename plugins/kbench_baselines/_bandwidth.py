@@ -51,25 +51,19 @@ def median_distance(X, norm="l2", max_rows=500):
     return float(np.median(distances)) if distances.size else 1.0
 
 
-def resolve_gamma(estimator, X, kind):
-    """Turn the parameters `gamma` and `gamma_factor` of a map into a number.
+def resolve_bandwidth(estimator, X, metric):
+    """Turn the parameters `bandwidth` and `bandwidth_factor` of a map into a number.
 
-    A number is returned as it is. With m the median distance, "median" is
-    ``gamma_factor / (2 m^2)`` for "rbf" (the Gaussian kernel whose bandwidth is m)
-    and ``gamma_factor / m`` for "l1" and "l2". "norm" is `gamma_factor` over the
-    mean squared length of the rows, for "inner".
-
-    The kernel is ``exp(-gamma ||x-z||_2^2)`` for "rbf", and a function of
-    ``gamma ||x-z||_1``, ``gamma ||x-z||_2`` or ``gamma x.z`` for the other kinds.
+    It is the product of both. The `bandwidth` "median" stands for the median distance in
+    the metric "l2" or "l1". For "inner", where the kernel is a function of
+    ``x.z / bandwidth^2``, "norm" stands for the root mean square length of the rows.
     """
-    heuristic = "norm" if kind == "inner" else "median"
-    factor, gamma = estimator.gamma_factor, estimator.gamma
-    check_number(factor, "gamma_factor", above=0)
-    if not (isinstance(gamma, str) and gamma == heuristic):
-        check_number(gamma, "gamma", above=0, otherwise=repr(heuristic))
-        return float(gamma)
-    if kind == "inner":
-        return float(factor / (mean_square(X) or 1.0))
-    if kind == "rbf":
-        return float(factor / (2 * median_distance(X) ** 2))
-    return float(factor / median_distance(X, kind))
+    heuristic = "norm" if metric == "inner" else "median"
+    factor, bandwidth = estimator.bandwidth_factor, estimator.bandwidth
+    check_number(factor, "bandwidth_factor", above=0)
+    if isinstance(bandwidth, str) and bandwidth == heuristic:
+        inner = metric == "inner"
+        bandwidth = np.sqrt(mean_square(X) or 1.0) if inner else median_distance(X, metric)
+    else:
+        check_number(bandwidth, "bandwidth", above=0, otherwise=repr(heuristic))
+    return float(factor * bandwidth)

@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils import check_random_state
 
 from kbench.parameters import check_choice, check_integer
-from kbench_baselines._bandwidth import resolve_gamma
+from kbench_baselines._bandwidth import resolve_bandwidth
 from kbench_baselines._base import BaselineMap
 
 
@@ -35,7 +35,7 @@ class RandomBinningFeatures(BaselineMap):
 
     Each of `n_grids` random grids contributes one non-zero per row: the cell
     that the row falls in. With pitches from the right distribution, the chance
-    that two points share a cell is ``exp(-gamma ||x-z||_1)``.
+    that two points share a cell is ``exp(-||x-z||_1 / bandwidth)``.
 
     Parameters
     ----------
@@ -48,18 +48,18 @@ class RandomBinningFeatures(BaselineMap):
         unbiased.
     n_components : int, default 16384
         Number of columns where they are hashed.
-    gamma : float or "median", default "median"
-        Parameter of the kernel. "median" is ``gamma_factor / m`` with m the median
-        Manhattan distance between training rows (of at most 500 of them).
-    gamma_factor : float, default 1.0
-        Multiplies the median heuristic; without effect where `gamma` is a number.
+    bandwidth : float or "median", default "median"
+        Parameter of the kernel; "median" is the median Manhattan distance between
+        training rows (of at most 500 of them).
+    bandwidth_factor : float, default 1.0
+        Multiplies `bandwidth`.
     random_state : int, RandomState or None, default None
         Seed of grids and hashes.
 
     Attributes
     ----------
-    gamma_ : float
-        The resolved parameter of the kernel.
+    bandwidth_ : float
+        The bandwidth of the kernel, its factor included.
     pitches_, shifts_ : ndarray, shape (n_grids, n_features)
         Width of the cells, and where they begin.
     cells_ : list of ndarray of uint64
@@ -88,15 +88,15 @@ class RandomBinningFeatures(BaselineMap):
         *,
         columns="trained",
         n_components=16_384,
-        gamma="median",
-        gamma_factor=1.0,
+        bandwidth="median",
+        bandwidth_factor=1.0,
         random_state=None,
     ):
         self.n_grids = n_grids
         self.columns = columns
         self.n_components = n_components
-        self.gamma = gamma
-        self.gamma_factor = gamma_factor
+        self.bandwidth = bandwidth
+        self.bandwidth_factor = bandwidth_factor
         self.random_state = random_state
 
     def _fit(self, X):
@@ -104,10 +104,10 @@ class RandomBinningFeatures(BaselineMap):
         check_integer(self.n_components, "n_components", least=1)
         check_choice(self.columns, "columns", ("trained", "hashed"))
         rng = check_random_state(self.random_state)
-        self.gamma_ = resolve_gamma(self, X, "l1")
+        self.bandwidth_ = resolve_bandwidth(self, X, "l1")
         shape = (self.n_grids, X.shape[1])
-        # the density of pitches is d k''(d) with k(d) = exp(-gamma d)
-        self.pitches_ = rng.gamma(2.0, 1 / self.gamma_, size=shape)
+        # the density of pitches is d k''(d) with k(d) = exp(-d / bandwidth)
+        self.pitches_ = rng.gamma(2.0, self.bandwidth_, size=shape)
         self.shifts_ = self.pitches_ * rng.uniform(size=shape)
         half = rng.randint(2**63, size=shape, dtype=np.uint64)
         self.multipliers_ = half * np.uint64(2) + np.uint64(1)
@@ -144,5 +144,5 @@ class RandomBinningFeatures(BaselineMap):
 
 
 def binning_gram(fitted, X, Y):
-    """Gram matrix exp(-gamma ||x-z||_1) of a fitted `RandomBinningFeatures`."""
-    return laplacian_kernel(X, Y, gamma=fitted.gamma_)
+    """Gram matrix exp(-||x-z||_1 / bandwidth) of a fitted `RandomBinningFeatures`."""
+    return laplacian_kernel(X, Y, gamma=1 / fitted.bandwidth_)

@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.utils import check_random_state
 
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_baselines._bandwidth import resolve_gamma
+from kbench_baselines._bandwidth import resolve_bandwidth
 from kbench_baselines._base import BaselineMap, dense
 from kbench_baselines._frequencies import (
     fourier_features,
@@ -22,14 +22,16 @@ from kbench_baselines._frequencies import (
 class _FourierMap(BaselineMap):
     """Cosines and sines of frequencies that a subclass draws; by default Gaussian."""
 
-    def __init__(self, n_components=300, *, gamma="median", gamma_factor=1.0, random_state=None):
+    def __init__(
+        self, n_components=300, *, bandwidth="median", bandwidth_factor=1.0, random_state=None
+    ):
         self.n_components = n_components
-        self.gamma = gamma
-        self.gamma_factor = gamma_factor
+        self.bandwidth = bandwidth
+        self.bandwidth_factor = bandwidth_factor
         self.random_state = random_state
 
-    def _resolve_gamma(self, X):
-        return resolve_gamma(self, X, "rbf")
+    def _resolve_bandwidth(self, X):
+        return resolve_bandwidth(self, X, "l2")
 
     def _frequencies(self, n_features, n_frequencies, rng):
         """Frequencies at the fitted bandwidth, shape (n_features, n_frequencies)."""
@@ -38,7 +40,7 @@ class _FourierMap(BaselineMap):
     def _fit(self, X):
         check_integer(self.n_components, "n_components", least=1)
         rng = check_random_state(self.random_state)
-        self.gamma_ = self._resolve_gamma(X)
+        self.bandwidth_ = self._resolve_bandwidth(X)
         frequencies = self._frequencies(X.shape[1], (self.n_components + 1) // 2, rng)
         self.frequencies_ = frequencies.astype(X.dtype, copy=False)
         self.offset_ = rng.uniform(0, 2 * np.pi)
@@ -52,27 +54,26 @@ class _FourierMap(BaselineMap):
 class RandomFourierFeatures(_FourierMap):
     """Random Fourier features of the Gaussian kernel: scikit-learn's RBFSampler.
 
-    Its bandwidth may be relative to the training data. With a number for `gamma`
-    the features are those of
-    ``RBFSampler(gamma=gamma, n_components=n_components, random_state=random_state)``.
+    Its bandwidth may be relative to the training data. The features are those of
+    ``RBFSampler(n_components=n_components, random_state=random_state)`` with
+    ``gamma = 1 / (2 bandwidth_^2)``.
 
     Parameters
     ----------
     n_components : int, default 300
         Number of features.
-    gamma : float or "median", default "median"
-        Parameter of the kernel ``exp(-gamma ||x-z||^2)``. "median" is
-        ``gamma_factor / (2 m^2)`` with m the median distance between training
-        rows (of at most 500 of them).
-    gamma_factor : float, default 1.0
-        Multiplies the median heuristic; without effect where `gamma` is a number.
+    bandwidth : float or "median", default "median"
+        Parameter of the kernel ``exp(-||x-z||^2 / (2 bandwidth^2))``; "median" is the
+        median distance between training rows (of at most 500 of them).
+    bandwidth_factor : float, default 1.0
+        Multiplies `bandwidth`.
     random_state : int, RandomState or None, default None
         Seed of frequencies and offsets.
 
     Attributes
     ----------
-    gamma_ : float
-        The resolved parameter of the kernel.
+    bandwidth_ : float
+        The bandwidth of the kernel, its factor included.
     sampler_ : RBFSampler
         The fitted map of scikit-learn.
 
@@ -89,9 +90,11 @@ class RandomFourierFeatures(_FourierMap):
 
     def _fit(self, X):
         check_integer(self.n_components, "n_components", least=1)
-        self.gamma_ = self._resolve_gamma(X)
+        self.bandwidth_ = self._resolve_bandwidth(X)
         self.sampler_ = RBFSampler(
-            gamma=self.gamma_, n_components=self.n_components, random_state=self.random_state
+            gamma=0.5 / self.bandwidth_**2,
+            n_components=self.n_components,
+            random_state=self.random_state,
         ).fit(X)
         return self.n_components
 
@@ -110,19 +113,18 @@ class OrthogonalFourierFeatures(_FourierMap):
     ----------
     n_components : int, default 300
         Number of features: two for each frequency.
-    gamma : float or "median", default "median"
-        Parameter of the kernel ``exp(-gamma ||x-z||^2)``. "median" is
-        ``gamma_factor / (2 m^2)`` with m the median distance between training
-        rows (of at most 500 of them).
-    gamma_factor : float, default 1.0
-        Multiplies the median heuristic; without effect where `gamma` is a number.
+    bandwidth : float or "median", default "median"
+        Parameter of the kernel ``exp(-||x-z||^2 / (2 bandwidth^2))``; "median" is the
+        median distance between training rows (of at most 500 of them).
+    bandwidth_factor : float, default 1.0
+        Multiplies `bandwidth`.
     random_state : int, RandomState or None, default None
         Seed of the frequencies.
 
     Attributes
     ----------
-    gamma_ : float
-        The resolved parameter of the kernel.
+    bandwidth_ : float
+        The bandwidth of the kernel, its factor included.
     frequencies_ : ndarray, shape (n_features, ceil(n_components / 2))
         One frequency per column.
     offset_ : float
@@ -140,7 +142,7 @@ class OrthogonalFourierFeatures(_FourierMap):
     """
 
     def _frequencies(self, n_features, n_frequencies, rng):
-        return np.sqrt(2 * self.gamma_) * gaussian_orthogonal(n_features, n_frequencies, rng)
+        return gaussian_orthogonal(n_features, n_frequencies, rng) / self.bandwidth_
 
 
 class QMCFourierFeatures(_FourierMap):
@@ -151,14 +153,14 @@ class QMCFourierFeatures(_FourierMap):
 
     Parameters
     ----------
-    n_components, gamma, gamma_factor, random_state
+    n_components, bandwidth, bandwidth_factor, random_state
         As in `OrthogonalFourierFeatures`.
     sequence : {"sobol", "halton"}, default "sobol"
         The sequence; Sobol' exists up to 21,201 inputs.
 
     Attributes
     ----------
-    gamma_, frequencies_, offset_
+    bandwidth_, frequencies_, offset_
         As in `OrthogonalFourierFeatures`.
 
     References
@@ -177,13 +179,16 @@ class QMCFourierFeatures(_FourierMap):
         self,
         n_components=300,
         *,
-        gamma="median",
-        gamma_factor=1.0,
+        bandwidth="median",
+        bandwidth_factor=1.0,
         sequence="sobol",
         random_state=None,
     ):
         super().__init__(
-            n_components, gamma=gamma, gamma_factor=gamma_factor, random_state=random_state
+            n_components,
+            bandwidth=bandwidth,
+            bandwidth_factor=bandwidth_factor,
+            random_state=random_state,
         )
         self.sequence = sequence
 
@@ -195,7 +200,7 @@ class QMCFourierFeatures(_FourierMap):
                 "use 'halton'"
             )
         normal = gaussian_qmc(n_features, n_frequencies, rng, self.sequence)
-        return np.sqrt(2 * self.gamma_) * normal
+        return normal / self.bandwidth_
 
 
 class LaplaceFourierFeatures(_FourierMap):
@@ -206,19 +211,19 @@ class LaplaceFourierFeatures(_FourierMap):
 
     Parameters
     ----------
-    n_components, gamma_factor, random_state
+    n_components, bandwidth_factor, random_state
         As in `OrthogonalFourierFeatures`.
     norm : {"l1", "l2"}, default "l1"
-        "l1": ``exp(-gamma ||x-z||_1)``, scikit-learn's ``laplacian_kernel``, with
-        Cauchy frequencies. "l2": ``exp(-gamma ||x-z||_2)``, the Matern kernel
-        of order 1/2, with multivariate Cauchy frequencies.
-    gamma : float or "median", default "median"
-        Parameter of the kernel. "median" is ``gamma_factor / m`` with m the median
-        distance in the same norm between training rows (of at most 500).
+        "l1": ``exp(-||x-z||_1 / bandwidth)``, scikit-learn's ``laplacian_kernel``,
+        with Cauchy frequencies. "l2": ``exp(-||x-z||_2 / bandwidth)``, the Matern
+        kernel of order 1/2, with multivariate Cauchy frequencies.
+    bandwidth : float or "median", default "median"
+        Parameter of the kernel; "median" is the median distance in the same norm
+        between training rows (of at most 500 of them).
 
     Attributes
     ----------
-    gamma_, frequencies_, offset_
+    bandwidth_, frequencies_, offset_
         As in `OrthogonalFourierFeatures`.
 
     References
@@ -233,21 +238,30 @@ class LaplaceFourierFeatures(_FourierMap):
     """
 
     def __init__(
-        self, n_components=300, *, norm="l1", gamma="median", gamma_factor=1.0, random_state=None
+        self,
+        n_components=300,
+        *,
+        norm="l1",
+        bandwidth="median",
+        bandwidth_factor=1.0,
+        random_state=None,
     ):
         super().__init__(
-            n_components, gamma=gamma, gamma_factor=gamma_factor, random_state=random_state
+            n_components,
+            bandwidth=bandwidth,
+            bandwidth_factor=bandwidth_factor,
+            random_state=random_state,
         )
         self.norm = norm
 
-    def _resolve_gamma(self, X):
+    def _resolve_bandwidth(self, X):
         check_choice(self.norm, "norm", ("l1", "l2"))
-        return resolve_gamma(self, X, self.norm)
+        return resolve_bandwidth(self, X, self.norm)
 
     def _frequencies(self, n_features, n_frequencies, rng):
         if self.norm == "l1":
-            return self.gamma_ * rng.standard_cauchy(size=(n_features, n_frequencies))
-        return self.gamma_ * multivariate_t(n_features, n_frequencies, rng, nu=0.5)
+            return rng.standard_cauchy(size=(n_features, n_frequencies)) / self.bandwidth_
+        return multivariate_t(n_features, n_frequencies, rng, nu=0.5) / self.bandwidth_
 
 
 class MaternFourierFeatures(_FourierMap):
@@ -258,21 +272,18 @@ class MaternFourierFeatures(_FourierMap):
 
     Parameters
     ----------
-    n_components, gamma_factor, random_state
+    n_components, bandwidth_factor, random_state
         As in `OrthogonalFourierFeatures`.
     nu : float, default 1.5
         Order of the kernel, > 0; 1/2, 3/2 and 5/2 are the usual ones.
-    gamma : float or "median", default "median"
-        Inverse length scale: for nu = 3/2 the kernel is
-        ``(1 + sqrt(3) gamma r) exp(-sqrt(3) gamma r)``, r = ``||x-z||_2``. "median"
-        is ``gamma_factor / m`` with m the median distance between training
+    bandwidth : float or "median", default "median"
+        Length scale: for nu = 3/2 the kernel is ``(1 + sqrt(3) r) exp(-sqrt(3) r)`` with
+        r = ``||x-z||_2 / bandwidth``. "median" is the median distance between training
         rows (of at most 500 of them).
 
     Attributes
     ----------
-    gamma_ : float
-        The resolved inverse length scale.
-    frequencies_, offset_
+    bandwidth_, frequencies_, offset_
         As in `OrthogonalFourierFeatures`.
 
     References
@@ -287,33 +298,42 @@ class MaternFourierFeatures(_FourierMap):
     """
 
     def __init__(
-        self, n_components=300, *, nu=1.5, gamma="median", gamma_factor=1.0, random_state=None
+        self,
+        n_components=300,
+        *,
+        nu=1.5,
+        bandwidth="median",
+        bandwidth_factor=1.0,
+        random_state=None,
     ):
         super().__init__(
-            n_components, gamma=gamma, gamma_factor=gamma_factor, random_state=random_state
+            n_components,
+            bandwidth=bandwidth,
+            bandwidth_factor=bandwidth_factor,
+            random_state=random_state,
         )
         self.nu = nu
 
-    def _resolve_gamma(self, X):
+    def _resolve_bandwidth(self, X):
         check_number(self.nu, "nu", above=0)
-        return resolve_gamma(self, X, "l2")
+        return resolve_bandwidth(self, X, "l2")
 
     def _frequencies(self, n_features, n_frequencies, rng):
-        return self.gamma_ * multivariate_t(n_features, n_frequencies, rng, self.nu)
+        return multivariate_t(n_features, n_frequencies, rng, self.nu) / self.bandwidth_
 
 
 def gaussian_gram(fitted, X, Y):
-    """Gram matrix exp(-gamma ||x-z||^2) that a fitted Gaussian map approximates."""
-    return rbf_kernel(X, Y, gamma=fitted.gamma_)
+    """Gram matrix exp(-||x-z||^2 / (2 bandwidth^2)) that a fitted Gaussian map approximates."""
+    return rbf_kernel(X, Y, gamma=0.5 / fitted.bandwidth_**2)
 
 
 def laplace_gram(fitted, X, Y):
-    """Gram matrix exp(-gamma ||x-z||) in the norm of a fitted `LaplaceFourierFeatures`."""
+    """Gram matrix exp(-||x-z|| / bandwidth) in the norm of a fitted `LaplaceFourierFeatures`."""
     if fitted.norm == "l1":
-        return laplacian_kernel(X, Y, gamma=fitted.gamma_)
-    return Matern(length_scale=1 / fitted.gamma_, nu=0.5)(dense(X), dense(Y))
+        return laplacian_kernel(X, Y, gamma=1 / fitted.bandwidth_)
+    return Matern(length_scale=fitted.bandwidth_, nu=0.5)(dense(X), dense(Y))
 
 
 def matern_gram(fitted, X, Y):
     """Gram matrix of the Matern kernel of a fitted `MaternFourierFeatures`."""
-    return Matern(length_scale=1 / fitted.gamma_, nu=fitted.nu)(dense(X), dense(Y))
+    return Matern(length_scale=fitted.bandwidth_, nu=fitted.nu)(dense(X), dense(Y))

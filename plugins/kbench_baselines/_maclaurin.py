@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_baselines._bandwidth import mean_square, resolve_gamma
+from kbench_baselines._bandwidth import mean_square, resolve_bandwidth
 from kbench_baselines._base import BaselineMap
 
 
@@ -25,23 +25,23 @@ class RandomMaclaurinFeatures(BaselineMap):
     n_components : int, default 300
         Number of features.
     kernel : {"polynomial", "exponential"}, default "exponential"
-        ``(gamma x.z + coef0)^degree`` or ``exp(gamma x.z)``.
+        ``(x.z / bandwidth^2 + coef0)^degree`` or ``exp(x.z / bandwidth^2)``. The latter is
+        the Gaussian kernel of this bandwidth on rows of one length, up to a factor.
     degree : int, default 2
         Degree of the polynomial kernel.
     coef0 : float, default 1.0
         Constant in the polynomial kernel, >= 0.
-    gamma : float or "norm", default "norm"
-        Factor of the inner product. "norm" is ``gamma_factor`` over the mean
-        squared length of the training rows.
-    gamma_factor : float, default 1.0
-        Multiplies the heuristic; without effect where `gamma` is a number.
+    bandwidth : float or "norm", default "norm"
+        Parameter of the kernel; "norm" is the root mean square length of the training rows.
+    bandwidth_factor : float, default 1.0
+        Multiplies `bandwidth`.
     random_state : int, RandomState or None, default None
         Seed of degrees and signs.
 
     Attributes
     ----------
-    gamma_ : float
-        The resolved parameter of the kernel.
+    bandwidth_ : float
+        The bandwidth of the kernel, its factor included.
     degrees_ : ndarray of int, shape (n_components,)
         Degree of each feature, in descending order.
     factors_ : ndarray, shape (n_components,)
@@ -67,16 +67,16 @@ class RandomMaclaurinFeatures(BaselineMap):
         kernel="exponential",
         degree=2,
         coef0=1.0,
-        gamma="norm",
-        gamma_factor=1.0,
+        bandwidth="norm",
+        bandwidth_factor=1.0,
         random_state=None,
     ):
         self.n_components = n_components
         self.kernel = kernel
         self.degree = degree
         self.coef0 = coef0
-        self.gamma = gamma
-        self.gamma_factor = gamma_factor
+        self.bandwidth = bandwidth
+        self.bandwidth_factor = bandwidth_factor
         self.random_state = random_state
 
     def _fit(self, X):
@@ -85,9 +85,9 @@ class RandomMaclaurinFeatures(BaselineMap):
         check_choice(self.kernel, "kernel", ("polynomial", "exponential"))
         check_number(self.coef0, "coef0", least=0)
         rng = check_random_state(self.random_state)
-        self.gamma_ = resolve_gamma(self, X, "inner")
+        self.bandwidth_ = resolve_bandwidth(self, X, "inner")
         square = mean_square(X) or 1.0
-        size = self.gamma_ * square
+        size = square / self.bandwidth_**2
         if self.kernel == "exponential":
             # the terms of exp(size) are Poisson probabilities up to a factor,
             # so that what is divided out is the same for every degree
@@ -98,7 +98,7 @@ class RandomMaclaurinFeatures(BaselineMap):
             sum_of_terms = terms.sum()
             degrees = rng.choice(order, size=self.n_components, p=terms / sum_of_terms)
         self.degrees_ = np.sort(degrees)[::-1]
-        # a_N gamma^N / P(N) = sum_of_terms / square^N
+        # a_N bandwidth^-2N / P(N) = sum_of_terms / square^N
         scale = np.sqrt(sum_of_terms / self.n_components)
         self.factors_ = scale * np.power(square, -self.degrees_ / 2.0)
         values = np.array([-1.0, 1.0], dtype=X.dtype)
@@ -119,6 +119,7 @@ class RandomMaclaurinFeatures(BaselineMap):
 def maclaurin_gram(fitted, X, Y):
     """Gram matrix of the kernel of a fitted `RandomMaclaurinFeatures`."""
     inner = np.asarray(safe_sparse_dot(X, Y.T, dense_output=True), dtype=np.float64)
+    inner /= fitted.bandwidth_**2
     if fitted.kernel == "exponential":
-        return np.exp(fitted.gamma_ * inner)
-    return (fitted.gamma_ * inner + fitted.coef0) ** fitted.degree
+        return np.exp(inner)
+    return (inner + fitted.coef0) ** fitted.degree

@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.utils import check_random_state
 
 from kbench.parameters import check_choice, check_integer
-from kbench_baselines._bandwidth import resolve_gamma
+from kbench_baselines._bandwidth import resolve_bandwidth
 from kbench_baselines._base import BaselineMap
 from kbench_baselines._landmarks import kmeans_centres, leverage_rows, rpcholesky_pivots
 
@@ -49,8 +49,8 @@ class _Stationary:
         return np.ones(X.shape[0])
 
 
-_NAMED_KERNELS = {"rbf": (rbf_kernel, "rbf"), "laplacian": (laplacian_kernel, "l1")}
-"""Function of scikit-learn, and the kind of its gamma."""
+_NAMED_KERNELS = {"rbf": (rbf_kernel, "l2"), "laplacian": (laplacian_kernel, "l1")}
+"""Function of scikit-learn, and the metric of its bandwidth."""
 
 
 class NystroemMap(BaselineMap):
@@ -74,15 +74,14 @@ class NystroemMap(BaselineMap):
         rows drawn by an estimate of their ridge leverage score
         ``(K (K + lambda I)^-1)_ii`` [5]_.
     kernel : "rbf", "laplacian" or callable, default "rbf"
-        ``exp(-gamma ||x-z||_2^2)``, ``exp(-gamma ||x-z||_1)``, or ``kernel(X, Y)``
-        that returns a Gram matrix. A callable with a method ``resolve(X)`` is
+        ``exp(-||x-z||_2^2 / (2 bandwidth^2))``, ``exp(-||x-z||_1 / bandwidth)``, or
+        ``kernel(X, Y)`` that returns a Gram matrix. A callable with a method ``resolve(X)`` is
         resolved on the training data.
-    gamma : float or "median", default "median"
-        Parameter of the named kernels. "median" is ``gamma_factor / (2 m^2)`` for "rbf"
-        and ``gamma_factor / m`` for "laplacian", with m the median distance
-        between training rows (of at most 500 of them).
-    gamma_factor : float, default 1.0
-        Multiplies the median heuristic; without effect where `gamma` is a number.
+    bandwidth : float or "median", default "median"
+        Parameter of the named kernels; "median" is the median distance between training
+        rows (of at most 500 of them) in the kernel's norm.
+    bandwidth_factor : float, default 1.0
+        Multiplies `bandwidth`.
     n_candidates : int, default 20000
         Largest number of training rows that are clustered, or among which landmarks
         are chosen; of more, so many are drawn at random. "rpcholesky" needs
@@ -92,8 +91,8 @@ class NystroemMap(BaselineMap):
 
     Attributes
     ----------
-    gamma_ : float
-        The resolved parameter of a named kernel.
+    bandwidth_ : float
+        The bandwidth of a named kernel, its factor included.
     kernel_ : callable
         ``kernel_(X, Y)`` is the Gram matrix that is approximated.
     components_ : {ndarray, CSR matrix}, shape (n_landmarks, n_features)
@@ -132,16 +131,16 @@ class NystroemMap(BaselineMap):
         *,
         landmarks="uniform",
         kernel="rbf",
-        gamma="median",
-        gamma_factor=1.0,
+        bandwidth="median",
+        bandwidth_factor=1.0,
         n_candidates=20_000,
         random_state=None,
     ):
         self.n_components = n_components
         self.landmarks = landmarks
         self.kernel = kernel
-        self.gamma = gamma
-        self.gamma_factor = gamma_factor
+        self.bandwidth = bandwidth
+        self.bandwidth_factor = bandwidth_factor
         self.n_candidates = n_candidates
         self.random_state = random_state
 
@@ -164,9 +163,10 @@ class NystroemMap(BaselineMap):
             return
         alternative = "a callable kernel(X, Y) that returns a Gram matrix"
         check_choice(self.kernel, "kernel", _NAMED_KERNELS, otherwise=alternative)
-        function, kind = _NAMED_KERNELS[self.kernel]
-        self.gamma_ = resolve_gamma(self, X, kind)
-        self.kernel_ = _Stationary(function, self.gamma_)
+        function, metric = _NAMED_KERNELS[self.kernel]
+        self.bandwidth_ = resolve_bandwidth(self, X, metric)
+        gamma = 0.5 / self.bandwidth_**2 if metric == "l2" else 1 / self.bandwidth_
+        self.kernel_ = _Stationary(function, gamma)
 
     def _choose_landmarks(self, X, rng):
         """Return landmarks, shape (m, n_features), and their rows in X or None."""

@@ -5,7 +5,7 @@ The classes are loaded on first use.
 
 import lazy_loader
 
-from kbench import FeatureMap, Learner, Ref, hookimpl
+from kbench import BANDWIDTH_FACTORS, FeatureMap, Learner, Ref, hookimpl
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
@@ -31,11 +31,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
 # nine small data sets with linear, Fourier, Nystroem and polynomial features.
 _C = [2.0**-3, 1.0, 2.0**3, 2.0**11]
 
-# As many bandwidths as the maps have: a kernel is searched as widely as they are.
-_KERNELS = [
-    Ref("gaussian", {"bandwidth": bandwidth})
-    for bandwidth in ("0.25*median", "0.5*median", "median", "2*median")
-]
+_KERNELS = [Ref("gaussian", {"bandwidth_factor": factor}) for factor in BANDWIDTH_FACTORS]
 
 # Kernels of several shapes and widths, of which a combination is learned.
 _COMBINED = (Ref("linear"), Ref("polynomial"), *_KERNELS)

@@ -38,7 +38,7 @@ class ZeroOneKernel(Kernel):
     >>> ZeroOneKernel(nu=0.5)([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]).round(3)
     array([[2.   , 1.   , 0.667]])
     >>> ZeroOneKernel(base="gaussian").base
-    Gaussian(bandwidth='median')
+    Gaussian(bandwidth='median', bandwidth_factor=1.0)
     """
 
     nu: float = 0.5

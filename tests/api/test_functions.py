@@ -73,15 +73,14 @@ def test_wrong_options_are_refused_before_anything_runs(suite, options, words):
 
 
 def test_evaluate_takes_names_lines_and_refs():
-    line = {"name": "rff", "n_components": 20, "gamma_factor": 1.0}
+    line = {"name": "rff", "n_components": 20, "bandwidth_factor": 1.0}
     first = kbench.evaluate("iris", line, "ridge", splits=2)
-    second = kbench.evaluate(
-        Ref("iris"), Ref("rff", {"n_components": 20, "gamma_factor": 1.0}), Ref("ridge"), splits=2
-    )
+    ref = Ref("rff", {"n_components": 20, "bandwidth_factor": 1.0})
+    second = kbench.evaluate(Ref("iris"), ref, Ref("ridge"), splits=2)
     assert first["accuracy"].tolist() == second["accuracy"].tolist()
     assert first["n_components"].tolist() == [20, 20]
     assert first["learner.alpha"].notna().all()
-    assert first.attrs["feature_map"] == "rff(n_components=20, gamma_factor=1)"
+    assert first.attrs["feature_map"] == "rff(n_components=20, bandwidth_factor=1)"
 
 
 def test_evaluate_and_a_suite_give_the_same_numbers(suite):

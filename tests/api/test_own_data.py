@@ -111,8 +111,8 @@ MOST = {  # dense and sparse, from this number of features and of rows on
 
 def frozen(rows, features, sparse):
     """Return the suite of a size as the first version of `kbench run` compared it."""
-    bandwidths = [Ref("gaussian", {"bandwidth": each}) for each in ("0.5*median", "median")]
-    rff = {"n_components": WIDTHS[rows], "gamma_factor": Search((1.0, 4.0))}
+    bandwidths = [Ref("gaussian", {"bandwidth_factor": each}) for each in (1.0, 0.5)]
+    rff = {"n_components": WIDTHS[rows], "bandwidth_factor": Search((1.0, 0.5))}
     lines = {
         "nystroem": Ref("nystroem", rff, "nystroem"),
         "rff": Ref("rff", rff, "rff"),

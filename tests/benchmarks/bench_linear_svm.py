@@ -212,12 +212,12 @@ def bench_halving(folder, only=None):
             StratifiedShuffleSplit(1, train_size=1500, test_size=0.3, random_state=0).split(X, y)
         )
         part = Data(X[rows], y[rows])
-        bandwidths = tuple(Gaussian(f"{b}*median") for b in (0.125, 0.25, 0.5, 1, 2))
+        bandwidths = tuple(Gaussian(bandwidth_factor=b) for b in (0.125, 0.25, 0.5, 1, 2))
         space = {"kernel": bandwidths, "C": tuple(2.0**e for e in (-1, 1, 3, 5, 7, 11))}
         methods = {
             "kernel-svm": (EstimatorSpec(Identity), EstimatorSpec(KernelSVM, {}, space)),
             "nystroem": (
-                EstimatorSpec(NystroemMap, {}, {"gamma_factor": (0.25, 1.0, 4.0, 16.0)}),
+                EstimatorSpec(NystroemMap, {}, {"bandwidth_factor": (1.0, 0.25, 0.5, 2.0)}),
                 EstimatorSpec(LinearSVM, {"tol": 1e-4}, {"C": tuple(CS)}, path="C"),
             ),
         }

@@ -177,7 +177,7 @@ def ablations(names, n):
 
     def binning(n_grids):
         return [
-            lambda seed, f=f: RandomBinningFeatures(n_grids, gamma_factor=f, random_state=seed)
+            lambda seed, f=f: RandomBinningFeatures(n_grids, bandwidth_factor=f, random_state=seed)
             for f in (0.5, 1.0, 2.0)
         ]
 

@@ -38,7 +38,7 @@ def test_a_value_that_an_estimator_refuses_by_name_is_told(kind, name, parameter
     ("kind", "name", "params"),
     [
         ("feature map", "nystroem", {"n_components": 5000}),
-        ("feature map", "rff", {"gamma": "median", "n_components": 100_000}),
+        ("feature map", "rff", {"bandwidth": "median", "n_components": 100_000}),
         ("learner", "knn", {"n_neighbors": 500}),
         ("learner", "perceptron", {"penalty": "l2", "verbose": 0}),
     ],

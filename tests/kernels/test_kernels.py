@@ -59,7 +59,7 @@ FORMULAS = [
     (Cosine(), lambda x, z: x @ z / np.linalg.norm(x) / np.linalg.norm(z)),
     (Gaussian(bandwidth=0.7), lambda x, z: np.exp(-squared(x, z) / (2 * 0.7**2))),
     (Laplace(bandwidth=0.7), lambda x, z: np.exp(-np.sqrt(squared(x, z)) / (2 * 0.7**2))),
-    (LaplaceL1(gamma=0.3), lambda x, z: np.exp(-0.3 * np.abs(x - z).sum())),
+    (LaplaceL1(bandwidth=1 / 0.3), lambda x, z: np.exp(-0.3 * np.abs(x - z).sum())),
     (
         Matern(bandwidth=0.9),
         lambda x, z: (
@@ -88,7 +88,7 @@ FORMULAS = [
 ]
 IDS = [repr(kernel)[:40] for kernel, _ in FORMULAS]
 BY_VALUE = [k for k, _ in FORMULAS if not isinstance(k, Similarity)] + [
-    Gaussian("2*median"),
+    Gaussian(bandwidth_factor=2.0),
     Precomputed(),
     LaplaceL1(),
 ]
@@ -134,7 +134,7 @@ def test_float32_is_kept(kernel, rows):
         Cosine(),
         Gaussian(1.0),
         Laplace(1.0),
-        LaplaceL1(),
+        LaplaceL1(3.0),
         Matern(1.0),
         Intersection(),
         Linear() + Gaussian(1.0),
@@ -150,10 +150,11 @@ def test_sparse_inputs(kernel, rows):
 
 
 def test_scikit_learns_own_forms(rows):
-    np.testing.assert_allclose(LaplaceL1(0.4)(rows), pairwise.laplacian_kernel(rows, gamma=0.4))
+    np.testing.assert_allclose(LaplaceL1(2.5)(rows), pairwise.laplacian_kernel(rows, gamma=0.4))
     np.testing.assert_allclose(Gaussian(2.0)(rows), pairwise.rbf_kernel(rows, gamma=1 / 8))
-    resolved = LaplaceL1().resolve(rows)
-    assert resolved == LaplaceL1(gamma=0.25)
+    expected = np.median(pairwise.manhattan_distances(rows)[np.triu_indices(len(rows), 1)])
+    assert LaplaceL1().resolve(rows).bandwidth == pytest.approx(expected)
+    assert LaplaceL1().resolve(sp.csr_matrix(rows)).bandwidth == pytest.approx(expected)
 
 
 finite_rows = arrays(
@@ -204,12 +205,24 @@ def test_median_bandwidth(rows):
     median = np.median(distances)
     assert median_distance(rows) == pytest.approx(median)
     assert Gaussian().resolve(rows).bandwidth == pytest.approx(median)
-    assert Gaussian("0.5*median").resolve(rows).bandwidth == pytest.approx(median / 2)
+    assert Gaussian(bandwidth_factor=0.5).resolve(rows).bandwidth == pytest.approx(median / 2)
     assert Laplace().resolve(rows).bandwidth ** 2 == pytest.approx(median)
-    assert Matern("3 * median", nu=0.5).resolve(rows) == Matern(3 * median_distance(rows), nu=0.5)
+    assert Laplace(bandwidth_factor=0.5).resolve(rows).bandwidth ** 2 == pytest.approx(median / 2)
+    resolved = Matern(bandwidth_factor=3, nu=0.5).resolve(rows)
+    assert resolved == Matern(3 * median_distance(rows), nu=0.5)
     nested = (0.5 * normalized(Gaussian()) + Linear() * Gaussian()).resolve(rows)
     assert "median" not in repr(nested)
-    assert Gaussian("1*median") == Gaussian("median")
+    assert Gaussian("median", bandwidth_factor=1) == Gaussian()
+
+
+@pytest.mark.parametrize("kernel", [Gaussian, Laplace, LaplaceL1, Matern])
+def test_bandwidth_factor_multiplies_numbers_too(kernel, rows):
+    k = kernel(0.7, bandwidth_factor=4)
+    same = kernel(1.4 if kernel is Laplace else 2.8)  # the square of Laplace's is a distance
+    np.testing.assert_allclose(k(rows), same(rows))
+    assert k.resolve(rows).bandwidth == pytest.approx(same.bandwidth)
+    assert k.resolve(rows).bandwidth_factor == 1.0
+    assert k.resolve(rows).resolve(rows) == k.resolve(rows)
 
 
 def test_median_is_a_fixed_sample_of_many_rows():
@@ -272,16 +285,13 @@ def test_similarity_uses_diag_and_resolve_of_the_function(rows):
     np.testing.assert_array_equal(k.diag(rows), 7.0)
 
 
-@pytest.mark.parametrize(
-    "bandwidth", [0, -1.0, np.nan, np.inf, "mean", "0*median", "-1*median", True]
-)
-@pytest.mark.parametrize("kernel", [Gaussian, Laplace, Matern])
-def test_bad_bandwidth(kernel, bandwidth):
-    with pytest.raises(
-        ValueError,
-        match="bandwidth must be a finite number > 0, or 'median', or a positive multiple",
-    ):
-        kernel(bandwidth)
+@pytest.mark.parametrize("kernel", [Gaussian, Laplace, LaplaceL1, Matern])
+@pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "mean", "2 median", True])
+def test_bad_bandwidth(kernel, value):
+    with pytest.raises(ValueError, match="bandwidth must be a finite number > 0, or 'median', got"):
+        kernel(value)
+    with pytest.raises(ValueError, match="bandwidth_factor must be a finite number > 0, got"):
+        kernel(bandwidth_factor=value)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +300,6 @@ def test_bad_bandwidth(kernel, bandwidth):
         (lambda: Polynomial(degree=0), "degree must be an integer >= 1, got 0"),
         (lambda: Polynomial(degree=1.5), "degree must be an integer >= 1, got 1.5"),
         (lambda: Polynomial(offset=-1), "offset must be a finite number >= 0, got -1"),
-        (lambda: LaplaceL1(gamma=0), "gamma must be a finite number > 0, got 0"),
         (lambda: Chi2(gamma=-1), "gamma must be a finite number > 0, got -1"),
         (lambda: Matern(nu=2), "nu must be one of 0.5, 1.5, 2.5, got 2"),
         (lambda: -1 * Linear(), "weight must be a finite number >= 0, got -1"),

@@ -436,9 +436,9 @@ def test_rotations_of_one_map_are_known_for_learners_that_do_not_see_rotations()
     text = """
 datasets = ["iris"]
 feature_maps = [
-    { name = "nystroem", n_components = 50, gamma_factor = { search = [1.0, 4.0] } },
+    { name = "nystroem", n_components = 50, bandwidth_factor = { search = [1.0, 0.5] } },
     { name = "balcan-f2", n_landmarks = 50, kernel = { search = [
-        { name = "gaussian", bandwidth = "0.5*median" },
+        { name = "gaussian", bandwidth_factor = 0.5 },
         { name = "gaussian", bandwidth = "median" },
     ] } },
     { name = "balcan-f2", label = "more", n_landmarks = 60 },

@@ -124,7 +124,7 @@ def test_standardized_neurons_do_not_depend_on_shift_and_unit():
 
 
 def test_maclaurin_degree_zero_and_constant_data():
-    Z = RandomMaclaurinFeatures(10, gamma_factor=1e-12, random_state=0).fit_transform(WINE)
+    Z = RandomMaclaurinFeatures(10, bandwidth_factor=1e6, random_state=0).fit_transform(WINE)
     np.testing.assert_allclose(Z @ Z.T, 1.0, atol=1e-6)
     assert np.isfinite(RandomMaclaurinFeatures(10).fit_transform(np.zeros((3, 2)))).all()
 

@@ -18,7 +18,7 @@ WINE = minmax_scale(load_wine().data)[::2]
 
 
 def test_rff_is_scikit_learns_sampler():
-    ours = RandomFourierFeatures(30, gamma=0.7, random_state=3).fit_transform(WINE)
+    ours = RandomFourierFeatures(30, bandwidth=1.4**-0.5, random_state=3).fit_transform(WINE)
     theirs = RBFSampler(gamma=0.7, n_components=30, random_state=3).fit_transform(WINE)
     np.testing.assert_array_equal(ours, theirs)
 

@@ -19,6 +19,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kbench_baselines
+from kbench import BANDWIDTH_FACTORS
 from kbench_baselines import (
     ArcCosineFeatures,
     LaplaceFourierFeatures,
@@ -74,7 +75,7 @@ EVERY = [
     *(partial(NystroemMap, landmarks=name) for name in ("kmeans", "rpcholesky", "leverage")),
 ]
 SEEDED = [cls for cls in EVERY if "random_state" in cls().get_params()]
-WITH_MEDIAN = [cls for cls in EVERY if cls().get_params().get("gamma") == "median"]
+WITH_MEDIAN = [cls for cls in EVERY if cls().get_params().get("bandwidth") == "median"]
 
 
 def dense(Z):
@@ -217,10 +218,16 @@ def test_median_bandwidth_makes_maps_free_of_the_unit(cls, log_scale):
 
 
 @pytest.mark.parametrize("cls", WITH_MEDIAN)
-def test_gamma_factor_multiplies_the_median_and_leaves_numbers_alone(cls):
-    base = small(cls).fit(WINE).gamma_
-    assert small(cls, gamma_factor=4).fit(WINE).gamma_ == pytest.approx(4 * base)
-    assert small(cls, gamma=0.3, gamma_factor=4).fit(WINE).gamma_ == 0.3
+def test_bandwidth_factor_multiplies_the_median_and_numbers(cls):
+    base = small(cls).fit(WINE).bandwidth_
+    assert small(cls, bandwidth_factor=4).fit(WINE).bandwidth_ == pytest.approx(4 * base)
+    assert small(cls, bandwidth=0.3, bandwidth_factor=4).fit(WINE).bandwidth_ == 1.2
+    factors = [
+        record.grid.get("bandwidth_factor")
+        for record in MAPS.values()
+        if type(resolve(record.make)()) is type(cls())
+    ]
+    assert set(factors) == {BANDWIDTH_FACTORS}
 
 
 @pytest.mark.parametrize("cls", EVERY)
@@ -240,10 +247,10 @@ def test_feature_names_and_pandas_output(cls):
     ("estimator", "message"),
     [
         (RandomFourierFeatures(0), "n_components .* 0"),
-        (RandomFourierFeatures(10, gamma=-1), "gamma .* -1"),
-        (RandomFourierFeatures(10, gamma="scale"), "gamma .* 'median'.* 'scale'"),
+        (RandomFourierFeatures(10, bandwidth=-1), "bandwidth .* -1"),
+        (RandomFourierFeatures(10, bandwidth="scale"), "bandwidth .* 'median'.* 'scale'"),
         (OrthogonalFourierFeatures(2.5), "n_components .* 2.5"),
-        (OrthogonalFourierFeatures(10, gamma_factor=0), "gamma_factor .* 0"),
+        (OrthogonalFourierFeatures(10, bandwidth_factor=0), "bandwidth_factor .* 0"),
         (QMCFourierFeatures(10, sequence="x"), "sequence .*'sobol', 'halton'.* 'x'"),
         (LaplaceFourierFeatures(10, norm="l3"), "norm .*'l1', 'l2'.* 'l3'"),
         (MaternFourierFeatures(10, nu=float("inf")), "nu .* inf"),
@@ -252,7 +259,7 @@ def test_feature_names_and_pandas_output(cls):
         (ArcCosineFeatures(order=2), "order .* 2"),
         (ArcCosineFeatures(bias=-0.5), "bias .* -0.5"),
         (RandomMaclaurinFeatures(kernel="rbf"), "kernel .* 'rbf'"),
-        (RandomMaclaurinFeatures(gamma="median"), "gamma .* 'norm'.* 'median'"),
+        (RandomMaclaurinFeatures(bandwidth="median"), "bandwidth .* 'norm'.* 'median'"),
         (NystroemMap(kernel="poly"), "kernel .*'rbf', 'laplacian', or a callable.* 'poly'"),
         (NystroemMap(landmarks="corners"), "landmarks .*'uniform', 'kmeans'.* 'corners'"),
         (NystroemMap(n_candidates=0), "n_candidates .* 0"),
@@ -275,8 +282,8 @@ def test_default_grids_are_strong_on_digits(name):
     y_train, y_test = train_test_split(y, test_size=0.3, random_state=0, stratify=y)
     record = MAPS[name]
     best = 0.0
-    for factor in record.grid["gamma_factor"]:
-        map_ = resolve(record.make)(gamma_factor=factor, random_state=0).fit(X_train)
+    for factor in record.grid["bandwidth_factor"]:
+        map_ = resolve(record.make)(bandwidth_factor=factor, random_state=0).fit(X_train)
         learner = LinearSVC(C=10, dual=False).fit(map_.transform(X_train), y_train)
         best = max(best, learner.score(map_.transform(X_test), y_test))
     assert best >= 0.97

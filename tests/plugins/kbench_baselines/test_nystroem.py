@@ -32,7 +32,7 @@ LANDMARKS = ["uniform", "kmeans", "rpcholesky", "leverage"]
 
 @pytest.mark.parametrize("n_components", [5, 40])
 def test_uniform_nystroem_is_scikit_learns(n_components):
-    ours = NystroemMap(n_components, gamma=2.0, random_state=3).fit(WINE)
+    ours = NystroemMap(n_components, bandwidth=0.5, random_state=3).fit(WINE)
     theirs = Nystroem(gamma=2.0, n_components=n_components, random_state=3).fit(WINE)
     np.testing.assert_array_equal(ours.component_indices_, theirs.component_indices_)
     np.testing.assert_allclose(ours.transform(WINE), theirs.transform(WINE), atol=1e-8)
@@ -56,7 +56,7 @@ def test_nystroem_on_all_rows_is_exact_and_silent(landmarks, kernel):
 @pytest.mark.parametrize("landmarks", LANDMARKS)
 def test_nystroem_is_the_projection_on_its_landmarks(landmarks):
     """What it leaves of the Gram matrix is positive semidefinite, and 0 at landmarks."""
-    fitted = NystroemMap(15, landmarks=landmarks, gamma_factor=4, random_state=0).fit(WINE)
+    fitted = NystroemMap(15, landmarks=landmarks, bandwidth_factor=0.5, random_state=0).fit(WINE)
     Z, L = fitted.transform(WINE), fitted.transform(fitted.components_)
     residual = fitted.kernel_(WINE, WINE) - Z @ Z.T
     assert np.linalg.eigvalsh(residual).min() > -1e-8
@@ -77,7 +77,7 @@ def test_chosen_landmarks_beat_uniform_ones_on_uneven_clusters(landmarks):
     def left(landmarks):
         errors = []
         for seed in range(5):
-            map_ = NystroemMap(30, landmarks=landmarks, gamma=0.05, random_state=seed)
+            map_ = NystroemMap(30, landmarks=landmarks, bandwidth=10**0.5, random_state=seed)
             Z = map_.fit_transform(X)
             errors.append(len(X) - np.sum(Z**2))
         return np.mean(errors)
@@ -187,27 +187,27 @@ def test_kernel_diagonal_in_blocks():
 
 
 def test_only_maps_with_the_same_span_say_so():
-    from kbench.records import Search
+    from kbench.records import Ref, Search
     from kbench_baselines import span_of_nystroem
 
-    plain = span_of_nystroem({})
-    assert plain.startswith("300 uniform landmarks: gaussian(bandwidth=")
-    assert span_of_nystroem({"gamma": 0.5, "gamma_factor": 1}) == (
-        "300 uniform landmarks: gaussian(bandwidth=1)"
+    def gaussian(**params):
+        return Ref("gaussian", params)
+
+    given, kernel = {"bandwidth": Search(("median", 2.0))}, {"bandwidth_factor": 0.5}
+    assert span_of_nystroem(given | kernel) == (
+        "300 uniform landmarks: gaussian(bandwidth=0.5 median), gaussian(bandwidth=1)"
     )
-    assert span_of_nystroem({"gamma": Search((0.5, 2.0)), "gamma_factor": 1}).endswith(
-        "gaussian(bandwidth=0.5), gaussian(bandwidth=1)"
-    )
+    assert span_of_nystroem({}).count("gaussian(") == 4
+    same = span_of_nystroem({"bandwidth_factor": 1})
+    for kernel in (gaussian(), gaussian(bandwidth="median"), gaussian(bandwidth_factor=1.0)):
+        assert span_of_nystroem({"kernel": kernel}) == same
     for params in (
-        {"kernel": "laplacian"},  # its gamma would not be told
-        {"kernel": "laplacian", "gamma": 2.0},
+        {"kernel": "laplacian"},  # no kernel object has its bandwidth
+        {"kernel": "laplacian", "bandwidth": 2.0},
+        {"kernel": gaussian(), "bandwidth_factor": Search((1.0, 2.0))},
         {"kernel": Search(("rbf", "laplacian"))},
         {"random_state": 7},  # other landmarks
         {"landmarks": "kmeans"},
         {"landmarks": Search(("uniform", "leverage"))},
-        {"gamma": 0.5},  # fitted once for each factor of the default grid
-        {"gamma": 0.5, "gamma_factor": 4.0},
-        {"gamma": 0.5, "gamma_factor": Search((1.0, 4.0))},
-        {"gamma": Search(("median", 1.0)), "gamma_factor": 1},
     ):
         assert span_of_nystroem(params) == "", params
