@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kbench.planning.planner import PlannedCell
-from kbench.records import ACCURACY, Measure, written
+from kbench.records import ACCURACY, Measure, Ref, written
 from kbench.records.canonical import dumps
 from kbench.results.rows import LABELS, PLAIN, TIMES, Row
 from kbench.results.sources import by_split, of_cell_in_full
@@ -71,8 +71,19 @@ def _params(planned: PlannedCell, row: Row) -> dict[str, str]:
     params = dict(zip(LABELS, row.labels, strict=True))
     for kind, ref in (("feature_map", cell.feature_map), ("learner", cell.learner)):
         params[f"{kind}.name"] = ref.name
-        params |= {f"{kind}.{name}": written(value) for name, value in ref.params.items()}
+        for name, value in ref.params.items():
+            params.update(_flat(f"{kind}.{name}", value))
     return params | {f"protocol.{name}": value for name, value in row.protocol.items()}
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield a parameter, and those of a nested component under their own names."""
+    if not isinstance(value, Ref):
+        yield name, written(value)
+        return
+    yield name, value.name
+    for inner, given in value.params.items():
+        yield from _flat(f"{name}.{inner}", given)
 
 
 def _curves(row: Row) -> str:

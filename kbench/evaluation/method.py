@@ -9,7 +9,7 @@ from typing import Any
 from kbench.errors import SuiteError
 from kbench.evaluation.measures import Criterion
 from kbench.evaluation.search import EstimatorSpec, Nested
-from kbench.records import Make, Ref, Search, TaskType
+from kbench.records import Make, Ref, Search, TaskType, alternatives
 from kbench.registry.callables import resolve
 from kbench.registry.registry import Registry
 
@@ -89,17 +89,23 @@ def _spec(
     ref: Ref, grid: Mapping[str, Any], make: Make, registry: Registry, **options: Any
 ) -> EstimatorSpec:
     space = {
-        name: tuple(_nested(value, registry) for value in values)
+        name: _values(Search(tuple(values)), registry)
         for name, values in grid.items()
         if name not in ref.params
     }
     given = {}
     for name, value in ref.params.items():
-        if isinstance(value, Search):
-            space[name] = tuple(_nested(tried, registry) for tried in value.values)
+        values = _values(value, registry)
+        if isinstance(value, Search) or len(values) > 1:
+            space[name] = values
         else:
-            given[name] = _nested(value, registry)
+            (given[name],) = values
     return EstimatorSpec(resolve(make), given, space, **options)
+
+
+def _values(value: Any, registry: Registry) -> tuple[Any, ...]:
+    """Return the values that a parameter may take; searches inside components are expanded."""
+    return tuple(_nested(each, registry) for each in alternatives(value))
 
 
 def _nested(value: Any, registry: Registry) -> Any:
@@ -109,4 +115,4 @@ def _nested(value: Any, registry: Registry) -> Any:
         return value
     record = registry.nested(value.name)
     params = {name: _nested(given, registry) for name, given in value.params.items()}
-    return Nested(resolve(record.make), params, value.label)
+    return Nested(resolve(record.make), params, value.name, value.label)

@@ -27,7 +27,7 @@ from kbench.execution.handover import hand_over, receive_scored, receive_visible
 from kbench.execution.plugins import without_known_failures
 from kbench.execution.warm_parents import PLUGINS
 from kbench.planning.lines import parameter_problems
-from kbench.records import Protocol, Ref, Search
+from kbench.records import Protocol, Ref, alternatives
 from kbench.records.canonical import from_json, to_json
 from kbench.registry.callables import resolve
 from kbench.registry.collecting import Kind
@@ -171,28 +171,34 @@ def _wrong_values(placed: Sequence[tuple[str, Ref]], kind: str, registry: Regist
     few rows. Larger numbers are not tried: whether they are too large depends on the
     data.
     """
-    problems = []
+    problems: dict[str, None] = {}  # alternatives may share a wrong value
     seen: dict[tuple[str, str, str], str] = {}
     for at, ref in placed:
         values = [
-            (f"{at}.{name}", name, value)
-            for name, given in ref.params.items()
-            for value in (given.values if isinstance(given, Search) else (given,))
-            if isinstance(value, str) or (type(value) in (int, float) and value <= 0)
+            (given, tried, place, name, value)
+            for given, all_tried in ref.params.items()
+            for tried in alternatives(all_tried)
+            for place, name, value in _doubtful(f"{at}.{given}", given, tried)
         ]
-        for place, name, value in values:
-            trial = (ref.name, name, repr(value))
+        for given, tried, place, name, value in values:
+            trial = (ref.name, place.removeprefix(at), repr(tried))
             if trial not in seen:
-                seen[trial] = _refusal({name: value}, name, value, ref, kind, registry)
+                seen[trial] = _refusal({given: tried}, name, value, ref, kind, registry)
             if seen[trial]:
                 # the trial lacked other parameters, which this one may need
-                others = {
-                    key: given.values[0] if isinstance(given, Search) else given
-                    for key, given in ref.params.items()
-                }
-                why = _refusal({**others, name: value}, name, value, ref, kind, registry)
-                problems += [f"{place}: {why}"] if why else []
-    return problems
+                others = {key: alternatives(other)[0] for key, other in ref.params.items()}
+                why = _refusal({**others, given: tried}, name, value, ref, kind, registry)
+                problems |= {f"{place}: {why}": None} if why else {}
+    return list(problems)
+
+
+def _doubtful(place: str, name: str, value: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield the texts and the numbers that are not positive, with their place and parameter."""
+    if isinstance(value, Ref):
+        for inner, given in value.params.items():
+            yield from _doubtful(f"{place}.{inner}", inner, given)
+    elif isinstance(value, str) or (type(value) in (int, float) and value <= 0):
+        yield place, name, value
 
 
 def _refusal(

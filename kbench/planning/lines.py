@@ -85,7 +85,7 @@ class Lines:
         if not isinstance(label, str):
             self.problems.append(f"{at}.label must be a string, got {label!r}")
             return []
-        eaches = {key: value.values for key, value in params.items() if isinstance(value, _Each)}
+        eaches = {key: _entries(value) for key, value in params.items() if _has_each(value)}
         refs = []
         for values in itertools.product(*eaches.values()):
             chosen = dict(zip(eaches, values, strict=True))
@@ -102,7 +102,7 @@ class Lines:
         return {"label": label} if source is not None and source.named_by_label else {}
 
     def _component(
-        self, at: str, table: Mapping[str, Any], kinds: Sequence[Kind]
+        self, at: str, table: Mapping[str, Any], kinds: Sequence[Kind], in_list: bool = False
     ) -> tuple[str, dict[str, Any]] | None:
         name = table.get("name")
         if not isinstance(name, str):
@@ -115,7 +115,7 @@ class Lines:
             )
             return None
         params = {
-            key: self._value(f"{at}.{key}", value, nested=False)
+            key: self._value(f"{at}.{key}", value, each=not in_list)
             for key, value in table.items()
             if key not in ("name", "label")
         }
@@ -132,19 +132,23 @@ class Lines:
             hint += f" (left out: {', '.join(broken)}; see `kbench list plugins`)"
         return hint
 
-    def _value(self, at: str, value: Any, nested: bool) -> Any:
+    def _value(self, at: str, value: Any, each: bool = False, search: bool = True) -> Any:
+        """Parse a value; `each` and `search` tell whether such a table has a meaning here."""
         if isinstance(value, list):
-            return tuple(self._value(f"{at}[{i}]", item, True) for i, item in enumerate(value))
+            return self._items(at, value)
         if isinstance(value, dict):
-            return self._table(at, value, nested)
+            return self._table(at, value, each, search)
         if isinstance(value, str | int | float | bool):
             return value
         self.problems.append(f"{at} must not be a date or a time, got {value}")
         return None
 
-    def _table(self, at: str, table: Mapping[str, Any], nested: bool) -> Any:
+    def _items(self, at: str, values: list[Any]) -> tuple[Any, ...]:
+        return tuple(self._value(f"{at}[{i}]", item, search=False) for i, item in enumerate(values))
+
+    def _table(self, at: str, table: Mapping[str, Any], each: bool, search: bool) -> Any:
         if "name" in table:
-            component = self._component(at, table, NESTED)
+            component = self._component(at, table, NESTED, in_list=not each)
             return None if component is None else Ref(component[0], component[1])
         keys = sorted(table)
         if keys not in (["search"], ["each"]):
@@ -157,13 +161,32 @@ class Lines:
         if not isinstance(values, list) or not values:
             self.problems.append(f"{at}.{keys[0]} must be a list with at least one value")
             return None
-        if keys == ["each"] and nested:
-            self.problems.append(f"{at}: `each` has no meaning inside a list or a component")
+        if not (each if keys == ["each"] else search):
+            self.problems.append(
+                f"{at}: `{keys[0]}` has no meaning inside a list"
+                + (" but for parameters of a component" if keys == ["search"] else "")
+            )
             return None
-        parsed = tuple(
-            self._value(f"{at}.{keys[0]}[{i}]", item, True) for i, item in enumerate(values)
-        )
+        parsed = self._items(f"{at}.{keys[0]}", values)
         return Search(parsed) if keys == ["search"] else _Each(parsed)
+
+
+def _has_each(value: Any) -> bool:
+    if isinstance(value, Ref):
+        return any(map(_has_each, value.params.values()))
+    return isinstance(value, _Each)
+
+
+def _entries(value: Any) -> tuple[Any, ...]:
+    """Return the values of an `each`, or a component with each of those inside it."""
+    if isinstance(value, _Each):
+        return value.values
+    if not isinstance(value, Ref):
+        return (value,)
+    combinations = itertools.product(*map(_entries, value.params.values()))
+    return tuple(
+        Ref(value.name, dict(zip(value.params, chosen, strict=True))) for chosen in combinations
+    )
 
 
 def parameter_problems(

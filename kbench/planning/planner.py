@@ -416,9 +416,25 @@ def _grid(ref: Ref, record: Any) -> dict[str, Sequence[Any]]:
 
 def _space(ref: Ref, record: Any) -> list[Any]:
     """Return the search space in the order of its candidates: ties go to the first."""
-    given = [name for name, value in ref.params.items() if isinstance(value, Search)]
-    grid = [[name, to_json(tuple(values))] for name, values in _grid(ref, record).items()]
+    given = [path for name, value in ref.params.items() for path in _searched(name, value)]
+    grid = [
+        [to_json(tuple(values)), *_searched(name, Search(tuple(values)))]
+        for name, values in _grid(ref, record).items()
+    ]
     return [grid, given]
+
+
+def _searched(name: str, value: Any) -> Iterator[str]:
+    """Yield the paths of the searches in a parameter's value, in their order."""
+    if isinstance(value, Search):
+        yield name
+        value = value.values
+    if isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _searched(f"{name}[{index}]", item)
+    elif isinstance(value, Ref):
+        for key, given in value.params.items():
+            yield from _searched(f"{name}.{key}", given)
 
 
 def kinds_to_impute(protocol: Protocol, dataset: DatasetFacts) -> tuple[str, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kbench.errors import PluginError
-from kbench.records import Make, Ref
+from kbench.records import Make, Ref, Search, alternatives
 from kbench.records.canonical import dumps, from_json, to_json
 from kbench.registry.callables import resolve
 from kbench.registry.references import Reference
@@ -51,10 +51,18 @@ def _spans_of(span: Make, refs: Sequence[Ref]) -> list[str]:
     if isinstance(span, Reference):
         given = span.call(f"{__name__}:spans_in_sandbox", [to_json(ref) for ref in refs])
     else:
-        given = [resolve(span)(ref.params) for ref in refs]
+        given = [resolve(span)(_flat(ref.params)) for ref in refs]
     if len(given) != len(refs) or not all(isinstance(each, str) for each in given):
         raise PluginError(f"span of feature map {refs[0].name!r} must return a text for each line")
     return list(given)
+
+
+def _flat(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters with one `Search` over all that inner searches stand for."""
+    flat = {name: alternatives(value) for name, value in params.items()}
+    return {
+        name: values[0] if len(values) == 1 else Search(values) for name, values in flat.items()
+    }
 
 
 def spans_in_sandbox(span: Make, refs: Sequence[Any]) -> list[str]:

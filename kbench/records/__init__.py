@@ -28,7 +28,17 @@ from kbench.records._results import (
     Status,
     Task,
 )
-from kbench.records._suite import Block, Limits, Protocol, Published, Ref, Search, Suite, written
+from kbench.records._suite import (
+    Block,
+    Limits,
+    Protocol,
+    Published,
+    Ref,
+    Search,
+    Suite,
+    alternatives,
+    written,
+)
 
 __all__ = [
     "ACCURACY",
@@ -64,6 +74,7 @@ __all__ = [
     "Suite",
     "Task",
     "TaskType",
+    "alternatives",
     "content_checksum",
     "written",
 ]

@@ -79,7 +79,8 @@ class FeatureMap:
         suite line.
     grid : mapping of str to sequence, optional
         Values to search over, for each parameter that a suite line does not
-        give; a `Ref` stands for a component, such as a kernel.
+        give; a `Ref` stands for a component, such as a kernel. A
+        parameter of it may be a `Search`: a value for each that it has.
     kernel : callable, optional
         ``kernel(map, X, Y)`` is the Gram matrix which the fitted map
         approximates.
@@ -104,7 +105,8 @@ class FeatureMap:
         Environment variables whose values decide the numbers.
     span : callable or "module:name", optional
         ``span(params) -> str``: a name of what the features span, given the
-        parameters of a suite line; empty where none is known. Two maps with the
+        parameters of a suite line, several values of one as a `Search`
+        of plain values and Refs; empty where none is known. Two maps with the
         same span differ only by a rotation of their features, so that both are
         one method with a learner that is `rotation_invariant`: tests over
         datasets count one of them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -25,7 +26,8 @@ class Ref:
     name : str
         Name of the component in the registry.
     params : mapping
-        Parameter values: scalars, tuples, `Search`, or a nested `Ref`.
+        Parameter values: scalars, tuples, `Search`, or a nested `Ref`, whose parameters may
+        be a `Search` too.
     label : str, optional
         Name in tables; the name with the given parameters by default.
 
@@ -59,6 +61,29 @@ def written(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def alternatives(value: Any) -> tuple[Any, ...]:
+    """Return the values, without a `Search` in them, that a parameter's value stands for.
+
+    Those of several searched parameters of a component are all combinations.
+
+    >>> widths = Ref("gaussian", {"bandwidth_factor": Search((1.0, 0.5))})
+    >>> [written(kernel) for kernel in alternatives(Search(("linear", widths)))]
+    ['linear', 'gaussian(bandwidth_factor=1)', 'gaussian(bandwidth_factor=0.5)']
+    """
+    if isinstance(value, Search):
+        return tuple(itertools.chain.from_iterable(map(alternatives, value.values)))
+    if isinstance(value, tuple | list):
+        return tuple(itertools.product(*map(alternatives, value)))
+    if not isinstance(value, Ref):
+        return (value,)
+    combinations = list(itertools.product(*map(alternatives, value.params.values())))
+    if len(combinations) == 1 and combinations[0] == tuple(value.params.values()):
+        return (value,)
+    return tuple(
+        Ref(value.name, dict(zip(value.params, chosen, strict=True))) for chosen in combinations
+    )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from kbench.errors import PluginError
 from kbench.messages import printable
-from kbench.records import Ref
+from kbench.records import Ref, Search
 from kbench.registry.callables import target_of
 from kbench.registry.collecting import HOOKS, Kind, Record, checked_name
 from kbench.registry.identity import Identity, identity_of
@@ -174,13 +174,15 @@ def _plain(value: Any, where: str) -> Any:
     if isinstance(value, Ref):
         params = {str(name): _plain(each, where) for name, each in value.params.items()}
         return {"ref": value.name, "params": params, "label": value.label}
+    if isinstance(value, Search):
+        return {"search": [_plain(each, where) for each in value.values]}
     if isinstance(value, Mapping):
         return {"mapping": [[_plain(k, where), _plain(v, where)] for k, v in value.items()]}
     if isinstance(value, Sequence):
         return [_plain(each, where) for each in value]
     raise PluginError(
         f"{where} has a {type(value).__name__}: values are numbers, texts, truth values, Refs, "
-        "and sequences of them"
+        "and sequences or Searches of them"
     )
 
 
@@ -189,6 +191,8 @@ def _value(given: Any) -> Any:
         return tuple(map(_value, given))
     if not isinstance(given, dict):
         return given
+    if "search" in given:
+        return Search(tuple(map(_value, given["search"])))
     if "mapping" in given:
         return {_value(name): _value(value) for name, value in given["mapping"]}
     params = {name: _value(value) for name, value in given["params"].items()}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kbench.messages import did_you_mean
+from kbench.records import Search, alternatives
 from kbench.registry.callables import resolve
 from kbench.testing._samples import blobs, inputs, linear, targets
 from kbench.testing._subject import Subject, named_error, quiet, same, tags_of
@@ -44,7 +45,7 @@ def check_grid(subject: Subject) -> None:
             raise subject.fail(
                 f"the grid has {values!r} for {name!r}; give a list with at least one value"
             )
-        for value in values:
+        for value in alternatives(Search(tuple(values))):
             with subject.failing(
                 f"cannot be built with {name}={value!r} of its grid: {{error}}; "
                 "take that value out, or accept it"

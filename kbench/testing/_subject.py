@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.records import Dataset, Ref, TaskType
+from kbench.records import Dataset, Ref, Search, TaskType
 from kbench.registry.callables import resolve
 from kbench.registry.outlines import parameters_of
 from kbench.registry.registry import Registry
@@ -128,7 +128,9 @@ class Subject:
         return built
 
     def made(self, value: Any) -> Any:
-        """Return a parameter's value, a `Ref` made into its component."""
+        """Return a parameter's value, a `Ref` made into its component; the first of a `Search`."""
+        if isinstance(value, Search):
+            return self.made(value.values[0])
         if isinstance(value, tuple):
             return [self.made(item) for item in value]
         if not isinstance(value, Ref):

@@ -6,7 +6,7 @@ margins, and low-dimensional mappings", Machine Learning 65 (2006).
 
 import lazy_loader
 
-from kbench import BANDWIDTH_FACTORS, DatasetSource, FeatureMap, KernelSpec, Ref, hookimpl
+from kbench import BANDWIDTH_FACTORS, DatasetSource, FeatureMap, KernelSpec, Ref, Search, hookimpl
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
@@ -27,9 +27,7 @@ _KERNELS = (
     *("sum", "product", "scaled", "normalized"),
 )
 
-GRID = {
-    "kernel": tuple(Ref("gaussian", {"bandwidth_factor": factor}) for factor in BANDWIDTH_FACTORS)
-}
+GRID = {"kernel": (Ref("gaussian", {"bandwidth_factor": Search(BANDWIDTH_FACTORS)}),)}
 
 
 def approximated(fitted, X, Y):
@@ -49,7 +47,9 @@ def span_of_f2(params):
         return ""
     if params.get("sampling", "uniform") != "uniform" or not isinstance(number, int):
         return ""
-    kernels = getattr(kernel, "values", GRID["kernel"] if "kernel" not in params else (kernel,))
+    kernels = kernel.values if isinstance(kernel, Search) else (kernel,)
+    if "kernel" not in params:
+        kernels = [Ref("gaussian", {"bandwidth_factor": factor}) for factor in BANDWIDTH_FACTORS]
     return f"{number} uniform landmarks: {', '.join(sorted(map(_spanned, kernels)))}"
 
 

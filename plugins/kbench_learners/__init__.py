@@ -5,7 +5,7 @@ The classes are loaded on first use.
 
 import lazy_loader
 
-from kbench import BANDWIDTH_FACTORS, FeatureMap, Learner, Ref, hookimpl
+from kbench import BANDWIDTH_FACTORS, FeatureMap, Learner, Ref, Search, hookimpl
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
@@ -31,10 +31,14 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
 # nine small data sets with linear, Fourier, Nystroem and polynomial features.
 _C = [2.0**-3, 1.0, 2.0**3, 2.0**11]
 
-_KERNELS = [Ref("gaussian", {"bandwidth_factor": factor}) for factor in BANDWIDTH_FACTORS]
+_KERNELS = [Ref("gaussian", {"bandwidth_factor": Search(BANDWIDTH_FACTORS)})]
 
 # Kernels of several shapes and widths, of which a combination is learned.
-_COMBINED = (Ref("linear"), Ref("polynomial"), *_KERNELS)
+_COMBINED = (
+    Ref("linear"),
+    Ref("polynomial"),
+    *(Ref("gaussian", {"bandwidth_factor": factor}) for factor in BANDWIDTH_FACTORS),
+)
 
 
 @hookimpl

@@ -8,7 +8,7 @@ import pandas
 import pytest
 
 import kbench
-from kbench import Dataset, DatasetError, Protocol, Ref, SuiteError
+from kbench import Dataset, DatasetError, Protocol, Ref, Search, SuiteError
 from kbench.results.rows import COLUMNS
 from tests.support.command_here import command
 
@@ -70,6 +70,15 @@ def test_a_suite_from_python_and_from_the_command_line_are_one(suite, capfd):
 def test_wrong_options_are_refused_before_anything_runs(suite, options, words):
     with pytest.raises(SuiteError, match=words):
         kbench.run_suite(suite, progress=False, **options)
+
+
+def test_what_is_searched_in_a_component_is_a_number_of_the_chosen_parameters():
+    kernel = Ref("gaussian", {"bandwidth_factor": Search((1.0, 1000.0))})
+    given = Ref("kernel-svm", {"kernel": kernel, "C": 1.0})
+    found = kbench.evaluate("iris", "identity", given, splits=2)
+    assert set(found["learner.kernel"]) == {"gaussian"}
+    assert found["learner.kernel.bandwidth_factor"].tolist() == [1.0, 1.0]
+    assert found["n_candidates"].tolist() == [2.0, 2.0]
 
 
 def test_evaluate_takes_names_lines_and_refs():

@@ -364,6 +364,7 @@ def test_the_suite_uci_has_what_it_promises():
     from kbench.evaluation.search import EstimatorSpec, candidates
     from kbench.planning.cells import cells
     from kbench.planning.suite_file import find, read
+    from kbench.records import alternatives
     from kbench.registry.installed import installed
     from kbench.registry.registry import build
 
@@ -377,7 +378,7 @@ def test_the_suite_uci_has_what_it_promises():
         for kind, ref in (("feature map", cell.feature_map), ("learner", cell.learner)):
             record = registry.get(kind, ref.name)
             space = {k: v for k, v in record.grid.items() if k not in ref.params}
-            space |= {k: v.values for k, v in ref.params.items() if hasattr(v, "values")}
+            space |= {k: alternatives(v) for k, v in ref.params.items()}
             parts.append(EstimatorSpec(dict, space=space))
         assert len(candidates(*parts, cell.protocol, seed=0)) <= 12, cell.name
     only_on_inputs = {"kernel-svm (ovo)", "gradient-boosting", "knn", "majority"}

@@ -181,7 +181,10 @@ def test_what_a_store_lacks_is_delivered_once(journal, plans, store_uri):
     runs = Store(store_uri).read("trial")
     assert sorted(names(runs).values()) == ["crash", "ok"]
     assert {run.tags["kbench.measure"] for run in runs} == {"log_loss"}
-    assert next(run for run in runs if run.key == "k1").params["learner.C"] == "2"
+    params = next(run for run in runs if run.key == "k1").params
+    assert (params["learner.C"], params["feature_map.gamma"]) == ("2", "search[0.1, 1]")
+    assert params["feature_map.kernel"] == "gaussian"
+    assert params["feature_map.kernel.bandwidth"] == "median"
     (again,) = sync(store_uri)
     assert (again.delivered.written, again.delivered.stored) == (0, 2)
     finish(journal, cells[2], 1)

@@ -406,13 +406,15 @@ def test_unlabelled_rows_are_preprocessed_as_the_others(calls):
     assert fits == [(30, 1.0), (30, 1.0)]
 
 
-def test_details_show_components_by_their_labels(iris):
-    scale = Nested(dict, {"factor": 0.5}, "scale(factor=0.5)")
+def test_details_show_components_by_name_and_parameters_and_in_lists_by_label(iris):
+    scale = Nested(dict, {"factor": 0.5}, "scale", "scale(factor=0.5)")
     spec = EstimatorSpec(Recorded, space={"part": ((1, scale), scale, None)})
     found = evaluate_split(iris, 0, Method(spec, EstimatorSpec(Recorded)), Protocol()).details
     assert found.chosen == {"preprocess": "minmax", "feature_map.part": [1, "scale(factor=0.5)"]}
     shown = [row["feature_map.part"] for row in found.search]
-    assert shown == [[1, "scale(factor=0.5)"], "scale(factor=0.5)", None]
+    assert shown == [[1, "scale(factor=0.5)"], "scale", None]
+    factors = [row.get("feature_map.part.factor") for row in found.search]
+    assert factors == [None, 0.5, None]
 
 
 def test_the_default_candidate_is_scored_on_the_test_part(iris):

@@ -8,7 +8,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from kbench import FeatureMap, KernelSpec, Learner
 from kbench.evaluation.method import Method, learner_side, map_side
-from kbench.evaluation.search import Nested
+from kbench.evaluation.search import Candidate, Nested
 from kbench.records import Ref, Search
 from kbench.registry.registry import build
 
@@ -59,7 +59,7 @@ def test_a_method_has_all_that_its_records_say(plugin_of):
     map_, learner = method.feature_map, method.learner
     assert (map_.make, map_.supervised, map_.requires) == (FunctionTransformer, True, "unit_ball")
     assert map_.what == "feature map 'full'"
-    rbf = Nested(functools.partial, {"a": 1}, "rbf(a=1)")
+    rbf = Nested(functools.partial, {"a": 1}, "rbf", "rbf(a=1)")
     assert map_.space == {"gamma": (0.1, 1.0), "kernel": (rbf, "linear")}
     assert (learner.make, learner.path, learner.simpler) == (
         LogisticRegression,
@@ -81,7 +81,49 @@ def test_parameters_of_a_line_replace_the_grid(plugin_of):
     rbf = Ref("rbf", {"a": 2, "of": (Ref("rbf"), 3)})
     line = Ref("full", {"gamma": Search((5.0, rbf)), "kernel": rbf, "width": 7})
     spec = map_side(line, registry(plugin_of))["feature_map"]
-    inner = Nested(functools.partial, {}, "rbf")
-    nested = Nested(functools.partial, {"a": 2, "of": (inner, 3)}, rbf.label)
+    inner = Nested(functools.partial, {}, "rbf", "rbf")
+    nested = Nested(functools.partial, {"a": 2, "of": (inner, 3)}, "rbf", rbf.label)
     assert spec.params == {"kernel": nested, "width": 7}
     assert spec.space == {"gamma": (5.0, nested)}
+
+
+def test_searches_inside_components_are_searched(plugin_of):
+    found = registry(plugin_of)
+
+    def rbf(**params):
+        return Nested(functools.partial, params, "rbf", Ref("rbf", params).label)
+
+    wide = Ref("rbf", {"a": Search((1.0, 2.0)), "b": Search((3, 4))})
+    spec = map_side(Ref("full", {"gamma": 1.0, "kernel": wide}), found)["feature_map"]
+    assert spec.params == {"gamma": 1.0}
+    assert spec.space == {"kernel": tuple(rbf(a=a, b=b) for a in (1.0, 2.0) for b in (3, 4))}
+    of_several = Search((Ref("rbf", {"a": Search((1.0, 2.0))}), Ref("rbf", {"c": 5}), "linear"))
+    spec = map_side(Ref("full", {"gamma": 1.0, "kernel": of_several}), found)["feature_map"]
+    assert spec.space == {"kernel": (rbf(a=1.0), rbf(a=2.0), rbf(c=5), "linear")}
+    inner = Ref("rbf", {"of": Ref("rbf", {"a": Search((1, 2))})})
+    spec = map_side(Ref("full", {"gamma": 1.0, "kernel": (inner, 3)}), found)["feature_map"]
+    assert [kernels[0].params["of"] for kernels in spec.space["kernel"]] == [rbf(a=1), rbf(a=2)]
+    record = found.get("feature map", "full")
+    record.grid["kernel"] = (Ref("rbf", {"a": Search((1, 2))}), "linear")
+    assert map_side(Ref("full"), found)["feature_map"].space["kernel"] == (
+        rbf(a=1),
+        rbf(a=2),
+        "linear",
+    )
+
+
+def test_candidates_have_the_parameters_of_nested_components_as_values():
+    def kernel(**params):
+        return Nested(functools.partial, params, "gaussian", Ref("gaussian", params).label)
+
+    scaled = Nested(functools.partial, {"of": kernel(a=2)}, "scaled", "scaled(of=gaussian(a=2))")
+    candidate = Candidate("none", {"kernel": scaled}, {"C": 1.0, "kernel": kernel(width=0.5)})
+    assert candidate.params == {
+        "preprocess": "none",
+        "feature_map.kernel": "scaled",
+        "feature_map.kernel.of": "gaussian",
+        "feature_map.kernel.of.a": 2,
+        "learner.C": 1.0,
+        "learner.kernel": "gaussian",
+        "learner.kernel.width": 0.5,
+    }

@@ -34,6 +34,14 @@ def test_a_value_that_an_estimator_refuses_by_name_is_told(kind, name, parameter
     assert repr(bad) in problem
 
 
+def test_a_wrong_value_inside_a_component_is_told_once():
+    kernel = Ref("gaussian", {"bandwidth": "median", "bandwidth_factor": Search((1.0, 0, 2.0))})
+    params = {"kernel": Search((Ref("polynomial", {"offset": 0}), kernel)), "C": 1.0}
+    assert check("learner", Ref("kernel-svm", params)) == [
+        "line[0].kernel.bandwidth_factor: bandwidth_factor must be a finite number > 0, got 0"
+    ]
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "params"),
     [

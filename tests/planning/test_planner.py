@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from kbench import Cell, Limits, Protocol, Ref
+from kbench import Cell, Limits, Protocol, Ref, Search
 from kbench.planning.cells import cells
 from kbench.planning.planner import PlannedCell, Planner, line_key, recall, task_key
 from kbench.planning.suite_file import read
@@ -168,6 +168,22 @@ def test_the_order_of_what_is_searched_is_in_a_cells_key(planner, registry):
     # what is given has no order
     one, other = (each.replace("{ search = [4, 8] }", "4") for each in (one, other))
     assert key_of(planner, registry, one) == key_of(planner, registry, other)
+
+
+def test_the_order_of_what_is_searched_in_a_component_is_in_a_cells_key(planner, registry):
+    line = TEXT.replace('"rff"', '{ name = "rff", kernel = { name = "gaussian", FIRST, SECOND } }')
+    gamma, C = "gamma = { search = [1.0, 2.0] }", "C = { search = [4.0, 8.0] }"
+    values = [(gamma, C), (C, gamma), (gamma.replace("2.0", "3.0"), C)]
+    texts = [line.replace("FIRST", one).replace("SECOND", other) for one, other in values]
+    assert len({key_of(planner, registry, text) for text in texts}) == 3
+    rff = registry.get("feature map", "rff")
+    keys = set()
+    for names in (["gamma", "C"], ["C", "gamma"]):
+        kernel = Ref("gaussian", {name: Search((1.0, 2.0)) for name in names})
+        changed = dataclasses.replace(rff, grid={"kernel": (kernel,)})
+        registry._records["feature map"]["rff"] = changed
+        keys.add(key_of(planner, registry))
+    assert len(keys) == 2
 
 
 def test_the_order_of_a_default_grid_is_in_a_cells_key(planner, registry):
@@ -441,6 +457,7 @@ feature_maps = [
         { name = "gaussian", bandwidth_factor = 0.5 },
         { name = "gaussian", bandwidth = "median" },
     ] } },
+    { name = "balcan-f2", label = "nested", n_landmarks = 50, kernel = NESTED },
     { name = "balcan-f2", label = "more", n_landmarks = 60 },
     { name = "balcan-f2", label = "default", n_landmarks = 300 },
     { name = "balcan-f2", label = "turned", n_landmarks = 300, basis = "eigen" },
@@ -449,13 +466,13 @@ feature_maps = [
     "rff",
 ]
 learners = ["ridge", "winnow"]
-"""
+""".replace("NESTED", '{ name = "gaussian", bandwidth_factor = { search = [0.5, 1] } }')
     by_learner = {"ridge": {}, "winnow": {}}
     for each in planned(planner, registry, text):
         label = each.cell.learner.name
         by_learner[label].setdefault(each.equivalence, []).append(each.cell.feature_map.label)
     assert set(by_learner["winnow"]) == {""}
-    assert sorted(map(len, by_learner["ridge"].values())) == [1, 2, 2, 3]
+    assert sorted(map(len, by_learner["ridge"].values())) == [1, 2, 3, 3]
     assert by_learner["ridge"][""] == ["greedy", "rff"]
     assert ["default", "turned", "nystroem"] in by_learner["ridge"].values()
 

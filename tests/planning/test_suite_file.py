@@ -76,6 +76,16 @@ def test_a_syntax_error_stands_alone(registry):
         ('{ name = "rff", gamma = { serch = [1] } }', "feature_maps[0].gamma must be a table with"),
         ('{ name = "rff", gamma = { search = [] } }', "feature_maps[0].gamma.search must be"),
         ('{ name = "rff", gamma = { search = [{ each = [1] }] } }', "`each` has no meaning"),
+        ('{ name = "rff", gamma = { search = [{ search = [1] }] } }', "`search` has no meaning"),
+        ('{ name = "rff", gamma = [{ search = [1] }] }', "`search` has no meaning inside a list"),
+        (
+            '{ name = "rff", kernel = { search = [{ name = "gaussian", C = { each = [1] } }] } }',
+            "feature_maps[0].kernel.search[0].C: `each` has no meaning inside a list",
+        ),
+        (
+            '{ name = "rff", kernel = { name = "gaussian", gama = { search = [1, 2] } } }',
+            "feature_maps[0].kernel.gama: 'gaussian' has no such parameter; did you mean 'gamma'?",
+        ),
         (
             '{ name = "rff", gamma = 2020-01-01 }',
             "feature_maps[0].gamma must not be a date or a time, got 2020-01-01",
@@ -210,6 +220,19 @@ def test_each_with_a_label_keeps_the_lines_apart(registry):
     line = '[{ name = "rff", label = "mine", gamma = { each = [1, 2] } }]'
     maps = read(LISTS.replace('["rff"]', line), "s", registry).blocks[0].feature_maps
     assert [ref.label for ref in maps] == ["mine(gamma=1)", "mine(gamma=2)"]
+
+
+def test_parameters_of_components_may_be_searched_or_make_entries(registry):
+    kernel = '{ name = "gaussian", gamma = { each = [1, 2] }, C = { search = [3, 4] } }'
+    line = f'[{{ name = "rff", label = "mine", n_components = 5, kernel = {kernel} }}]'
+    maps = read(LISTS.replace('["rff"]', line), "s", registry).blocks[0].feature_maps
+    kernels = [Ref("gaussian", {"gamma": gamma, "C": Search((3, 4))}) for gamma in (1, 2)]
+    assert [ref.params for ref in maps] == [{"n_components": 5, "kernel": k} for k in kernels]
+    assert maps[1].label == "mine(kernel=gaussian(gamma=2, C=search[3, 4]))"
+    line = f'[{{ name = "rff", kernel = {{ search = [{kernel.replace("each", "search")}] }} }}]'
+    (only,) = read(LISTS.replace('["rff"]', line), "s", registry).blocks[0].feature_maps
+    both = Ref("gaussian", {"gamma": Search((1, 2)), "C": Search((3, 4))})
+    assert only.params == {"kernel": Search((both,))}
 
 
 def test_a_kernelized_learner_is_planned_with_identity_only(registry):

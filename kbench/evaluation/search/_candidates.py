@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench.evaluation.search._spec import EstimatorSpec
+from kbench.evaluation.search._spec import EstimatorSpec, Nested
 from kbench.records import Protocol
 
 
@@ -23,12 +23,25 @@ class Candidate:
 
     @property
     def params(self) -> dict[str, Any]:
-        """All parameters of the candidate, under the names of MLflow's parameters."""
-        return {
-            "preprocess": self.preprocess,
-            **{f"feature_map.{name}": value for name, value in self.feature_map.items()},
-            **{f"learner.{name}": value for name, value in self.learner.items()},
-        }
+        """All parameters of the candidate, under the names of MLflow's parameters.
+
+        A nested component is its name; its parameters follow, as in
+        ``learner.kernel.bandwidth_factor``.
+        """
+        flat = {"preprocess": self.preprocess}
+        for side, params in (("feature_map", self.feature_map), ("learner", self.learner)):
+            for name, value in params.items():
+                flat.update(_flat(f"{side}.{name}", value))
+        return flat
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, Nested):
+        yield name, value
+        return
+    yield name, value.name
+    for inner, given in value.params.items():
+        yield from _flat(f"{name}.{inner}", given)
 
 
 def candidates(

@@ -72,12 +72,13 @@ class EstimatorSpec:
 class Nested:
     """A component inside a parameter, built anew for every estimator.
 
-    Its label is for people: it rounds numbers, so that two components may share it.
-    Candidates are compared by all fields.
+    `name` is that of its record. The label is for people: it rounds numbers, so that two
+    components may share it. Candidates are compared by all fields.
     """
 
     make: Callable[..., Any]
     params: Mapping[str, Any]
+    name: str
     label: str
 
 
