@@ -22,20 +22,26 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
 
 @hookimpl
 def kbench_feature_maps() -> list[FeatureMap]:
-    """List the uniform and the adaptive map, and the mesh."""
+    """List the paper's uniform and adaptive map, rotated roots, and the mesh."""
     return [
         FeatureMap(
             "nbcs",
             make="kbench_nbcs._map:NestedBarycentricMap",
-            grid={"depth": (1, 2), "n_roots": (4, 16)},
+            grid={"depth": (2, 3, 4, 5)},
             measures="kbench_nbcs._map:measures",
         ),
         FeatureMap(
             "nbcs-adaptive",
             make="kbench_nbcs._map:adaptive_map",
-            grid={"depth": (2, 3)},
+            grid={"depth": (2, 3, 4, 5)},
             supervised=True,
             tasks=("classification",),
+            measures="kbench_nbcs._map:measures",
+        ),
+        FeatureMap(
+            "nbcs-rotated",
+            make="kbench_nbcs._map:rotated_map",
+            grid={"depth": (1, 2), "n_roots": (4, 16)},
             measures="kbench_nbcs._map:measures",
         ),
         FeatureMap(

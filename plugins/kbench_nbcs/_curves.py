@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 # Families of the suite `map-curves`, by how a map's label begins.
-FAMILIES = ("mesh", "NBCS", "nystroem", "orthogonal-rff", "random-binning", "identity")
+FAMILIES = ("mesh", "nbcs-rotated", "nystroem", "orthogonal-rff", "random-binning", "identity")
 REFERENCES = ("1-NN", "gradient-boosting", "kernel-svm")
 
 

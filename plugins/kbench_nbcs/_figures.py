@@ -193,7 +193,7 @@ def figure_two_polytopes(results=None):
         (panels[0], 1, [1, 3], "open polytope"),
         (panels[1], 2, [4, 5], "two disjoint polytopes"),
     ):
-        nbcs = NestedBarycentricMap(depth, root="regular", n_roots=1, rotate=False).fit(inside)
+        nbcs = NestedBarycentricMap(depth, root="regular").fit(inside)
         vertices = nbcs.vertices_
         weights = np.full(nbcs.n_vertices_, -1.0)
         weights[positive] = 1.0
@@ -233,9 +233,7 @@ def figure_learnt_polygon(results=None):
     panels = figure.subplots(2, 4)
     for row, split in zip(panels, ("barycentre", "adaptive"), strict=True):
         for stage, ax in enumerate(row, start=1):
-            nbcs = NestedBarycentricMap(
-                stage, split=split, root="regular", n_roots=1, rotate=False
-            ).fit(X, y)
+            nbcs = NestedBarycentricMap(stage, split=split, root="regular").fit(X, y)
             svm = LinearSVC(C=2.0**7, dual=False).fit(nbcs.transform(X), y)
             draw_decision_boundary(ax, nbcs, svm, X, y)
             error = np.mean(svm.predict(nbcs.transform(X)) != y)

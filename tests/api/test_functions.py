@@ -139,6 +139,7 @@ def test_an_instance_has_the_record_whose_preset_parameters_it_has():
         (NystroemMap(landmarks="leverage"), "nystroem-leverage"),
         (NestedBarycentricMap(), "nbcs"),
         (NestedBarycentricMap(split="adaptive"), "nbcs-adaptive"),
+        (NestedBarycentricMap(n_roots=4, rotate=True), "nbcs-rotated"),
     ]:
         assert _registered(estimator, "feature map", registry).name == name
 

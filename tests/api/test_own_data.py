@@ -94,7 +94,7 @@ METHODS = {
     "k": ("polynomial-2", "linear-svm (ovo)"),
     "l": ("simplicial-mesh", "linear-svm (ovo)"),
     "m": ("identity", "kernel-svm (ovo)"),
-    "n": ("nbcs", "linear-svm (ovo)"),
+    "n": ("nbcs-rotated", "linear-svm (ovo)"),
 }
 MOST = {  # dense and sparse, from this number of features and of rows on
     (1, 20): ("abcdefghijklmn", "abcdeghikm"),

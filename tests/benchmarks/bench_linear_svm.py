@@ -129,7 +129,7 @@ def _maps(X):
     """Maps of the papers' searches, each with its parameter and values."""
     median = float(np.median(euclidean_distances(X[:500])))
     gammas = [0.5 * (factor / median) ** 2 for factor in (1.0, 2.0, 4.0)]
-    corner = NestedBarycentricMap(root="corner", rotate=False, n_roots=1)
+    corner = NestedBarycentricMap()
     return {
         "rff": (RBFSampler(n_components=300, random_state=0), "gamma", gammas),
         "nystroem": (Nystroem(n_components=300, random_state=0), "gamma", gammas),

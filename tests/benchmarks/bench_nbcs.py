@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import itertools
 import os
 import sys
 import time
@@ -66,14 +67,14 @@ def with_numpy(function):
 
 
 def one_root(depth=3, **params):
-    return NestedBarycentricMap(depth, n_roots=1, random_state=0, **params)
+    return NestedBarycentricMap(depth, random_state=0, **params)
 
 
 def ratios(n, repeat, d=16):
     X = np.random.default_rng(0).random((n, d))
     maps = {
-        "nbcs, corner": one_root(root="corner", rotate=False),
-        "nbcs, rotated": one_root(),
+        "nbcs, corner": one_root(),
+        "nbcs, rotated": one_root(rotate=True),
         "RBFSampler": RBFSampler(n_components=d + 1, random_state=0),
         "Nystroem": Nystroem(n_components=d + 1, random_state=0),
         "PolynomialFeatures(2)": PolynomialFeatures(2),
@@ -103,14 +104,14 @@ def scaling(n, repeat):
 
     rng = np.random.default_rng(0)
     X = rng.random((n, 16))
-    nbcs = one_root().fit(X[:20_000])
+    nbcs = one_root(rotate=True).fit(X[:20_000])
     sizes = [n // 4, n // 2, n]
     line("ns a row over n", {m: (lambda m=m: nbcs.transform(X[:m]), m) for m in sizes})
-    fits = {m: (lambda m=m: one_root().fit(X[:m]), m) for m in sizes}
+    fits = {m: (lambda m=m: one_root(rotate=True).fit(X[:m]), m) for m in sizes}
     line("ns a row over n, fit", fits)
     cases = {}
     for depth in (1, 2, 3, 4, 5):
-        fitted = one_root(depth).fit(X[:20_000])
+        fitted = one_root(depth, rotate=True).fit(X[:20_000])
         cases[depth] = (lambda fitted=fitted: fitted.transform(X), n)
     line("ns a row over depth (d = 16)", cases)
     for root in ("corner", "regular"):
@@ -134,10 +135,12 @@ def scaling(n, repeat):
 def methods(d):
     """Maps for the curves, by name; each takes the training inputs' median distance."""
 
-    def nbcs(n_roots, depth):
-        return lambda _: NestedBarycentricMap(depth, n_roots=n_roots, random_state=0)
+    def rotated(n_roots, depth):
+        return lambda _: NestedBarycentricMap(depth, n_roots=n_roots, rotate=True, random_state=0)
 
-    found = {f"nbcs {r} roots, depth {q}": nbcs(r, q) for r in (1, 4, 16) for q in (1, 2, 3)}
+    found = {f"nbcs, depth {q}": lambda _, q=q: NestedBarycentricMap(q) for q in (2, 3)}
+    sizes = itertools.product((1, 4, 16), (1, 2, 3))
+    found |= {f"nbcs-rotated {r} roots, depth {q}": rotated(r, q) for r, q in sizes}
     for k in (64, 256, 1024):
         found[f"nystroem {k}"] = lambda s, k=k: Nystroem(
             gamma=2 / s**2, n_components=k, random_state=0

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from kbench_nbcs import NestedBarycentricMap, _descent, _forest, _roots
 
-one_root = partial(NestedBarycentricMap, n_roots=1)
+one_root = partial(NestedBarycentricMap, rotate=True)
 
 
 def blob(n, d, seed=0):
@@ -138,13 +138,13 @@ def test_both_sets_of_kernels_give_the_same_bits(params, shape, n_roots, dtype):
 def test_the_first_root_of_several_is_that_of_one():
     X, _ = blob(50, 3)
     one = one_root(0, random_state=0).fit(X)
-    two = NestedBarycentricMap(0, n_roots=2, random_state=0).fit(X)
+    two = NestedBarycentricMap(0, n_roots=2, rotate=True, random_state=0).fit(X)
     np.testing.assert_array_equal(two.vertices_[:4], one.vertices_)
 
 
 def test_the_corner_root_is_the_papers():
     X = np.array([[0.0, 10.0, 3.0], [1.0, 30.0, 5.0], [0.5, 20.0, 4.5]])
-    nbcs = one_root(0, root="corner", rotate=False).fit(X)
+    nbcs = one_root(0, rotate=False).fit(X)
     U = (X - [0, 10, 3]) / [1, 20, 2]
     np.testing.assert_allclose(
         dense(nbcs, X), np.hstack([1 - U.sum(1, keepdims=True) / 3, U / 3]), atol=1e-15
@@ -160,7 +160,7 @@ def test_uniform_subdivision_splits_non_empty_simplices_only():
     assert {tuple(np.sort(row)) for row in split} == leaves
     # all of them, where every simplex has points
     grid = np.random.default_rng(0).random((20_000, 2))
-    full = one_root(3, root="corner", rotate=False).fit(grid)
+    full = one_root(3, rotate=False).fit(grid)
     # half of the root is outside the unit square: nothing there is split
     assert full.n_splits_ <= 1 + 3 + 9
     assert one_root(3, min_samples_split=10**6).fit(grid).n_splits_ == 0
@@ -213,12 +213,12 @@ def test_corner_root_on_data_with_zeros_warns_and_is_linear():
     rng = np.random.default_rng(0)
     X = (rng.random((200, 6)) > 0.5).astype(float)
     X = X[X.sum(1) < 6]
-    nbcs = one_root(4, root="corner", rotate=False)
+    nbcs = one_root(4, rotate=False)
     with pytest.warns(UserWarning, match="faces of the corner simplex"):
         nbcs.fit(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rotated = one_root(4, root="corner", random_state=0).fit(X)
+        rotated = one_root(4, random_state=0).fit(X)
     ones = np.ones((len(X), 1))
 
     def rank(Z):
@@ -254,7 +254,7 @@ def test_constant_columns():
         nbcs = one_root(3, random_state=0, **kwargs).fit(X)
         np.testing.assert_allclose(nbcs.inverse_transform(nbcs.transform(X)), X, atol=1e-9)
     with pytest.warns(UserWarning, match="faces"):
-        one_root(3, root="corner", rotate=False).fit(X)
+        one_root(3, rotate=False).fit(X)
 
 
 def test_single_precision_and_memory_maps(tmp_path):
@@ -278,7 +278,7 @@ def test_single_precision_and_memory_maps(tmp_path):
         ({"outside": "ignore"}, "outside must be one of"),
         ({"depth": -1}, "depth must be an integer >= 0, got -1"),
         ({"n_roots": 0}, "n_roots must be an integer >= 1, got 0"),
-        ({"rotate": False}, "rotate=True"),
+        ({"n_roots": 2}, "rotate=True"),
         ({"min_samples_split": 0}, "min_samples_split must be an integer >= 1, got 0"),
         ({"C": 0}, "C must be a finite number > 0, got 0"),
         ({"dtype": "int32"}, "dtype must be one of"),

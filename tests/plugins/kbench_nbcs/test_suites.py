@@ -2,6 +2,7 @@ import pytest
 
 from kbench.planning.cells import cells
 from kbench.planning.suite_file import find, read
+from kbench.registry.callables import resolve
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 
@@ -54,11 +55,33 @@ def test_curves_have_every_size_and_most_sets_chose_no_default(registry):
                 (each.name, size) for name, size in each.params.items() if name.startswith("n_")
             }
     assert {("simplicial-mesh", n) for n in (1, 4, 12, 32)} <= sizes
-    assert {("nbcs", n) for n in (1, 4, 16)} <= sizes
+    assert {("nbcs-rotated", n) for n in (1, 4, 16)} <= sizes
     for name in ("nystroem", "orthogonal-rff"):
         assert {(name, n) for n in (100, 300, 1000)} <= sizes
     assert len(data_ids - DEVELOPMENT) >= 9
     assert data_ids & DEVELOPMENT == {6, 36}
+
+
+def test_the_name_nbcs_means_the_papers_method(registry):
+    for name in ("nbcs", "nbcs-adaptive"):
+        record = registry.get("feature map", name)
+        made = resolve(record.make)()
+        assert (made.root, made.n_roots, made.rotate) == ("corner", 1, False), name
+        assert made.split_point == "nearest"
+        assert record.grid == {"depth": (2, 3, 4, 5)}
+    ours = resolve(registry.get("feature map", "nbcs-rotated").make)()
+    assert ours.n_roots > 1 and ours.rotate
+
+
+@pytest.mark.parametrize("name", ["uci", "uci-full", "nbcs-medium", "nbcs-large"])
+def test_the_papers_map_stands_beside_rotated_roots(name, registry):
+    suite = read(*find(name, registry), registry)
+    for block in suite.blocks:
+        given = {each.name for each in block.feature_maps}
+        assert given >= {"nbcs", "nbcs-rotated"} or not given & {"nbcs", "nbcs-rotated"}
+        for each in block.feature_maps:
+            if each.name == "nbcs":
+                assert each.params.keys() <= {"depth"}, "the paper's root is the default"
 
 
 @pytest.mark.parametrize("name", ["uci", "uci-full", "nbcs-medium"])

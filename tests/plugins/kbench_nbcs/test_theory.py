@@ -32,7 +32,7 @@ def test_refined_weights_describe_the_same_function(d, depth, more, split, seed)
     rng = np.random.default_rng(seed)
     X, y = rng.random((60, d)), rng.integers(0, 2, 60)
     coarse, fine = (
-        NestedBarycentricMap(q, split=split, n_roots=1, random_state=seed).fit(X, y)
+        NestedBarycentricMap(q, split=split, rotate=True, random_state=seed).fit(X, y)
         for q in (depth, depth + more)
     )
     n = coarse.n_splits_
@@ -171,7 +171,7 @@ def test_margin_measures_are_those_of_the_rescaled_classifier(n_classes, n_roots
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (600, 2))
     y = np.digitize(np.linalg.norm(X, axis=1), [0.5, 0.9][: n_classes - 1])
-    nbcs = NestedBarycentricMap(2, n_roots=n_roots, random_state=0).fit(X)
+    nbcs = NestedBarycentricMap(2, n_roots=n_roots, rotate=True, random_state=0).fit(X)
     Z = nbcs.transform(X)
     svm = LinearSVC(C=100.0, dual=False).fit(Z, y)
     found = margin_measures(nbcs, svm, X, y, delta=0.1)
@@ -210,15 +210,15 @@ def test_bounds_count_what_the_map_depends_on():
     y = (np.linalg.norm(X, axis=1) < 0.7).astype(int)
 
     def measured(**params):
-        nbcs = NestedBarycentricMap(2, n_roots=1, random_state=0, **params).fit(X, y)
+        nbcs = NestedBarycentricMap(2, random_state=0, **params).fit(X, y)
         svm = LinearSVC(dual=False).fit(nbcs.transform(X), y)
         return nbcs, margin_measures(nbcs, svm, X, y)
 
-    nbcs, found = measured(split="adaptive")
+    nbcs, found = measured(split="adaptive", rotate=True)
     assert found["compression_size"] == 4 + 3 + nbcs.n_splits_
-    _, found = measured(split="adaptive", split_point="mean")
+    _, found = measured(split="adaptive", split_point="mean", rotate=True)
     assert not any("bound" in name or name == "compression_size" for name in found)
-    _, found = measured(root="corner", rotate=False)
+    _, found = measured()
     assert found["compression_size"] == 4
 
 
@@ -228,7 +228,7 @@ def test_margins_one_against_one_count_the_rows_of_a_pair():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (300, 2))
     y = np.digitize(X[:, 0], [-0.3, 0.4])
-    nbcs = NestedBarycentricMap(1, n_roots=2, random_state=0).fit(X)
+    nbcs = NestedBarycentricMap(1, n_roots=2, rotate=True, random_state=0).fit(X)
     svm = LinearSVM(C=100.0, multiclass="ovo").fit(nbcs.transform(X), y)
     found = margin_measures(nbcs, svm, X, y)
     decisions = svm.pair_decisions(nbcs.transform(X))
@@ -278,7 +278,7 @@ def test_the_vc_dimension_is_that_of_a_system_that_no_row_decides():
     y = (X[:, 0] > 0).astype(int)
 
     def measured(**params):
-        nbcs = NestedBarycentricMap(4, n_roots=2, random_state=0, **params).fit(X, y)
+        nbcs = NestedBarycentricMap(4, n_roots=2, rotate=True, random_state=0, **params).fit(X, y)
         svm = LinearSVC(dual=False).fit(nbcs.transform(X), y)
         return nbcs, svm, margin_measures(nbcs, svm, X, y)
 
@@ -302,7 +302,7 @@ def test_margins_never_hold_the_whole_embedding(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (300, 2))
     y = (X[:, 0] > 0).astype(int)
-    nbcs = NestedBarycentricMap(2, n_roots=2, random_state=0).fit(X)
+    nbcs = NestedBarycentricMap(2, n_roots=2, rotate=True, random_state=0).fit(X)
     svm = LinearSVC(dual=False).fit(nbcs.transform(X), y)
     whole = margin_measures(nbcs, svm, X, y)
     sizes = []
