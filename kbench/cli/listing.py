@@ -86,10 +86,12 @@ def list_(
 
 def _facts(row: Mapping[str, str]) -> str:
     """Return what a component is beside its description, in columns."""
-    if "tasks" in row:
-        return f"{row['tasks']:26}  "
     if "better" not in row:
-        return ""
+        return "".join(
+            f"{row[fact]:{width}}  "
+            for fact, width in (("family", 11), ("tasks", 26))
+            if fact in row
+        )
     return f"{row['better']:6}  {row['task']:14}  {row['needs']:13}  "
 
 
@@ -132,6 +134,7 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
         {
             "name": name,
             "plugin": registry.owner(kind, name).name,
+            **({"family": record.family} if kind in ("feature map", "learner") else {}),
             **({"tasks": ", ".join(record.tasks)} if kind == "learner" else {}),
             "description": of_suite(_text(record))
             if kind == "suite"
@@ -193,6 +196,8 @@ def show(
         echo(f"  ({kind})")
         echo(f"plugin: {plugin.name} of {plugin.distribution} {plugin.version}")
         record = registry.get(kind, name)
+        if getattr(record, "family", ""):
+            echo(f"family: {record.family}")
         if kind == "suite":
             echo("")
             echo(record.read_text(encoding="utf-8").rstrip())

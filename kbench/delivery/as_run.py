@@ -31,6 +31,7 @@ def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = AC
         # tests over datasets need these beside the means, without a request per run
         "group": planned.dataset.group if planned.dataset else "",
         "equivalence": row.equivalence,
+        "family": row.family,
         "search_curves": _curves(row),
         "measure": measure.name,
         "better": measure.better,

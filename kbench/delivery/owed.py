@@ -18,7 +18,7 @@ from kbench.records.canonical import dumps, from_json, to_json
 from kbench.storage.journal import Journal
 from kbench.tracking import Address
 
-_PLAIN = ("key", "n_splits", "equivalence")
+_PLAIN = ("key", "n_splits", "equivalence", "family")
 """Fields of a planned cell that are kept as they are."""
 
 
@@ -186,7 +186,8 @@ def _unpacked(content: Mapping[str, Any]) -> Iterator[PlannedCell]:
             Cell(refs[dataset], refs[feature_map], refs[learner], protocols[protocol]),
             dataset=DatasetFacts.from_json(facts) if "checksum" in facts else None,
             problem=Problem(*others["problem"], **since) if others["problem"] else None,
-            **{name: others[name] for name in _PLAIN},
+            # plans of earlier versions have no family
+            **{name: others[name] for name in _PLAIN if name in others},
         )
 
 

@@ -34,6 +34,7 @@ from kbench.records import (
     Suite,
     Task,
     TaskType,
+    family_of,
 )
 from kbench.records.canonical import digest, to_json
 from kbench.registry.callables import makes
@@ -57,7 +58,7 @@ class PlannedCell:
     known beyond them. `problem` is the reason why the cell cannot be computed. `results`
     are by split, and shared by cells of one key. `equivalence` is equal for methods that
     are the same up to a rotation of the features (see `kbench.FeatureMap`), and empty
-    where none is known.
+    where none is known. `family` is that of the method.
     """
 
     cell: Cell
@@ -67,6 +68,7 @@ class PlannedCell:
     problem: Problem | None = None
     results: dict[int, Result] = field(default_factory=dict)
     equivalence: str = ""
+    family: str = ""
 
     @property
     def missing(self) -> list[int]:
@@ -247,7 +249,11 @@ class Planner:
             facts = datasets.get(cell.dataset.label)
             if facts is None or isinstance(facts, Problem):
                 n_splits = how_many_splits(cell.protocol, suite.limits)
-                planned.append(PlannedCell(cell, line_key(cell), None, n_splits, facts))
+                planned.append(
+                    PlannedCell(
+                        cell, line_key(cell), None, n_splits, facts, family=self._family(cell)
+                    )
+                )
                 continue
             key = self.cell_key(cell, facts)
             planned.append(
@@ -259,6 +265,7 @@ class Planner:
                     _refused(cell, facts),
                     results=results.setdefault(key, {}),
                     equivalence=self._equivalence(cell),
+                    family=self._family(cell),
                 )
             )
         return planned
@@ -356,6 +363,12 @@ class Planner:
             return ""
         spanned = self._spans.of(cell.feature_map)
         return digest([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
+
+    def _family(self, cell: Cell) -> str:
+        return family_of(
+            self._registry.get("feature map", cell.feature_map.name),
+            self._registry.get("learner", cell.learner.name),
+        )
 
     def _component(
         self, kind: Kind, name: str, task: TaskType | None = None

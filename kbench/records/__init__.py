@@ -15,6 +15,7 @@ from kbench.records._components import (
     Learner,
     Make,
     TaskType,
+    family_of,
 )
 from kbench.records._data import Dataset, DatasetFacts, Inputs, Split, content_checksum
 from kbench.records._measures import ACCURACY, DEFAULT, RESERVED, Measure, Needs
@@ -76,5 +77,6 @@ __all__ = [
     "TaskType",
     "alternatives",
     "content_checksum",
+    "family_of",
     "written",
 ]

@@ -21,6 +21,12 @@ BANDWIDTH_FACTORS = (1.0, 0.25, 0.5, 2.0)
 
 TASK_TYPES: tuple[TaskType, ...] = ("classification", "regression")
 
+INPUTS = "inputs"
+"""Family of maps that leave the inputs as they are."""
+
+LINEAR = "linear"
+"""Family of learners that are linear in the features."""
+
 
 @dataclass(frozen=True)
 class DatasetSource:
@@ -110,6 +116,11 @@ class FeatureMap:
         same span differ only by a rotation of their features, so that both are
         one method with a learner that is `rotation_invariant`: tests over
         datasets count one of them.
+    family : str, optional
+        The kind of the map. A fair suite searches over identical candidates within a
+        family. kbench's maps have "Fourier", "landmarks", "partition", "polynomial",
+        "chi-squared" and, where the inputs stay as they are, "inputs". Empty where the
+        map is a family of its own.
     """
 
     name: str
@@ -123,6 +134,7 @@ class FeatureMap:
     depends: Sequence[str | PathLike[str] | Traversable] = ()
     reads_env: Sequence[str] = ()
     span: Make | None = None
+    family: str = ""
 
 
 @dataclass(frozen=True)
@@ -175,6 +187,11 @@ class Learner:
     baseline : bool, default False
         The learner ignores the inputs: it always predicts the commonest class, or
         the mean. Recommendations report its score for comparison.
+    family : str, optional
+        The kind of the learner: "linear" in the features, "kernel", "neighbours",
+        "trees", "networks", or "baseline". It is the family of the learner's methods
+        on the inputs without a map, unless it is "linear". Empty where the learner is
+        a family of its own.
     """
 
     name: str
@@ -190,6 +207,7 @@ class Learner:
     reads_env: Sequence[str] = ()
     rotation_invariant: bool = False
     baseline: bool = False
+    family: str = ""
 
     @property
     def tasks(self) -> tuple[TaskType, ...]:
@@ -199,6 +217,24 @@ class Learner:
     def estimator(self, task: TaskType) -> Make | None:
         """Return what makes the estimator for a task; None where there is none."""
         return self.make if task == "classification" else self.regressor
+
+
+def family_of(feature_map: FeatureMap, learner: Learner) -> str:
+    """Return the family of a method: within one, methods should have identical candidates.
+
+    It is that of the map. On the inputs without a map it is that of the learner, unless
+    the learner is linear. Empty where the method is a family of its own.
+
+    >>> rff = FeatureMap("rff", "my_maps:RFF", family="Fourier")
+    >>> identity = FeatureMap("identity", "my_maps:Identity", family="inputs")
+    >>> ridge = Learner("ridge", "my_learners:Ridge", family="linear")
+    >>> svm = Learner("kernel-svm", "my_learners:KernelSVM", family="kernel")
+    >>> family_of(rff, ridge), family_of(identity, ridge), family_of(identity, svm)
+    ('Fourier', 'inputs', 'kernel')
+    """
+    if feature_map.family == INPUTS and learner.family != LINEAR:
+        return learner.family
+    return feature_map.family
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ RESERVED = frozenset({
     "model_floats", "peak_memory_mb", "converged", "search_converged", "search_complete",
     "dataset", "feature_map", "learner", "status", "group", "machine", "protocol", "split",
     "split_hash", "search", "version", "at_edge", "notes", "contention", "timing", "error",
-    "equivalence", "measure", "better", "start_ms", "end_ms",
+    "equivalence", "family", "measure", "better", "start_ms", "end_ms",
 })
 # fmt: on
 """Names of numbers and columns that kbench reports: no measure of a plugin has one."""

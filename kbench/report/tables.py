@@ -48,11 +48,11 @@ def cells(rows: Sequence[Row], measure: Measure) -> Table:
         Column(
             name,
             written=partial(shown, name),
-            numeric=name not in COLUMNS[:4],
+            numeric=name not in (*COLUMNS[:4], "family"),
             sd=spreads.get(name, ""),
             wide=name not in narrow,
         )
-        for name in columns(measure, task)
+        for name in (*columns(measure, task), "family")
     ]
     best: dict[str, float] = {}
     written = _values(measure)

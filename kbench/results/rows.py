@@ -45,13 +45,14 @@ TEXTS = (
     "calibration_s",
     "error",
     "equivalence",
+    "family",
 )
 """Fields of a row that are tags of its run."""
 
 _N_FIELDS = 6
 """Number of leading columns that are fields of a row, not measures."""
 
-_NOT_MEASURES = (*COLUMNS[:_N_FIELDS], "converged", "n_components", "predict_row_s")
+_NOT_MEASURES = (*COLUMNS[:_N_FIELDS], "converged", "n_components", "predict_row_s", "family")
 
 Method = tuple[str, str]
 Labels = tuple[str, str, str]
@@ -92,6 +93,8 @@ class Row:
     version, at_edge, notes, contention, timing, calibration_s, error, equivalence : str
         See the tags of a run in the documentation; `calibration_s` holds
         numbers with commas between them.
+    family : str
+        Family of the method (`kbench.records.family_of`); empty where it is its own.
     start_ms, end_ms : int
         Milliseconds since 1970.
 
@@ -124,6 +127,7 @@ class Row:
     calibration_s: str = ""
     error: str = ""
     equivalence: str = ""
+    family: str = ""
     start_ms: int = 0
     end_ms: int = 0
 

@@ -44,7 +44,7 @@ def of_cell(planned: PlannedCell, measure: Measure = ACCURACY) -> Row:
     """Return the row of a planned cell, whatever its status, without details.
 
     It has labels, status, means, and what decides how cells are compared: the
-    ``group`` of the dataset and the ``equivalence`` of the method.
+    ``group`` of the dataset, and the ``equivalence`` and ``family`` of the method.
     """
     cell, done = planned.cell, planned.done
     return Row(
@@ -58,6 +58,7 @@ def of_cell(planned: PlannedCell, measure: Measure = ACCURACY) -> Row:
         task=planned.dataset.task if planned.dataset else "classification",
         group=planned.dataset.group if planned.dataset else "",
         equivalence=planned.equivalence,
+        family=planned.family,
     )
 
 

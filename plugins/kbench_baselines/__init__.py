@@ -76,11 +76,27 @@ def _spanned(kernel):
     return f"gaussian(bandwidth={factor:g} {bandwidth})"
 
 
+FAMILIES = {
+    **dict.fromkeys(("rff", "orthogonal-rff", "qmc-rff", "laplace-rff", "matern-rff"), "Fourier"),
+    **dict.fromkeys(
+        ("nystroem", "nystroem-kmeans", "nystroem-rpcholesky", "nystroem-leverage"), "landmarks"
+    ),
+    **dict.fromkeys(("polynomial", "polynomial-sketch", "random-maclaurin"), "polynomial"),
+    **dict.fromkeys(("additive-chi2", "skewed-chi2"), "chi-squared"),
+    "random-binning": "partition",
+    "identity": "inputs",
+}
+
+
 def _map(name, make, kernel, **options):
     """Record a map; its kernel is in the same module."""
     module = make.partition(":")[0]
     return FeatureMap(
-        name, make=f"{__name__}.{make}", kernel=f"{__name__}.{module}:{kernel}", **options
+        name,
+        make=f"{__name__}.{make}",
+        kernel=f"{__name__}.{module}:{kernel}",
+        family=FAMILIES.get(name, ""),
+        **options,
     )
 
 
@@ -99,6 +115,7 @@ def kbench_feature_maps():
             grid={"sample_steps": (2, 3)},
             kernel=f"{__name__}._chi2:additive_chi2_gram",
             requires="nonnegative",
+            family=FAMILIES["additive-chi2"],
             # the class is scikit-learn's, but its kernel is defined here
             depends=(f"{__name__}._chi2",),
         ),

@@ -49,6 +49,7 @@ def kbench_feature_maps():
             "kernel-kmeans",
             make="kbench_learners._kernel_kmeans:KernelKMeansMap",
             grid={"kernel": _KERNELS},
+            family="landmarks",
         )
     ]
 
@@ -59,6 +60,7 @@ def kbench_learners():
     return [
         Learner(
             "linear-svm",
+            family="linear",
             make="kbench_learners._linear_svm:LinearSVM",
             multiclass="ovo",
             grid={"C": _C},
@@ -69,6 +71,7 @@ def kbench_learners():
         ),
         Learner(
             "logistic",
+            family="linear",
             make="kbench_learners._logistic:LogisticClassifier",
             grid={"C": _C},
             path="C",
@@ -78,6 +81,7 @@ def kbench_learners():
         ),
         Learner(
             "liblinear",
+            family="linear",
             make="kbench_learners._references:liblinear",
             multiclass="ovr",
             grid={"C": [0.1, 1.0, 10.0]},
@@ -86,6 +90,7 @@ def kbench_learners():
         ),
         Learner(
             "ridge",
+            family="linear",
             make="kbench_learners._ridge:PathRidgeClassifier",
             regressor="kbench_learners._ridge:PathRidge",
             grid={"alpha": [1e-3, 1e-1, 1.0, 10.0]},
@@ -96,21 +101,26 @@ def kbench_learners():
         ),
         Learner(
             "cvm",
+            family="kernel",
             make="kbench_learners._core_vector_machine:CoreVectorMachine",
             multiclass="ovo",
             grid={"kernel": _KERNELS, "C": [2.0, 2.0**6, 2.0**10]},
             simpler={"C": "smaller"},
             kernelized=True,
         ),
-        Learner("perceptron", make="sklearn.linear_model:Perceptron", multiclass="ovr"),
+        Learner(
+            "perceptron", family="linear", make="sklearn.linear_model:Perceptron", multiclass="ovr"
+        ),
         Learner(
             "winnow",
+            family="linear",
             make="kbench_learners._winnow:BalancedWinnow",
             multiclass="ovr",
             grid={"learning_rate": [0.03, 0.1, 0.3, 1.0]},
         ),
         Learner(
             "kernel-svm",
+            family="kernel",
             make="kbench_learners._kernel_svm:KernelSVM",
             multiclass="ovo",
             grid={"kernel": _KERNELS, "C": _C},
@@ -120,6 +130,7 @@ def kbench_learners():
         ),
         Learner(
             "multiple-kernel-svm",
+            family="kernel",
             make="kbench_learners._mkl:MultipleKernelSVM",
             multiclass="ovo",
             grid={"kernels": [_COMBINED], "method": ["alignf", "margin"], "C": _C},
@@ -129,6 +140,7 @@ def kbench_learners():
         ),
         Learner(
             "kernel-ridge",
+            family="kernel",
             make="kbench_learners._kernel_ridge:KernelRidgeClassifier",
             regressor="kbench_learners._kernel_ridge:KernelRidgeRegressor",
             grid={"kernel": _KERNELS, "alpha": [1e-3, 1e-1, 1e1, 1e3]},
@@ -137,6 +149,7 @@ def kbench_learners():
         ),
         Learner(
             "kernel-perceptron",
+            family="kernel",
             make="kbench_learners._kernel_perceptron:KernelPerceptron",
             multiclass="ovr",
             grid={"kernel": _KERNELS},
@@ -144,6 +157,7 @@ def kbench_learners():
         ),
         Learner(
             "knn",
+            family="neighbours",
             make="kbench_learners._references:knn",
             regressor="kbench_learners._references:knn_regressor",
             grid={"n_neighbors": [1, 3, 7, 15]},
@@ -151,11 +165,13 @@ def kbench_learners():
         ),
         Learner(
             "gradient-boosting",
+            family="trees",
             make="kbench_learners._references:gradient_boosting",
             regressor="kbench_learners._references:gradient_boosting_regressor",
         ),
         Learner(
             "linear-svr",
+            family="linear",
             regressor="kbench_learners._linear_svr:LinearSVR",
             grid={"C": _C, "epsilon": [0.0, 0.1, 0.3]},
             path="C",
@@ -164,14 +180,26 @@ def kbench_learners():
         ),
         Learner(
             "bayesian-linear",
+            family="linear",
             regressor="kbench_learners._bayesian_linear:BayesianLinearRegression",
             rotation_invariant=True,
         ),
         Learner(
             "gaussian-process",
+            family="kernel",
             regressor="kbench_learners._gaussian_process:GaussianProcess",
             kernelized=True,
         ),
-        Learner("majority", make="kbench_learners._references:majority", baseline=True),
-        Learner("mean", regressor="kbench_learners._mean:MeanRegressor", baseline=True),
+        Learner(
+            "majority",
+            family="baseline",
+            make="kbench_learners._references:majority",
+            baseline=True,
+        ),
+        Learner(
+            "mean",
+            family="baseline",
+            regressor="kbench_learners._mean:MeanRegressor",
+            baseline=True,
+        ),
     ]

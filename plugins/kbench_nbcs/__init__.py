@@ -29,6 +29,7 @@ def kbench_feature_maps() -> list[FeatureMap]:
             make="kbench_nbcs._map:NestedBarycentricMap",
             grid={"depth": (2, 3, 4, 5)},
             measures="kbench_nbcs._map:measures",
+            family="partition",
         ),
         FeatureMap(
             "nbcs-adaptive",
@@ -37,18 +38,21 @@ def kbench_feature_maps() -> list[FeatureMap]:
             supervised=True,
             tasks=("classification",),
             measures="kbench_nbcs._map:measures",
+            family="partition",
         ),
         FeatureMap(
             "nbcs-rotated",
             make="kbench_nbcs._map:rotated_map",
             grid={"depth": (1, 2), "n_roots": (4, 16)},
             measures="kbench_nbcs._map:measures",
+            family="partition",
         ),
         FeatureMap(
             "simplicial-mesh",
             make="kbench_nbcs._mesh:SimplicialMeshMap",
             kernel="kbench_nbcs._mesh:mesh_gram",
             measures="kbench_nbcs._mesh:measures",
+            family="partition",
         ),
     ]
 

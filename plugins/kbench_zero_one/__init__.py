@@ -48,6 +48,7 @@ def kbench_feature_maps():
             grid={"nu": [0.25, 0.5, 0.75]},
             kernel="kbench_zero_one._features:approximated_kernel",
             requires="unit_ball",
+            family="polynomial",
         )
     ]
 
@@ -58,6 +59,7 @@ def kbench_learners():
     return [
         Learner(
             "zero-one",
+            family="kernel",
             make="kbench_zero_one._classifier:ZeroOneKernelClassifier",
             grid={"B": _B},
             kernelized=True,
@@ -66,13 +68,16 @@ def kbench_learners():
         ),
         Learner(
             "zero-one-hinge",
+            family="kernel",
             make="kbench_zero_one._classifier:ZeroOneHingeClassifier",
             grid={"B": _B},
             kernelized=True,
             path="B",
             measures="kbench_zero_one._classifier:certificates",
         ),
-        Learner("sigmoid-halfspace", make="kbench_zero_one._sigmoid:SigmoidHalfspace"),
+        Learner(
+            "sigmoid-halfspace", family="linear", make="kbench_zero_one._sigmoid:SigmoidHalfspace"
+        ),
     ]
 
 

@@ -89,8 +89,9 @@ def test_list_says_what_each_thing_is(wide, capfd):
     (uci,) = [each for each in found["suites"] if each["name"] == "uci"]
     _, listed, _ = command("list", capfd=capfd)
     assert re.search(rf"^ *uci +suites +{re.escape(uci['description'])}$", listed, re.M)
-    row = r"^ *perceptron +learners +classification +Linear perceptron classifier\.$"
+    row = r"^ *perceptron +learners +linear +classification +Linear perceptron classifier\.$"
     assert re.search(row, listed, re.M)
+    assert re.search(r"^ *rff +baselines +Fourier +\S", listed, re.M)
 
 
 def test_a_broken_plugin_is_named_and_breaks_nothing(install_plugin):

@@ -44,7 +44,7 @@ def planned(n_values=2):
         for i in range(2)
     }
     facts = DatasetFacts("c" * 64, group="flowers")
-    return PlannedCell(cell, "k", facts, 2, results=results, equivalence="e")
+    return PlannedCell(cell, "k", facts, 2, results=results, equivalence="e", family="trees")
 
 
 def stored(run):
@@ -70,7 +70,7 @@ def test_the_measure_that_a_suite_compares_comes_back_with_its_splits():
     row = of_run(stored(run))
     assert row.by_split("expected_error") == {"0": 0.4, "1": pytest.approx(0.3)}
     assert row.by_split("accuracy") == {"0": 0.5, "1": 0.6}
-    assert (row.equivalence, row.group) == ("e", "flowers")
+    assert (row.equivalence, row.family, row.group) == ("e", "trees", "flowers")
     assert row.value("expected_error") == pytest.approx(0.35)
 
 

@@ -559,3 +559,24 @@ def keys_of(install_plugin):
 def test_exactly_the_affected_cells_are_computed_again(keys_of, change, affected):
     before, after = keys_of(), keys_of(**change)
     assert {cell for cell in before if before[cell] != after[cell]} == affected
+
+
+def test_a_method_has_the_family_of_its_map_or_of_its_learner_on_the_inputs():
+    registry = build(installed())
+    text = """
+[[block]]
+datasets = ["iris", "wine"]
+feature_maps = ["identity", "rff", "arc-cosine"]
+learners = ["ridge", "knn", "kernel-svm"]
+"""
+    families = {
+        (cell.cell.dataset.label, cell.cell.feature_map.name, cell.cell.learner.name): cell.family
+        for cell in Planner(registry, NoCache()).plan(read(text, "s", registry), {"iris": IRIS})
+    }
+    # also where the data cannot be had
+    for data in ("iris", "wine"):
+        assert families[data, "identity", "ridge"] == "inputs"
+        assert families[data, "identity", "knn"] == "neighbours"
+        assert families[data, "identity", "kernel-svm"] == "kernel"
+        assert {families[data, "rff", learner] for learner in ("ridge", "knn")} == {"Fourier"}
+        assert families[data, "arc-cosine", "ridge"] == ""

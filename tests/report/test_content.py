@@ -181,7 +181,7 @@ def test_names_come_out_as_text(name):
     assert read[0].removeprefix("'") == name
     assert not read[0].startswith("=")
     line = write(rows, "markdown").splitlines()[2]
-    assert line.replace("\\|", "").count("|") == len(COLUMNS)  # a spread stands in its column
+    assert line.replace("\\|", "").count("|") == len(COLUMNS) + 1  # a spread stands in its column
     assert "<script>" not in line.replace("\\<", "")
     latex = write(rows, "latex")
     body = latex_text(name)
@@ -209,7 +209,7 @@ def test_marks_spreads_and_notes_are_in_the_forms_for_people():
 
 def test_json_is_one_array_with_the_columns_in_order():
     found = json.loads(write([row(), row("wine")], "json"))
-    assert [list(each) for each in found] == [list(COLUMNS)] * 2
+    assert [list(each) for each in found] == [[*COLUMNS, "family"]] * 2
 
 
 def test_latex_marks_the_best_of_each_dataset_and_says_what_is_partial():

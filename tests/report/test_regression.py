@@ -50,7 +50,7 @@ def test_the_columns_of_a_regression_table_have_no_accuracy(rows):
     assert written["task"] == "regression"
     assert written["by_split"] == rows[0].values_by_split["rmse"]
     table = tables.cells(rows, STANDARDISED)
-    assert tuple(column.name for column in table.columns) == names
+    assert tuple(column.name for column in table.columns) == (*names, "family")
     assert "accuracy" not in page(report(rows), Registry()).partition("<script>")[0]
 
 

@@ -41,7 +41,9 @@ def a_result(split, status="ok", **fields):
 
 def planned(*results, **fields):
     by_split = {each.split: each for each in results}
-    return PlannedCell(CELL, "k", FACTS, 3, results=by_split, equivalence="e", **fields)
+    return PlannedCell(
+        CELL, "k", FACTS, 3, results=by_split, equivalence="e", family="Fourier", **fields
+    )
 
 
 DONE = planned(*(a_result(i) for i in range(3)))
@@ -113,7 +115,16 @@ def test_json_has_the_columns_first_and_then_all_else(measure):
             "split_hash",
         ),
         *("protocol", "search", "version", "at_edge", "notes", "contention", "timing"),
-        *("calibration_s", "error", "equivalence", "start_ms", "end_ms", "measure", "better"),
+        *(
+            "calibration_s",
+            "error",
+            "equivalence",
+            "family",
+            "start_ms",
+            "end_ms",
+            "measure",
+            "better",
+        ),
     ]
     assert written["by_split"] == {"0": 0.9}
     assert written["measure_by_split"] == {"0": one.by_split(measure.name)["0"]}
@@ -159,6 +170,7 @@ def test_a_row_in_full_tells_what_its_results_tell():
     assert found.split_hash == {"0": "h0", "1": "h1", "2": "h2"}
     assert (found.notes, found.at_edge) == ("note 0; note 1; note 2", "learner.C")
     assert (found.group, found.equivalence, found.machine) == ("plants", "e", "m1")
+    assert found.family == "Fourier"
     assert (found.start_ms, found.end_ms) == (1_700_000_000_000, 1_700_000_000_102)
     failed = of_cell_in_full(CASES[2], "m1")
     assert (failed.status, failed.n_splits_done, failed.error) == ("error", 2, "as told")
