@@ -24,7 +24,7 @@ from kbench.execution.entry_points import load
 from kbench.execution.fetching import is_offline
 from kbench.execution.plugins import import_registry, load_registry
 from kbench.parameters import check_integer
-from kbench.planning.lines import Lines, parameter_problems
+from kbench.planning.lines import Lines, for_task, parameter_problems
 from kbench.planning.planner import Planner, how_many_splits
 from kbench.planning.tasks import calibration_problem, search_problem
 from kbench.records import Dataset, Limits, Measure, Protocol, Ref, TaskType
@@ -348,7 +348,7 @@ def _side(given: Any, kind: Kind, registry: Registry, task: TaskType) -> tuple[A
             raise SuiteError(f"{kind} {ref.name!r} is for {' and '.join(able)}, not for {task}")
         if kind == "feature map":
             return ref, map_side(ref, registry)
-        return ref, learner_side(ref, registry, task)
+        return for_task(ref, task, registry), learner_side(ref, registry, task)
     wanted = ("fit", "transform") if kind == "feature map" else ("fit", "predict")
     if isinstance(given, type) or not all(hasattr(given, name) for name in wanted):
         raise SuiteError(

@@ -9,7 +9,7 @@ from typing import Any
 
 from kbench.errors import PluginError
 from kbench.messages import did_you_mean
-from kbench.records import Ref, Search
+from kbench.records import Ref, Search, TaskType
 from kbench.registry.callables import makers
 from kbench.registry.collecting import NESTED, Kind
 from kbench.registry.outlines import parameters_of
@@ -243,6 +243,13 @@ def labelled(name: str, params: Mapping[str, Any], kind: Kind, registry: Registr
     scheme = registry.get(kind, name).multiclass if kind == "learner" else ""
     if scheme and "multiclass" not in params:
         return replace(ref, label=f"{ref.label} ({scheme})")
+    return ref
+
+
+def for_task(ref: Ref, task: TaskType, registry: Registry) -> Ref:
+    """Return a learner's ref as it is named for a task: a regressor has no scheme to show."""
+    if task == "regression" and ref == labelled(ref.name, ref.params, "learner", registry):
+        return Ref(ref.name, ref.params)
     return ref
 
 

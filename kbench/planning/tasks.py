@@ -11,7 +11,8 @@ from dataclasses import replace
 from kbench.errors import SuiteError
 from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, SEARCHED, default_measure
 from kbench.messages import did_you_mean
-from kbench.planning.cells import cells
+from kbench.planning.cells import cells, indistinct_cells
+from kbench.planning.lines import for_task
 from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Suite, TaskType
 from kbench.registry.registry import Registry
 
@@ -25,13 +26,14 @@ def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
     """Return a suite that names the measure to compare, checked against its datasets.
 
     `datasets` has the facts of datasets by label. Without any, the suite is returned as
-    it is.
+    it is. Default labels of learners become those of the task.
 
     Raises
     ------
     SuiteError
         A map or learner is not for the task of its dataset, the datasets have different
-        tasks, or a measure or the calibration is not for the task.
+        tasks, a measure or the calibration is not for the task, or two learners have
+        the same label.
     """
     tasks = {
         label: facts.task for label, facts in datasets.items() if isinstance(facts, DatasetFacts)
@@ -52,9 +54,19 @@ def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
         problems += _wrong_measure(suite, task, registry)
         searched = (search_problem(block.protocol, task, registry) for block in suite.blocks)
         problems += {problem: None for problem in searched if problem}
-    if problems:
+    suite = _labelled(suite, task, registry)
+    if problems := problems or indistinct_cells(suite, registry):
         raise SuiteError(*problems)
     return replace(suite, measure=suite.measure or default_measure(task))
+
+
+def _labelled(suite: Suite, task: TaskType, registry: Registry) -> Suite:
+    """Return a suite whose learners have their labels for a task."""
+    blocks = [
+        replace(block, learners=tuple(for_task(ref, task, registry) for ref in block.learners))
+        for block in suite.blocks
+    ]
+    return replace(suite, blocks=tuple(blocks))
 
 
 def calibration_problem(protocol: Protocol, task: TaskType) -> str | None:

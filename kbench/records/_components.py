@@ -170,9 +170,10 @@ class Learner:
         ``{"C": "smaller"}``, for the one-standard-error rule; the first
         parameter counts before the second.
     multiclass : str, optional
-        How a binary method treats several classes ("ovr", "ovo") where the
-        parameter `multiclass` is not given; labels show it, since the scheme
-        can matter more than the map.
+        How the classifier treats several classes where the parameter `multiclass` is
+        not given: "ovr" (each class against the rest), "ovo" (each pair of classes) or
+        "multinomial". The default of that parameter, if there is one. Labels show it,
+        since the scheme can matter more than the map; those of a regressor do not.
     measures : callable, optional
         ``measures(fitted, X, y) -> {name: float}``, called on the embedded
         test part after the clock has stopped. Targets are standardised as in ``fit``.

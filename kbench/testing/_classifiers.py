@@ -47,6 +47,17 @@ def check_classes(subject: Subject) -> None:
         )
 
 
+def check_scheme(subject: Subject) -> None:
+    """The record declares the default of a parameter `multiclass`, which labels show."""
+    parameter = (subject.parameters() or {}).get("multiclass")
+    declared = subject.record.multiclass
+    if parameter is not None and parameter.default != repr(declared):
+        raise subject.fail(
+            f"has the parameter multiclass={parameter.default}, and its record says "
+            f"multiclass={declared!r}; give the record the parameter's default, which labels show"
+        )
+
+
 def check_better_than_majority(subject: Subject) -> None:
     """Accuracy on two and three separable classes is better than that of the largest class."""
     if _is_poor(subject):

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
 from sklearn.exceptions import ConvergenceWarning
 
-from kbench.parameters import check_number
+from kbench.parameters import check_choice, check_number
 from kbench_learners._estimator import Regressor
 from kbench_learners._kernel_machine import KernelMixin, kernel_sums
-from kbench_learners._reduction import MarginClassifier, binary_problems
+from kbench_learners._reduction import SCHEMES, MarginClassifier, binary_problems
 
 
 def ridge_coefficients(K, targets, alpha: float, fit_intercept: bool):
@@ -63,8 +63,7 @@ class KernelRidgeClassifier(_KernelRidge, MarginClassifier):
 
     ``a = (K + alpha I)^-1 y`` and ``f(x) = sum_i a_i k(x_i, x)`` (Balcan's
     lecture on kernel methods, "Kernels, discussion"), with a bias that is not
-    penalised. More than two classes: one against the rest, the largest wins.
-    The Gram matrix of the training rows is formed.
+    penalised. The Gram matrix of the training rows is formed.
 
     Parameters
     ----------
@@ -75,6 +74,9 @@ class KernelRidgeClassifier(_KernelRidge, MarginClassifier):
         Positive weight of the penalty.
     fit_intercept : bool, default True
         Whether there is a bias.
+    multiclass : {"ovr", "ovo"}, default "ovr"
+        One least-squares problem for each class against the rest, which share a
+        factorisation, or for each pair of classes, which vote.
 
     Attributes
     ----------
@@ -85,7 +87,7 @@ class KernelRidgeClassifier(_KernelRidge, MarginClassifier):
     X_fit_ : array or CSR matrix, shape (n_samples, n_features_in_)
         Training rows (their numbers with a precomputed kernel).
     dual_coef_ : ndarray, shape (n_problems, n_samples)
-        The coefficients a.
+        The coefficients a; 0 for the rows of other classes than a pair's.
     intercept_ : ndarray, shape (n_problems,)
         Biases.
 
@@ -102,10 +104,30 @@ class KernelRidgeClassifier(_KernelRidge, MarginClassifier):
     array([0, 1, 1, 0])
     """
 
+    def __init__(self, kernel="gaussian", alpha=1.0, fit_intercept=True, multiclass="ovr"):
+        super().__init__(kernel, alpha, fit_intercept)
+        self.multiclass = multiclass
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.multiclass, "multiclass", SCHEMES)
+
     def _fit(self, X, codes) -> None:
-        problems = binary_problems(codes, len(self.classes_), "ovr")
-        targets = np.column_stack([signs for _, signs in problems])
-        self.dual_coef_, self.intercept_ = self._solution(X, targets)
+        problems = list(binary_problems(codes, len(self.classes_), self.multiclass))
+        if all(len(rows) == len(codes) for rows, _ in problems):
+            targets = np.column_stack([signs for _, signs in problems])
+            self.dual_coef_, self.intercept_ = self._solution(X, targets)
+        else:
+            self._fit_pairs(X, problems)
+
+    def _fit_pairs(self, X, problems) -> None:
+        self.X_fit_, K = self._training_gram(X)
+        self.dual_coef_ = np.zeros((len(problems), len(K)))
+        self.intercept_ = np.zeros(len(problems))
+        for number, (rows, signs) in enumerate(problems):
+            part = K[np.ix_(rows, rows)]
+            a, b = ridge_coefficients(part, signs[:, None], float(self.alpha), self.fit_intercept)
+            self.dual_coef_[number, rows], self.intercept_[number] = a[:, 0], b[0]
 
     def _margins(self, X) -> np.ndarray:
         return kernel_sums(self.kernel_, X, self.X_fit_, self.dual_coef_, self.intercept_)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -233,26 +232,6 @@ class LinearSVM(LinearClassifier, PathClassifier):
             f"(tol={self.tol:g}) after {self.n_iter_} steps; scale the inputs, lower C or "
             f"raise max_iter"
         ]
-
-    def pair_decisions(self, X):
-        """Return signed decisions of all pairs of classes, "ovo" only.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_classes, n_classes)
-            Entry (k, l) is positive for class k against class l.
-        """
-        margins = self._checked_margins(X)
-        k = len(self.classes_)
-        out = np.zeros((len(margins), k, k))
-        for number, (first, second) in enumerate(combinations(range(k), 2)):
-            out[:, first, second] = margins[:, number]
-            out[:, second, first] = -margins[:, number]
-        return out
 
 
 def margin_error(fitted, X, y):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import warnings
 
-from scipy.special import expit, softmax
+import numpy as np
+from scipy.special import expit, log_expit, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from kbench.parameters import check_integer, check_number
+from kbench.parameters import check_choice, check_integer, check_number
 from kbench_learners._linear import LinearClassifier
 from kbench_learners._path import PathClassifier
+from kbench_learners._reduction import binary_problems
+
+MULTICLASS = ("multinomial", "ovr")
 
 _MAX_NEWTON_COEFFICIENTS = 500
 
@@ -29,7 +33,7 @@ def quicker_solver(n_columns: int, n_classes: int, C: float) -> str:
 
 
 class LogisticClassifier(LinearClassifier, PathClassifier):
-    """Multinomial logistic regression with L2 penalty.
+    """Logistic regression with L2 penalty, multinomial or of each class against the rest.
 
     Minimises ``1/2 sum_k ||w_k||^2 + C sum_i -log p(y_i | x_i)`` with ``p(k | x)`` proportional to
     ``exp(w_k.x + b_k)``. It is scikit-learn's ``LogisticRegression``, with the solver
@@ -40,6 +44,9 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
     ----------
     C : float, default 1.0
         Weight of the loss.
+    multiclass : {"multinomial", "ovr"}, default "multinomial"
+        One joint problem, or one of two classes for each class against the rest, whose
+        probabilities are divided by their sum.
     tol : float, default 1e-6
         Largest entry of the gradient at which to stop.
     max_iter : int, default 2000
@@ -56,9 +63,9 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
     intercept_ : ndarray, shape (n_classes,)
         Intercepts; one for two classes.
     converged_ : bool
-        Whether the gradient reached `tol`; otherwise there is a ConvergenceWarning.
+        Whether the gradient of each problem reached `tol`; otherwise there is a ConvergenceWarning.
     n_iter_ : int
-        Iterations.
+        Iterations, the most of any problem.
     solver_ : str
         The solver that was used.
 
@@ -73,35 +80,51 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
 
     _path = "C"
 
-    def __init__(self, C=1.0, tol=1e-6, max_iter=2000, fit_intercept=True):
+    def __init__(
+        self, C=1.0, multiclass="multinomial", tol=1e-6, max_iter=2000, fit_intercept=True
+    ):
         self.C = C
+        self.multiclass = multiclass
         self.tol = tol
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
 
     def _check_parameters(self) -> None:
         check_number(self.C, "C", above=0)
+        check_choice(self.multiclass, "multiclass", MULTICLASS)
         check_number(self.tol, "tol", above=0)
         check_integer(self.max_iter, "max_iter", least=1)
 
     def _fit_together(self, X, codes, estimators) -> None:
+        n_classes, targets = len(self.classes_), [codes]
+        if n_classes > 2 and self.multiclass == "ovr":
+            targets = [signs > 0 for _, signs in binary_problems(codes, n_classes, "ovr")]
+            n_classes = 2
+        rising = sorted(estimators, key=lambda estimator: estimator.C)
+        for estimator in rising:
+            estimator.solver_ = quicker_solver(X.shape[1], n_classes, estimator.C)
+        paths = [list(self._path_of(X, target, rising)) for target in targets]
+        for estimator, problems in zip(rising, zip(*paths, strict=True), strict=True):
+            coefs, intercepts, steps, solved = zip(*problems, strict=True)
+            estimator.coef_, estimator.intercept_ = np.vstack(coefs), np.concatenate(intercepts)
+            estimator.n_iter_, estimator.converged_ = max(steps), all(solved)
+
+    def _path_of(self, X, target, rising):
+        """Yield coefficients, intercepts, iterations and convergence for rising C."""
         model = LogisticRegression(
             tol=self.tol,
             max_iter=self.max_iter,
             fit_intercept=self.fit_intercept,
-            warm_start=len(estimators) > 1,
+            warm_start=len(rising) > 1,
         )
-        for estimator in sorted(estimators, key=lambda estimator: estimator.C):
-            estimator.solver_ = quicker_solver(X.shape[1], len(self.classes_), estimator.C)
+        for estimator in rising:
             model.set_params(C=estimator.C, solver=estimator.solver_)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", ConvergenceWarning)
-                model.fit(X, codes)
-            estimator.coef_, estimator.intercept_ = model.coef_.copy(), model.intercept_.copy()
-            estimator.n_iter_ = int(model.n_iter_.max())
-            estimator.converged_ = not any(
-                issubclass(warning.category, ConvergenceWarning) for warning in caught
-            )
+                model.fit(X, target)
+            solved = not any(issubclass(each.category, ConvergenceWarning) for each in caught)
+            intercept = np.broadcast_to(model.intercept_, len(model.coef_))
+            yield model.coef_.copy(), intercept.copy(), int(model.n_iter_.max()), solved
 
     def _complaints(self) -> list[str]:
         return [
@@ -124,5 +147,6 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
         """
         margins = self._checked_margins(X)
         if len(self.classes_) > 2:
-            return softmax(margins, axis=1)
+            joint = self.multiclass == "multinomial"
+            return softmax(margins if joint else log_expit(margins), axis=1)
         return expit(margins * [[-1.0, 1.0]])

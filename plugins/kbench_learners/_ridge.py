@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, cg
 
-from kbench.parameters import check_integer, check_number
+from kbench.parameters import check_choice, check_integer, check_number
 from kbench_learners._design import MAX_FACTOR_COLUMNS, MAX_FACTOR_ROWS, Design
 from kbench_learners._directions import cholesky_solve
 from kbench_learners._estimator import row_weights
 from kbench_learners._linear import LinearClassifier, LinearRegressor
 from kbench_learners._path import PathMixin
 from kbench_learners._products import dense_where_quicker, inner_products
-from kbench_learners._reduction import binary_problems
+from kbench_learners._reduction import SCHEMES, binary_problems
 
 _CHUNK_ENTRIES = 2_000_000
+
+# Scatter matrices of all classes may take up to 1 GiB; else each pair computes its own.
+_MAX_SCATTER_ENTRIES = 2**27
 
 
 class _PathRidge(PathMixin):
@@ -55,16 +62,15 @@ class _PathRidge(PathMixin):
         check_number(self.tol, "tol", above=0)
         check_integer(self.max_iter, "max_iter", least=1)
 
-    def _solved(self, X, Y, estimators, sample_weight):
-        """Yield each estimator with its coefficients and intercepts."""
-        weight = row_weights(sample_weight, len(Y))
-        alphas = [estimator.alpha for estimator in estimators]
-        X = dense_where_quicker(X)
-        path = ridge_path(X, Y, alphas, self.tol, self.max_iter, weight)
+    def _solved(self, path, estimators):
+        """Yield each estimator with its coefficients and intercepts, as `path` yields them."""
         for estimator, (W, b, converged) in zip(estimators, path, strict=True):
             estimator.converged_ = converged
             estimator.n_iter_ = 1 if converged else self.max_iter
             yield estimator, W, b
+
+    def _path_options(self, estimators) -> tuple[list[float], float, int]:
+        return [estimator.alpha for estimator in estimators], self.tol, self.max_iter
 
     def _complaints(self) -> list[str]:
         return [
@@ -81,10 +87,18 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
     and an intercept that is not penalised. Here one Gram matrix, of the columns
     or of the rows, whichever is smaller, serves all values of `alpha`.
 
+    With "ovo" there is one such problem for each pair of classes, on the rows of
+    both. Where a pair has at least as many rows as columns, its Gram matrix of
+    the columns is a sum of the scatter matrices of both classes, which are
+    computed once for all pairs.
+
     Parameters
     ----------
     alpha : float, default 1.0
         Weight of the penalty.
+    multiclass : {"ovr", "ovo"}, default "ovr"
+        One least-squares problem for each class against the rest, or for each
+        pair of classes, which vote.
     tol : float, default 1e-6
         Relative residual of conjugate gradients, which are used where rows and
         columns are both too many for a factorisation (4,000 and 3,000).
@@ -94,8 +108,10 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
     Attributes
     ----------
     classes_ : ndarray, shape (n_classes,)
-    coef_ : ndarray, shape (n_targets, n_features)
-    intercept_ : ndarray, shape (n_targets,)
+    coef_ : ndarray, shape (n_problems, n_features)
+        One problem for two classes; else one for each class, or for each pair
+        (0, 1), (0, 2), ..., (1, 2), ... with "ovo", positive for the first.
+    intercept_ : ndarray, shape (n_problems,)
     n_iter_ : int
         `max_iter` where it was exhausted, else 1.
     converged_ : bool
@@ -114,6 +130,14 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
     >>> [fitted.alpha for fitted in path]
     [0.1, 10.0]
     """
+
+    def __init__(self, alpha=1.0, multiclass="ovr", tol=1e-6, max_iter=2000):
+        super().__init__(alpha, tol, max_iter)
+        self.multiclass = multiclass
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.multiclass, "multiclass", SCHEMES)
 
     def fit(self, X, y, sample_weight=None):
         """Fit the classifier.
@@ -145,9 +169,16 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
         self._fit_together(X, codes, [self], sample_weight)
 
     def _fit_together(self, X, codes, estimators, sample_weight) -> None:
-        problems = binary_problems(codes, len(self.classes_), "ovr")
-        Y = np.column_stack([signs for _, signs in problems])
-        for estimator, W, b in self._solved(X, Y, estimators, sample_weight):
+        weight = row_weights(sample_weight, len(codes))
+        X, n_classes = dense_where_quicker(X), len(self.classes_)
+        options = self._path_options(estimators)
+        if n_classes > 2 and self.multiclass == "ovo":
+            path = pairwise_path(X, codes, n_classes, *options, weight)
+        else:
+            problems = binary_problems(codes, n_classes, "ovr")
+            Y = np.column_stack([signs for _, signs in problems])
+            path = ridge_path(X, Y, *options, weight)
+        for estimator, W, b in self._solved(path, estimators):
             estimator.coef_, estimator.intercept_ = W.T.copy(), b
 
 
@@ -195,7 +226,10 @@ class PathRidge(_PathRidge, LinearRegressor):
         self._fit_together(X, y, [self], sample_weight)
 
     def _fit_together(self, X, y, estimators, sample_weight) -> None:
-        for estimator, W, b in self._solved(X, y[:, None], estimators, sample_weight):
+        weight = row_weights(sample_weight, len(y))
+        options = self._path_options(estimators)
+        path = ridge_path(dense_where_quicker(X), y[:, None], *options, weight)
+        for estimator, W, b in self._solved(path, estimators):
             estimator.coef_, estimator.intercept_ = W[:, 0].copy(), float(b[0])
 
 
@@ -231,11 +265,73 @@ def ridge_path(X, Y, alphas, tol=1e-6, max_iter=2000, weight=None):
             yield W, target - mean @ W, converged
 
 
+def pairwise_path(X, codes, n_classes, alphas, tol=1e-6, max_iter=2000, weight=None):
+    """Solve `ridge_path` on the rows of each pair of classes, with targets 1 and -1.
+
+    Yields W, shape (n_features, n_pairs), b, and whether all have converged, for every alpha.
+    `codes` are labels 0..n_classes-1; the first class of a pair has the target 1.
+    """
+    p = X.shape[1]
+    fits = p <= MAX_FACTOR_COLUMNS and n_classes * p**2 <= _MAX_SCATTER_ENTRIES
+    scatters = {}
+    if fits and p <= 2 * len(codes) / n_classes:  # else pairs have fewer rows, on average
+        scatters = {k: _Scatter.of(X, codes == k, weight) for k in range(n_classes)}
+    paths = []
+    for (i, j), (rows, signs) in zip(
+        combinations(range(n_classes), 2),
+        binary_problems(codes, n_classes, "ovo"),
+        strict=True,
+    ):
+        if scatters and p <= len(rows):
+            path = _path_of_pair(scatters[i], scatters[j], alphas)
+        else:
+            part = None if weight is None else weight[rows]
+            path = ridge_path(X[rows], signs[:, None], alphas, tol, max_iter, part)
+        paths.append(list(path))
+    for solutions in zip(*paths, strict=True):
+        W = np.column_stack([coef for coef, _, _ in solutions])
+        b = np.concatenate([intercept for _, intercept, _ in solutions])
+        yield W, b, all(converged for _, _, converged in solutions)
+
+
+@dataclass(frozen=True)
+class _Scatter:
+    """Total weight, mean and scatter matrix of the rows of a class."""
+
+    weight: float
+    mean: np.ndarray
+    matrix: np.ndarray
+
+    @classmethod
+    def of(cls, X, members, weight) -> _Scatter:
+        rows = np.flatnonzero(members)
+        part = None if weight is None else weight[rows]
+        X = X[rows]
+        mean = weighted_mean(X, part)
+        return cls(
+            float(len(rows) if part is None else part.sum()), mean, column_gram(X, mean, part)
+        )
+
+
+def _path_of_pair(first: _Scatter, second: _Scatter, alphas) -> Iterator[tuple]:
+    """Solve the ridge problem of two classes for every alpha."""
+    total = (first.weight + second.weight) or 1.0  # no row of either may count
+    mean = (first.weight * first.mean + second.weight * second.mean) / total
+    target = np.array([(first.weight - second.weight) / total])
+    between = first.weight * second.weight / total
+    difference = first.mean - second.mean
+    G = first.matrix + second.matrix + between * np.outer(difference, difference)
+    moments = 2.0 * between * difference[:, None]
+    for alpha in alphas:
+        W = _shifted_solve(G, moments, alpha)
+        yield W, target - mean @ W, True
+
+
 def weighted_mean(A, weight=None) -> np.ndarray:
-    """Return the mean of the rows of an array or a sparse matrix."""
+    """Return the mean of the rows of an array or a sparse matrix; 0 if all weights are."""
     if weight is None:
         return np.asarray(A.mean(axis=0)).ravel()
-    return np.asarray(A.T @ weight).ravel() / weight.sum()
+    return np.asarray(A.T @ weight).ravel() / (weight.sum() or 1.0)
 
 
 def _weighted(A, weight):

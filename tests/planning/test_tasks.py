@@ -76,6 +76,33 @@ def test_a_suite_keeps_its_own_measure(registry):
     assert with_measure(given, {"yacht": NUMBERS}, registry).measure == Measure("mae", "lower")
 
 
+@pytest.mark.parametrize(
+    ("facts", "labels"),
+    [
+        (CLASSES, ["both (ovr)", "mine"]),
+        (NUMBERS, ["both", "mine"]),
+        (None, ["both (ovr)", "mine"]),
+    ],
+)
+def test_labels_show_the_scheme_of_classifiers_only(registry, facts, labels):
+    registry._records["learner"]["both"] = Learner(
+        "both", LogisticRegression, Ridge, multiclass="ovr"
+    )
+    lines = '["both", {name = "both", label = "mine"}]'
+    chosen = with_measure(suite(registry, ["yacht"], ["plain"], lines), {"d": facts}, registry)
+    assert [ref.label for ref in chosen.blocks[0].learners] == labels
+
+
+def test_labels_that_are_equal_for_numbers_only_are_refused(registry):
+    registry._records["learner"]["both"] = Learner(
+        "both", LogisticRegression, Ridge, multiclass="ovr"
+    )
+    lines = '["both", {name = "both", label = "both"}]'
+    given = suite(registry, ["yacht"], ["plain"], lines)
+    with pytest.raises(SuiteError, match=r"'plain \+ both on yacht' twice"):
+        with_measure(given, {"yacht": NUMBERS}, registry)
+
+
 def test_nothing_is_decided_before_any_dataset_is_known(registry):
     given = suite(registry, ["yacht"], ["of-classes"], ["classifier"])
     problem = Problem("unavailable", "no server")

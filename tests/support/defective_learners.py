@@ -69,6 +69,12 @@ class Unclassed(Centroids):
         return self.labels_[nearest]
 
 
+class Unschemed(Centroids):
+    def __init__(self, shrink=0.0, multiclass="ovr", random_state=None):
+        super().__init__(shrink, random_state)
+        self.multiclass = multiclass
+
+
 class Crashing(Centroids):
     def fit(self, X, y):
         if len(np.unique(y)) < 2:
@@ -130,6 +136,7 @@ LEARNER_DEFECTS = {
     Unnormalised: "check_probabilities",
     Majority: "check_better_than_majority",
     Unclassed: "check_classes",
+    Unschemed: "check_scheme",
     Crashing: "check_one_class",
     Inventive: "check_one_class",
     Backwards: "check_path",

@@ -6,13 +6,16 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import RidgeClassifier
+from sklearn.multiclass import OneVsOneClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kbench.kernels import Gaussian
 from kbench_learners import KernelRidgeClassifier
 
 
-@parametrize_with_checks([KernelRidgeClassifier(), KernelRidgeClassifier(fit_intercept=False)])
+@parametrize_with_checks(
+    [KernelRidgeClassifier(multiclass="ovo"), KernelRidgeClassifier(fit_intercept=False)]
+)
 def test_scikit_learn_interface(estimator, check):
     check(estimator)
 
@@ -40,6 +43,17 @@ def test_linear_with_bias_is_ridge_with_intercept(iris):
             ours.decision_function(X), theirs.decision_function(X), atol=1e-8
         )
         np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "precomputed"])
+def test_pairs_are_separate_fits_that_vote(kernel, iris):
+    X, y = iris
+    ours = KernelRidgeClassifier(kernel, alpha=2.0, multiclass="ovo")
+    ours.fit(X @ X.T if kernel == "precomputed" else X, y)
+    theirs = OneVsOneClassifier(RidgeClassifier(alpha=2.0)).fit(X, y)
+    assert ours.dual_coef_.shape == (3, len(X))
+    decisions = ours.decision_function(X @ X.T if kernel == "precomputed" else X)
+    np.testing.assert_allclose(decisions, theirs.decision_function(X), atol=1e-8)
 
 
 def test_precomputed(iris):

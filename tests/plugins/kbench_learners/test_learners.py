@@ -2,6 +2,7 @@ import importlib
 import inspect
 import subprocess
 import sys
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import RidgeClassifier
+from sklearn.multiclass import OneVsOneClassifier
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import check_estimator
 from threadpoolctl import threadpool_limits
@@ -20,6 +22,7 @@ from kbench.evaluation.method import learner_side
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench_learners import PathRidgeClassifier
+from kbench_learners._linear_svm import margin_error
 from kbench_learners._ridge import ridge_path
 
 RECORDS = {record.name: record for record in kbench_learners.kbench_learners()}
@@ -124,6 +127,51 @@ def test_ridge_equals_scikit_learn(shape, n_classes):
         np.testing.assert_allclose(sparse.coef_, fitted.coef_, atol=1e-6)
 
 
+@pytest.mark.parametrize("scatters", [True, False])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(300, 30), (120, 50), (40, 200)])
+def test_ridge_of_pairs_equals_scikit_learn(shape, weighted, scatters, monkeypatch):
+    if not scatters:
+        monkeypatch.setattr("kbench_learners._ridge._MAX_SCATTER_ENTRIES", 0)
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=shape) + 30.0
+    y = np.minimum(np.arange(shape[0]) % 6, 3)  # of one class three times as many
+    X[:, 0] += y
+    weight = rng.uniform(0.1, 2.0, len(y)) if weighted else None
+    ours = PathRidgeClassifier(multiclass="ovo").fit_path(X, y, [10.0, 0.1], weight)
+    for alpha, fitted in zip([10.0, 0.1], ours, strict=True):
+        for number, (i, j) in enumerate(combinations(range(4), 2)):
+            rows = np.flatnonzero((y == i) | (y == j))
+            pair = RidgeClassifier(alpha=alpha).fit(
+                X[rows], y[rows] == i, None if weight is None else weight[rows]
+            )
+            np.testing.assert_allclose(fitted.coef_[number], np.ravel(pair.coef_), atol=1e-8)
+            np.testing.assert_allclose(
+                fitted.intercept_[number], float(pair.intercept_[0]), atol=1e-6
+            )
+        sparse = PathRidgeClassifier(alpha, "ovo").fit(sp.csr_array(X), y, weight)
+        np.testing.assert_allclose(sparse.coef_, fitted.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("load", [load_wine, load_digits])
+def test_pairs_vote_as_scikit_learn_does(load):
+    X, y = load(return_X_y=True)
+    X = MinMaxScaler().fit_transform(X)
+    reference = OneVsOneClassifier(RidgeClassifier(alpha=0.5)).fit(X[::2], y[::2])
+    fitted = PathRidgeClassifier(alpha=0.5, multiclass="ovo").fit(X[::2], y[::2])
+    np.testing.assert_allclose(
+        fitted.decision_function(X), reference.decision_function(X), atol=1e-6
+    )
+    np.testing.assert_array_equal(fitted.predict(X), reference.predict(X))
+    assert 0.0 <= margin_error(fitted, X, y)["margin_error"] <= 1.0
+
+
+def test_ridge_of_pairs_without_weight_is_finite():
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3
+    fitted = PathRidgeClassifier(multiclass="ovo").fit(X, y, (y == 2).astype(float))
+    assert np.isfinite(fitted.coef_).all() and (fitted.predict(X) == 2).all()
+
+
 def test_iterated_ridge_agrees_and_reports(monkeypatch):
     X, y = load_digits(return_X_y=True)
     X, y = X[:500] / 16.0, y[:500]
@@ -147,9 +195,12 @@ def test_ridge_of_dependent_columns_is_finite():
 def test_ridge_names_what_is_wrong():
     with pytest.raises(ValueError, match="alpha must be a finite number > 0, got 0"):
         PathRidgeClassifier(alpha=0).fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="multiclass must be one of 'ovr', 'ovo', got 'auto'"):
+        PathRidgeClassifier(multiclass="auto").fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="1 class"):
         PathRidgeClassifier().fit([[0.0], [1.0]], [1, 1])
 
 
-def test_ridge_sklearn_contract():
-    check_estimator(PathRidgeClassifier())
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
+def test_ridge_sklearn_contract(multiclass):
+    check_estimator(PathRidgeClassifier(multiclass=multiclass))
