@@ -19,7 +19,7 @@ from kbench.parameters import check_number
 Metric = Literal["l2", "l1"]
 
 
-def median_distance(X: Any, *, metric: Metric = "l2", n_rows: int = 1000) -> float:
+def median_distance(X: Any, *, metric: Metric = "l2", n_rows: int = 500) -> float:
     """Median distance between two different rows.
 
     Parameters
@@ -28,7 +28,7 @@ def median_distance(X: Any, *, metric: Metric = "l2", n_rows: int = 1000) -> flo
         Inputs. Of more than `n_rows` rows a sample is taken, always the same.
     metric : {"l2", "l1"}, default "l2"
         Euclidean or Manhattan distance.
-    n_rows : int, default 1000
+    n_rows : int, default 500
         Size of that sample.
 
     Returns
@@ -65,9 +65,12 @@ def _distances_of_pairs(X: Any, metric: Metric) -> NDArray[Any]:
         from scipy.spatial.distance import pdist
 
         return np.asarray(pdist(X, "euclidean" if metric == "l2" else "cityblock"))
+    from scipy.sparse import csr_matrix
     from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-    X = X.astype(np.float64)
+    X = csr_matrix(X, dtype=np.float64, copy=True)
+    # Manhattan distances want short indices, which a sample of rows has room for
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     upper = np.triu_indices(X.shape[0], k=1)
     if metric == "l1":
         return np.asarray(manhattan_distances(X))[upper]

@@ -1,0 +1,209 @@
+"""Search budgets of a suite, on development sets that no suite draws conclusions from.
+
+Prints what the numbers of candidates, the grids and the preprocessing of a suite rest on::
+
+    python tests/benchmarks/bench_budgets.py [--suite uci] [--splits 3] [--preprocess standard]
+
+For each family of methods it prints the CPU seconds that a candidate takes in the search
+(geometric mean over the development sets), the number of candidates that takes as long as
+those of the reference family, the share of searches whose best value is at an edge of its
+grid with evidence, and what the search gained over the default parameters. A second table
+names the parameters at edges.
+
+The development sets are classification tasks of OpenML that are in no suite that is used
+for comparisons of methods: 1,000 training and up to 500 test rows of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import numpy as np  # noqa: E402
+
+from kbench.evaluation.evaluate import evaluate_split  # noqa: E402
+from kbench.evaluation.method import Method, learner_side, map_side  # noqa: E402
+from kbench.planning.cells import cells  # noqa: E402
+from kbench.planning.suite_file import find, read  # noqa: E402
+from kbench.records import Cell, Dataset, Ref, Suite  # noqa: E402
+from kbench.registry.callables import resolve  # noqa: E402
+from kbench.registry.installed import installed  # noqa: E402
+from kbench.registry.registry import Registry, build  # noqa: E402
+
+DEVELOPMENT = {
+    "tic-tac-toe": 50,
+    "kr-vs-kp": 3,
+    "splice": 46,
+    "semeion": 1501,
+    "sick": 38,
+    "magic": 1120,
+    "adult": 1590,
+}
+"""OpenML ids."""
+
+N_TRAIN, N_TEST = 1000, 500
+
+
+@dataclass(frozen=True)
+class Split:
+    """What one split of one cell has measured."""
+
+    family: str
+    method: str
+    dataset: str
+    search_s: float
+    n_candidates: float
+    tuned: float
+    default: float
+    at_edge: tuple[str, ...]
+
+
+def development_cells(suite: Suite, registry: Registry, changes: dict[str, Any]) -> list[Cell]:
+    """Return the cells of a suite on the development sets, each method once a set."""
+    size = {"splits": "holdout", "train_size": N_TRAIN, "test_size": N_TEST, "missing": "impute"}
+    refs = tuple(Ref("openml", {"data_id": i}, name) for name, i in DEVELOPMENT.items())
+    blocks = tuple(
+        replace(block, datasets=refs, protocol=replace(block.protocol, **{**size, **changes}))
+        for block in suite.blocks
+    )
+    return cells(replace(suite, blocks=blocks), registry)
+
+
+def family(cell: Cell, registry: Registry) -> str:
+    """Return the family of a method: that of its map, or of its learner on the inputs."""
+    map_ = registry.get("feature map", cell.feature_map.name)
+    learner = registry.get("learner", cell.learner.name)
+    if cell.feature_map.name == "identity" and learner.family != "linear":
+        return learner.family
+    return map_.family
+
+
+_data: dict[int, Dataset] = {}
+
+
+def dataset(data_id: int, registry: Registry) -> Dataset:
+    """Load a development set, once a process."""
+    if data_id not in _data:
+        _data[data_id] = resolve(registry.get("dataset", "openml").load)(data_id=data_id)
+    return _data[data_id]
+
+
+def measured(cell: Cell, split: int) -> Split | None:
+    """Evaluate one split of a cell; None if the method cannot be fitted there."""
+    registry = build(installed())
+    data = dataset(cell.dataset.params["data_id"], registry)
+    n_test = min(N_TEST, len(data.y) - N_TRAIN)
+    protocol = cell.protocol
+    if n_test < 100:
+        protocol = replace(protocol, train_size=None, test_size=0.3)
+    elif n_test < N_TEST:
+        protocol = replace(protocol, test_size=n_test)
+    method = Method(
+        **map_side(cell.feature_map, registry), **learner_side(cell.learner, registry, data.task)
+    )
+    try:
+        found = evaluate_split(data, split, method, protocol)
+    except Exception as error:
+        print(f"{cell.name}: {type(error).__name__}: {error}"[:200])
+        return None
+    return Split(
+        family(cell, registry),
+        f"{cell.feature_map.label} + {cell.learner.label}",
+        cell.dataset.label,
+        found.measures["search_time_cpu_s"],
+        found.measures["n_candidates"],
+        found.measures["accuracy"],
+        found.measures.get("default_accuracy", found.measures["accuracy"]),
+        tuple(found.details.at_edge),
+    )
+
+
+def geometric(values: list[float]) -> float:
+    """Return a geometric mean."""
+    return float(np.exp(np.mean(np.log(values)))) if values else float("nan")
+
+
+def by_set(splits: list[Split]) -> Iterator[list[Split]]:
+    """Group splits by dataset."""
+    groups = defaultdict(list)
+    for each in splits:
+        groups[each.dataset].append(each)
+    yield from groups.values()
+
+
+def seconds_per_candidate(splits: list[Split]) -> float:
+    """Return CPU seconds of the search per candidate, geometric mean over datasets."""
+    searched = [each for each in splits if each.n_candidates > 1]
+    return geometric(
+        [sum(s.search_s for s in g) / sum(s.n_candidates for s in g) for g in by_set(searched)]
+    )
+
+
+def table(splits: list[Split], reference: str, key: str) -> None:
+    """Print one line for each family or method."""
+    groups = defaultdict(list)
+    for each in splits:
+        groups[getattr(each, key)].append(each)
+    budget = seconds_per_candidate(groups[reference]) if reference in groups else float("nan")
+    budget *= np.mean([each.n_candidates for each in groups.get(reference, splits)])
+    print(f"\n| {key} | candidates | s a candidate | equal s | at an edge | default | tuned |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name, group in sorted(groups.items()):
+        each_s = seconds_per_candidate(group)
+        n = sorted({each.n_candidates for each in group})
+        counts = f"{n[0]:g}" if len(n) == 1 else f"{n[0]:g}-{n[-1]:g}"
+        edges = np.mean([bool(each.at_edge) for each in group])
+        default, tuned = (
+            np.mean([np.mean([getattr(s, field) for s in g]) for g in by_set(group)])
+            for field in ("default", "tuned")
+        )
+        print(
+            f"| {name} | {counts} | {each_s:.3f} | {budget / each_s:.1f} | {edges:.1%} | "
+            f"{default:.4f} | {tuned:.4f} |"
+        )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--suite", default="uci")
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--reference", default="Fourier", help="family whose seconds count")
+    parser.add_argument("--preprocess", choices=("minmax", "standard"))
+    parser.add_argument("--candidates", type=int, help="instead of those of the suite")
+    parser.add_argument("--method", help="only methods whose name has this text")
+    options = parser.parse_args()
+    registry = build(installed())
+    suite = read(*find(options.suite, registry), registry)
+    changes: dict[str, Any] = {}
+    if options.preprocess:
+        changes["preprocess"] = (options.preprocess,)
+    if options.candidates:
+        changes |= {"search": "random", "n_candidates": options.candidates}
+    todo = [
+        cell
+        for cell in development_cells(suite, registry, changes)
+        if (options.method or "") in cell.name
+    ]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        tasks = [pool.submit(measured, cell, i) for cell in todo for i in range(options.splits)]
+        splits = [found for task in tasks if (found := task.result()) is not None]
+    table(splits, options.reference, "family")
+    table(splits, "", "method")
+    edges = Counter((each.method, name) for each in splits for name in each.at_edge)
+    print(f"\n{sum(bool(each.at_edge) for each in splits)} of {len(splits)} searches at an edge")
+    for (method, name), n in edges.most_common():
+        print(f"{n:4d}  {method}: {name}")
+
+
+if __name__ == "__main__":
+    main()
