@@ -18,7 +18,7 @@ from kbench.parameters import check_integer, check_number
 from kbench.planning.cells import select
 from kbench.planning.files import in_folder
 from kbench.planning.suite_file import find, read
-from kbench.records import Measure, Published, Suite
+from kbench.records import Measure, Suite
 from kbench.registry.registry import Registry
 from kbench.results.order import by_dataset
 from kbench.results.rows import Row
@@ -72,12 +72,12 @@ def check_limit(value: float, name: str) -> None:
         check_number(value, name, above=0, otherwise="inf", error=SuiteError)
 
 
-def published_by(name: str, registry: Registry) -> tuple[Published, ...]:
-    """Return the published figures in a suite file; none if there is no such suite."""
+def known_suite(name: str, registry: Registry) -> Suite:
+    """Return the suite of a file; one that says nothing if there is no such file."""
     try:
-        return read(*find(name, registry), registry).published
+        return read(*find(name, registry), registry)
     except SuiteError:
-        return ()
+        return Suite(name, ())
 
 
 def notices(registry: Registry, store: str | None) -> list[str]:

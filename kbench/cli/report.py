@@ -198,7 +198,7 @@ def _content(
     suite: str, registry: Registry, store: str | None, machine: str | None, without: list[str]
 ) -> tuple[ReportData, Address]:
     """Read a suite's runs; return the content of its report and the store's address."""
-    from kbench.api.inputs import published_by, stored_results
+    from kbench.api.inputs import known_suite, stored_results
     from kbench.report.content import ReportData, name_of
 
     if machine == "all":
@@ -211,14 +211,16 @@ def _content(
     for name in without:
         if name not in methods:
             raise SuiteError(f"--without {name!r}: no such method; there are: {', '.join(methods)}")
+    known = known_suite(suite, registry)
     content = ReportData(
         stored.name,
         stored.rows,
-        published_by(suite, registry),
+        known.published,
         machine_facts(stored.rows[0].machine),
         stored.store.name,
         [methods[name] for name in without],
         stored.measure,
+        known.budget,
     )
     return content, stored.store
 

@@ -23,7 +23,7 @@ def results(
 ) -> None:
     """Print the results of a suite, read back from MLflow: one row per cell."""
     from kbench import report
-    from kbench.api.inputs import published_by, stored_results
+    from kbench.api.inputs import known_suite, stored_results
     from kbench.cli import show
     from kbench.execution.plugins import load_registry
     from kbench.report import tables
@@ -33,7 +33,7 @@ def results(
     rows, measure = stored.rows, stored.measure
     if form is Form.table:
         show.print_rows(rows, columns(measure, task_of(rows)))
-        show.print_published(rows, published_by(suite, load_registry()), measure)
+        show.print_published(rows, known_suite(suite, load_registry()).published, measure)
         fewer = sum(row.n_splits_done < row.n_splits for row in rows)
         echo(
             f"\n{counted(len(rows), 'cell')}"

@@ -307,5 +307,6 @@ def _write_page(
         measure=report.suite.compared,
         machine=machine_facts(rows[0].machine),
         store=report.delivered.uri,
+        budget=report.suite.budget,
     )
     write_file(path, page(content, registry, lead).encode())

@@ -32,6 +32,7 @@ def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = AC
         "group": planned.dataset.group if planned.dataset else "",
         "equivalence": row.equivalence,
         "family": row.family,
+        "search_space": ", ".join(row.search_space),
         "search_curves": _curves(row),
         "measure": measure.name,
         "better": measure.better,

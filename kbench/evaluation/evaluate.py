@@ -185,7 +185,6 @@ def measure_split(
         "converged": float(converged),
         "search_converged": searched.converged,
         "search_complete": float(searched.complete),
-        "search_at_edge": float(bool(searched.at_edge)),
         "n_candidates": float(searched.n_compared),
         "n_train": float(len(y)),
         "n_features": float(inputs.X.shape[1]),

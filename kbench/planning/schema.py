@@ -164,6 +164,7 @@ class SuiteFile(_Strict):
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     description: str = ""
     data_from: Annotated[str, Field(max_length=500)] = ""
+    budget: Literal["candidates", "seconds"] | None = None
     measure: MeasureTable | None = None
     protocol: ProtocolTable = ProtocolTable()
     limits: LimitsTable = LimitsTable()

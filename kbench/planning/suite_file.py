@@ -109,6 +109,7 @@ def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Re
         published=tuple(Published(**table.model_dump()) for table in file.published),
         measure=file.compared,
         data_from=file.data_from,
+        budget=file.budget or "",
     )
     problems = indistinct_cells(suite, registry)
     if problems:

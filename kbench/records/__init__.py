@@ -7,6 +7,7 @@ that a plugin's ``__init__`` costs nothing; heavy objects are named as
 
 from kbench.records._components import (
     BANDWIDTH_FACTORS,
+    BASELINE,
     TASK_TYPES,
     DatasetSource,
     FeatureMap,
@@ -45,6 +46,7 @@ __all__ = [
     "ACCURACY",
     "BANDWIDTH_FACTORS",
     "DEFAULT",
+    "BASELINE",
     "RESERVED",
     "STOPPING",
     "TASK_TYPES",

@@ -27,6 +27,9 @@ INPUTS = "inputs"
 LINEAR = "linear"
 """Family of learners that are linear in the features."""
 
+BASELINE = "baseline"
+"""Family of learners that ignore the inputs: they have nothing to search over."""
+
 
 @dataclass(frozen=True)
 class DatasetSource:

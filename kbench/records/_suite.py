@@ -222,7 +222,9 @@ class Suite:
     """A named set of blocks, with limits, published figures and the measure to compare.
 
     Without a measure, the task of the datasets decides it. `data_from` says where to get
-    the files that its datasets name, for a message.
+    the files that its datasets name, for a message. `budget` says in which respect methods
+    are compared at equal budgets: "candidates" within each family, or "seconds" of the
+    search across families too; empty where the suite claims neither.
     """
 
     name: str
@@ -231,6 +233,7 @@ class Suite:
     published: tuple[Published, ...] = ()
     measure: Measure | None = None
     data_from: str = ""
+    budget: Literal["", "candidates", "seconds"] = ""
 
     @property
     def compared(self) -> Measure:

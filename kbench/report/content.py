@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from kbench.records import ACCURACY, Measure, Published, TaskType
+from kbench.report.budgets import sentences
 from kbench.results import stats
+from kbench.results.budgets import Budget, budgets
 from kbench.results.order import rounded, unequal_splits
 from kbench.results.published import Beside, beside_published
 from kbench.results.rows import LABELS, PLAIN, Method, Row, task_of
@@ -106,6 +108,8 @@ class ReportData:
         Methods to keep out of the comparison.
     measure : Measure, default accuracy
         What is compared.
+    budget : {"", "candidates", "seconds"}
+        The equal budget that the suite claims.
     """
 
     suite: str
@@ -115,6 +119,7 @@ class ReportData:
     store: str = ""
     without: Sequence[Method] = ()
     measure: Measure = ACCURACY
+    budget: str = ""
     datasets: list[str] = field(init=False)
     methods: list[Method] = field(init=False)
     scores: Scores = field(init=False)
@@ -241,6 +246,23 @@ class ReportData:
     def beside_published(self) -> list[Beside]:
         """Compare own results with the figures that papers print."""
         return beside_published(self.rows, self.published, self.measure)
+
+    def budgets(self) -> list[Budget]:
+        """Return the budgets of the methods, those of a family together.
+
+        They are over the datasets that all methods finished, else over all.
+        """
+        found = budgets(self.rows, self.scores.datasets or self.datasets, self.measure)
+        place = {method: i for i, method in enumerate(self.methods)}
+        found.sort(key=lambda budget: place[budget.method])
+        first: dict[str | Method, int] = {}
+        for i, budget in enumerate(found):
+            first.setdefault(budget.group, i)
+        return sorted(found, key=lambda budget: first[budget.group])
+
+    def budget_sentences(self) -> list[str]:
+        """Say at what budgets methods were compared."""
+        return sentences(self.budgets(), self.budget)
 
     def sizes(self) -> list[int]:
         """Return the numbers of training rows of what is compared, where they vary.

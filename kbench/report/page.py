@@ -34,7 +34,7 @@ _EMBEDDED_SVG = 300_000
 
 _MOST_LISTED = 50
 """Remarks of a kind that are listed; the table `doubts` has all."""
-_SHOWN = ("plain", "methods", "ranks", "pairs", "published", "failures", "unavailable")
+_SHOWN = ("plain", "methods", "ranks", "pairs", "published", "budgets", "failures", "unavailable")
 """Tables that the page draws as they are; its template lays out the others."""
 
 

@@ -13,6 +13,7 @@ from kbench.records import ACCURACY, Measure, Published
 from kbench.report.axes import duration, number
 from kbench.report.content import ReportData, name_of
 from kbench.report.text import Column, Place, Table, p_value, shown, signed
+from kbench.results.budgets import Budget
 from kbench.results.published import beside_published
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, task_of
 from kbench.results.stats import ranks as rank_within
@@ -335,6 +336,54 @@ def search(content: ReportData) -> Table:
     return Table("search", title, made, rows, by="dataset")
 
 
+def budgets(content: ReportData) -> Table:
+    """Return the budget of each method: candidates, CPU time, and what the search gained."""
+    found, measure = content.budgets(), content.measure
+    written = _values(measure)
+    made = [
+        Column("family", "", lambda family: family or "its own"),
+        *_LABELS[1:],
+        Column("least", "candidates from", number, True),
+        Column("most", "to", number, True),
+        Column("search_time_cpu_s", "CPU time of a search", duration, True),
+        Column("searched", "", _without_sides),
+        Column("at_edge", "best at an edge", lambda share: f"{share * 100:.0f} %", True),
+    ]
+    if any(budget.default is not None for budget in found):
+        made += [
+            Column("default", f"default {measure.words}", written, True),
+            Column("tuned", "tuned", written, True),
+            Column("difference", "", _differences(measure), True),
+        ]
+    rows = [
+        dict(zip(LABELS[1:], budget.method, strict=True))
+        | {name: getattr(budget, name) for name in ("family", "least", "most", "at_edge")}
+        | {"search_time_cpu_s": budget.search_s, "searched": ", ".join(budget.parameters)}
+        | {"default": budget.default, "tuned": budget.tuned, "difference": _difference(budget)}
+        for budget in found
+    ]
+    return Table("budgets", "Budgets of the methods", made, rows)
+
+
+def _without_sides(names: str) -> str:
+    """Write searched parameters for people.
+
+    >>> _without_sides("feature_map.bandwidth_factor, learner.kernel.degree, preprocess")
+    'bandwidth_factor, kernel.degree, preprocess'
+    """
+    sides = ("feature_map.", "learner.")
+    plain = names.split(", ")
+    for side in sides:
+        plain = [name.removeprefix(side) for name in plain]
+    return ", ".join(dict.fromkeys(plain))
+
+
+def _difference(budget: Budget) -> float | None:
+    if budget.default is None or budget.tuned is None:
+        return None
+    return budget.tuned - budget.default
+
+
 TABLES: Mapping[str, tuple[str, Callable[[ReportData], Table]]] = {
     "main": ("datasets against methods, the best in bold", main),
     "plain": ("datasets against methods by accuracy or rmse, if neither is compared", plain),
@@ -347,6 +396,7 @@ TABLES: Mapping[str, tuple[str, Callable[[ReportData], Table]]] = {
     ),
     "sizes": ("fit time by number of training rows", sizes),
     "search": ("what searches saw: their measure by the values of each parameter", search),
+    "budgets": ("candidates and search times of each method, default and tuned", budgets),
     "failures": ("cells that failed, and why", failures),
     "unavailable": ("unavailable datasets, and why", unavailable),
     "doubts": ("what makes numbers less certain, cell by cell", doubts),

@@ -95,6 +95,8 @@ class Row:
         numbers with commas between them.
     family : str
         Family of the method (`kbench.records.family_of`); empty where it is its own.
+    search_space : tuple of str
+        Searched parameters: those of which candidates have different values.
     start_ms, end_ms : int
         Milliseconds since 1970.
 
@@ -128,6 +130,7 @@ class Row:
     error: str = ""
     equivalence: str = ""
     family: str = ""
+    search_space: tuple[str, ...] = ()
     start_ms: int = 0
     end_ms: int = 0
 
@@ -197,6 +200,7 @@ class Row:
             "protocol": self.protocol,
             "search": self.search,
             **{name: getattr(self, name) for name in TEXTS},
+            "search_space": list(self.search_space),
             "start_ms": self.start_ms,
             "end_ms": self.end_ms,
             "measure": measure.name,

@@ -102,6 +102,22 @@ def curves_of(
     return curves
 
 
+def searched_parameters(splits: Iterable[Candidates]) -> tuple[str, ...]:
+    """Return the parameters that were searched: candidates have different values of them.
+
+    >>> searched_parameters([[{"C": 1.0, "kernel": "a"}, {"C": 8.0, "kernel": "a"}]])
+    ('C',)
+    """
+    values: dict[str, set[str]] = {}
+    for candidates in splits:
+        for candidate in candidates:
+            for name, value in candidate.items():
+                if name not in _NOT_PARAMETERS:
+                    # a kernel is an object
+                    values.setdefault(name, set()).add(json.dumps(value, sort_keys=True))
+    return tuple(name for name, tried in values.items() if len(tried) > 1)
+
+
 def _values(candidate: Mapping[str, Any]) -> list[float]:
     """Return the values of a candidate on the inner folds; earlier versions had accuracies."""
     values: list[float] = candidate.get("values", candidate.get("accuracies", []))

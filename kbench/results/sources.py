@@ -15,7 +15,7 @@ from kbench.planning.planner import PlannedCell
 from kbench.records import ACCURACY, DEFAULT, Measure, Result
 from kbench.records.canonical import dumps, to_json
 from kbench.results.rows import PLAIN, TEXTS, TIMES, Row, known_measure, measure_of_search
-from kbench.results.search_curves import curves_of
+from kbench.results.search_curves import curves_of, searched_parameters
 from kbench.tracking import StoredRun
 
 
@@ -76,8 +76,13 @@ def of_cell_in_full(planned: PlannedCell, machine: str, measure: Measure = ACCUR
     if len(cpus) > 1:
         doubts.add(f"its splits were timed on different CPUs: {', '.join(sorted(cpus))}")
     timings = {result.timing for result in done}
+    measures = dict(row.measures)
+    if searches := [result for result in done if result.measures.get("n_candidates", 0) > 1]:
+        at_edge = [bool(result.details.at_edge) for result in searches]
+        measures["search_at_edge"] = sum(at_edge) / len(at_edge)
     return replace(
         row,
+        measures=measures,
         machine=machine,
         protocol={
             name: value if isinstance(value, str) else dumps(value)
@@ -89,6 +94,7 @@ def of_cell_in_full(planned: PlannedCell, machine: str, measure: Measure = ACCUR
         },
         split_hash={str(result.split): result.details.split_hash for result in done},
         search=curves_of(candidates, measure_of_search(protocol.search_measure, row.task)),
+        search_space=searched_parameters(candidates.values()),
         version=_joined(result.version for result in results),
         at_edge=_joined(name for result in done for name in result.details.at_edge),
         notes=_joined((note for result in done for note in result.details.notes), "; "),
@@ -142,6 +148,7 @@ def of_run(run: StoredRun) -> Row:
         split_hash=_parse_object(tags.get("split_hash", "")),
         search=_parse_object(tags.get("search_curves", "")),
         **{name: tags.get(name, "") for name in TEXTS},
+        search_space=tuple(name for name in tags.get("search_space", "").split(", ") if name),
         start_ms=run.start_ms,
         end_ms=run.end_ms,
     )

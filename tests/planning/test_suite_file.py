@@ -171,6 +171,16 @@ def test_a_measure_that_ranks_nothing_guides_no_search(registry):
     assert "ece_15_equal_mass" not in unknown
 
 
+def test_a_suite_says_which_budgets_are_equal(registry):
+    def budget(line):
+        return read(f"{line}\n{LISTS}", "s", registry).budget
+
+    assert budget("") == ""
+    assert budget('budget = "candidates"') == "candidates"
+    (problem,) = problems(f'budget = "hours"\n{LISTS}', registry)
+    assert problem == "budget must be 'candidates' or 'seconds', got 'hours'"
+
+
 def test_missing_lists_are_named(registry):
     assert problems('datasets = ["iris"]', registry) == (
         "feature_maps: missing; a list of feature_maps is needed",

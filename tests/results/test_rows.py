@@ -46,9 +46,31 @@ def planned(*results, **fields):
     )
 
 
+def searched(split, n_candidates, at_edge, candidates):
+    details = Details(split_hash=f"h{split}", at_edge=at_edge, search=candidates)
+    measures = {"accuracy": 0.9, "n_candidates": float(n_candidates)}
+    return a_result(split, measures=measures, details=details)
+
+
+CANDIDATES = [
+    {
+        "learner.C": 1.0,
+        "learner.kernel": {"ref": "gaussian", "params": {"bandwidth": bandwidth}},
+        "preprocess": "minmax",
+        "values": [0.5],
+        "converged": True,
+    }
+    for bandwidth in (1.0, 2.0)
+]
+SEARCHED = planned(
+    searched(0, 2, ["learner.kernel"], CANDIDATES),
+    searched(1, 2, [], CANDIDATES),
+    searched(2, 1, [], []),
+)
 DONE = planned(*(a_result(i) for i in range(3)))
 CASES = [
     DONE,
+    SEARCHED,
     planned(a_result(2), a_result(0)),
     planned(a_result(0), a_result(1, "error"), a_result(2)),
     planned(a_result(0, "timeout")),
@@ -120,6 +142,7 @@ def test_json_has_the_columns_first_and_then_all_else(measure):
             "error",
             "equivalence",
             "family",
+            "search_space",
             "start_ms",
             "end_ms",
             "measure",
@@ -172,11 +195,20 @@ def test_a_row_in_full_tells_what_its_results_tell():
     assert (found.group, found.equivalence, found.machine) == ("plants", "e", "m1")
     assert found.family == "Fourier"
     assert (found.start_ms, found.end_ms) == (1_700_000_000_000, 1_700_000_000_102)
-    failed = of_cell_in_full(CASES[2], "m1")
+    failed = of_cell_in_full(CASES[3], "m1")
     assert (failed.status, failed.n_splits_done, failed.error) == ("error", 2, "as told")
-    gone = of_cell_in_full(CASES[6], "m1")
+    gone = of_cell_in_full(CASES[7], "m1")
     assert (gone.status, gone.error) == ("unavailable", "no network")
     assert gone.start_ms == gone.end_ms == 1_700_000_000_000
+
+
+def test_a_row_tells_what_was_searched_and_how_often_the_best_was_at_an_edge():
+    found = of_cell_in_full(SEARCHED, "m1")
+    assert found.measures["search_at_edge"] == 0.5  # nothing was searched in the third
+    assert found.search_space == ("learner.kernel",)
+    nothing = of_cell_in_full(planned(searched(0, 1, [], [])), "m1")
+    assert nothing.search_space == ()
+    assert "search_at_edge" not in nothing.measures
 
 
 def test_ours_stand_beside_what_papers_print():

@@ -1,0 +1,191 @@
+"""Budgets of methods: how many candidates each compared, and what its searches took."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kbench.records import ACCURACY, BASELINE, Measure
+from kbench.results.rows import Method, Row
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a method was allowed, over the datasets that are compared.
+
+    Parameters
+    ----------
+    method : (str, str)
+        Feature map and learner.
+    family : str
+        Its family; empty where it is one of its own.
+    candidates : mapping of str to float
+        Candidates of a search by dataset, a mean over splits; 1 where there was nothing
+        to choose. Without datasets whose results do not say it.
+    search_s : float or None
+        CPU seconds of the search of a split: means over splits, and their geometric mean
+        over datasets. None where nothing was searched.
+    parameters : tuple of str
+        Searched parameters.
+    at_edge : float or None
+        Share of the searches whose best value was at an edge of its grid; None where
+        nothing was searched, or results do not say it.
+    default, tuned : float or None
+        Means of the measure over the datasets that have both: of the default candidate,
+        and of the chosen one. None where there is no such dataset, or where a mean over
+        datasets has no unit.
+    """
+
+    method: Method
+    family: str
+    candidates: Mapping[str, float]
+    search_s: float | None = None
+    parameters: tuple[str, ...] = ()
+    at_edge: float | None = None
+    default: float | None = None
+    tuned: float | None = None
+
+    @property
+    def least(self) -> float | None:
+        """The smallest number of candidates."""
+        return min(self.candidates.values(), default=None)
+
+    @property
+    def most(self) -> float | None:
+        """The largest number of candidates."""
+        return max(self.candidates.values(), default=None)
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether there was something to choose on any dataset."""
+        return self.most is not None and self.most > 1
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether the method has nothing to choose by its nature."""
+        return self.family == BASELINE
+
+    @property
+    def group(self) -> str | Method:
+        """Key of its family; a method without one stands alone."""
+        return self.family or self.method
+
+
+def budgets(
+    rows: Iterable[Row], datasets: Collection[str], measure: Measure = ACCURACY
+) -> list[Budget]:
+    """Return the budgets of the methods that finished any of some datasets.
+
+    Examples
+    --------
+    >>> row = Row("iris", "rff", "ridge", "ok", 5, 5, {"n_candidates": 8.0}, family="Fourier")
+    >>> (found,) = budgets([row], ["iris"])
+    >>> found.family, found.candidates
+    ('Fourier', {'iris': 8.0})
+    """
+    by_method: dict[Method, list[Row]] = {}
+    for row in rows:
+        if row.is_complete and row.dataset in datasets:
+            by_method.setdefault(row.method, []).append(row)
+    return [_budget(method, found, measure) for method, found in by_method.items()]
+
+
+def _budget(method: Method, rows: Sequence[Row], measure: Measure) -> Budget:
+    candidates = {row.dataset: row.measures["n_candidates"] for row in rows if _counted(row)}
+    searched = [row for row in rows if row.measures.get("n_candidates", 0) > 1]
+    seconds = [row.measures.get("search_time_cpu_s", 0.0) for row in searched]
+    edges = [row for row in searched if "search_at_edge" in row.measures]
+    n_searches = sum(row.n_splits_done for row in edges)
+    default = f"default_{measure.name}"
+    both = [row for row in rows if {default, measure.name} <= row.measures.keys()]
+    if measure.in_units and len(both) > 1:
+        both = []
+    return Budget(
+        method,
+        family=next((row.family for row in rows if row.family), ""),
+        candidates=candidates,
+        search_s=geometric_mean(seconds),
+        parameters=tuple(dict.fromkeys(name for row in rows for name in row.search_space)),
+        at_edge=sum(row.measures["search_at_edge"] * row.n_splits_done for row in edges)
+        / n_searches
+        if n_searches
+        else None,
+        default=_mean(both, default),
+        tuned=_mean(both, measure.name),
+    )
+
+
+def _counted(row: Row) -> bool:
+    return "n_candidates" in row.measures
+
+
+def _mean(rows: Sequence[Row], name: str) -> float | None:
+    return float(np.mean([row.measures[name] for row in rows])) if rows else None
+
+
+def geometric_mean(values: Sequence[float]) -> float | None:
+    """Return the geometric mean; None where there is none.
+
+    >>> geometric_mean([1.0, 4.0]), geometric_mean([]), geometric_mean([0.0, 1.0])
+    (2.0, None, None)
+    """
+    if not values or min(values) <= 0:
+        return None
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def unequal(found: Iterable[Budget]) -> list[tuple[Budget, list[float]]]:
+    """Return the methods whose numbers of candidates are not those of their family.
+
+    Each stands with the numbers that most methods of the family have on the datasets where
+    it differs; of equally frequent ones, the largest. Baselines are left out.
+
+    Examples
+    --------
+    >>> rff, nystroem = (Budget((name, "ridge"), "f", {"iris": n}) for name, n in
+    ...                  [("rff", 8.0), ("orthogonal-rff", 4.0)])
+    >>> [(budget.method[0], usual) for budget, usual in unequal([rff, nystroem])]
+    [('orthogonal-rff', [8.0])]
+    """
+    families: dict[str | Method, list[Budget]] = {}
+    for budget in found:
+        if not budget.is_baseline:
+            families.setdefault(budget.group, []).append(budget)
+    others = []
+    for methods in families.values():
+        usual = _usual(methods)
+        for budget in methods:
+            differs = [
+                usual[name] for name, count in budget.candidates.items() if count != usual[name]
+            ]
+            if differs:
+                others.append((budget, sorted(set(differs))))
+    return others
+
+
+def _usual(methods: Sequence[Budget]) -> dict[str, float]:
+    """Return the commonest number of candidates by dataset."""
+    counts: dict[str, Counter[float]] = {}
+    for budget in methods:
+        for dataset, count in budget.candidates.items():
+            counts.setdefault(dataset, Counter())[count] += 1
+    return {
+        dataset: max(counter, key=lambda count: (counter[count], count))
+        for dataset, counter in counts.items()
+    }
+
+
+def seconds_by_family(found: Iterable[Budget]) -> dict[str | Method, float]:
+    """Return the CPU seconds of a search by family: geometric means over its methods.
+
+    Methods without a search are left out.
+    """
+    seconds: dict[str | Method, list[float]] = {}
+    for budget in found:
+        if budget.search_s is not None:
+            seconds.setdefault(budget.group, []).append(budget.search_s)
+    return {group: mean for group, all_ in seconds.items() if (mean := geometric_mean(all_))}

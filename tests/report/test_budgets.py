@@ -1,0 +1,109 @@
+import json
+
+import pytest
+
+from kbench.registry.registry import Registry
+from kbench.report import tables, write
+from kbench.report.budgets import sentences
+from kbench.report.page import page
+from kbench.results.budgets import Budget
+from tests.support.report_rows import NASTY, changed, content, row
+
+
+def budget(name, counts, family="Fourier", seconds=None, learner="ridge"):
+    return Budget((name, learner), family, dict(enumerate(counts)), seconds)
+
+
+def test_without_a_claim_the_range_is_said():
+    found = [budget("rff", (8, 8)), budget("nystroem", (4, 16), "landmarks")]
+    assert sentences(found, "") == ["Methods were compared at 4 to 16 candidates."]
+    assert sentences([budget("rff", (1,))], "") == ["Methods were compared at 1 candidate."]
+    # one that has nothing to search does not make a range; results of old versions say nothing
+    assert sentences([budget("rff", (8,)), budget("identity", (1,), "baseline")], "") == [
+        "Methods were compared at 8 candidates."
+    ]
+    assert sentences([Budget(("rff", "ridge"), "Fourier", {})], "candidates") == []
+
+
+def test_equal_candidates_are_claimed_only_where_they_are():
+    equal = [budget("rff", (8, 4)), budget("orf", (8, 4)), budget("nystroem", (2,), "landmarks")]
+    claim = "Within each family, methods have equal numbers of candidates"
+    assert sentences(equal, "candidates")[1:] == [f"{claim}."]
+    (_, said) = sentences([*equal, budget("qmc", (8, 3))], "candidates")
+    assert said == f"{claim}, except: qmc + ridge (3 to 8 beside 4 of the family 'Fourier')."
+
+
+def test_seconds_are_compared_over_families():
+    found = [
+        budget("rff", (8,), seconds=3.0),
+        budget("nystroem", (8,), "landmarks", 1.2),
+        budget("mine", (8,), "", 2.0),
+        budget("identity", (1,), "trees", learner="boosting"),
+    ]
+    said = sentences(found, "seconds")
+    assert "Numbers of candidates were chosen on development sets" in said[2]
+    assert said[3] == (
+        "The family that searches longest (Fourier, 3 s per split) takes 2.5 times as long as "
+        "the one that searches shortest (landmarks, 1.2 s)."
+    )
+    assert said[4] == "Without a search: identity + boosting."
+    assert len(sentences(found[:1], "seconds")) == 3
+
+
+def rows_of(names, **more):
+    return [
+        row(
+            dataset,
+            name,
+            n_candidates=8,
+            search_time_cpu_s=2.0,
+            search_at_edge=0.25,
+            search_space=("learner.alpha", f"feature_map.{name}"),
+            family=name,
+            **more,
+        )
+        for dataset in ("iris", "wine")
+        for name in names
+    ]
+
+
+def test_the_table_has_a_row_for_each_method():
+    table = tables.budgets(content(rows_of(["rff", "nystroem"], default_accuracy=0.85)))
+    found = json.loads(write(table, "json"))
+    assert [each["feature_map"] for each in found] == ["rff", "nystroem"]
+    assert found[0]["family"] == "rff"
+    assert (found[0]["least"], found[0]["most"]) == (8, 8)
+    assert found[0]["search_time_cpu_s"] == pytest.approx(2.0)
+    assert found[0]["searched"] == "learner.alpha, feature_map.rff"
+    assert found[0]["difference"] == pytest.approx(0.05)
+    assert "| alpha, rff | 25 % | 0.8500 | 0.9000 | +0.0500 |" in write(table, "markdown")
+    # results of earlier versions have no score of the default
+    columns = {column.name for column in tables.budgets(content(rows_of(["rff"]))).columns}
+    assert not {"default", "tuned", "difference"} & columns
+
+
+def test_methods_of_a_family_stand_together():
+    rows = [
+        changed(each, family=family) for each, family in zip(rows_of("abc"), "xyxxyx", strict=True)
+    ]
+    table = tables.budgets(content(rows))
+    assert [each["feature_map"] for each in table.rows] == ["a", "c", "b"]
+
+
+def test_names_on_the_page_are_text():
+    rows = rows_of(NASTY)
+    rows += [changed(each, feature_map=f"{each.feature_map}2", n_candidates=3) for each in rows]
+    shown = page(content(rows, budget="candidates"), Registry())
+    section = shown.partition('<section id="budgets">')[2].partition("</section>")[0]
+    assert "except: " in section
+    assert "&lt;script&gt;" in section
+    assert "<script" not in section
+    assert "<img" not in section
+    assert "49" not in section  # {{ 7 * 7 }}
+
+
+def test_the_page_says_what_the_suite_claims():
+    rows = rows_of(["rff", "nystroem"])
+    assert "equal numbers" not in page(content(rows), Registry()).partition("<footer>")[0]
+    claimed = page(content(rows, budget="candidates"), Registry())
+    assert "Within each family, methods have equal numbers of candidates." in claimed

@@ -1,0 +1,89 @@
+import pytest
+
+from kbench.evaluation.definitions import MEASURES
+from kbench.records import ACCURACY
+from kbench.results.budgets import budgets, seconds_by_family, unequal
+from tests.support.report_rows import row
+
+
+def searched(dataset, feature_map, n, learner="ridge", family="Fourier", seconds=1.0, **more):
+    return row(
+        dataset,
+        feature_map,
+        learner,
+        n_candidates=n,
+        search_time_cpu_s=seconds,
+        family=family,
+        **more,
+    )
+
+
+def test_a_budget_is_over_datasets():
+    rows = [
+        searched("iris", "rff", 8, seconds=1.0, search_at_edge=0.0, search_space=("map.g",)),
+        searched("wine", "rff", 16, seconds=4.0, search_at_edge=1.0, search_space=("learner.C",)),
+        searched("digits", "rff", 99, seconds=99.0),
+    ]
+    (found,) = budgets(rows, ["iris", "wine"])
+    assert (found.method, found.family) == (("rff", "ridge"), "Fourier")
+    assert (found.least, found.most, found.is_searched) == (8, 16, True)
+    assert found.search_s == pytest.approx(2.0)
+    assert found.parameters == ("map.g", "learner.C")
+    assert found.at_edge == 0.5
+    assert found.default is None
+
+
+def test_where_nothing_was_searched_there_are_no_seconds():
+    rows = [searched("iris", "rff", 1, seconds=0.0), row("iris", "old")]
+    one, old = budgets(rows, ["iris"])
+    assert (one.is_searched, one.search_s, one.at_edge, one.most) == (False, None, None, 1)
+    assert (old.is_searched, old.most, old.candidates) == (False, None, {})
+    # a dataset without a choice does not count
+    rows = [searched("iris", "rff", 1, seconds=0.0), searched("wine", "rff", 4, seconds=3.0)]
+    assert budgets(rows, ["iris", "wine"])[0].search_s == pytest.approx(3.0)
+
+
+def test_unfinished_cells_do_not_count():
+    rows = [searched("iris", "rff", 8, status="timeout"), searched("wine", "rff", 4)]
+    assert budgets(rows, ["iris", "wine"])[0].candidates == {"wine": 4}
+
+
+def test_default_and_tuned_are_over_the_datasets_that_have_both():
+    rows = [
+        searched("iris", "rff", 8, accuracies=(0.9, 0.9), default_accuracy=0.8),
+        searched("wine", "rff", 8, accuracies=(0.7, 0.7), default_accuracy=0.7),
+        searched("wdbc", "rff", 8, accuracies=(0.1, 0.1)),
+    ]
+    (found,) = budgets(rows, ["iris", "wine", "wdbc"], ACCURACY)
+    assert (found.default, found.tuned) == (pytest.approx(0.75), pytest.approx(0.8))
+    units = [searched(d, "rff", 8, rmse=2.0, default_rmse=3.0) for d in ("a", "b")]
+    assert budgets(units, ["a", "b"], MEASURES["rmse"])[0].default is None
+    assert budgets(units, ["a"], MEASURES["rmse"])[0].default == 3.0
+
+
+def test_methods_differ_from_most_of_their_family_on_a_dataset():
+    rows = [
+        *(searched(d, m, 8) for d in ("iris", "wine") for m in ("rff", "orf")),
+        searched("iris", "qmc", 8),
+        searched("wine", "qmc", 4),
+        searched("iris", "other", 2, family="landmarks"),
+        # methods without a family are one each, and baselines search nothing
+        *(searched("iris", "identity", n, f"own-{n}", family="") for n in (1, 5)),
+        searched("iris", "identity", 1, "majority", family="baseline"),
+        searched("iris", "rff", 3, "mean", family="baseline"),
+    ]
+    ((found, usual),) = unequal(budgets(rows, ["iris", "wine"]))
+    assert (found.method[0], usual) == ("qmc", [8])
+
+
+def test_seconds_of_a_family_are_means_over_its_methods():
+    rows = [
+        searched("iris", "rff", 8, seconds=1.0),
+        searched("iris", "orf", 8, seconds=4.0),
+        searched("iris", "nystroem", 8, family="landmarks", seconds=3.0),
+        searched("iris", "mine", 8, family="", seconds=5.0),
+        searched("iris", "identity", 1, "boosting", family="trees", seconds=0.0),
+    ]
+    assert seconds_by_family(budgets(rows, ["iris"])) == pytest.approx(
+        {"Fourier": 2.0, "landmarks": 3.0, ("mine", "ridge"): 5.0}
+    )
