@@ -45,8 +45,8 @@ from kbench.records._suite import (
 __all__ = [
     "ACCURACY",
     "BANDWIDTH_FACTORS",
-    "DEFAULT",
     "BASELINE",
+    "DEFAULT",
     "RESERVED",
     "STOPPING",
     "TASK_TYPES",

@@ -100,7 +100,7 @@ def _budget(method: Method, rows: Sequence[Row], measure: Measure) -> Budget:
     seconds = [row.measures.get("search_time_cpu_s", 0.0) for row in searched]
     edges = [row for row in searched if "search_at_edge" in row.measures]
     n_searches = sum(row.n_splits_done for row in edges)
-    default = f"default_{measure.name}"
+    default = measure.of_default
     both = [row for row in rows if {default, measure.name} <= row.measures.keys()]
     if measure.in_units and len(both) > 1:
         both = []

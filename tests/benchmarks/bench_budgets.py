@@ -77,15 +77,6 @@ def development_cells(suite: Suite, registry: Registry, changes: dict[str, Any])
     return cells(replace(suite, blocks=blocks), registry)
 
 
-def family(cell: Cell, registry: Registry) -> str:
-    """Return the family of a method: that of its map, or of its learner on the inputs."""
-    map_ = registry.get("feature map", cell.feature_map.name)
-    learner = registry.get("learner", cell.learner.name)
-    if cell.feature_map.name == "identity" and learner.family != "linear":
-        return learner.family
-    return map_.family
-
-
 _data: dict[int, Dataset] = {}
 
 
@@ -115,7 +106,10 @@ def measured(cell: Cell, split: int) -> Split | None:
         print(f"{cell.name}: {type(error).__name__}: {error}"[:200])
         return None
     return Split(
-        family(cell, registry),
+        family_of(
+            registry.get("feature map", cell.feature_map.name),
+            registry.get("learner", cell.learner.name),
+        ),
         f"{cell.feature_map.label} + {cell.learner.label}",
         cell.dataset.label,
         found.measures["search_time_cpu_s"],
