@@ -33,7 +33,7 @@ from kbench.evaluation.evaluate import evaluate_split  # noqa: E402
 from kbench.evaluation.method import Method, learner_side, map_side  # noqa: E402
 from kbench.planning.cells import cells  # noqa: E402
 from kbench.planning.suite_file import find, read  # noqa: E402
-from kbench.records import Cell, Dataset, Ref, Suite  # noqa: E402
+from kbench.records import Cell, Dataset, Ref, Suite, family_of  # noqa: E402
 from kbench.registry.callables import resolve  # noqa: E402
 from kbench.registry.installed import installed  # noqa: E402
 from kbench.registry.registry import Registry, build  # noqa: E402
