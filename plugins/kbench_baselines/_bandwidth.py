@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from kbench.kernels import median_distance
+from kbench.kernels.bandwidths import median_distance
 from kbench.parameters import check_number
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.svm import LinearSVC
 
@@ -37,8 +38,53 @@ def liblinear(C=1.0, tol=1e-3, max_iter=1000):
     return LinearSVC(C=C, tol=tol, max_iter=max_iter, dual=True)
 
 
+def perceptron(
+    alpha=0.0, averaged=False, fit_intercept=True, max_iter=1000, tol=1e-3, shuffle=True
+):
+    """Perceptron of Rosenblatt, one against the rest, with an L2 penalty if wanted.
+
+    With the defaults it is ``sklearn.linear_model.Perceptron``.
+
+    Parameters
+    ----------
+    alpha : float, default 0
+        Each step, on a mistake or not, shrinks the weights by this share.
+    averaged : bool, default False
+        Predict with the mean of the weights over all steps instead of the last ones.
+    fit_intercept : bool, default True
+        Whether there is an intercept.
+    max_iter : int, default 1000
+        Passes over the rows at most.
+    tol : float or None, default 1e-3
+        Training stops when the mean loss of five passes has not improved by this.
+    shuffle : bool, default True
+        Go through the rows in a new random order in each pass.
+
+    Returns
+    -------
+    sklearn.linear_model.SGDClassifier
+
+    References
+    ----------
+    F. Rosenblatt, The perceptron: a probabilistic model for information storage and organization
+    in the brain, Psychological Review 65 (1958); Y. Freund and R. E. Schapire, Large margin
+    classification using the perceptron algorithm, Machine Learning 37 (1999).
+    """
+    return SGDClassifier(
+        loss="perceptron",
+        learning_rate="constant",
+        eta0=1.0,
+        alpha=alpha,
+        average=averaged,
+        fit_intercept=fit_intercept,
+        max_iter=max_iter,
+        tol=tol,
+        shuffle=shuffle,
+    )
+
+
 def knn(n_neighbors=5, weights="uniform", p=2):
-    """Nearest neighbours; 1-NN with ``n_neighbors=1``.
+    """Nearest neighbours; 1-NN with ``n_neighbors=1``, where both `weights` are the same.
 
     Parameters
     ----------
@@ -85,92 +131,55 @@ def knn_regressor(n_neighbors=5, weights="uniform", p=2):
     return KNeighborsRegressor(n_neighbors=n_neighbors, weights=weights, p=p)
 
 
-def gradient_boosting(
-    learning_rate=0.1,
-    max_iter=100,
-    max_leaf_nodes=31,
-    min_samples_leaf=20,
-    l2_regularization=0.0,
-):
-    """Histogram gradient boosting, deterministic and without early stopping.
+def random_forest(n_estimators=300, max_features="sqrt", min_samples_leaf=1):
+    """Random forest of classification trees, which vote.
 
     Parameters
     ----------
-    learning_rate : float, default 0.1
-        Shrinkage of each tree.
-    max_iter : int, default 100
-        Trees for each class.
-    max_leaf_nodes : int, default 31
-        Leaves of a tree.
-    min_samples_leaf : int, default 20
+    n_estimators : int, default 300
+        Trees.
+    max_features : {"sqrt", "log2"}, float or int, default "sqrt"
+        Columns that are tried at each split: a share of them, or a number.
+    min_samples_leaf : int, default 1
         Rows of a leaf.
-    l2_regularization : float, default 0
-        Penalty of the leaves' values.
 
     Returns
     -------
-    sklearn.ensemble.HistGradientBoostingClassifier
-        The seed decides only which rows are sampled for the bins beyond
-        200,000 rows, and is fixed.
+    sklearn.ensemble.RandomForestClassifier
 
     References
     ----------
-    J. H. Friedman, Greedy function approximation: a gradient boosting machine, Annals of
-    Statistics 29 (2001); G. Ke et al., LightGBM: a highly efficient gradient boosting decision
-    tree, NIPS 2017.
+    L. Breiman, Random forests, Machine Learning 45 (2001); the default search space is a part of
+    that of L. Grinsztajn, E. Oyallon and G. Varoquaux, Why do tree-based models still outperform
+    deep learning on typical tabular data?, NeurIPS 2022.
     """
-    return HistGradientBoostingClassifier(
-        learning_rate=learning_rate,
-        max_iter=max_iter,
-        max_leaf_nodes=max_leaf_nodes,
-        min_samples_leaf=min_samples_leaf,
-        l2_regularization=l2_regularization,
-        early_stopping=False,
-        random_state=0,
+    return RandomForestClassifier(
+        n_estimators=n_estimators, max_features=max_features, min_samples_leaf=min_samples_leaf
     )
 
 
-def gradient_boosting_regressor(
-    learning_rate=0.1,
-    max_iter=100,
-    max_leaf_nodes=31,
-    min_samples_leaf=20,
-    l2_regularization=0.0,
-):
-    """Histogram gradient boosting of squared errors, without early stopping.
+def random_forest_regressor(n_estimators=300, max_features="sqrt", min_samples_leaf=1):
+    """Random forest of regression trees, whose mean is predicted.
 
     Parameters
     ----------
-    learning_rate : float, default 0.1
-        Shrinkage of each tree.
-    max_iter : int, default 100
+    n_estimators : int, default 300
         Trees.
-    max_leaf_nodes : int, default 31
-        Leaves of a tree.
-    min_samples_leaf : int, default 20
+    max_features : {"sqrt", "log2"}, float or int, default "sqrt"
+        Columns that are tried at each split: a share of them, or a number.
+    min_samples_leaf : int, default 1
         Rows of a leaf.
-    l2_regularization : float, default 0
-        Penalty of the leaves' values.
 
     Returns
     -------
-    sklearn.ensemble.HistGradientBoostingRegressor
-        The seed is fixed, as in `gradient_boosting`.
+    sklearn.ensemble.RandomForestRegressor
 
     References
     ----------
-    J. H. Friedman, Greedy function approximation: a gradient boosting machine, Annals of
-    Statistics 29 (2001); G. Ke et al., LightGBM: a highly efficient gradient boosting decision
-    tree, NIPS 2017.
+    L. Breiman, Random forests, Machine Learning 45 (2001).
     """
-    return HistGradientBoostingRegressor(
-        learning_rate=learning_rate,
-        max_iter=max_iter,
-        max_leaf_nodes=max_leaf_nodes,
-        min_samples_leaf=min_samples_leaf,
-        l2_regularization=l2_regularization,
-        early_stopping=False,
-        random_state=0,
+    return RandomForestRegressor(
+        n_estimators=n_estimators, max_features=max_features, min_samples_leaf=min_samples_leaf
     )
 
 

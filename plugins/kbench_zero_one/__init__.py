@@ -27,9 +27,9 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     },
 )
 
-# Powers of 4 while B matters, then far apart: from about 4^8 on the ball holds
-# nearly every labelling, and only noise-free data need it.
-_B = [4.0**k for k in range(7)] + [4.0**8, 4.0**10]
+# The default first, then powers of 4 while B matters, then far apart: from about 4^8 on the
+# ball holds nearly every labelling, and only noise-free data need it.
+_B = [4.0**k for k in (3, 0, 1, 2, 4, 5, 6, 8, 10)]
 
 
 @hookimpl

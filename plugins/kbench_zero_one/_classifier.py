@@ -37,7 +37,7 @@ class _BallClassifier(RandomisedClassifier):
 
     def __init__(
         self,
-        B=100.0,
+        B=64.0,
         nu=0.5,
         base_kernel=None,
         *,
@@ -315,7 +315,7 @@ class ZeroOneKernelClassifier(_BallClassifier):
 
     Parameters
     ----------
-    B : float, default 100.0
+    B : float, default 64.0
         Squared radius of the ball, positive. The bound of Lemma 2 is astronomic; B is
         meant to be chosen by cross-validation.
     nu : float, default 0.5

@@ -52,7 +52,7 @@ def test_a_suite_from_python_and_from_the_command_line_are_one(suite, capfd):
     assert "2 tasks to compute, 2 known already" in err
     loaded = kbench.load_results("tiny")
     assert list(loaded.columns) == list(COLUMNS)
-    assert set(loaded["learner"]) == {"majority", "ridge"}
+    assert set(loaded["learner"]) == {"majority", "ridge (ovr)"}
     both = loaded.set_index("learner")["accuracy"]
     assert both["majority"] == pytest.approx(frame["accuracy"][0])
     assert loaded.attrs["experiment"] == frame.attrs["experiment"] == "tiny"

@@ -82,10 +82,10 @@ FOLDS = {20: (5, 3, 8), 2001: (5, 3, 4), 20_001: (3, 2, 4)}
 
 METHODS = {
     "a": ("identity", "majority"),
-    "b": ("identity", "ridge"),
+    "b": ("identity", "ridge (ovr)"),
     "c": ("identity", "linear-svm (ovo)"),
-    "d": ("nystroem", "ridge"),
-    "e": ("rff", "ridge"),
+    "d": ("nystroem", "ridge (ovr)"),
+    "e": ("rff", "ridge (ovr)"),
     "f": ("additive-chi2", "linear-svm (ovo)"),
     "g": ("nystroem", "linear-svm (ovo)"),
     "h": ("rff", "linear-svm (ovo)"),
@@ -121,7 +121,7 @@ def frozen(rows, features, sparse):
     }
 
     def line(label):
-        return lines.get(label) or Ref(label.removesuffix(" (ovo)"), {}, label)
+        return lines.get(label) or Ref(label.partition(" (")[0], {}, label)
 
     folds, inner, candidates = FOLDS[max(each for each in FOLDS if each <= rows)]
     protocol = Protocol(
@@ -339,11 +339,11 @@ def test_a_run_answers_and_goes_on_from_the_journal(customers, tmp_path, store_u
     code, out, err = command(*words, "-o", "report.html", capfd=capfd)
     assert code == 0, err
     assert "60 rows, 2 columns, 3 after encoding, 2 classes" in out
-    assert "Take identity + ridge: accuracy" in out
+    assert "Take identity + ridge (ovr): accuracy" in out
     assert "kbench export customers.csv --target churn --feature-map identity" in out
     text = (tmp_path / "report.html").read_text()
     assert "<h2>Recommendation</h2>" in text
-    assert "Take identity + ridge: accuracy" in text
+    assert "Take identity + ridge (ovr): accuracy" in text
     assert "60 rows, 2 columns, 3 after encoding" in text
     assert "kbench export customers.csv --target churn" in text
     # one dataset has no ranks over datasets
@@ -354,7 +354,7 @@ def test_a_run_answers_and_goes_on_from_the_journal(customers, tmp_path, store_u
     events = [json.loads(line) for line in out.splitlines()]
     assert next(e for e in events if e["event"] == "planned")["tasks"] == 0
     end = events[-1]
-    assert end["recommended"]["learner"] == "ridge"
+    assert end["recommended"]["learner"] == "ridge (ovr)"
     assert [each["status"] for each in end["rows"]] == ["ok", "ok"]
     # other commands find the experiment by the file's name
     assert end["experiment"] == "customers.csv"
@@ -374,7 +374,7 @@ def test_what_the_time_does_not_allow_is_skipped_and_shown(customers, store_uri,
     errors = {each["learner"]: each["error"] for each in end["rows"]}
     assert errors == {
         "majority": "the time limit of 0.001 s ended after 1 of 5 splits",
-        "ridge": "the time limit of 0.001 s ended before its first split",
+        "ridge (ovr)": "the time limit of 0.001 s ended before its first split",
     }
     assert end["recommended"] is None
     assert code == 1

@@ -115,7 +115,10 @@ def test_rows_without_a_label_are_no_trouble(customers, tmp_path, capfd):
         (["uci", "-o", "there"], "it exists"),
         (["uci", "-o", "m", "--format", "onnx"], "--format must be one of 'skops', 'joblib'"),
         (["ucy", "-o", "m"], "did you mean 'uci'"),
-        (["uci", "nystroem + rigde on iris", "-o", "m"], "did you mean 'nystroem + ridge on iris'"),
+        (
+            ["uci", "nystroem + rigde on iris", "-o", "m"],
+            "did you mean 'nystroem + ridge (ovr) on iris'",
+        ),
         (["uci", "--dataset", "iris", "-o", "m"], "24 cells match: name one"),
         (["uci", "--target", "y", "-o", "m"], "--target has no meaning for a suite"),
         (["customers.csv", "-o", "m", *METHOD], "--target is missing: name the column"),

@@ -19,17 +19,21 @@ from threadpoolctl import threadpool_limits
 import kbench_learners
 from kbench import Ref
 from kbench.evaluation.method import learner_side
-from kbench.registry.installed import installed
+from kbench.registry.installed import HOST, installed
 from kbench.registry.registry import build
 from kbench_learners import PathRidgeClassifier
 from kbench_learners._linear_svm import margin_error
 from kbench_learners._ridge import ridge_path
 
 RECORDS = {record.name: record for record in kbench_learners.kbench_learners()}
+REGISTRY = build(plugin for plugin in installed() if plugin.distribution == HOST)
+BUILT_IN = REGISTRY.all("learner")
 
 
 def resolved(make):
     module, name = make.split(":")
+    if module == "kbench_learners._lightgbm":
+        pytest.importorskip("lightgbm", reason="needs the extra 'reference'")
     return getattr(importlib.import_module(module), name)
 
 
@@ -93,6 +97,36 @@ def test_paths_follow_the_grid(name, task, wine):
     path = resolved(record.estimator(task))().fit_path(X, y, values)
     assert [getattr(fitted, record.path) for fitted in path] == values
     assert all(fitted.converged_ for fitted in path)
+
+
+def default_of(parameter):
+    """Return a parameter's default as a grid writes it: a kernel by its name and parameters."""
+    kernels = REGISTRY.all("kernel")
+    if parameter.name == "kernel" and parameter.default in kernels:
+        given = inspect.signature(resolved(kernels[parameter.default].make)).parameters
+        return Ref(parameter.default, {name: each.default for name, each in given.items()})
+    return parameter.default
+
+
+@pytest.mark.parametrize(
+    ("name", "task"), [(name, task) for name in BUILT_IN for task in BUILT_IN[name].tasks]
+)
+def test_grids_begin_with_the_default_and_rise(name, task):
+    record = BUILT_IN[name]
+    parameters = inspect.signature(resolved(record.estimator(task))).parameters
+    for key, values in record.grid.items():
+        if len(values) > 1:  # else it is a setting and no search
+            assert values[0] == default_of(parameters[key]), key
+            numbers = [value for value in values[1:] if type(value) in (int, float)]
+            assert numbers == sorted(numbers)
+            assert all(value not in values[:i] for i, value in enumerate(values))
+
+
+@pytest.mark.parametrize("name", [name for name in BUILT_IN if BUILT_IN[name].make])
+def test_records_declare_the_scheme_of_their_classifier(name):
+    record = BUILT_IN[name]
+    parameter = inspect.signature(resolved(record.make)).parameters.get("multiclass")
+    assert parameter is None or parameter.default == record.multiclass
 
 
 def test_import_is_light():

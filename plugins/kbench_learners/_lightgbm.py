@@ -1,0 +1,156 @@
+"""Gradient boosting by LightGBM, with rounds chosen on held-out rows.
+
+LightGBM comes with the extra ``reference``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from lightgbm import LGBMClassifier, LGBMRegressor, early_stopping
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+
+from kbench_learners._boosting import ROUNDS
+from kbench_learners._held_out import SHARE, HeldOutClassifier, HeldOutRegressor, Weighted
+
+
+class _LightGBM(Weighted):
+    """Parameters of LightGBM, and its fit."""
+
+    _takes_missing = True
+
+    def __init__(
+        self,
+        learning_rate=0.1,
+        num_leaves=31,
+        min_child_samples=20,
+        reg_lambda=0.0,
+        n_estimators=500,
+        n_iter_no_change=10,
+        random_state=None,
+    ):
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.min_child_samples = min_child_samples
+        self.reg_lambda = reg_lambda
+        self.n_estimators = n_estimators
+        self.n_iter_no_change = n_iter_no_change
+        self.random_state = random_state
+
+    def _options(self, stops: bool) -> dict:
+        return {
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.num_leaves,
+            "min_child_samples": self.min_child_samples,
+            "reg_lambda": self.reg_lambda,
+            "n_estimators": self.n_estimators if stops else min(ROUNDS, self.n_estimators),
+            "n_jobs": 1,
+            "deterministic": True,
+            "force_row_wise": True,  # else it times both ways, which decides rounding errors
+            "verbose": -1,
+        }
+
+    def _fit_model(self, model, X, y, stops, weight):
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        model.set_params(random_state=seed)
+        if not stops:
+            model.fit(X, y, sample_weight=weight)
+            self.n_iter_ = model.n_iter_
+            return model
+        strata = y if self._is_classifier else None
+        kept, held = train_test_split(
+            np.arange(len(y)), test_size=SHARE, random_state=seed, stratify=strata
+        )
+        model.fit(
+            X[kept],
+            y[kept],
+            sample_weight=None if weight is None else weight[kept],
+            eval_X=X[held],
+            eval_y=y[held],
+            eval_sample_weight=None if weight is None else [weight[held]],
+            callbacks=[early_stopping(self.n_iter_no_change, verbose=False)],
+        )
+        self.n_iter_ = model.best_iteration_
+        return model
+
+
+class LightGBMClassifier(_LightGBM, HeldOutClassifier):
+    """LightGBM's gradient boosting, with rounds chosen on held-out rows.
+
+    Rounds end when the loss of a stratified tenth of the training rows has not improved for
+    `n_iter_no_change` of them, and the best ones are kept. With fewer than 500 rows, one row of
+    a class or more classes than held-out rows, nothing is held out, and there are 100 rounds.
+    One thread, and deterministic. It needs the extra ``reference``.
+
+    Parameters
+    ----------
+    learning_rate : float, default 0.1
+        Shrinkage of each tree.
+    num_leaves : int, default 31
+        Leaves of a tree.
+    min_child_samples : int, default 20
+        Rows of a leaf.
+    reg_lambda : float, default 0
+        Penalty of the leaves' values.
+    n_estimators : int, default 500
+        Rounds at most; each has one tree for two classes, and one for each class of more.
+    n_iter_no_change : int, default 10
+        Rounds without improvement.
+    random_state : int, RandomState or None, default None
+        Draws the held-out rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (n_classes,)
+        Labels.
+    model_ : lightgbm.LGBMClassifier
+        The fitted model, of labels 0..n_classes-1.
+    n_iter_ : int
+        Rounds that are kept.
+
+    References
+    ----------
+    G. Ke et al., LightGBM: a highly efficient gradient boosting decision tree, NIPS 2017. The
+    default search space is that of `GradientBoostingClassifier`.
+    """
+
+    def _model(self, stops, n_classes):
+        return LGBMClassifier(**self._options(stops))
+
+
+class LightGBMRegressor(_LightGBM, HeldOutRegressor):
+    """LightGBM's gradient boosting of squared errors, with rounds chosen on held-out rows.
+
+    As `LightGBMClassifier`, with the error of a tenth of the training rows.
+
+    Parameters
+    ----------
+    learning_rate : float, default 0.1
+        Shrinkage of each tree.
+    num_leaves : int, default 31
+        Leaves of a tree.
+    min_child_samples : int, default 20
+        Rows of a leaf.
+    reg_lambda : float, default 0
+        Penalty of the leaves' values.
+    n_estimators : int, default 500
+        Rounds at most, of one tree each.
+    n_iter_no_change : int, default 10
+        Rounds without improvement.
+    random_state : int, RandomState or None, default None
+        Draws the held-out rows.
+
+    Attributes
+    ----------
+    model_ : lightgbm.LGBMRegressor
+        The fitted model.
+    n_iter_ : int
+        Rounds that are kept.
+
+    References
+    ----------
+    G. Ke et al., LightGBM: a highly efficient gradient boosting decision tree, NIPS 2017.
+    """
+
+    def _model(self, stops, n_classes):
+        return LGBMRegressor(**self._options(stops))

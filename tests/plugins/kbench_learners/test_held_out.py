@@ -1,0 +1,153 @@
+"""Learners of other libraries that are stopped early on held-out rows."""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_wine, make_friedman1
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Perceptron
+
+from kbench.errors import PluginError
+from kbench.registry.callables import resolve
+from kbench_learners import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    MultilayerPerceptronClassifier,
+    MultilayerPerceptronRegressor,
+)
+from kbench_learners._held_out import LEAST_ROWS, can_hold_out
+from kbench_learners._references import perceptron
+
+
+def lightgbm(name):
+    module = pytest.importorskip("lightgbm", reason="needs the extra 'reference'")
+    assert module is not None
+    from kbench_learners import _lightgbm
+
+    return getattr(_lightgbm, name)
+
+
+def boosted(name):
+    """Return a classifier and a regressor of a library."""
+    if name == "lightgbm":
+        return lightgbm("LightGBMClassifier"), lightgbm("LightGBMRegressor")
+    if name == "mlp":
+        return MultilayerPerceptronClassifier, MultilayerPerceptronRegressor
+    return GradientBoostingClassifier, GradientBoostingRegressor
+
+
+LIBRARIES = ["scikit-learn", "lightgbm", "mlp"]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:700, 10:40:2] / 16, y[:700]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "held_out"),
+    [
+        ([250, 250], True),
+        ([250, 249], False),  # too few rows
+        ([499, 1], False),  # a class of one row
+        ([498, 2], True),
+        ([10] * 50, True),
+        ([9] * 60, False),  # 54 held-out rows
+    ],
+)
+def test_a_stratified_tenth_is_held_out_where_it_can_be(sizes, held_out):
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    assert can_hold_out(y, is_classifier=True) is held_out
+    assert can_hold_out(y.astype(float), is_classifier=False) is (len(y) >= LEAST_ROWS)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_held_out_rows_end_the_rounds(library, digits):
+    X, y = digits
+    classifier, regressor = boosted(library)
+    X_new, f = make_friedman1(600, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = classifier(random_state=0).fit(X, y)
+        assert 1 <= fitted.n_iter_ < 500
+        assert fitted.score(X, y) > 0.8
+        assert 1 <= regressor(random_state=0).fit(X_new, f).n_iter_ < 500
+    again = classifier(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_class_of_one_row_is_learned(library, digits):
+    X, y = digits[0], np.where(np.arange(700) == 3, 2, digits[1] % 2)
+    classifier, _ = boosted(library)
+    options = {"max_iter": 30} if library == "mlp" else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = classifier(random_state=0, **options).fit(X, np.array(["a", "b", "c"])[y])
+    assert list(fitted.classes_) == ["a", "b", "c"]
+    assert set(fitted.predict(X)) <= {"a", "b", "c"}
+    assert library == "mlp" or fitted.n_iter_ == 100
+
+
+def test_without_lightgbm_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    monkeypatch.delitem(sys.modules, "kbench_learners._lightgbm", raising=False)
+    words = r"needs the package 'lightgbm', .*: pip install 'kbench-core\[reference\]'"
+    with pytest.raises(PluginError, match=words):
+        resolve("kbench_learners._lightgbm:LightGBMClassifier")
+
+
+def test_boosting_is_scikit_learn_s(digits):
+    X, y = digits
+    for options in ({}, {"early_stopping": False, "max_iter": 7}):
+        ours = GradientBoostingClassifier(0.2, 15, 10, 1.0, random_state=0, **options).fit(X, y)
+        theirs = HistGradientBoostingClassifier(
+            learning_rate=0.2,
+            max_leaf_nodes=15,
+            min_samples_leaf=10,
+            l2_regularization=1.0,
+            random_state=0,
+            **{"max_iter": 500, "early_stopping": True, **options},
+        ).fit(X, y)
+        assert ours.n_iter_ == theirs.n_iter_
+        np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
+    X, y = load_wine(return_X_y=True)
+    assert GradientBoostingClassifier().fit(X, y).n_iter_ == 100
+    assert GradientBoostingClassifier(early_stopping=False, max_iter=120).fit(X, y).n_iter_ == 120
+
+
+@pytest.mark.parametrize("library", ["scikit-learn", "lightgbm"])
+def test_weights_of_rows_count(library, digits):
+    X, y = digits
+    y = y % 2
+    classifier, regressor = boosted(library)
+    weight = np.where(y == 1, 50.0, 1.0)
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    plain = classifier(random_state=0).fit(noise, y).predict_proba(noise + 9)[:, 1].mean()
+    heavy = classifier(random_state=0).fit(noise, y, weight).predict_proba(noise + 9)[:, 1].mean()
+    assert heavy > plain + 0.2
+    mean = regressor(random_state=0).fit(noise, y, weight).predict(noise + 9).mean()
+    assert mean > 0.8
+    with pytest.raises(ValueError, match="sample_weight must be nonnegative"):
+        classifier().fit(X, y, -weight)
+
+
+def test_an_mlp_that_has_not_converged_is_reported(digits):
+    X, y = digits
+    for rows in (slice(None), slice(200)):  # with held-out rows and without
+        with pytest.warns(ConvergenceWarning, match="Maximum iterations"):
+            MultilayerPerceptronClassifier(max_iter=2, random_state=0).fit(X[rows], y[rows])
+
+
+def test_the_perceptron_is_scikit_learn_s(digits):
+    X, y = digits
+    ours = perceptron().set_params(random_state=0).fit(X, y)
+    theirs = Perceptron(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
+    np.testing.assert_array_equal(ours.intercept_, theirs.intercept_)
+    averaged = perceptron(averaged=True).set_params(random_state=0).fit(X, y)
+    assert averaged.score(X, y) > ours.score(X, y)
