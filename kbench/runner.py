@@ -296,6 +296,8 @@ class Runner:
         missing = [ref for ref in self._suite.datasets if ref.label not in self._datasets]
         if not missing:
             return
+        if not self._options.exclusive:
+            delivery.warm()
         self._check_parameters()
         self._machine.acquire()
         if not delivery.has_delivered() and not self._options.exclusive:
@@ -354,6 +356,8 @@ class Runner:
         """
         n_tasks = len({(cell.key, i) for cell in cells for i in cell.missing})
         if n_tasks:
+            if not self._options.exclusive:
+                delivery.warm()
             self._check_parameters()
             needed = self._planner.dependencies
             engine.prepare(

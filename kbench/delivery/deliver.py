@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import sys
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,9 @@ from kbench.registry.registry import Registry
 from kbench.results.rows import PLAIN, known_measure
 from kbench.storage.journal import Journal
 from kbench.tracking import CellRun, Experiment, Store, View, delivered_without_mlflow
+
+SWITCH_S = 0.0005
+"""Longest time for which a delivering thread keeps the interpreter while others wait."""
 
 _FAILURES = 3
 """Runs in a row that cannot be written before the rest is left for later."""
@@ -88,11 +92,18 @@ class Delivery:
         self.measure, self._views = ACCURACY, views or {}
         self._store = Store(uri)
         self._queue: queue.SimpleQueue[PlannedCell | None] = queue.SimpleQueue()
+        self._loading: threading.Thread | None = None
         self._thread: threading.Thread | None = None
         self._experiment: Experiment | None = None
         self._offered: set[tuple[str, str]] = set()
         self._written = 0
         self._problem = ""
+
+    def warm(self) -> None:
+        """Begin to import MLflow, while the caller prepares something else."""
+        if self._loading is None and self._thread is None:
+            self._loading = threading.Thread(target=self._load, name="delivery", daemon=True)
+            self._loading.start()
 
     def start(self) -> None:
         """Open the store and begin to write the cells that are offered."""
@@ -165,10 +176,19 @@ class Delivery:
                 newest = line
         return newest
 
+    def _load(self) -> None:
+        # `_work` meets the same error again, and keeps it
+        with _in_background(), contextlib.suppress(StoreError):
+            self._store.load()
+
     def _work(self) -> None:
-        # Writing must not take the CPU from what is being timed.
-        with contextlib.suppress(AttributeError, OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+        if self._loading is not None:
+            self._loading.join()
+        with _in_background():
+            self._write_offered()
+
+    def _write_offered(self) -> None:
+        """Open the store and write the offered cells, until there are no more."""
         try:
             self._experiment = self._store.experiment(self._suite)
             self._store.sweep(self._experiment)
@@ -221,6 +241,21 @@ class Delivery:
             self._store.supersede(self._experiment, self._machine, keys, checksums(planned))
         except (StoreError, JournalError) as error:
             self._problem = str(error)
+
+
+@contextlib.contextmanager
+def _in_background() -> Iterator[None]:
+    """Let this thread take neither the CPU nor the interpreter from what computes."""
+    with contextlib.suppress(AttributeError, OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+    # Threads that serve tasks wait for the interpreter as often as they wake up, each
+    # time for as long as this one may keep it.
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(min(interval, SWITCH_S))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def lock_name(suite: str, store: str) -> str:

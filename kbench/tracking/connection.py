@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import re
 from collections.abc import Iterator
@@ -43,6 +44,16 @@ class Connection:
         """The address without its credentials."""
         return self.address.name
 
+    def load(self) -> None:
+        """Import the modules that `open` needs, which takes seconds; open nothing."""
+        for name, value in (QUIET_DEFAULTS | HTTP_DEFAULTS).items():
+            os.environ.setdefault(name, value)
+        with self.calls("cannot import MLflow"), no_warnings():
+            importlib.import_module("mlflow")
+            if self._path is not None:
+                importlib.import_module("mlflow.store.tracking.sqlalchemy_store")
+            note_retry_after()
+
     def open(self) -> None:
         """Import MLflow and make the client; create the store where it is a local one."""
         if self.client is not None:
@@ -54,12 +65,9 @@ class Connection:
             except (OSError, ValueError) as error:
                 text = f"does not answer: {self.address.hide(str(error))}"
                 raise StoreError(f"the MLflow store {self.name} {text}") from self._cause(error)
-        for name, value in (QUIET_DEFAULTS | HTTP_DEFAULTS).items():
-            os.environ.setdefault(name, value)
-        with self.calls("cannot import MLflow"), no_warnings():
-            import mlflow
+        self.load()
+        import mlflow
 
-            note_retry_after()
         opening = self.calls("cannot open")
         with opening, no_warnings(), few_attempts(uri), alone_on_server(uri):
             if self._path is not None:
@@ -67,6 +75,7 @@ class Connection:
                 uri = engine_uri(self._path)
             client = mlflow.MlflowClient(tracking_uri=uri)
             if self._path is not None:
+                _sync_rarely(client)
                 # idle connections may be to a file that was removed and replaced since
                 _release(client)
             client.search_experiments(max_results=1)
@@ -117,6 +126,27 @@ class Connection:
             chain.append(before)
         texts = [f"{each!s} {each!r}" for each in chain]
         return None if any(self.address.hide(text) != text for text in texts) else error
+
+
+def _sync_rarely(client: Any) -> None:
+    """Have SQLite flush its write-ahead log at checkpoints, not with each transaction.
+
+    A kill loses nothing. A power failure may lose the last runs; the next command finds
+    that the store lacks them, and writes them again.
+    """
+    from sqlalchemy import event
+
+    engine = client._tracking_client.store.engine
+    if not event.contains(engine, "connect", _sync_at_checkpoints):
+        event.listen(engine, "connect", _sync_at_checkpoints)
+
+
+def _sync_at_checkpoints(connection: Any, record: Any) -> None:
+    cursor = connection.cursor()
+    # without a write-ahead log, this could damage the file
+    if cursor.execute("PRAGMA journal_mode").fetchone() == ("wal",):
+        cursor.execute("PRAGMA synchronous = NORMAL")
+    cursor.close()
 
 
 def _release(client: Any) -> None:

@@ -73,6 +73,14 @@ class Store:
         """
         self._connection.open()
 
+    def load(self) -> None:
+        """Import what opening a local store needs, without opening it.
+
+        Nothing is imported for a server: `open` asks first whether it answers.
+        """
+        if self._connection.address.path is not None:
+            self._connection.load()
+
     def close(self) -> None:
         """Release a local store's file; the next call opens it again."""
         self._connection.close()

@@ -99,8 +99,8 @@ def by_hand(folder: Path) -> None:
     """Do the work of the suite in a loop, as a program of one's own would; print seconds."""
     import mlflow
 
-    from kbench.execution import entry_points as task
-    from kbench.records.canonical import to_json
+    from kbench.evaluation.evaluate import evaluate_split
+    from kbench.evaluation.method import Method, learner_side, map_side, search_side
 
     start = time.perf_counter()
     mlflow.set_tracking_uri(f"sqlite:///{folder}/by_hand.db")
@@ -108,24 +108,24 @@ def by_hand(folder: Path) -> None:
     logging = time.perf_counter() - start
     registry = build(installed())
     suite = read((folder / "tiny.toml").read_text(), "tiny", registry)
-    checksum = DataCache(folder / "cache").entries()[0]["checksum"]
+    cache = DataCache(folder / "cache")
+    facts = cache.entries()[0]
+    dataset = cache.load(facts.checksum)
     for cell in cells(suite, registry):
-        payload = {
-            "checksum": checksum,
-            "cache": str(folder / "cache"),
-            "feature_map": to_json(cell.feature_map),
-            "learner": to_json(cell.learner),
-            "protocol": to_json(cell.protocol),
-        }
-        found = [task.evaluate_task({**payload, "split": index}) for index in range(2)]
+        method = Method(
+            **map_side(cell.feature_map, registry),
+            **learner_side(cell.learner, registry, facts.task),
+            **search_side(cell.protocol.search_measure, registry, facts.n_classes),
+        )
+        found = [evaluate_split(dataset, index, method, cell.protocol) for index in range(2)]
         before = time.perf_counter()
         with mlflow.start_run(run_name=cell.name):
             labels = {"dataset": "iris", "feature_map": "identity", "learner": cell.learner.label}
             mlflow.log_params({**labels, **cell.learner.params})
             mlflow.log_metrics(
                 {
-                    name: statistics.fmean(each["measures"][name] for each in found)
-                    for name in found[0]["measures"]
+                    name: statistics.fmean(each.measures[name] for each in found)
+                    for name in found[0].measures
                 }
             )
         logging += time.perf_counter() - before

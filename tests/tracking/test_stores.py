@@ -291,3 +291,25 @@ def test_a_kill_during_the_first_migration_leaves_the_path_usable(tmp_path):
     store = Store(f"sqlite:///{path}")
     assert store.log(store.experiment("uci"), a_run())
     assert not list(tmp_path.glob(".mlflow.db.*"))
+
+
+def test_a_log_is_flushed_at_checkpoints_and_other_files_with_each_transaction(store, uci, path):
+    def level():
+        engine = store._client._tracking_client.store.engine
+        with engine.connect() as connection:
+            return connection.exec_driver_sql("PRAGMA synchronous").scalar()
+
+    store.close()
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        (mode,) = database.execute("PRAGMA journal_mode").fetchone()
+    assert level() == (1 if mode == "wal" else 2)
+    store.close()
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        assert database.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
+    assert level() == 2
+
+
+def test_loading_opens_nothing(tmp_path):
+    Store(f"sqlite:///{tmp_path}/new/mlflow.db").load()
+    Store(f"http://127.0.0.1:{a_free_port()}").load()  # nobody answers there
+    assert not list(tmp_path.iterdir())
