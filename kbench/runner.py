@@ -24,6 +24,7 @@ from kbench.execution.warm_parents import WarmParents, preload_of
 from kbench.messages import counted
 from kbench.parameters import check_choice, check_integer
 from kbench.planning.cells import indistinct_cells
+from kbench.planning.order import longest_first
 from kbench.planning.planner import (
     PlannedCell,
     Planner,
@@ -385,7 +386,10 @@ class Runner:
             self._by_key.setdefault(cell.key, []).append(cell)
             if cell.is_finished and not self._of_plugin:
                 delivery.offer(cell)
-        tasks = self._planner.tasks(cells, until=self._start + self._options.total_s)
+        # a limited time is for the first methods of the suite; one slot is never idle
+        ordered = self._options.total_s == math.inf and self._options.jobs != 1
+        waiting = longest_first(cells, self._registry) if ordered else cells
+        tasks = self._planner.tasks(waiting, until=self._start + self._options.total_s)
         try:
             for task, answer in engine.run(tasks):
                 same = self._by_key[task.cell_key]

@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbench.errors import DatasetError, PluginError, SourceUnreachable
-from kbench.evaluation.evaluate import measure_split
+from kbench.evaluation.evaluate import evaluate_split, measure_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
+from kbench.evaluation.search import EstimatorSpec
 from kbench.evaluation.targets import Scale
 from kbench.execution import global_state
 from kbench.execution.handover import hand_over, receive_scored, receive_visible
 from kbench.execution.plugins import without_known_failures
 from kbench.execution.warm_parents import PLUGINS
 from kbench.planning.lines import parameter_problems
-from kbench.records import Protocol, Ref, alternatives
+from kbench.records import Dataset, Protocol, Ref, Search, alternatives
 from kbench.records.canonical import from_json, to_json
 from kbench.registry.callables import resolve
 from kbench.registry.collecting import Kind
@@ -66,13 +67,49 @@ def load_plugins() -> None:
 
 def warm() -> None:
     """Load scikit-learn once, before every task would."""
-    import sklearn.metrics
-    import sklearn.model_selection
-    import sklearn.utils.extmath  # noqa: F401
-    from sklearn.preprocessing import StandardScaler
+    with _hidden("pandas"):
+        import sklearn.metrics
+        import sklearn.model_selection
+        import sklearn.utils.extmath  # noqa: F401
+        from sklearn.preprocessing import StandardScaler
 
     # the first fit of a process looks through all installed packages
     StandardScaler().fit(np.zeros((2, 1)))
+
+
+def rehearse() -> None:
+    """Measure one small method: first calls fill caches, in which each task would write anew.
+
+    A task copies every page of memory that it writes to. Map and learner are those of
+    scikit-learn: this runs in the warm process, where nothing may hang.
+    """
+    from sklearn.linear_model import RidgeClassifier
+    from sklearn.preprocessing import FunctionTransformer
+
+    X = np.random.default_rng(0).uniform(0.0, 1.0, (60, 4))
+    dataset = Dataset("rehearsal", X=X, y=np.arange(60) % 3)
+    learner = EstimatorSpec(RidgeClassifier, space={"alpha": (0.1, 1.0)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        evaluate_split(dataset, 0, Method(EstimatorSpec(FunctionTransformer), learner), Protocol())
+
+
+@contextmanager
+def _hidden(name: str) -> Iterator[None]:
+    """Let imports of a package that is not loaded fail in the block.
+
+    scikit-learn imports pandas wherever it is installed, but needs it for tables only,
+    and tasks compute with arrays. A warm process without it is smaller by a third, and
+    so is the time that each fork of it takes. A plugin may import it all the same.
+    """
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 def thread_pools() -> ThreadpoolController:

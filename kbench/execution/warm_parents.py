@@ -79,7 +79,7 @@ def _preload(
     # scikit-learn first: each trial import of a plugin's module would load it anew
     ordered = sorted(own, key=lambda name: (not name.startswith("sklearn."), name))
     if not plugins:
-        return (*WARM, *ordered, f"{_ENTRY}:thread_pools")
+        return (*WARM, *ordered, f"{_ENTRY}:rehearse", f"{_ENTRY}:thread_pools")
     entries = [p.module for p in registry.plugins if p.name in plugins and p.distribution != HOST]
     return (
         f"{_ENTRY}:warm",

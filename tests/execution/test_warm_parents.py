@@ -146,3 +146,20 @@ def test_parents_that_are_closed_run_nothing():
     parents.close()
     with parents.using() as sandbox, pytest.raises(RuntimeError, match="closed"):
         sandbox.run("os:getenv", PLUGINS)
+
+
+def test_the_warm_parent_has_no_pandas_and_tasks_can_import_it():
+    registry = build(installed())
+    suite = read(
+        'datasets = ["iris"]\nfeature_maps = ["identity"]\nlearners = ["ridge"]', "s", registry
+    )
+    parents = WarmParents(preload_of(suite, registry))
+    with parents.using() as sandbox:
+        loaded = {
+            name: sandbox.run("sys:modules.__contains__", name, time_s=60).value
+            for name in ("pandas", "sklearn")
+        }
+        pandas = sandbox.run("importlib:import_module", "pandas", time_s=60)
+    parents.close()
+    assert loaded == {"pandas": False, "sklearn": True}
+    assert "not JSON" in pandas.error  # it returned the module
