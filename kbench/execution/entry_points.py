@@ -89,7 +89,7 @@ def rehearse() -> None:
     X = np.random.default_rng(0).uniform(0.0, 1.0, (60, 4))
     dataset = Dataset("rehearsal", X=X, y=np.arange(60) % 3)
     learner = EstimatorSpec(RidgeClassifier, space={"alpha": (0.1, 1.0)})
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _no_autologging():
         warnings.simplefilter("ignore")
         evaluate_split(dataset, 0, Method(EstimatorSpec(FunctionTransformer), learner), Protocol())
 
