@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from kbench.errors import DatasetError
+from kbench.evaluation.row_hashes import row_hashes
 from kbench.records import Dataset, Protocol, Split, TaskType
+
+EXACT_ROWS = 200_000
+"""Rows up to which equal ones are found by their values, beyond by 64-bit hashes."""
 
 
 def derive_seed(*parts: object) -> int:
@@ -64,7 +69,8 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
         repeat, fold = divmod(index, protocol.n_folds)
         seed = derive_seed(protocol.seed, protocol.splits, dataset.checksum, repeat)
         groups = row_groups(dataset.X) if protocol.splits == "group_duplicates" else None
-        train, test = list(stratified_folds(y, protocol.n_folds, seed, groups))[fold]
+        folds = stratified_folds(y, protocol.n_folds, seed, groups)
+        train, test = next(islice(folds, fold, None))
     if protocol.unlabelled_size:
         rng = np.random.default_rng(derive_seed(seed, "unlabelled"))
         count = _count(protocol.unlabelled_size, len(train))
@@ -77,6 +83,18 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
         unlabelled = np.union1d(unlabelled, train[order[:count]])
         train = np.sort(train[order[count:]])
     return Split(index, train, test, unlabelled)
+
+
+def span(rows: np.ndarray) -> slice | None:
+    """Return consecutive rising row numbers as a slice; None for others.
+
+    >>> span(np.array([3, 4, 5])), span(np.array([3, 5, 4]))
+    (slice(3, 6, None), None)
+    """
+    n = len(rows)
+    if n and rows[-1] - rows[0] == n - 1 and np.all(rows[1:] > rows[:-1]):
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return None
 
 
 def strata(y: np.ndarray, task: TaskType) -> np.ndarray:
@@ -141,12 +159,15 @@ def rare_classes(y: np.ndarray, n_folds: int) -> list[int]:
 def row_groups(X: Any) -> np.ndarray:
     """Number the distinct rows of a dense or CSR matrix; equal rows get equal numbers.
 
-    NaN equals NaN, and -0.0 equals 0.0.
+    NaN equals NaN, and -0.0 equals 0.0. More than `EXACT_ROWS` rows are compared by
+    `row_hashes`, which needs no copy of them.
 
     >>> import numpy as np
     >>> row_groups(np.array([[1., 2], [0, 0], [1, 2]]))
     array([1, 0, 1])
     """
+    if X.shape[0] > EXACT_ROWS:
+        return np.asarray(np.unique(row_hashes(X), return_inverse=True)[1])
     if hasattr(X, "indptr"):
         X = X.sorted_indices()
         X.eliminate_zeros()

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
+from kbench.evaluation.row_hashes import row_hashes
 from kbench.parameters import check_choice
 from kbench.records import TASK_TYPES, Dataset, Split
 
 Refuse = Callable[[str], DatasetError]
 
-CHUNK = 1 << 20
-"""Values that are checked together, to bound the memory (8 MB)."""
+CHUNK = 1 << 17
+"""Values that are checked together, to bound the memory (1 MB)."""
 
 
 def check_dataset(dataset: Dataset) -> Dataset:
@@ -90,7 +91,9 @@ def check_dataset(dataset: Dataset) -> Dataset:
             raise refuse(f"split {number} has no training or no test rows")
         if rows.min() < 0 or rows.max() >= n:
             raise refuse(f"split {number} names rows outside 0..{n - 1}")
-        if np.intersect1d(parts[1], np.concatenate([parts[0], parts[2]])).size:
+        is_test = np.zeros(n, dtype=bool)
+        is_test[parts[1]] = True
+        if is_test[parts[0]].any() or is_test[parts[2]].any():
             raise refuse(f"split {number} has rows both in its training and its test part")
         splits.append(Split(number, *parts))
     return replace(
@@ -170,12 +173,29 @@ def _canonical_matrix(X: Any) -> Any:
     dtype = X.dtype if X.dtype in (np.float64, np.float32) else np.dtype(np.float64)
     if not hasattr(X, "tocsr"):
         return np.ascontiguousarray(X, dtype=dtype)
+    if X.format == "csr" and X.dtype == dtype and _is_canonical(X):
+        return X
     import scipy.sparse
 
     matrix = scipy.sparse.csr_matrix(X, dtype=dtype, copy=True)
     matrix.sum_duplicates()  # sorts the indices too
     matrix.eliminate_zeros()
     return matrix
+
+
+def _is_canonical(X: Any) -> bool:
+    """Whether a CSR matrix stores no zeros, and the indices of each row rise."""
+    if len(X.data) != X.indptr[-1] or X.indptr[0] != 0:
+        return False
+    is_first = np.zeros(len(X.data) + 1, dtype=bool)
+    is_first[X.indptr] = True
+    for start in range(0, len(X.data), CHUNK):
+        stop = min(start + CHUNK, len(X.data))
+        indices = X.indices[max(start - 1, 0) : stop]
+        rises = (np.diff(indices) > 0) | is_first[stop - len(indices) + 1 : stop]
+        if not (rises.all() and np.all(X.data[start:stop])):
+            return False
+    return True
 
 
 def _chunks(X: Any) -> Iterator[np.ndarray]:
@@ -210,7 +230,9 @@ def missing_by_column(X: Any) -> np.ndarray:
     """
     counts = np.zeros(X.shape[1], dtype=np.int64)
     if hasattr(X, "indptr"):
-        np.add.at(counts, X.indices[np.isnan(X.data)], 1)
+        for start in range(0, len(X.data), CHUNK):
+            missing = np.isnan(X.data[start : start + CHUNK])
+            np.add.at(counts, X.indices[start : start + CHUNK][missing], 1)
         return counts
     for chunk in _chunks(X):
         counts += np.isnan(chunk).sum(axis=0)
@@ -239,45 +261,15 @@ def duplicate_fraction(X: Any) -> float:
 
     Where it is high, a random split has equal rows on both sides, which favours
     methods that memorise. Missing values count as equal to each other, and 0 as
-    equal to -0. Rows are compared by a 64-bit hash of their values: among a million
-    different rows, one pair collides with probability 3e-8.
+    equal to -0. Rows are compared by `kbench.evaluation.row_hashes`.
 
     >>> duplicate_fraction(np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
     0.5
     """
     if X.shape[0] == 0:
         return 0.0
-    _, group, counts = np.unique(_row_hashes(X), return_inverse=True, return_counts=True)
-    return float(np.mean(counts[group] > 1))
-
-
-def _row_hashes(X: Any) -> np.ndarray:
-    # The sum over columns of a well mixed hash of (value, column). Small integers as
-    # floats have 40 low bits of zero: a plain linear hash of the bits would collide.
-    n, d = X.shape
-    salts = np.arange(1, d + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    hashes = np.zeros(n, dtype=np.uint64)
-    if hasattr(X, "indptr"):
-        rows = np.repeat(np.arange(n), np.diff(X.indptr))
-        np.add.at(hashes, rows, _mixed(X.data, salts[X.indices]))
-        return hashes
-    step = max(1, CHUNK // d)
-    for start in range(0, n, step):
-        hashes[start : start + step] = _mixed(X[start : start + step], salts).sum(
-            axis=1, dtype=np.uint64
-        )
-    return hashes
-
-
-def _mixed(values: np.ndarray, salts: np.ndarray) -> np.ndarray:
-    """Hash each value with its salt (the finaliser of SplitMix64)."""
-    plain = np.array(values, dtype=np.float64)
-    plain += 0.0  # -0 becomes 0
-    plain[np.isnan(plain)] = np.nan  # one bit pattern for all of them
-    z: np.ndarray = plain.view(np.uint64) + salts
-    z ^= z >> np.uint64(30)
-    z *= np.uint64(0xBF58476D1CE4E5B9)
-    z ^= z >> np.uint64(27)
-    z *= np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-    return z
+    hashes = row_hashes(X)
+    hashes.sort()
+    is_first = np.append(True, hashes[1:] != hashes[:-1])
+    is_last = np.append(is_first[1:], True)
+    return float(np.mean(~(is_first & is_last)))
