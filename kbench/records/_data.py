@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+HASHED = 1 << 17
+"""Indices that are converted and hashed together."""
+
+
 def _no_rows() -> np.ndarray:
     import numpy as np
 
@@ -76,7 +80,7 @@ class Dataset:
     target_names : sequence of str, optional
         The label that each of 0..k-1 stands for; empty for regression.
     checksum : str, optional
-        Hash of the content; computed where it is not given.
+        Hash of the content; computed, where it is not given, when it is first needed.
     source : str, optional
         Where the data came from, for people (a citation, an address).
     row_ids : ndarray of int, shape (n_samples,), optional
@@ -116,7 +120,7 @@ class Dataset:
     feature_names: Sequence[str] = ()
     feature_kinds: Sequence[str] = ()
     target_names: Sequence[str] = ()
-    checksum: str = ""
+    checksum: str = field(default_factory=str)
     source: str = ""
     row_ids: np.ndarray | None = None
     group: str = ""
@@ -142,7 +146,16 @@ class Dataset:
         put("splits", tuple(self.splits))
         put("task", task)
         put("group", self.group or self.name)
-        put("checksum", self.checksum or content_checksum(self))
+        if not self.checksum:
+            object.__delattr__(self, "checksum")
+
+    def __getattr__(self, name: str) -> str:
+        # where no checksum is given: it reads all data, and is computed once it is needed
+        if name != "checksum":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        checksum = content_checksum(self)
+        object.__setattr__(self, "checksum", checksum)
+        return checksum
 
 
 def _task_of(y: np.ndarray) -> TaskType:
@@ -243,9 +256,11 @@ def content_checksum(dataset: Dataset) -> str:
     if hasattr(dataset.X, "indptr"):
         sha.update(f"csr{dataset.X.shape}".encode())
         add(dataset.X.data)
-        # scipy picks the width of the indices by size; the content is the same
-        add(dataset.X.indices.astype(np.int64))
-        add(dataset.X.indptr.astype(np.int64))
+        for part in (dataset.X.indices, dataset.X.indptr):
+            # scipy picks the width of the indices by size; the content is the same
+            sha.update(f"{np.dtype(np.int64).str}{part.shape}".encode())
+            for start in range(0, len(part), HASHED):
+                sha.update(part[start : start + HASHED].astype(np.int64).data)
     else:
         add(dataset.X)
     y = np.asarray(dataset.y)
