@@ -21,6 +21,7 @@ import numpy as np
 
 from kbench.evaluation.assignment import Assignment, Visible
 from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.splits import span
 from kbench.evaluation.targets import Scale, Truth
 from kbench.records import TaskType
 
@@ -28,6 +29,7 @@ _LENGTH = struct.Struct(">I")
 _MAX_HEADER = 1 << 16
 _KINDS = "iufU"
 _ROWS = ("train", "test", "unlabelled", "y_train", "weight_train")
+_INDICES = ("train", "test", "unlabelled")
 _PREDICTIONS = ("predicted", "probabilities", "decision", "label_probabilities", "sd")
 _DEFAULT = "default_"
 """Prefix of the predictions of the default candidate."""
@@ -74,7 +76,7 @@ class Handover:
         # A task that has ended has an outcome, which says why; one that sends too much
         # must not wait for a reader.
         with channel, contextlib.suppress(OSError, BrokenHandoverError):
-            send(channel, _present(visible, _ROWS))
+            send(channel, _spanned(_present(visible, _ROWS)))
             taken = receive(channel, most)
             if "predicted" not in taken:
                 return
@@ -86,8 +88,19 @@ class Handover:
 
 def receive_visible(channel: socket.socket, index: int) -> Visible:
     """Wait, in a task, for the rows and the training labels of its split."""
-    rows = receive(channel, _ANY_SIZE)
-    return Visible(index, **{name: rows[name] for name in _ROWS if name in rows})
+    given = receive(channel, _ANY_SIZE)
+    rows = {name: np.arange(*given[f"{name}_span"]) for name in _INDICES if f"{name}_span" in given}
+    return Visible(index, **{name: given[name] for name in _ROWS if name in given}, **rows)
+
+
+def _spanned(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Replace consecutive row numbers, as those of ordered splits, by their first and end."""
+    for name in _INDICES:
+        found = span(rows[name])
+        if found is not None:
+            del rows[name]
+            rows[f"{name}_span"] = np.array([found.start, found.stop])
+    return rows
 
 
 def hand_over(
