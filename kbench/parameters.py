@@ -12,10 +12,12 @@ result depends on it, so an edit of a message re-runs no cell.
 
 from __future__ import annotations
 
+import glob
 import math
 import operator
 from collections.abc import Iterable
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 
@@ -174,3 +176,31 @@ def _bounds(**bounds: float | None) -> str:
 def _message(name: str, allowed: str, otherwise: str, value: Any) -> str:
     alternatives = f", or {otherwise}" if otherwise else ""
     return f"{name} must be {allowed}{alternatives}, got {value!r}"
+
+
+def named_files(path: str | Path) -> list[Path]:
+    """Return the files that a parameter names: a file, or all in a folder or of a pattern.
+
+    Patterns have ``*``, ``?`` and ``[...]``. Files of which the name begins with a dot or an
+    underscore are left out: other programs keep notes there. A name of which there is no
+    file is returned as it is.
+
+    >>> named_files("no/such/file.csv")
+    [PosixPath('no/such/file.csv')]
+    """
+    path = Path(path).expanduser()
+    try:
+        if path.is_dir():
+            found = list(path.iterdir())
+        elif is_pattern(path) and not path.exists():
+            found = list(map(Path, glob.glob(str(path))))  # noqa: PTH207 (it may be absolute)
+        else:
+            return [path]
+    except (OSError, ValueError):
+        return [path]
+    return sorted(file for file in found if file.is_file() and file.name[0] not in "._")
+
+
+def is_pattern(path: str | Path) -> bool:
+    """Whether a name of files has the signs of a pattern."""
+    return any(sign in str(path) for sign in "*?[")

@@ -12,7 +12,7 @@ from kbench.api.own_target import TargetColumn, choose
 from kbench.errors import DatasetError
 from kbench.execution.fetching import opened
 from kbench.messages import counted
-from kbench.parameters import check_choice
+from kbench.parameters import check_choice, is_pattern, named_files
 from kbench.planning.raw import OWN_TABLES
 from kbench.planning.sized import Size, chosen_cells, read_for
 from kbench.planning.suite_file import find
@@ -46,8 +46,8 @@ SHORTEST_S = 2.0
 SHARE = 5
 """A task may take one part in this many of the whole time, so that none takes all of it."""
 
-LOOKED_AT_MB = 2000
-"""A larger file is not inspected before it is loaded."""
+LOOKED_AT_MB = 256
+"""A larger file is not inspected before it is loaded: it would be in memory as a whole."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,8 @@ def source_of(
         raise DatasetError(
             f"file {path!r}: its name must end in one of {', '.join(sources)}, got {ending!r}"
         )
-    if not file.exists():
+    files = named_files(file)
+    if not (files and files[0].exists()):
         raise DatasetError(f"file {path!r}: there is no such file (looked for {file.absolute()})")
     source = sources[ending]
     # absolute: the journal and the data cache are there whatever the folder
@@ -166,7 +167,8 @@ def source_of(
     needed = taken["target"] if taken and "target" in taken else None
     if target is None and needed is not None and needed.is_required:
         raise DatasetError(f"file {path!r}: --target is missing: name the column to predict")
-    return Ref(source.name, params, label=file.name.partition(".")[0] or file.name)
+    named = file.parent if is_pattern(file.name) else file
+    return Ref(source.name, params, label=named.name.partition(".")[0] or named.name)
 
 
 def look(ref: Ref, registry: Registry) -> Look | None:
@@ -181,7 +183,8 @@ def look(ref: Ref, registry: Registry) -> Look | None:
     taken = parameters_of(source.load)
     may_ignore = taken is None or "ignore" in taken
     try:
-        if Path(ref.params["path"]).stat().st_size > LOOKED_AT_MB * 2**20:
+        files = named_files(ref.params["path"])
+        if sum(file.stat().st_size for file in files) > LOOKED_AT_MB * 2**20:
             return None
         if isinstance(source.table, Reference):
             asked = {"dataset": to_json(ref), "may_ignore": may_ignore}
@@ -367,6 +370,7 @@ def suite_for(
     if total_s is not None:
         limits = replace(limits, time_s=min(limits.time_s, max(total_s / SHARE, SHORTEST_S)))
     blocks = [Block((ref,), (c.feature_map,), (c.learner,), c.protocol) for c in methods]
-    return replace(
-        sized.suite, name=Path(ref.params["path"]).name, blocks=tuple(blocks), limits=limits
-    )
+    name = Path(ref.params["path"]).name
+    if is_pattern(name):
+        name = ref.label
+    return replace(sized.suite, name=name, blocks=tuple(blocks), limits=limits)

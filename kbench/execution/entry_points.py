@@ -35,6 +35,7 @@ from kbench.registry.collecting import Kind
 from kbench.registry.installed import HOST, installed
 from kbench.registry.registry import Registry, build
 from kbench.storage.datacache import FILE_PARAMETERS, DataCache
+from kbench.tables.growing import spilling_to
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -151,7 +152,9 @@ def load(payload: Mapping[str, Any]) -> dict[str, Any]:
             )
         return {}
 
-    return _ask_source("load", payload, store)
+    name = str(line["params"].get("path", line["name"]))
+    with cache.scratch(name) as scratch, spilling_to(scratch):
+        return _ask_source("load", payload, store)
 
 
 def expand(payload: Mapping[str, Any]) -> dict[str, Any]:

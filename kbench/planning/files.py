@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kbench.errors import SuiteError
 from kbench.messages import counted
+from kbench.parameters import named_files
 from kbench.records import Ref, Suite
 from kbench.storage.datacache import FILE_PARAMETERS
 
@@ -54,7 +55,11 @@ def _refuse_empty_folder(suite: Suite, folder: Path) -> None:
     """Refuse a suite of files in a folder that has not one of them."""
     names = [dict(_relative(ref)).get("path") for ref in suite.datasets]
     files = [folder / name for name in names if name is not None]
-    if not files or len(files) < len(names) or any(file.exists() for file in files):
+    if (
+        not files
+        or len(files) < len(names)
+        or any(found.exists() for file in files for found in named_files(file))
+    ):
         return
     source = f" {suite.data_from}" if suite.data_from else ""
     raise SuiteError(

@@ -31,13 +31,14 @@ def check_file_size(size: int, what: str) -> None:
         raise too_large(what, f"the file has {size / 2**20:,.0f} MB")
 
 
-def check_values(n_values: int, what: str, shape: str) -> None:
-    """Refuse a table that would need more than `max_bytes` in memory.
+def check_values(n_values: int, what: str, shape: str, n_bytes: int = 8) -> None:
+    """Refuse a table that would need more than `max_bytes`.
 
-    `n_values` is the number of its values and `shape` their description, for messages.
+    `n_values` is the number of its values, each of `n_bytes`, and `shape` their description,
+    for messages.
     """
-    if 8 * n_values > max_bytes():
-        raise too_large(what, f"{shape} need {8 * n_values / 2**20:,.0f} MB in memory")
+    if n_bytes * n_values > max_bytes():
+        raise too_large(what, f"{shape} need {n_bytes * n_values / 2**20:,.0f} MB in memory")
 
 
 def too_large(what: str, why: str) -> DatasetError:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,11 +13,15 @@ import numpy as np
 from kbench.errors import DatasetError
 from kbench.messages import listed, printable
 from kbench.records import Dataset
+from kbench.tables.growing import GrowingArray
 from kbench.tables.limits import max_bytes
-from kbench.tables.targets import target_of, weights_of
+from kbench.tables.targets import Target, target_of, weights_of
 
 ROWS = 4096
-"""Rows of the canonical form that are filled together."""
+"""Rows of the canonical form that are filled together, at most."""
+
+VALUES = 1 << 22
+"""Values of the canonical form that are filled together, at most."""
 
 
 @dataclass
@@ -36,13 +40,19 @@ class Column:
         float64 with NaN for missing, of a numeric column; whole numbers that
         point into `categories` with -1 for missing, of a nominal one; both of
         shape (n_rows,). A list of str or None, of a string column. None in a
-        sparse table.
+        sparse table, and for columns that are read block by block.
+    dtype : dtype
+        Type of the numbers of a numeric column, as the file has them.
+    note : str
+        What messages add to the name.
     """
 
     name: str
     kind: Literal["numeric", "nominal", "string"]
     categories: Sequence[str] = ()
     values: Any = None
+    dtype: Any = np.float64
+    note: str = ""
 
 
 @dataclass
@@ -58,11 +68,23 @@ class Table:
     sparse : scipy CSC matrix, optional
         The values of a sparse table, shape (n_rows, n_columns). Values that
         are not stored are 0, or the first category.
+    read : callable, optional
+        ``read(names)`` yields lists with the values of these columns, for consecutive rows;
+        of a table that is not in memory.
     """
 
     columns: list[Column]
     n_rows: int
     sparse: Any = field(default=None, repr=False)
+    read: Callable[[Sequence[str]], Iterator[list[np.ndarray]]] | None = None
+
+    def blocks(self, columns: Sequence[Column]) -> Iterator[list[np.ndarray]]:
+        """Yield the values of columns of a dense table, for consecutive rows."""
+        if self.read is not None:
+            yield from self.read([column.name for column in columns])
+            return
+        for start in range(0, self.n_rows, ROWS):
+            yield [column.values[start : start + ROWS] for column in columns]
 
 
 def to_dataset(
@@ -76,9 +98,10 @@ def to_dataset(
 ) -> Dataset:
     """Bring a table to kbench's canonical form.
 
-    Numeric columns become float64; nominal ones become one indicator column
-    per declared value, in that order, all of them NaN where the value is
-    missing. The target becomes labels or numbers, as `target_of` says. Rows
+    `X` is float32 where numpy promotes the types of all numeric columns to float32 or
+    float16, so that it holds each value exactly, and float64 otherwise. Nominal columns
+    become one indicator column per declared value, in that order, all of them NaN where the
+    value is missing. The target becomes labels or numbers, as `target_of` says. Rows
     without a label are left out; `row_ids` then has the remaining ones.
 
     Parameters
@@ -110,34 +133,22 @@ def to_dataset(
         have; or the result would be larger than ``KBENCH_MAX_DATASET_MB``.
     """
     names = [column.name for column in table.columns]
-    if len(set(names)) != len(names):
-        twice = min(name for name in names if names.count(name) > 1)
-        raise DatasetError(f"{what}: several columns are named {twice!r}")
-    weights = () if weight is None else (weight,)
-    for name in (target, *weights, *ignore):
-        if name not in names:
-            raise DatasetError(f"{what}: {no_column(name, names)}")
-    if target in ignore:
-        raise DatasetError(f"{what}: the target {target!r} is among the ignored columns")
-    if weight is not None and weight in (target, *ignore):
-        other = "the target too" if weight == target else "among the ignored columns"
-        raise DatasetError(f"{what}: the column of weights {weight!r} is {other}")
-    left_out = {target, *weights, *ignore}
+    check_columns(names, what, target, ignore, weight)
+    left_out = {target, weight, *ignore}
     features = [j for j, name in enumerate(names) if name not in left_out]
     texts = [names[j] for j in features if table.columns[j].kind == "string"]
     if texts:
+        notes = "".join(table.columns[j].note for j in features if names[j] in texts[:1])
         raise DatasetError(
-            f"{what}: text cannot be a feature: {listed(texts)}. Leave these columns out with "
-            f"ignore = {texts[:3]!r} (on the command line: {_ignoring(texts[:3])})."
+            f"{what}: text cannot be a feature: {listed(texts)}{notes}. Leave these columns out "
+            f"with ignore = {texts[:3]!r} (on the command line: {_ignoring(texts[:3])})."
         )
     if not features:
         raise DatasetError(f"{what}: there is no column beside the target")
 
     found = target_of(_column_values(table, names.index(target)), what, task)
-    y, kept, sample_weight = found.values, None, None
-    if found.task == "classification" and np.any(y < 0):
-        kept = np.flatnonzero(y >= 0)
-        y = y[kept]
+    kept = _labelled_rows(found)
+    sample_weight = None
     if weight is not None:
         sample_weight = weights_of(_column_values(table, names.index(weight)), what)
         sample_weight = sample_weight if kept is None else sample_weight[kept]
@@ -151,39 +162,114 @@ def to_dataset(
         else:
             feature_names += [f"{column.name}={value}" for value in column.categories]
         feature_kinds += [column.kind] * (len(feature_names) - len(feature_kinds))
+    build = _dense if table.sparse is None else _sparse
+    X = build(table, features, len(feature_names), kept, what)
+    made = _dataset(X, found, kept, feature_names, facts)
+    return replace(made, feature_kinds=feature_kinds, sample_weight=sample_weight, checksum="")
+
+
+def check_columns(
+    names: Sequence[str], what: str, target: str, ignore: Sequence[str], weight: str | None
+) -> None:
+    """Refuse names that occur twice, columns that are missing, and roles that exclude others.
+
+    The parameters are those of `to_dataset`.
+    """
+    if len(set(names)) != len(names):
+        twice = min(name for name in names if names.count(name) > 1)
+        raise DatasetError(f"{what}: several columns are named {twice!r}")
+    weights = () if weight is None else (weight,)
+    for name in (target, *weights, *ignore):
+        if name not in names:
+            raise DatasetError(f"{what}: {no_column(name, names)}")
+    if target in ignore:
+        raise DatasetError(f"{what}: the target {target!r} is among the ignored columns")
+    if weight is not None and weight in (target, *ignore):
+        other = "the target too" if weight == target else "among the ignored columns"
+        raise DatasetError(f"{what}: the column of weights {weight!r} is {other}")
+
+
+def labelled(X: Any, label: Column, what: str, task: str | None = None, **facts: Any) -> Dataset:
+    """Return the dataset of a matrix whose columns have no names.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_labelled, n_features)
+        The rows that have a label.
+    label : Column
+        The labels of all rows; the others are parameters of `to_dataset`.
+
+    Raises
+    ------
+    DatasetError
+        The labels are not those of the task.
+    """
+    found = target_of(label, what, task)
+    return _dataset(X, found, _labelled_rows(found), (), facts)
+
+
+def _labelled_rows(found: Target) -> np.ndarray | None:
+    """Return the rows that have a label; None where all have one."""
+    if found.task == "classification" and np.any(found.values < 0):
+        return np.flatnonzero(found.values >= 0)
+    return None
+
+
+def _dataset(
+    X: Any,
+    found: Target,
+    kept: np.ndarray | None,
+    feature_names: Sequence[str],
+    facts: Mapping[str, Any],
+) -> Dataset:
     shown: dict[str, Any] = {
         key: printable(value) if isinstance(value, str) else value for key, value in facts.items()
     }
-    build = _dense if table.sparse is None else _sparse
-    X = build(table, features, len(feature_names), kept, what)
     return Dataset(
         X=X,
-        y=y,
+        y=found.values if kept is None else found.values[kept],
         feature_names=list(map(printable, feature_names)),
-        feature_kinds=feature_kinds,
         target_names=list(map(printable, found.names)),
         row_ids=kept,
         task=found.task,
-        sample_weight=sample_weight,
         **shown,
     )
 
 
 def _dense(table: Table, features: list[int], width: int, kept: Any, what: str) -> np.ndarray:
+    columns = [table.columns[j] for j in features]
+    dtype = _float_of(columns)
     n = table.n_rows if kept is None else len(kept)
-    _check_size(n * width * 8, what, n, width, table)
-    X = np.zeros((n, width))
-    # some rows at a time: column by column, every value would be another page
-    for first in range(0, n, ROWS):
-        rows = slice(first, first + ROWS)
-        _fill(X[rows], [table.columns[j] for j in features], rows if kept is None else kept[rows])
-    return X
-
-
-def _fill(X: np.ndarray, columns: list[Column], rows: Any) -> None:
+    _check_size(n * width * dtype.itemsize, what, n, width, table)
+    X = GrowingArray(dtype, width)
+    step = max(1, min(ROWS, VALUES // width))
     start = 0
-    for column in columns:
-        values = column.values[rows]
+    for values in table.blocks(columns):
+        n_rows = len(values[0])
+        # few rows at a time: column by column, every value would be another page
+        for first in range(0, n_rows, step):
+            parts = [part[first : first + step] for part in values]
+            block = np.zeros((len(parts[0]), width), dtype)
+            _fill(block, columns, parts)
+            if kept is not None:
+                at = start + first
+                here = slice(*np.searchsorted(kept, (at, at + len(block))))
+                block = block[kept[here] - at]
+            X.append(block)
+        start += n_rows
+    return X.array()
+
+
+def _float_of(columns: Sequence[Column]) -> np.dtype:
+    """Return the type of floats that holds the numbers of all columns."""
+    types = [column.dtype for column in columns if column.kind == "numeric"]
+    common = np.result_type(*types) if types else np.dtype(np.float64)
+    return np.dtype(np.float32 if common in (np.float16, np.float32) else np.float64)
+
+
+def _fill(X: np.ndarray, columns: Sequence[Column], blocks: Sequence[np.ndarray]) -> None:
+    start = 0
+    for column, values in zip(columns, blocks, strict=True):
         if column.kind == "numeric":
             X[:, start] = values
             start += 1
@@ -241,7 +327,9 @@ def _check_size(n_bytes: int, what: str, n: int, width: int, table: Table) -> No
     if n_bytes > max_bytes():
         widest = max(table.columns, key=lambda column: len(column.categories))
         n_values = len(widest.categories)
-        whose = f" ({widest.name!r} alone has {n_values:,} categories)" if n_values > 1 else ""
+        whose = ""
+        if n_values > 1:
+            whose = f" ({widest.name!r} alone has {n_values:,} categories{widest.note})"
         raise DatasetError(
             f"{what}: {n:,} rows with {width:,} columns{whose} need {n_bytes / 2**20:,.0f} MB, "
             f"more than the {max_bytes() / 2**20:,.0f} MB allowed. Leave columns out with "

@@ -19,14 +19,14 @@ def kbench_datasets():
             load="kbench_files._files:load_csv",
             endings={".csv": {}, ".tsv": {"delimiter": "\t"}},
             named_by_label=True,
-            table="kbench_files._reading:csv_table",
+            table="kbench_files._csv:csv_table",
         ),
         DatasetSource(
             "parquet",
             load="kbench_files._files:load_parquet",
             endings={".parquet": {}, ".pq": {}},
             named_by_label=True,
-            table="kbench_files._files:parquet_table",
+            table="kbench_files._parquet:parquet_table",
         ),
         DatasetSource(
             "arff",

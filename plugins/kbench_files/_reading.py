@@ -1,4 +1,4 @@
-"""Files as they are: opened within limits, and read as tables of text.
+"""Files as they are: opened within limits, and unchanged while they are read.
 
 A path is relative to the current folder.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from kbench import DatasetError
+from kbench.parameters import is_pattern, named_files
 from kbench.tables.limits import BoundedText, check_file_size
 
 
@@ -32,20 +33,55 @@ def existing(path: Any, what: str = "file") -> tuple[Path, str]:
     return file, what
 
 
-def csv_table(path: str | Path, delimiter: str = ",", **_: Any) -> Any:
-    """Return a CSV file as a data frame, before anything is encoded."""
-    import pandas
+def existing_files(path: Any, endings: Sequence[str]) -> tuple[list[Path], str]:
+    """Return a file, or those of a folder or a pattern, and a description for messages."""
+    folder = Path(str(path)).expanduser()
+    try:
+        is_one = not folder.is_dir() and (folder.exists() or not is_pattern(folder))
+    except (OSError, ValueError):
+        is_one = True
+    if is_one:
+        file, what = existing(path)
+        return [file], what
+    what = f"files {str(path)!r}"
+    files = [file for file in named_files(folder) if file.suffix.lower() in endings]
+    if not files:
+        wanted = " or ".join(endings)
+        hint = ""
+        if folder.is_dir() and any(folder.glob(f"*/*{endings[0]}")):
+            hint = f"; those in its folders are {str(folder / '*' / ('*' + endings[0]))!r}"
+        raise DatasetError(f"{what}: there is no file that ends in {wanted} there{hint}")
+    for file in files:
+        existing(file)
+    check_file_size(sum(file.stat().st_size for file in files), what)
+    return files, what
 
-    # a stream, not a name: pandas would fetch what looks like an address
-    with bounded(*existing(path), delimiter) as text:
-        return pandas.read_csv(
-            text,
-            sep=delimiter,
-            index_col=False,  # or surplus values would shift the columns, silently
-            na_values=["?"],
-            skipinitialspace=True,
-            low_memory=False,
-        )
+
+@contextlib.contextmanager
+def unchanged(files: Sequence[Path], what: str) -> Iterator[None]:
+    """Refuse files that change meanwhile; an error that this causes is not reported."""
+    before = _states(files)
+    try:
+        yield
+    except Exception:
+        if _states(files) != before:
+            raise DatasetError(_changed(what)) from None
+        raise
+    if _states(files) != before:
+        raise DatasetError(_changed(what))
+
+
+def _states(files: Sequence[Path]) -> list[tuple[int, ...]]:
+    states = []
+    for file in files:
+        with contextlib.suppress(OSError):
+            state = file.stat()
+            states.append((state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino))
+    return states
+
+
+def _changed(what: str) -> str:
+    return f"{what} has changed while it was read; run the same command again"
 
 
 @contextlib.contextmanager
@@ -62,19 +98,6 @@ def bounded(file: Path, what: str, delimiter: str) -> Iterator[io.BufferedReader
             if text.problem is not None:  # pandas replaces it
                 raise text.problem from None
             raise
-
-
-def first_text(file: Path) -> str:
-    """Return the first line of a file that pandas opens, without parsing it."""
-    import pandas
-
-    try:
-        with pandas.io.common.get_handle(
-            file.absolute(), "r", compression="infer", errors="replace"
-        ) as text:
-            return str(text.handle.readline(1 << 16))
-    except (OSError, ValueError, EOFError):
-        return ""
 
 
 def first_line(error: Exception) -> str:

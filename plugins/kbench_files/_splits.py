@@ -9,7 +9,8 @@ import numpy as np
 
 from kbench import Dataset, DatasetError, Split
 from kbench.messages import counted
-from kbench_files._reading import csv_table, existing, first_line
+from kbench_files._csv import csv_table
+from kbench_files._reading import existing, first_line
 
 
 def with_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: bool) -> Dataset:

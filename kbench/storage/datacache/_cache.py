@@ -13,7 +13,8 @@ Where others may write `<root>`, its entries get its permissions, whatever the u
 Arrays are plain ``.npy`` files and everything else is JSON: nothing is ever
 unpickled. Several processes may use one cache at once. An entry is written
 under a temporary name, flushed to disk and renamed, which makes it atomic, and
-every process maps the same pages.
+every process maps the same pages. Large arrays are read into a temporary folder block
+by block (`DataCache.scratch`); they are never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ import json
 import os
 import secrets
 import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from kbench.storage.datacache._entry import (
 )
 from kbench.storage.datacache._form import check_dataset
 from kbench.storage.datacache._manifest import manifest_file, plain
+from kbench.storage.datacache._scratch import ScratchFolder, sweep, temporary
 from kbench.storage.datacache._trust import problem_in, stamp
 from kbench.storage.files import (
     make_folder,
@@ -49,7 +51,6 @@ from kbench.storage.files import (
     rename_folder,
     share,
     sync_folder,
-    unused,
     write_file,
 )
 
@@ -117,18 +118,14 @@ class DataCache:
                 if problem is None:
                     return checksum
                 self._set_aside(checksum)
-            self._sweep()
-            temporary = unused(self.root)
-            temporary.mkdir()
-            try:
-                write(temporary, dataset)
-                for path in (*temporary.iterdir(), temporary):
+            sweep(self.root)
+            with temporary(self.root) as folder:
+                write(folder, dataset)
+                for path in (*folder.iterdir(), folder):
                     share(path, self.root)
                 # a copy that another process stored meanwhile has the same content
                 with contextlib.suppress(FileExistsError):
-                    rename_folder(temporary, final)
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
+                    rename_folder(folder, final)
             sync_folder(self.root)
         stamp(self.root, checksum)
         return checksum
@@ -171,6 +168,23 @@ class DataCache:
         DatasetError is raised where there is none or its description is damaged.
         """
         return DatasetFacts.from_json(read_meta(self.root, checksum))
+
+    @contextlib.contextmanager
+    def scratch(self, name: str) -> Iterator[ScratchFolder]:
+        """Open a folder for arrays of a dataset that is still being read.
+
+        `store` moves them to its entry instead of copying them. The others are removed at
+        the end, or, where this process is killed, by a later `store`. `name` is that of the
+        dataset, for messages.
+        """
+        with contextlib.ExitStack() as stack:
+
+            def open_folder() -> Path:
+                self.root.mkdir(parents=True, exist_ok=True)
+                sweep(self.root)
+                return stack.enter_context(temporary(self.root))
+
+            yield ScratchFolder(open_folder, partial(self._refusal, name))
 
     # -- the manifest
 
@@ -320,14 +334,10 @@ class DataCache:
         try:
             yield
         except OSError as error:
-            raise DatasetError(
-                f"dataset {name!r} cannot be written to the cache {self.root}: "
-                f"{error.strerror or error}; {remedy(error, 'KBENCH_CACHE_DIR')}"
-            ) from error
+            raise self._refusal(name, error) from error
 
-    def _sweep(self) -> None:
-        """Remove the temporary folders of killed processes that are a day old."""
-        for folder in self.root.glob(".tmp-*"):
-            with contextlib.suppress(OSError):
-                if time.time() - folder.stat().st_mtime > 24 * 3600:
-                    shutil.rmtree(folder, ignore_errors=True)
+    def _refusal(self, name: str, error: OSError) -> DatasetError:
+        return DatasetError(
+            f"dataset {name!r} cannot be written to the cache {self.root}: "
+            f"{error.strerror or error}; {remedy(error, 'KBENCH_CACHE_DIR')}"
+        )

@@ -16,6 +16,7 @@ import numpy as np
 from kbench.errors import DatasetError
 from kbench.records import Dataset, Split
 from kbench.storage.datacache._form import duplicate_fraction, missing_by_attribute
+from kbench.storage.datacache._scratch import scratch_file
 from kbench.storage.files import read_file, sync_folder
 
 FORMAT = 1
@@ -68,8 +69,14 @@ def write(folder: Path, dataset: Dataset) -> None:
     files = {}
     for name, array in arrays.items():
         path = folder / f"{name}.npy"
-        with _flushed(path) as out:
-            np.save(out, array, allow_pickle=False)
+        written = scratch_file(array, folder.parent)
+        if written is None:
+            with _flushed(path) as out:
+                np.save(out, array, allow_pickle=False)
+        else:
+            written.rename(path)
+            with path.open("rb+") as out:
+                os.fsync(out.fileno())
         files[path.name] = {"size": path.stat().st_size, "sha256": digest(path)}
     missing = missing_by_attribute(dataset)
     meta: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kbench.parameters import named_files
 from kbench.records import Ref
 from kbench.storage.datacache._entry import FORMAT
 
@@ -23,7 +25,7 @@ def manifest_file(root: Path, source: str, params: Mapping[str, Any], code: str)
 
     A file named by one of the parameters `FILE_PARAMETERS` counts with its size, the times of its
     last modification and change, and its inode: a tool may set the time of modification
-    back, which changes the other.
+    back, which changes the other. So does each file of a folder or a pattern.
     """
     key = {"source": source, "params": plain(params), "code": code, "format": FORMAT}
     key["files"] = {
@@ -51,9 +53,13 @@ def plain(value: Any) -> Any:
 
 
 def _file_state(path: Path) -> list[Any]:
+    """Return the state of a file, or of all files of a folder or a pattern."""
     path = path.expanduser().absolute()
-    try:
-        stat = path.stat()
-    except OSError:
-        return [str(path)]
-    return [str(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+    files = named_files(path)
+    state: list[Any] = [str(path)]
+    for file in files:
+        name = [] if file == path else [str(file)]
+        with contextlib.suppress(OSError):
+            stat = file.stat()
+            state += [*name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+    return state

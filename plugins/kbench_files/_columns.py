@@ -1,0 +1,185 @@
+"""Columns of a table that is read block by block: their kinds, categories and values.
+
+The result is that of pandas on the whole table, whatever the blocks are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kbench import DatasetError
+from kbench.tables.columns import is_free_text
+from kbench.tables.table import Column
+
+MAX_DIFFERENT = 1_000_000
+"""A column with more different texts has too many to be labels or categories."""
+
+MISSING = (
+    *("", "?", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null", "None"),
+    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+"""Marks of missing values, which pandas takes for texts beside integers beyond int64."""
+
+
+class ColumnScan:
+    """What one pass over a column finds: its kind, its categories, and perhaps its values.
+
+    Parameters
+    ----------
+    name, what : str
+        The column, and the dataset for messages.
+    is_nominal : bool
+        Numbers are categories.
+    keeps_values : bool
+        The values are needed at once, as those of a target.
+
+    Attributes
+    ----------
+    has_values : bool
+        Whether a value was there that is not missing.
+    note : str
+        What messages add to the name of the column.
+    """
+
+    def __init__(self, name: str, what: str, is_nominal: bool, keeps_values: bool) -> None:
+        self.name, self.note = name, ""
+        self._what, self._is_nominal, self._keeps_values = what, is_nominal, keeps_values
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all values: another pass begins."""
+        self.has_values = False
+        self._declared: dict[Any, int] | None = None
+        self._different: list[Any] = []  # series of values without repetition
+        self._n_different = self._n_compact = 0
+        self._is_numeric = False
+        self._blocks: list[Any] = []
+
+    def wants(self, series: Any = None) -> bool:
+        """Whether values matter: numbers do only as labels, weights or categories."""
+        is_asked = self._keeps_values or self._is_nominal
+        return is_asked or (series is not None and not is_numeric(series.dtype))
+
+    def add(self, series: Any) -> None:
+        """Look at the next values."""
+        import pandas
+
+        self.has_values = self.has_values or bool(series.notna().any())
+        if isinstance(series.dtype, pandas.CategoricalDtype):
+            self._add_declared(series)
+        elif is_numeric(series.dtype) and not self._is_nominal:
+            self._is_numeric = True
+            if self._keeps_values:
+                self._blocks.append(numbers(series))
+        else:
+            different = series.drop_duplicates()
+            self._different.append(different)
+            self._n_different += len(different)
+            if self._n_different > 2 * self._n_compact + 10_000:
+                self._compact()
+            if self._keeps_values:
+                self._blocks.append(pandas.factorize(series))
+
+    def column(self, n_rows: int, any_text: bool) -> Column:
+        """Return the column; its values only where they are kept.
+
+        Free text becomes categories where `any_text` is allowed.
+        """
+        import pandas
+
+        if self._is_numeric:
+            values = np.concatenate(self._blocks) if self._keeps_values else None
+            if values is not None:
+                values = values.astype(np.float64, copy=False)
+            return Column(self.name, "numeric", (), values)
+        if self._declared is not None:
+            names = [str(value) for value in self._declared]
+            values = np.concatenate(self._blocks) if self._keeps_values else None
+            return Column(self.name, "nominal", names, values)
+        self._compact()
+        series = self._different[0]
+        _, different = pandas.factorize(series, sort=True)
+        is_bool = pandas.api.types.is_bool_dtype(series.dtype)
+        is_plain = self._is_nominal or is_bool or is_numeric(series.dtype)
+        if not (is_plain or any_text) and is_free_text(different, n_rows):
+            return Column(self.name, "string", (), None, note=self.note)
+        self._index = pandas.Index(different)
+        values = None
+        if self._keeps_values:
+            values = np.concatenate([self._recoded(*block) for block in self._blocks])
+        names = [str(value) for value in different]
+        return Column(self.name, "nominal", names, values, note=self.note)
+
+    def codes(self, series: Any) -> np.ndarray:
+        """Return the numbers of categories, -1 for missing ones, once the column is known."""
+        import pandas
+
+        if self._declared is not None:
+            return self._codes_declared(series)
+        return self._recoded(*pandas.factorize(series))
+
+    def _recoded(self, codes: np.ndarray, different: Any) -> np.ndarray:
+        import pandas
+
+        new = self._index.get_indexer(pandas.Index(different))
+        if (new < 0).any():
+            raise DatasetError(f"{self._what}: {self.name!r} has other values than before")
+        return np.append(new, -1)[codes].astype(np.int32)
+
+    def _add_declared(self, series: Any) -> None:
+        self._declared = {} if self._declared is None else self._declared
+        for category in series.cat.categories:
+            self._declared.setdefault(category, len(self._declared))
+        if self._keeps_values:
+            self._blocks.append(self._codes_declared(series))
+
+    def _codes_declared(self, series: Any) -> np.ndarray:
+        known = self._declared or {}
+        new = np.array([*(known[value] for value in series.cat.categories), -1], dtype=np.int32)
+        return new[np.asarray(series.cat.codes)]
+
+    def _compact(self) -> None:
+        import pandas
+
+        self._different = [pandas.concat(self._different, ignore_index=True).drop_duplicates()]
+        self._n_different = self._n_compact = len(self._different[0])
+        if self._n_compact > MAX_DIFFERENT:
+            raise DatasetError(
+                f"{self._what}: {self.name!r} has more than {MAX_DIFFERENT:,} different "
+                f"values{self.note}: these are neither labels nor categories. Name another target, "
+                f"or leave the column out: ignore {self.name!r}."
+            )
+
+
+def is_numeric(dtype: Any) -> bool:
+    """Whether a pandas type is one of numbers; truth values are not."""
+    import pandas
+
+    types = pandas.api.types
+    return bool(types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype))
+
+
+def numbers(series: Any) -> np.ndarray:
+    """Return the numbers of a series, NaN where they are missing."""
+    if isinstance(series.dtype, np.dtype):
+        return np.asarray(series)
+    return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def text_places(series: Any) -> np.ndarray:
+    """Return the places of texts, which are neither numbers nor marks of missing values."""
+    import pandas
+
+    is_no_number = pandas.to_numeric(series, errors="coerce").isna()
+    return np.flatnonzero(is_no_number & series.notna() & ~series.isin(MISSING))
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

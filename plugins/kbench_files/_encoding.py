@@ -1,0 +1,133 @@
+"""From blocks of a table to a dataset: one pass finds the columns, another encodes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from kbench import Dataset, DatasetError
+from kbench.messages import listed
+from kbench.tables.table import Column, Table, check_columns, no_column, to_dataset
+from kbench_files._columns import ColumnScan, numbers
+
+VALUES = 1 << 21
+"""Values of a block of a table."""
+
+
+def block_rows(n_columns: int) -> int:
+    """Return the rows of a block."""
+    return max(1024, VALUES // max(n_columns, 1))
+
+
+class TableRows(Protocol):
+    """A table in one or several files, read in blocks of rows as often as needed.
+
+    Attributes
+    ----------
+    what : str
+        The files, for messages.
+    names : sequence of str
+        Names of all columns.
+    """
+
+    what: str
+    names: Sequence[str]
+
+    def scan(self, scans: Mapping[str, ColumnScan]) -> int:
+        """Look at columns, in one pass where that is enough; return the number of rows."""
+
+    def numeric(self) -> Mapping[str, np.dtype]:
+        """Return the types of columns of numbers; see `scan`, after which it is called."""
+
+    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+        """Yield the series of these columns, for consecutive rows."""
+
+
+def encoded(
+    rows: TableRows,
+    target: str,
+    ignore: Sequence[str],
+    nominal: Sequence[str],
+    task: str | None,
+    weight: str | None,
+    facts: Mapping[str, str],
+) -> tuple[Dataset, int]:
+    """Return the dataset of a table, and the number of the table's rows.
+
+    The parameters are those of the readers of files. DatasetError is raised where the table
+    has no rows, or a column does not exist, has no value or is text.
+    """
+    what, names = rows.what, list(rows.names)
+    check_columns(names, what, target, ignore, weight)
+    unknown = [name for name in nominal if name not in names]
+    if unknown:
+        raise DatasetError(f"{what}, nominal: {no_column(unknown[0], names)}")
+    kept = (target, weight)
+    scans = {
+        name: ColumnScan(name, what, name in nominal, name in kept)
+        for name in names
+        if name in kept or name not in ignore
+    }
+    n_rows = rows.scan(scans)
+    if not n_rows:
+        raise DatasetError(f"{what}: it has no rows")
+    numeric = rows.numeric()
+    features = {name for name in scans if name not in kept}
+    refuse = partial(_refuse_empty, what)
+    refuse([n for n in names if n in features and n not in numeric and not scans[n].has_values])
+    columns = [
+        _column(scans.get(name), name, n_rows, name in kept, None if name in nominal else numeric)
+        for name in names
+    ]
+    read = partial(_encoded_blocks, rows, scans, {c.name: c for c in columns}, refuse)
+    table = Table(columns, n_rows, read=read)
+    return to_dataset(table, what, target, tuple(ignore), task, weight, **facts), n_rows
+
+
+def _column(
+    scan: ColumnScan | None,
+    name: str,
+    n_rows: int,
+    is_kept: bool,
+    numeric: Mapping[str, np.dtype] | None,
+) -> Column:
+    if scan is None:  # left out
+        return Column(name, "numeric")
+    if numeric is not None and name in numeric and not is_kept:
+        return Column(name, "numeric", dtype=numeric[name])
+    return scan.column(n_rows, any_text=is_kept)
+
+
+def _refuse_empty(what: str, empty: Sequence[str]) -> None:
+    if empty:
+        raise DatasetError(
+            f"{what}: no row has a value in {listed(empty)}. Leave out what is empty: "
+            f"ignore {', '.join(map(repr, empty[:3]))}."
+        )
+
+
+def _encoded_blocks(
+    rows: TableRows,
+    scans: Mapping[str, ColumnScan],
+    columns: Mapping[str, Column],
+    refuse_empty: Callable[[Sequence[str]], None],
+    names: Sequence[str],
+) -> Iterator[list[np.ndarray]]:
+    """Yield numbers and codes of categories of some columns."""
+    is_empty = dict.fromkeys(names, True)
+    for block in rows.blocks(names):
+        values = []
+        for name in names:
+            series = block[name]
+            if columns[name].kind == "numeric":
+                values.append(numbers(series))
+                if is_empty[name]:
+                    is_empty[name] = bool(np.isnan(values[-1]).all())
+            else:
+                values.append(scans[name].codes(series))
+                is_empty[name] = False
+        yield values
+    refuse_empty([name for name in names if is_empty[name]])

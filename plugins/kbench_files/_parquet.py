@@ -1,0 +1,233 @@
+"""Parquet files, one or several of one table, read block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from kbench import DatasetError
+from kbench.messages import listed
+from kbench.tables.limits import check_values
+from kbench_files._columns import ColumnScan
+from kbench_files._encoding import block_rows
+from kbench_files._reading import existing_files, first_line
+
+ENDINGS = (".parquet", ".pq")
+
+BUFFER = 1 << 18
+"""Bytes of a column that are read together: a file may be one row group."""
+
+
+def parquet_table(path: str | Path, **_: Any) -> Any:
+    """Return parquet files as a data frame, before anything is encoded."""
+    import pandas
+
+    files, what = existing_files(path, ENDINGS)
+    frames = []
+    for file in files:
+        with file.open("rb") as opened:
+            _check_size(opened, what)
+            frames.append(pandas.read_parquet(opened))
+    frame = frames[0] if len(frames) == 1 else pandas.concat(frames, ignore_index=True)
+    infer = pandas.api.types.infer_dtype
+    decimals = [name for name, column in frame.items() if infer(column) == "decimal"]
+    return frame.astype(dict.fromkeys(decimals, np.float64))
+
+
+def _check_size(file: BinaryIO, what: str) -> None:
+    """Refuse a file that is small because the same values are stored once."""
+    import pyarrow.parquet
+    from pyarrow import compute
+
+    texts = [field.name for field in pyarrow.parquet.read_schema(file) if _is_text(field.type)]
+    table = pyarrow.parquet.ParquetFile(file, read_dictionary=texts)
+    n, d = table.metadata.num_rows, table.metadata.num_columns
+    check_values(n * d, what, f"{n:,} rows with {d:,} columns")
+    n_bytes = 0
+    for batch in table.iter_batches(columns=texts) if texts else ():
+        for column in batch.columns:
+            lengths = compute.binary_length(column.dictionary).take(column.indices)
+            n_bytes += compute.sum(lengths).as_py() or 0
+        check_values(n_bytes // 8, what, "its texts")
+    file.seek(0)
+
+
+class ParquetRows:
+    """The rows of parquet files; see `kbench_files._encoding.TableRows`.
+
+    All files have the same columns, in any order. Types of numbers may differ, and a column
+    without values, which has no type, fits any.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.files, self.what = existing_files(path, ENDINGS)
+        self._n_rows = []
+        self._types: dict[str, list[Any]] = {}
+        for file in self.files:
+            with file.open("rb") as opened:
+                self._add(file, opened)
+        self.names = list(self._types)
+
+    def _add(self, file: Path, opened: BinaryIO) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        what = self._named(file)
+        try:
+            found = pyarrow.parquet.ParquetFile(opened)
+            schema = found.schema_arrow
+        except Exception as error:  # pyarrow's errors on a damaged file have no common base
+            why = f"it cannot be read as parquet: {first_line(error)}"
+            raise DatasetError(f"{what}: {why}") from None
+        stored = schema.pandas_metadata or {}
+        indices = {name for name in stored.get("index_columns", ()) if isinstance(name, str)}
+        types = [(field.name, field.type) for field in schema if field.name not in indices]
+        twice = sorted({name for name, _ in types if [n for n, _ in types].count(name) > 1})
+        if twice:
+            raise DatasetError(f"{what}: several columns are named {twice[0]!r}")
+        first = self._named(self.files[0])
+        if self._n_rows and {name for name, _ in types} != self._types.keys():
+            here, there = {name for name, _ in types}, set(self._types)
+            differ = [f"{what} lacks {listed(sorted(there - here))}"] if there - here else []
+            differ += [f"only {what} has {listed(sorted(here - there))}"] if here - there else []
+            raise DatasetError(
+                f"{self.what}: all files must have the same columns, but compared with {first}, "
+                f"{' and '.join(differ)}"
+            )
+        for name, type_ in types:
+            known = self._types.setdefault(name, [])
+            other = next((t for t in known if not _fit(t, type_)), None)
+            if other is not None:
+                raise DatasetError(
+                    f"{self.what}: column {name!r} is {type_} in {what}, but {other} in the files "
+                    "before"
+                )
+            known.append(type_)
+        self._n_rows.append(found.metadata.num_rows)
+
+    def scan(self, scans: Mapping[str, ColumnScan]) -> int:
+        """Look at columns that are not known from the types; return the number of rows."""
+        from pyarrow import types
+
+        nested = [name for name in scans if any(map(types.is_nested, self._types[name]))]
+        if nested:
+            raise DatasetError(
+                f"{self.what}: lists and records are neither features nor targets: "
+                f"{listed(nested)}. Leave these columns out: ignore "
+                f"{', '.join(map(repr, nested[:3]))}."
+            )
+        n_rows, n = sum(self._n_rows), len(scans)
+        numeric = self.numeric()
+        size = min(8, max(4, np.result_type(*numeric.values()).itemsize)) if numeric else 8
+        shape = f"{n_rows:,} rows with {n:,} columns"
+        check_values(n_rows * n, self.what, shape, n_bytes=size)
+        needed = {n: s for n, s in scans.items() if n not in numeric or s.wants()}
+        for block in self.blocks(list(needed)) if needed else ():
+            for name, scan in needed.items():
+                scan.add(block[name])
+        return n_rows
+
+    def numeric(self) -> Mapping[str, np.dtype]:
+        """Return the types of the columns of numbers."""
+        numeric = {}
+        for name, kinds in self._types.items():
+            # a column without a value in a file has no type there
+            types = [_number_type(kind) for kind in kinds if str(kind) != "null"]
+            if types and None not in types:
+                numeric[name] = np.result_type(*types)
+        return numeric
+
+    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+        """Yield series by the names of their columns."""
+        for file in self.files:
+            yield from self._blocks_of(file, names)
+
+    def _blocks_of(self, file: Path, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+        import pyarrow.parquet
+
+        # a text that is there a million times is one text
+        texts = [name for name in names if any(map(_is_text, self._types[name]))]
+        row = 0
+        try:
+            with file.open("rb") as opened:
+                # else the reader would fetch, and keep, whole row groups
+                table = pyarrow.parquet.ParquetFile(
+                    opened, read_dictionary=texts, pre_buffer=False, buffer_size=BUFFER
+                )
+                rows = block_rows(len(names))
+                for batch in table.iter_batches(rows, columns=list(names), use_threads=False):
+                    yield _block(batch, names, texts)
+                    row += batch.num_rows
+        except Exception as error:  # pyarrow's errors on a damaged file have no common base
+            why = f"it cannot be read as parquet after row {row:,}: {first_line(error)}"
+            raise DatasetError(f"{self._named(file)}: {why}") from None
+
+    def _named(self, file: Path) -> str:
+        return self.what if len(self.files) == 1 else f"file {str(file)!r}"
+
+
+def _block(batch: Any, names: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
+    """Return the columns of a block as pandas has them; texts are objects, decimals floats."""
+    import pandas
+    import pyarrow
+
+    kinds = pyarrow.types
+    columns: dict[str, Any] = {}
+    plain = {}
+    for name in names:
+        column = batch.column(name)
+        if kinds.is_dictionary(column.type):
+            codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+            values = column.dictionary.to_pylist()
+            if name in texts:
+                columns[name] = pandas.Series(np.array([*values, None], dtype=object)[codes])
+            else:
+                columns[name] = pandas.Series(pandas.Categorical.from_codes(codes, values))
+        elif kinds.is_decimal(column.type):
+            # by its digits, as Python does it
+            plain[name] = column.cast(pyarrow.string()).cast(pyarrow.float64())
+        elif kinds.is_null(column.type):
+            plain[name] = column.cast(pyarrow.float64())
+        else:
+            plain[name] = column
+    if plain:
+        table = pyarrow.table(plain).replace_schema_metadata(batch.schema.metadata)
+        frame = table.to_pandas(split_blocks=True)
+        columns |= {name: frame[name] for name in plain}
+    return columns
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+    )
+
+
+def _number_type(kind: Any) -> np.dtype | None:
+    """Return the type of numpy for a type of numbers."""
+    from pyarrow import types
+
+    if types.is_decimal(kind):
+        return np.dtype(np.float64)
+    is_number = types.is_integer(kind) or types.is_floating(kind)
+    return np.dtype(kind.to_pandas_dtype()) if is_number else None
+
+
+def _fit(one: Any, other: Any) -> bool:
+    """Whether a column may have these types in two files."""
+    from pyarrow import types
+
+    if one.equals(other) or types.is_null(one) or types.is_null(other):
+        return True
+    if types.is_dictionary(one) and types.is_dictionary(other):
+        return _fit(one.value_type, other.value_type)
+    is_text = _is_text(one) and _is_text(other)
+    return is_text or (_number_type(one) is not None and _number_type(other) is not None)
