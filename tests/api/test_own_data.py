@@ -46,6 +46,19 @@ def known(n=100, d=5, sparse=False):
 FILE = Ref("csv", {"path": "mine.csv", "target": "y"}, "mine")
 
 
+def test_several_parquet_files_are_named_by_their_folder(registry, tmp_path):
+    folder = tmp_path / "flights"
+    folder.mkdir()
+    (folder / "1.parquet").write_text("")
+    ref = source_of(str(folder / "*.parquet"), "y", registry=registry)
+    assert (ref.name, ref.label) == ("parquet", "flights")
+    assert ref.params["path"] == str(folder / "*.parquet")
+    folder.rename(tmp_path / "flights.parquet")
+    assert source_of(str(tmp_path / "flights.parquet"), "y", registry=registry).label == "flights"
+    with pytest.raises(DatasetError, match="there is no such file"):
+        source_of(str(tmp_path / "none-*.parquet"), "y", registry=registry)
+
+
 def methods(suite, registry):
     return [(c.feature_map.name, c.learner.name) for c in cells(suite, registry)]
 

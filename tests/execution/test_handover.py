@@ -199,3 +199,39 @@ def test_other_arrays_are_not_sent(array):
     ours, theirs = socket.socketpair()
     with ours, theirs, pytest.raises(TypeError, match="a has dtype"):
         send(ours, {"a": array})
+
+
+@pytest.mark.parametrize("splits", ["ordered", "holdout"])
+def test_the_rows_of_a_split_come_as_they_are_in_few_bytes_where_they_are_consecutive(splits):
+    n = 4000
+    data = Dataset("d", np.arange(n, dtype=float)[:, None], np.arange(n) % 2)
+    assignment = assign(data, Protocol(splits=splits), 0)
+    ours, theirs = socket.socketpair()
+    sizes = []
+
+    class Counting:
+        def sendall(self, data):
+            sizes.append(len(data))
+            ours.sendall(data)
+
+        def __getattr__(self, name):
+            return getattr(ours, name)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            ours.close()
+
+    host = threading.Thread(target=Handover(assignment), args=(Counting(),), daemon=True)
+    host.start()
+    visible = receive_visible(theirs, 0)
+    theirs.close()
+    host.join(10)
+    given = assignment.visible
+    for name in ("train", "test", "unlabelled", "y_train"):
+        np.testing.assert_array_equal(getattr(visible, name), getattr(given, name))
+        assert getattr(visible, name).dtype == getattr(given, name).dtype
+    labels = 8 * len(given.train)
+    rows = 0 if splits == "ordered" else 8 * n
+    assert sum(sizes) == pytest.approx(labels + rows, abs=1000)

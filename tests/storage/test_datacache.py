@@ -128,6 +128,25 @@ def test_a_matrix_without_values_comes_back(cache):
     assert cache.load(cache.store(made)).X.nnz == 0
 
 
+def test_sparse_data_in_canonical_form_are_not_copied():
+    X = scipy.sparse.random(500, 40, density=0.1, random_state=0, format="csr")
+    X.sort_indices()
+    assert check_dataset(data(500, X=X)).X is X
+    X.indices[:2] = X.indices[1::-1].copy()
+    assert check_dataset(data(500, X=X)).X is not X
+
+
+def test_a_checksum_is_computed_when_it_is_needed(monkeypatch):
+    calls = []
+    monkeypatch.setattr("kbench.records._data.content_checksum", lambda d: calls.append(d) or "c")
+    made = check_dataset(data())
+    assert calls == []
+    assert (made.checksum, made.checksum, len(calls)) == ("c", "c", 1)
+    assert data(checksum="given").checksum == "given"
+    with pytest.raises(AttributeError, match="'Dataset' object has no attribute 'other'"):
+        made.other  # noqa: B018
+
+
 def test_equal_content_has_one_name_however_it_is_written(cache):
     X = np.array([[0, 1], [2, 0], [0, 0]])
     y = np.array([0, 1, 1])
@@ -351,6 +370,21 @@ def test_a_changed_file_is_not_found(cache, tmp_path, monkeypatch):
     assert cache.lookup("csv", {"path": str(file)}, "code") is None
     file.unlink()
     assert cache.lookup("csv", {"path": str(file)}, "code") is None
+
+
+@pytest.mark.parametrize("path", ["parts", "parts/*.parquet"])
+def test_a_folder_in_which_a_file_has_changed_is_not_found(cache, tmp_path, path):
+    (tmp_path / "parts").mkdir()
+    file, params = tmp_path / "parts" / "1.parquet", {"path": str(tmp_path / path)}
+    file.write_text("old")
+    cache.remember("parquet", params, "code", cache.store(data()))
+    (tmp_path / "parts" / "_SUCCESS").write_text("")
+    assert cache.lookup("parquet", params, "code")
+    file.write_text("new")  # which changes nothing of the folder
+    assert cache.lookup("parquet", params, "code") is None
+    cache.remember("parquet", params, "code", cache.store(data()))
+    (tmp_path / "parts" / "2.parquet").write_text("more")
+    assert cache.lookup("parquet", params, "code") is None
 
 
 @pytest.mark.parametrize("edit", ["in place", "replaced"])
