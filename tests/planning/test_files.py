@@ -99,6 +99,17 @@ datasets = [
     assert in_folder(suite, None) == suite
 
 
+def test_a_pattern_is_there_where_one_file_matches(sources, tmp_path):
+    text = f'datasets = [{{ name = "plain", path = "parts/*.x" }}]\n{LINES}'
+    suite = read(text, "s", sources)
+    (tmp_path / "parts").mkdir()
+    with pytest.raises(SuiteError, match="not one is there"):
+        in_folder(suite, tmp_path)
+    (tmp_path / "parts" / "1.x").write_text("")
+    (ref,) = in_folder(suite, tmp_path).datasets
+    assert ref.params["path"] == str(tmp_path / "parts" / "*.x")
+
+
 def test_a_folder_that_is_not_there(sources, tmp_path):
     suite = read('datasets = ["plain"]\n' + LINES, "s", sources)
     with pytest.raises(SuiteError, match="there is no such folder"):

@@ -1,6 +1,7 @@
 """The cache of canonical datasets: what is kept, what is refused, what is noticed."""
 
 import dataclasses
+import errno
 import json
 import multiprocessing
 import os
@@ -240,6 +241,19 @@ def test_a_cache_that_cannot_be_written_says_so(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DatasetError, match="KBENCH_CACHE_DIR"):
         DataCache(tmp_path / "file" / "cache").store(data())
+
+
+@pytest.mark.parametrize("at", ["np.save", "os.fsync"])
+def test_a_disk_that_fills_while_an_entry_is_written(cache, monkeypatch, at):
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*{"np.save": (np, "save"), "os.fsync": (os, "fsync")}[at], fail)
+        with pytest.raises(DatasetError, match="No space left on device; make room"):
+            cache.store(data())
+    assert list(cache.root.iterdir()) == []
+    assert cache.store(data())
 
 
 # -- descriptions
