@@ -267,11 +267,21 @@ def _parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, 
             np.asarray(X)[np.ix_(test, train)],
         )
     impute = tuple(inputs.kinds) if protocol.missing == "impute" else None
-    more = X[unlabelled] if len(unlabelled) else None
+    more = _as_float64(X[unlabelled]) if len(unlabelled) else None
     data = Data(
-        X[train], visible.y_train, more, impute, task=inputs.task, weight=visible.weight_train
+        _as_float64(X[train]),
+        visible.y_train,
+        more,
+        impute,
+        task=inputs.task,
+        weight=visible.weight_train,
     )
-    return data, X[test]
+    return data, _as_float64(X[test])
+
+
+def _as_float64(X: Any) -> Any:
+    """Return rows in double precision: a file may have saved memory, not a method."""
+    return X.astype(np.float64, copy=False)
 
 
 def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:

@@ -28,7 +28,7 @@ from kbench.execution.handover import hand_over, receive_scored, receive_visible
 from kbench.execution.plugins import without_known_failures
 from kbench.execution.warm_parents import PLUGINS
 from kbench.planning.lines import parameter_problems
-from kbench.records import Dataset, Protocol, Ref, Search, alternatives
+from kbench.records import Dataset, Protocol, Ref, alternatives
 from kbench.records.canonical import from_json, to_json
 from kbench.registry.callables import resolve
 from kbench.registry.collecting import Kind
