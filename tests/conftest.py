@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
@@ -18,6 +19,8 @@ from kbench.execution.sandbox import Sandbox
 from kbench.registry.installed import Plugin
 from kbench.registry.registry import build
 from tests.support.paths import SUPPORT
+
+LINUX = sys.platform == "linux"
 
 # the machines that run the tests are shared: how long an example takes says nothing
 hypothesis.settings.register_profile("kbench", deadline=None)
@@ -74,6 +77,28 @@ def store(store_uri):
 def uci(store):
     """Return an experiment without runs."""
     return store.experiment("uci")
+
+
+@pytest.fixture(scope="session")
+def fork_sandboxes():
+    """Return a function that has `kbench` fork warm sandboxes for as long as a patch lasts."""
+    from kbench.execution.sandbox import client
+    from tests.support.forked_sandboxes import Template, forking
+
+    with contextlib.ExitStack() as stack:
+        template = stack.enter_context(contextlib.closing(Template())) if LINUX else None
+
+        def fork(patch):
+            if template is not None:
+                patch.setattr(client, "subprocess", forking(template))
+
+        yield fork
+
+
+@pytest.fixture
+def forked_sandboxes(fork_sandboxes, monkeypatch):
+    """Fork the warm sandboxes of this test from a process that has imported scikit-learn."""
+    fork_sandboxes(monkeypatch)
 
 
 @pytest.fixture(scope="module")

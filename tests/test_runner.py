@@ -23,6 +23,8 @@ from kbench.storage.journal import Journal
 from kbench.tracking import Store
 from tests.support.planted import CENTROIDS
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 PLUGIN = (
     '''
 """A dataset, maps that do as they are told, and a learner."""

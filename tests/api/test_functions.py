@@ -12,6 +12,8 @@ from kbench import Dataset, DatasetError, Protocol, Ref, Search, SuiteError
 from kbench.results.rows import COLUMNS
 from tests.support.command_here import command
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 SUITE = """
 datasets = ["iris"]
 feature_maps = ["identity"]

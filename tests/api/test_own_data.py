@@ -18,6 +18,8 @@ from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from tests.support.command_here import command
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 
 @pytest.fixture(scope="module")
 def registry():

@@ -10,6 +10,8 @@ from kbench.storage.datacache import check_dataset
 from kbench_files._files import load_arff, load_csv, load_parquet, load_svmlight
 from tests.support.command_here import command
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 ROWS = 20
 GOOD = "a,b,y\n" + "".join(f"{i},{i % 3},{['no', 'yes'][i % 2]}\n" for i in range(ROWS))
 

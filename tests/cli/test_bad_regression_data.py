@@ -1,6 +1,10 @@
 """Data of a suite that are no regression problem: one message each, and the rest runs."""
 
+import pytest
+
 from tests.support.command_here import command
+
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
 ROWS = 20
 NUMBERS = [f"{i / 7:.3f}" for i in range(ROWS)]

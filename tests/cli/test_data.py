@@ -11,6 +11,8 @@ from kbench import Dataset
 from kbench.cli.data import app
 from kbench.storage.datacache import DataCache
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 
 @pytest.fixture
 def cache(monkeypatch, tmp_path):

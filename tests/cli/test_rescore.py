@@ -12,10 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import kbench
 from kbench.storage.journal import Journal
 from kbench.storage.predictions import BLOB
 from kbench.tracking import Store
 from tests.support.command_here import command
+
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
 PLUGIN = """
 import os, sys, time
@@ -77,34 +80,31 @@ time_s = 60
 
 
 @pytest.fixture(scope="module")
-def computed(tmp_path_factory, migrated_store):
+def computed(tmp_path_factory, migrated_store, fork_sandboxes):
     """Results of the suite, with their state folder, data cache and store."""
     folder = tmp_path_factory.mktemp("computed")
     (folder / "ours.toml").write_text(SUITE)
     shutil.copy(migrated_store, folder / "mlflow.db")
-    environment = {
-        "KBENCH_STATE_DIR": str(folder / "state"),
-        "KBENCH_CACHE_DIR": str(folder / "cache"),
-        "MLFLOW_TRACKING_URI": f"sqlite:///{folder / 'mlflow.db'}",
-    }
-    subprocess.run(
-        [sys.executable, "-m", "kbench.cli", "suite", "ours.toml", "-q"],
-        cwd=folder,
-        env={**os.environ, **environment},
-        check=True,
-        capture_output=True,
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        fork_sandboxes(patch)
+        at(folder, patch)
+        kbench.run_suite("ours.toml", progress=False)
     return folder
+
+
+def at(folder, patch):
+    """Go to a folder with its own state, data cache and store."""
+    patch.chdir(folder)
+    patch.setenv("KBENCH_STATE_DIR", str(folder / "state"))
+    patch.setenv("KBENCH_CACHE_DIR", str(folder / "cache"))
+    patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder / 'mlflow.db'}")
 
 
 @pytest.fixture
 def here(computed, tmp_path, monkeypatch, install_plugin, capfd):
     """Run a command on a copy of the results."""
     folder = shutil.copytree(computed, tmp_path / "here")
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("KBENCH_STATE_DIR", str(folder / "state"))
-    monkeypatch.setenv("KBENCH_CACHE_DIR", str(folder / "cache"))
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder / 'mlflow.db'}")
+    at(folder, monkeypatch)
     install_plugin("trial_measures", PLUGIN)
 
     def run(*arguments):

@@ -25,6 +25,8 @@ from kbench.results.rows import Row
 from kbench.storage.journal import Journal, state_folder
 from tests.support.command_here import command
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 
 @pytest.fixture(scope="module")
 def registry():

@@ -16,6 +16,8 @@ from kbench.registry.registry import build
 from kbench.storage.datacache import DataCache
 from tests.support.command_here import command
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 METHODS = 'feature_maps = ["identity"]\nlearners = ["{0}"]\n'
 LINES = METHODS.format("ridge")
 SUITE = (
