@@ -1,11 +1,12 @@
-"""Warm supervisors that are forked from a process that has imported scikit-learn.
+"""Supervisors of tasks that are forked from a process that has imported scikit-learn.
 
-The supervisor of a run's tasks imports scikit-learn first, which takes over a second of CPU,
-and a run may start several. Tests of whole runs fork them instead. Such a supervisor has the
-import path, the environment and the descriptors that `kbench.execution.sandbox` gives it, and
-has imported no plugin.
+A supervisor or its first task imports scikit-learn, which takes over a second of CPU, and a
+run may start several supervisors. Tests of whole runs fork them instead. Such a supervisor
+has the import path, the environment and the descriptors that `kbench.execution.sandbox` gives
+it, and has imported no plugin.
 
-Tests of the sandbox itself start real supervisors, and so does what needs no scikit-learn.
+Tests of the sandbox itself start real supervisors, and so do descriptions of plugins, which
+record what an import loads.
 Only Linux can hand the forked process over as a child of the tests.
 """
 
@@ -24,7 +25,7 @@ import time
 import types
 from pathlib import Path
 
-WARM = "kbench.execution.entry_points:warm"
+PLUGINS = "KBENCH_TASK_PLUGINS"  # set for supervisors of tasks, not for those of descriptions
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 LENGTH = struct.Struct("!Q")
 
@@ -50,9 +51,9 @@ class Template:
         self._process.wait()
 
     def start(self, command, *, env, stdout, pass_fds, **options):
-        """Start what `subprocess.Popen` would, and fork it if it is a warm supervisor."""
+        """Start what `subprocess.Popen` would, and fork it if it is the supervisor of tasks."""
         *_, path, settings = command
-        if WARM not in json.loads(settings)["preload"]:
+        if PLUGINS not in env:
             return subprocess.Popen(command, env=env, stdout=stdout, pass_fds=pass_fds, **options)
         (control,) = pass_fds
         request = {"path": path, "settings": settings, "env": env, "cwd": str(Path.cwd())}
@@ -124,8 +125,7 @@ def _read(connection, length):
 def _serve(requests):
     """Fork a supervisor for each request, twice, so that the client adopts it."""
     importlib.import_module("kbench.execution.sandbox.supervisor")
-    module, _, name = WARM.partition(":")
-    getattr(importlib.import_module(module), name)()
+    importlib.import_module("kbench.execution.entry_points").warm()
     gc.collect()
     gc.freeze()
     while True:
