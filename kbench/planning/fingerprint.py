@@ -17,7 +17,7 @@ import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import metadata
 from pathlib import Path
 
@@ -285,8 +285,12 @@ def _digest_of_variable(name: str) -> str:
 def _syntax_of_file(path: Path) -> Syntax:
     content = content_of(path)
     if path.suffix == ".py":
-        return syntax_of(content, str(path))
+        return _parsed(content, str(path))
     return Syntax(hashlib.sha256(content).hexdigest(), ())  # compiled
+
+
+# a process that plans several times parses a file again only after an edit
+_parsed = lru_cache(maxsize=1024)(syntax_of)
 
 
 def evaluation_modules() -> list[str]:
