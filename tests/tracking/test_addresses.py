@@ -61,7 +61,7 @@ class Echo(http.server.BaseHTTPRequestHandler):
 def echo():
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
         server.status = 401
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield server
         server.shutdown()

@@ -22,6 +22,7 @@ class Busy(http.server.BaseHTTPRequestHandler):
     """Answers like MLflow's server, which has nothing yet, and refuses by turns."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else the body waits 40 ms for an acknowledgement
 
     def handle_request(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -67,7 +68,7 @@ def server(monkeypatch):
         server.daemon_threads = True
         server.asked, server.refuses = [], lambda path, body: None
         server.uri = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield server
         server.shutdown()

@@ -137,7 +137,7 @@ def proxy(server, monkeypatch):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with Proxy(server) as proxy:
-        thread = threading.Thread(target=proxy.serve_forever, daemon=True)
+        thread = threading.Thread(target=proxy.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield proxy
         proxy.shutdown()
