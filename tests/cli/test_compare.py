@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -268,12 +269,25 @@ ODD = [
 ]
 
 
+@pytest.fixture(scope="module")
+def printed_row(migrated_store, tmp_path_factory):
+    """A row as `kbench results` prints it."""
+    path = shutil.copy(migrated_store, tmp_path_factory.mktemp("printed"))
+    store = Store(f"sqlite:///{path}")
+    store.log(store.experiment("trial"), cell())
+    words = ["results", "trial", "--format", "json", "--store", store.uri]
+    (row,) = json.loads(CliRunner().invoke(app, words).stdout)
+    return row
+
+
 @pytest.mark.parametrize(("changes", "problem"), ODD)
-def test_a_row_of_a_file_that_cannot_be_compared_is_one_message(stores, tmp_path, changes, problem):
-    stores("mlflow.db", cell())
-    printed = CliRunner().invoke(app, ["results", "trial", "--format", "json"]).stdout
-    (tmp_path / "a.json").write_text(json.dumps([json.loads(printed)[0] | changes]))
-    for sides in (("a.json", "trial"), ("trial", "a.json")):
+def test_a_row_of_a_file_that_cannot_be_compared_is_one_message(
+    printed_row, tmp_path, monkeypatch, changes, problem
+):
+    monkeypatch.chdir(tmp_path)
+    Path("a.json").write_text(json.dumps([printed_row | changes]))
+    Path("good.json").write_text(json.dumps([printed_row]))
+    for sides in (("a.json", "good.json"), ("good.json", "a.json")):
         code, printed = kbench_compare(*sides)
         assert code == 2
         assert f": {problem}" in printed
