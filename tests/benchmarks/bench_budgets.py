@@ -116,7 +116,7 @@ def measured(cell: Cell, split: int) -> Split | None:
         found.measures["n_candidates"],
         found.measures["accuracy"],
         found.measures.get("default_accuracy", found.measures["accuracy"]),
-        tuple(found.details.at_edge),
+        tuple(f"{name} = {found.details.chosen[name]}" for name in found.details.at_edge),
     )
 
 

@@ -468,8 +468,14 @@ def test_of_equal_candidates_the_most_regularised_is_chosen():
     assert chosen(scores, {"C": "smaller"}) is scores[0]
 
 
-def edges(*scores, best=0):
-    return SearchResult(scores[best].candidate, list(scores)).at_edge
+def edges(*scores, best=0, ends=None):
+    if ends is None:
+        params = [each.candidate.learner for each in scores]
+        ends = {
+            f"learner.{name}": (min(p[name] for p in params), max(p[name] for p in params))
+            for name in params[0]
+        }
+    return SearchResult(scores[best].candidate, list(scores), ends=ends).at_edge
 
 
 def test_an_edge_is_told_where_it_beats_its_inner_neighbour_clearly():
@@ -485,6 +491,12 @@ def test_an_edge_is_told_where_it_beats_its_inner_neighbour_clearly():
     wide = score([0.80, 0.82, 0.81], C=2.0, width=2)
     assert edges(score([0.80, 0.82, 0.81], C=1.0), inner, wide) == []
     assert edges(score([0.1, 0.1, 0.1], C=1.0), score([0.9, 0.9, 0.9], C=2.0), far, best=1) == []
+
+
+def test_the_last_value_that_was_drawn_is_not_an_edge():
+    one, two = score([0.9, 0.9], C=1.0), score([0.5, 0.5], C=2.0)
+    assert edges(one, two, ends={"learner.C": (0.1, 2.0)}) == []
+    assert edges(one, two, ends={"learner.C": (1.0, 8.0)}) == ["learner.C"]
 
 
 def test_a_natural_bound_is_not_an_edge():

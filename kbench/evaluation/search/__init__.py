@@ -1,6 +1,6 @@
 """Parameter search by inner cross-validation, on the training part only."""
 
-from kbench.evaluation.search._candidates import Candidate, candidates
+from kbench.evaluation.search._candidates import Candidate, candidates, is_number
 from kbench.evaluation.search._data import (
     Data,
     fit_map,
@@ -8,7 +8,7 @@ from kbench.evaluation.search._data import (
     has_converged,
 )
 from kbench.evaluation.search._folds import Fold, fit_on_fold, inner_folds
-from kbench.evaluation.search._result import Score, SearchResult, is_number
+from kbench.evaluation.search._result import Score, SearchResult
 from kbench.evaluation.search._search import search
 from kbench.evaluation.search._spec import EstimatorSpec, Nested
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -71,6 +71,25 @@ def candidates(
         others = np.random.default_rng(seed).permutation(len(settings) - 1) + 1
         settings = [settings[0], *(settings[i] for i in others)]
     return list(itertools.chain.from_iterable(settings))[:n]
+
+
+def ends(feature_map: EstimatorSpec, learner: EstimatorSpec) -> dict[str, tuple[float, float]]:
+    """Return the smallest and the largest number in the list of each searched parameter."""
+    lists: dict[str, list[float]] = {}
+    alone = [
+        *(Candidate("", {name: v}, {}) for name, vs in feature_map.space.items() for v in vs),
+        *(Candidate("", {}, {name: v}) for name, vs in learner.space.items() for v in vs),
+    ]
+    for candidate in alone:
+        for name, value in candidate.params.items():
+            if is_number(value):
+                lists.setdefault(name, []).append(value)
+    return {name: (min(values), max(values)) for name, values in lists.items()}
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether the value of a parameter is a number; a bool is not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _of_path(learner: EstimatorSpec, on_path: bool) -> dict[str, Sequence[Any]]:

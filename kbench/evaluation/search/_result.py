@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
 
 import numpy as np
 
-from kbench.evaluation.search._candidates import Candidate
+from kbench.evaluation.search._candidates import Candidate, is_number
 from kbench.records import Measure
 
 EQUAL = 1e-12
@@ -70,7 +69,9 @@ class SearchResult:
     """The chosen candidate of a search, and all scores.
 
     `scores` has all candidates in their order, the default first, and is empty where
-    there was nothing to choose. `complete` is False where the search was stopped by its budget.
+    there was nothing to choose. `ends` has the smallest and the largest value of the list of
+    each numeric parameter; a random search need not have drawn them. `complete` is False
+    where the search was stopped by its budget.
     """
 
     best: Candidate
@@ -78,6 +79,7 @@ class SearchResult:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     complete: bool = True
+    ends: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def converged(self) -> float:
@@ -119,17 +121,13 @@ class SearchResult:
                 tried.setdefault(value, []).append(score)
         value = best.candidate.params[name]
         grid = sorted(tried)
-        if len(grid) < 2 or value not in (grid[0], grid[-1]):
+        lowest, highest = self.ends.get(name, (value, value))
+        if len(grid) < 2 or value not in (lowest, highest):
             return False
-        if value == grid[0] and (value == 0 or (value == 1 and isinstance(value, int))):
+        if value == lowest and (value == 0 or (value == 1 and isinstance(value, int))):
             return False
-        inwards = tried[grid[1] if value == grid[0] else grid[-2]]
+        inwards = tried[grid[1] if value == lowest else grid[-2]]
         return best.is_clearly_better(max(inwards, key=lambda score: score.gain))
-
-
-def is_number(value: Any) -> TypeGuard[float]:
-    """Whether the value of a parameter is a number; a bool is not."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def chosen(

@@ -9,7 +9,7 @@ import numpy as np
 from kbench.errors import DatasetError
 from kbench.evaluation.measures import Criterion
 from kbench.evaluation.search import _halving
-from kbench.evaluation.search._candidates import Candidate, candidates
+from kbench.evaluation.search._candidates import Candidate, candidates, ends
 from kbench.evaluation.search._data import Data
 from kbench.evaluation.search._folds import FoldScorer, inner_folds
 from kbench.evaluation.search._result import Score, SearchResult, chosen
@@ -61,6 +61,7 @@ def search(
         time.perf_counter() - start,
         time.process_time() - cpu_start,
         complete,
+        ends(feature_map, learner),
     )
 
 
