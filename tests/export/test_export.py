@@ -121,7 +121,7 @@ def test_rows_without_a_label_are_no_trouble(customers, tmp_path, capfd):
             ["uci", "nystroem + rigde on iris", "-o", "m"],
             "did you mean 'nystroem + ridge (ovr) on iris'",
         ),
-        (["uci", "--dataset", "iris", "-o", "m"], "24 cells match: name one"),
+        (["uci", "--dataset", "iris", "-o", "m"], "28 cells match: name one"),
         (["uci", "--target", "y", "-o", "m"], "--target has no meaning for a suite"),
         (["customers.csv", "-o", "m", *METHOD], "--target is missing: name the column"),
     ],
