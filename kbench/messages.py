@@ -35,6 +35,14 @@ def number(value: float) -> str:
     return f"{rounded:,.{max(0, 3 - exponent)}f}"
 
 
+def shared_targets(feature_map: str) -> str:
+    """Return why a map that uses the targets is not fitted once for all inner folds."""
+    return (
+        f'{feature_map} uses the targets, so that inner_fit = "outer" in [protocol] would show it '
+        'those of the inner test rows; set inner_fit = "fold"'
+    )
+
+
 def similar(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for a message that lists the known names itself.
 

@@ -23,7 +23,7 @@ from kbench.execution.rescoring import Added, Rescoring, measure_called
 from kbench.execution.warm_parents import WarmParents, preload_of
 from kbench.messages import counted
 from kbench.parameters import check_choice, check_integer
-from kbench.planning.cells import indistinct_cells
+from kbench.planning.cells import cell_problems
 from kbench.planning.order import longest_first
 from kbench.planning.planner import (
     PlannedCell,
@@ -281,7 +281,7 @@ class Runner:
         """Replace lines that mean many datasets by these datasets."""
         expanded = {ref.label: self._fetching.expanded(ref) for ref in self._suite.datasets}
         self._suite = with_expanded(self._suite, expanded)
-        problems = indistinct_cells(self._suite, self._registry)
+        problems = cell_problems(self._suite, self._registry)
         if problems:
             raise SuiteError(*dict.fromkeys(problems))
 

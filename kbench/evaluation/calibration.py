@@ -18,8 +18,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 
 from kbench.evaluation.method import Method
-from kbench.evaluation.outputs import Predictions, check_embedding, checked_decision
-from kbench.evaluation.search import Candidate, Data, Fold, fit_on_fold, inner_folds
+from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.search import Candidate, Data, Fold, inner_folds, out_of_fold_decisions
 from kbench.evaluation.splits import rare_classes
 from kbench.records import Protocol
 
@@ -66,7 +66,7 @@ def calibrate(
         return _without(f"all training rows of {_named(alone)} are in one inner fold")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        values, converged = _out_of_fold(method, data, folds, candidate, seed)
+        values, converged = _out_of_fold(method, data, folds, candidate, seed, protocol)
         model = _fitted(values, data, protocol)
         probabilities = model.predict_proba(decision.reshape(len(decision), -1))
     measures = {
@@ -78,19 +78,20 @@ def calibrate(
 
 
 def _out_of_fold(
-    method: Method, data: Data, folds: list[Fold], candidate: Candidate, seed: int
+    method: Method,
+    data: Data,
+    folds: list[Fold],
+    candidate: Candidate,
+    seed: int,
+    protocol: Protocol,
 ) -> tuple[np.ndarray, list[bool]]:
     """Return decision values of all training rows, and which of the fits converged."""
     values: list[np.ndarray] = []
     converged = []
-    for fold in folds:
-        learner, Z, has_converged = fit_on_fold(
-            method.feature_map, method.learner, data, fold, candidate, seed
-        )
-        n_rows = len(fold[1])
-        check_embedding(Z, n_rows, method.feature_map.what)
-        given = checked_decision(learner.decision_function(Z), n_rows, method.learner.what)
-        values.append(given.reshape(n_rows, -1))
+    for decision, has_converged in out_of_fold_decisions(
+        method.feature_map, method.learner, data, folds, candidate, seed, protocol
+    ):
+        values.append(decision.reshape(len(decision), -1))
         converged.append(has_converged)
     order = np.argsort(np.concatenate([test for _, test in folds]))
     return np.concatenate(values)[order], converged

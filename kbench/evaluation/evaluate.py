@@ -10,7 +10,6 @@ the labels of the test part, which only the measures of plugins need.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,22 +20,19 @@ from kbench.errors import PluginError
 from kbench.evaluation.assignment import Assignment, Visible, assign
 from kbench.evaluation.measures import MEASURES
 from kbench.evaluation.method import MeasureFunction, Method
-from kbench.evaluation.model_measures import gram_error, sizes
-from kbench.evaluation.outputs import Predictions, check_embedding, predictions_of, restored
+from kbench.evaluation.model_measures import gram_error
+from kbench.evaluation.outputs import Predictions, restored
+from kbench.evaluation.refit import fit_and_predict, predictions_by, refit
+from kbench.evaluation.rows import Rows
 from kbench.evaluation.scores import scores
 from kbench.evaluation.search import (
     Candidate,
     Data,
     Nested,
     SearchResult,
-    fit_map,
-    fit_preprocessing,
-    has_converged,
     search,
 )
 from kbench.evaluation.splits import derive_seed, strata
-from kbench.evaluation.targets import Scale
-from kbench.evaluation.timing import timed, times
 from kbench.records import Dataset, Details, Inputs, Protocol
 
 WARM_UP_ROWS = 200
@@ -132,9 +128,7 @@ def measure_split(
     - ``calibration_time_s``: fits on the inner folds, the calibration and its
       probabilities, in none of the others. Native probabilities are not timed either.
     """
-    from sklearn.exceptions import ConvergenceWarning
-
-    data, X_test_raw = _parts(inputs, visible, protocol)
+    data, X_test = _parts(inputs, visible, protocol)
     seed = derive_seed(protocol.seed, inputs.checksum, visible.index)
     notes = []
 
@@ -147,50 +141,26 @@ def measure_split(
         )
     _warm_up(method, data, best, seed)
 
-    steps = fit_preprocessing(data, data.X, best.preprocess, method.feature_map.requires)
-    X, X_test = steps.transform(data.X), steps.transform(X_test_raw)
-    unlabelled = None if data.unlabelled is None else steps.transform(data.unlabelled)
-
-    scale = Scale.of(data.y, data.task, data.weight)
-    y = scale.standardise(data.y)
-
-    def fitted_map() -> Any:
-        return fit_map(method.feature_map, best.feature_map, seed, X, y, unlabelled)
-
-    def fitted_learner() -> Any:
-        learner_seed = derive_seed(seed, "learner")
-        return method.learner.fit(best.learner, learner_seed, Z.value, y, data.weight)
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        map_ = timed(fitted_map)
-        Z = timed(lambda: map_.value.transform(X))
-        check_embedding(Z.value, len(y), method.feature_map.what)
-        learner = timed(fitted_learner)
-        Z_test = timed(lambda: map_.value.transform(X_test))
-        check_embedding(Z_test.value, len(visible.test), method.feature_map.what)
-        predicted = timed(lambda: learner.value.predict(Z_test.value))
-    predictions = predictions_of(learner.value, Z_test.value, predicted.value, data.task)
-    converged = has_converged(map_.value, caught) and has_converged(learner.value, caught)
-    messages = {str(w.message).strip() for w in caught}
-    if converged:
-        messages -= {str(w.message).strip() for w in caught if w.category is ConvergenceWarning}
-    notes += sorted(messages)[:20]
-
+    other = None if searched.default is best else searched.default
+    passed = searched.passed_for(best)
+    fitted = refit(method, data, X_test, best, seed, protocol, passed, other)
+    notes += fitted.notes
+    scale = data.scale(np.arange(len(data.y)))
     measures = {
         "search_time_s": searched.seconds,
         "search_time_cpu_s": searched.cpu_seconds,
-        **times(map_, Z, learner, Z_test, predicted),
-        **sizes(map_.value, learner.value, Z_test.value),
-        "converged": float(converged),
+        **fitted.measures,
+        "converged": float(fitted.converged),
         "search_converged": searched.converged,
         "search_complete": float(searched.complete),
         "n_candidates": float(searched.n_compared),
-        "n_train": float(len(y)),
+        "n_train": float(len(data.y)),
         "n_features": float(inputs.X.shape[1]),
     }
+    if n_embedded := searched.n_embedded + fitted.n_embedded:
+        measures["embedding_passes"] = n_embedded / len(data.y)
     if method.kernel is not None:
-        measures |= gram_error(method.kernel, map_.value, X_test[:GRAM_ROWS])
+        measures |= gram_error(method.kernel, fitted.map_, fitted.X_test[:GRAM_ROWS])
 
     n_test, what = len(visible.test), method.learner.what
 
@@ -199,11 +169,13 @@ def measure_split(
             return restored(given, scale, n_test, what)
         return given.checked(data.task, np.unique(data.y), n_test, what)
 
-    committed = committable(predictions)
+    committed = committable(fitted.predictions)
     default = committed if searched.default is best else None
-    if searched.default is not None and searched.default is not best:
+    if other is not None:
         try:
-            default = committable(_predictions_by(method, data, X_test_raw, searched.default, seed))
+            default = committable(
+                fitted.default or predictions_by(method, data, X_test, other, seed, protocol)
+            )
         except Exception as error:
             # a default that these data do not allow is not a failure of the method
             notes.append(f"the default parameters fail: {type(error).__name__}: {error}"[:300])
@@ -216,13 +188,15 @@ def measure_split(
         committed = replace(committed, probabilities=calibration.probabilities)
         measures |= calibration.measures
         notes += calibration.notes
-    y_test = scale.standardise(reveal(committed, default))
+    y_test = scale.standardise(reveal(committed, default))[: fitted.X_test.shape[0]]
     if method.map_measures is not None:
-        more = _requested(method.map_measures, learner=learner.value, X_train=X, y_train=y)
-        added = method.map_measures(map_.value, X_test, y_test, **more)
+        more = _requested(
+            method.map_measures, learner=fitted.learner, X_train=fitted.X, y_train=fitted.y
+        )
+        added = method.map_measures(fitted.map_, fitted.X_test, y_test, **more)
         measures |= _refuse_overwriting(added, measures, method.feature_map.what)
     if method.learner_measures is not None:
-        added = method.learner_measures(learner.value, Z_test.value, y_test)
+        added = method.learner_measures(fitted.learner, fitted.Z_test, y_test)
         measures |= _refuse_overwriting(added, measures, method.learner.what)
     details = Details(
         chosen={name: _plain(value) for name, value in best.params.items()},
@@ -267,21 +241,15 @@ def _parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, 
             np.asarray(X)[np.ix_(test, train)],
         )
     impute = tuple(inputs.kinds) if protocol.missing == "impute" else None
-    more = _as_float64(X[unlabelled]) if len(unlabelled) else None
+
+    def part(rows: np.ndarray) -> Any:
+        return Rows(X, rows) if protocol.inner_fit == "outer" else Rows(X, rows)[:]
+
+    more = part(unlabelled) if len(unlabelled) else None
     data = Data(
-        _as_float64(X[train]),
-        visible.y_train,
-        more,
-        impute,
-        task=inputs.task,
-        weight=visible.weight_train,
+        part(train), visible.y_train, more, impute, task=inputs.task, weight=visible.weight_train
     )
-    return data, _as_float64(X[test])
-
-
-def _as_float64(X: Any) -> Any:
-    """Return rows in double precision: a file may have saved memory, not a method."""
-    return X.astype(np.float64, copy=False)
+    return data, part(test)
 
 
 def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:
@@ -294,29 +262,11 @@ def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:
         rows = np.union1d(first, rng.permutation(len(rows))[: WARM_UP_ROWS - len(first)])
     small = replace(data, X=data.rows(rows), y=data.y[rows], weight=data.weights(rows))
     try:
-        _predictions_by(method, small, small.X, best, seed)
+        fit_and_predict(method, small, small.X, best, seed)
     except Exception:
         # There may be too few rows for these parameters, which is not a failure of
         # the method; a real one comes again on all rows, where it is reported.
         return
-
-
-def _predictions_by(
-    method: Method, data: Data, X_test: Any, candidate: Candidate, seed: int
-) -> Predictions:
-    """Fit a candidate and predict, with the seeds of the refit and without a clock."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        steps = fit_preprocessing(data, data.X, candidate.preprocess, method.feature_map.requires)
-        X = steps.transform(data.X)
-        more = None if data.unlabelled is None else steps.transform(data.unlabelled)
-        y = Scale.of(data.y, data.task, data.weight).standardise(data.y)
-        map_ = fit_map(method.feature_map, candidate.feature_map, seed, X, y, more)
-        Z, Z_test = map_.transform(X), map_.transform(steps.transform(X_test))
-        check_embedding(Z_test, Z_test.shape[0], method.feature_map.what)
-        learner_seed = derive_seed(seed, "learner")
-        learner = method.learner.fit(candidate.learner, learner_seed, Z, y, data.weight)
-        return predictions_of(learner, Z_test, learner.predict(Z_test), data.task)
 
 
 def _search_table(searched: SearchResult) -> list[dict[str, Any]]:

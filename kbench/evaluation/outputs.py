@@ -7,7 +7,8 @@ a column with a row, and text with numbers, and the result is a wrong number.
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,16 @@ class Predictions:
     decision: np.ndarray | None = None
     label_probabilities: np.ndarray | None = None
     sd: np.ndarray | None = None
+
+    @classmethod
+    def joined(cls, parts: Sequence[Predictions]) -> Predictions:
+        """Return the predictions of several blocks of rows, one after the other."""
+
+        def of(name: str) -> Any:
+            values = [getattr(part, name) for part in parts]
+            return None if values[0] is None else np.concatenate(values)
+
+        return cls(*(of(field.name) for field in fields(cls)))
 
     def checked(self, task: TaskType, classes: np.ndarray, n_test: int, what: str) -> Predictions:
         """Return the predictions in the types of `scores`, or refuse them.

@@ -1,11 +1,12 @@
 """Preprocessing of inputs before any map: missing values and scaling.
 
-Every step is fitted on training rows only, and anew in every inner fold.
+Every step is fitted on training rows only: anew in every inner fold, or once for all
+of them, on blocks of rows (the protocol's `inner_fit`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,17 @@ class UnitBall:
            [0.6, 0.8]])
     """
 
+    _largest = 0.0
+
     def fit(self, X: Any) -> UnitBall:
         """Learn the largest norm of a row of a dense or CSR matrix."""
-        norms = _row_norms(X)
-        self.scale_ = float(norms.max()) if len(norms) and norms.max() > 0 else 1.0
+        self._largest = 0.0
+        return self.partial_fit(X)
+
+    def partial_fit(self, X: Any) -> UnitBall:
+        """Learn from more rows."""
+        self._largest = max(self._largest, float(_row_norms(X).max(initial=0.0)))
+        self.scale_ = self._largest or 1.0
         return self
 
     def transform(self, X: Any) -> Any:
@@ -91,18 +99,29 @@ class Preprocessing:
 
     def fit(self, X: Any) -> Preprocessing:
         """Fit every step on training inputs, shape (n_samples, n_features)."""
-        sparse = hasattr(X, "indptr")
-        steps: list[Any] = [_make(name, sparse) for name in self._names()]
+        return self.fit_blocks(lambda: (X,), X)
+
+    def fit_blocks(self, blocks: Callable[[], Iterable[Any]], sample: Any) -> Preprocessing:
+        """Fit every step on training inputs in blocks of rows, which `blocks` yields.
+
+        Scales are those of all rows, imputed values those of `sample`.
+        """
+        sparse = hasattr(sample, "indptr")
+        self._steps: list[Any] = []
         if self.impute is not None and not sparse:
-            steps.insert(0, Imputer(self.impute))
-        for step in steps:
-            X = step.fit(X).transform(X)
-        if self.requires == "nonnegative" and sparse and X.nnz and X.data.min() < 0:
-            raise DatasetError(
-                "this map needs nonnegative inputs; sparse data are not shifted, so that their "
-                "negative values stay negative"
-            )
-        self._steps = steps
+            self._steps.append(Imputer(self.impute).fit(sample))
+        for name in self._names():
+            step = _make(name, sparse)
+            for X in blocks():
+                step.partial_fit(self.transform(X))
+            self._steps.append(step)
+        if self.requires == "nonnegative" and sparse:
+            for X in map(self.transform, blocks()):
+                if X.nnz and X.data.min() < 0:
+                    raise DatasetError(
+                        "this map needs nonnegative inputs; sparse data are not shifted, so that "
+                        "their negative values stay negative"
+                    )
         return self
 
     def transform(self, X: Any) -> Any:

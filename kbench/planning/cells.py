@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from kbench.errors import SuiteError
-from kbench.messages import did_you_mean
+from kbench.messages import did_you_mean, shared_targets
 from kbench.planning.lines import LISTS, labelled
 from kbench.records import Cell, Ref, Suite
 from kbench.registry.registry import Registry
@@ -34,8 +34,16 @@ def cells(suite: Suite, registry: Registry) -> list[Cell]:
     return planned
 
 
-def indistinct_cells(suite: Suite, registry: Registry) -> list[str]:
-    """Return the mistakes of cells, or of datasets, that tables could not tell apart."""
+def cell_problems(suite: Suite, registry: Registry) -> list[str]:
+    """Return the mistakes of cells as a whole.
+
+    Tables could not tell two cells, or two datasets, apart; or a map that uses the targets
+    would be fitted once for all inner folds.
+    """
+    return [*_indistinct(suite, registry), *_supervised(suite, registry)]
+
+
+def _indistinct(suite: Suite, registry: Registry) -> list[str]:
     seen: set[str] = set()
     problems = []
     means: dict[str, Ref] = {}
@@ -50,6 +58,16 @@ def indistinct_cells(suite: Suite, registry: Registry) -> list[str]:
             problems.append(f"the file plans {cell.name!r} twice; give one another label")
         seen.add(cell.name)
     return problems
+
+
+def _supervised(suite: Suite, registry: Registry) -> list[str]:
+    names = {
+        cell.feature_map.name: None
+        for cell in cells(suite, registry)
+        if cell.protocol.inner_fit == "outer"
+        and registry.get("feature map", cell.feature_map.name).supervised
+    }
+    return [shared_targets(f"feature map {name!r}") for name in names]
 
 
 def select(

@@ -47,6 +47,8 @@ class ProtocolTable(_Strict):
     preprocess: Step | _SearchedSteps = "minmax"
     missing: Literal["error", "drop_rows", "impute"] = "error"
     inner_folds: Annotated[int, Field(ge=2)] = 3
+    inner_fit: Literal["fold", "outer"] = "fold"
+    dtype: Literal["float64", "float32"] = "float64"
     search: Literal["grid", "random", "halving"] = "grid"
     n_candidates: Annotated[int, Field(ge=1)] = 12
     one_standard_error: bool = False
@@ -77,6 +79,8 @@ class ProtocolTable(_Strict):
         share = isinstance(self.train_size, float) and isinstance(self.test_size, float)
         if share and self.train_size + self.test_size > 1 + 1e-9:  # type: ignore[operator]
             raise ValueError("train_size and test_size are more than 1 together")
+        if self.dtype == "float32" and self.inner_fit == "fold":
+            raise ValueError('dtype = "float32" needs inner_fit = "outer"')
         return self
 
     def changed_by(self, at: str, *tables: ProtocolTable, context: Any) -> ProtocolTable:

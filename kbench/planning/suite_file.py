@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
-from kbench.planning.cells import indistinct_cells
+from kbench.planning.cells import cell_problems
 from kbench.planning.lines import LISTS, Lines, parameter_problems
 from kbench.planning.raw import OWN_TABLES, has_rules, lists_of, parsed, runnable
 from kbench.planning.schema import BlockTable, ProtocolTable, SuiteFile, explained
@@ -100,7 +100,7 @@ def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Re
     Raises
     ------
     SuiteError
-        Two cells or datasets could not be told apart.
+        Two cells or datasets could not be told apart, or a protocol is not for a map.
     """
     suite = Suite(
         name=file.name or name,
@@ -111,7 +111,7 @@ def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Re
         data_from=file.data_from,
         budget=file.budget or "",
     )
-    problems = indistinct_cells(suite, registry)
+    problems = cell_problems(suite, registry)
     if problems:
         raise SuiteError(*problems)
     return suite

@@ -11,7 +11,7 @@ from dataclasses import replace
 from kbench.errors import SuiteError
 from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, SEARCHED, default_measure
 from kbench.messages import did_you_mean
-from kbench.planning.cells import cells, indistinct_cells
+from kbench.planning.cells import cell_problems, cells
 from kbench.planning.lines import for_task
 from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Suite, TaskType
 from kbench.registry.registry import Registry
@@ -55,7 +55,7 @@ def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
         searched = (search_problem(block.protocol, task, registry) for block in suite.blocks)
         problems += {problem: None for problem in searched if problem}
     suite = _labelled(suite, task, registry)
-    if problems := problems or indistinct_cells(suite, registry):
+    if problems := problems or cell_problems(suite, registry):
         raise SuiteError(*problems)
     return replace(suite, measure=suite.measure or default_measure(task))
 

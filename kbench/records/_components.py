@@ -167,7 +167,17 @@ class Learner:
     path : str, optional
         A parameter, such as ``"C"``, along which the learner can be fitted in one
         go: it has ``fit_path(X, y, values)``, which returns one fitted
-        estimator per value, in that order.
+        estimator per value, in that order. A linear estimator may have
+        ``fit_sums(sums, values)`` too, which returns the same for penalised least squares,
+        given sums over rows instead of rows, where the path's parameter weighs the penalty
+        against the sum of squared errors. Embeddings that are too large for one matrix are
+        given to it in this form, if the protocol has ``inner_fit = "outer"``. `sums` has
+        the number of rows ``n`` (or the sum of their weights), ``mean`` and
+        ``target_mean``, the centred products ``gram``, shape (n_features, n_features), and
+        ``moments``, shape (n_features, n_targets), and ``classes``: labels, of which the
+        targets are indicators 0 and 1, or None. The estimators have ``coef_`` and
+        ``intercept_``, and predict the class with the highest value of the linear
+        functions, of two classes the second where the one function is not negative.
     simpler : mapping of str to {"smaller", "larger"}, optional
         Which values of numeric parameters make a simpler model, such as
         ``{"C": "smaller"}``, for the one-standard-error rule; the first

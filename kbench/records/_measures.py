@@ -106,6 +106,7 @@ RESERVED = frozenset({
     "map_fit_time_s", "map_transform_time_s", "learner_fit_time_s", "fit_time_s",
     "predict_time_s", "search_time_s", "map_fit_time_cpu_s", "map_transform_time_cpu_s",
     "learner_fit_time_cpu_s", "fit_time_cpu_s", "predict_time_cpu_s", "search_time_cpu_s",
+    "shared_pass", "embedding_passes",
     "predict_row_s", "calibration_s", "calibration_time_s", "calibration_time_cpu_s",
     "calibration_converged", "seconds", "n_train", "n_test", "n_features",
     "n_components", "n_candidates", "search_at_edge", "search_space", "n_splits",

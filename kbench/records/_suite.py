@@ -113,6 +113,14 @@ class Protocol:
         Treatment of missing values, inside the split.
     inner_folds : int, default 3
         Folds of the inner cross-validation.
+    inner_fit : {"fold", "outer"}
+        Where preprocessing and maps of the inner cross-validation are fitted: anew on
+        the training rows of each inner fold, or once on the training part, for all inner
+        folds. Maps that use the targets are refused by "outer".
+    dtype : {"float64", "float32"}
+        Type of blocks of embedded rows, for learners that are fitted from sums over
+        blocks (`inner_fit` "outer"); the sums are float64. "float32" is used only where
+        the penalties are large enough for it.
     search : {"grid", "random", "halving"}
         All combinations of the searched parameters; or at most `n_candidates`
         of them, drawn without replacement by seed; or successive halving: all
@@ -148,6 +156,8 @@ class Protocol:
     preprocess: tuple[str, ...] = ("minmax",)
     missing: Literal["error", "drop_rows", "impute"] = "error"
     inner_folds: int = 3
+    inner_fit: Literal["fold", "outer"] = "fold"
+    dtype: Literal["float64", "float32"] = "float64"
     search: Literal["grid", "random", "halving"] = "grid"
     n_candidates: int = 12
     one_standard_error: bool = False

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, cg
+from sklearn.utils.metaestimators import available_if
 
 from kbench.parameters import check_choice, check_integer, check_number
 from kbench_learners._design import MAX_FACTOR_COLUMNS, MAX_FACTOR_ROWS, Design
@@ -19,6 +20,7 @@ from kbench_learners._linear import LinearClassifier, LinearRegressor
 from kbench_learners._path import PathMixin
 from kbench_learners._products import dense_where_quicker, inner_products
 from kbench_learners._reduction import SCHEMES, binary_problems
+from kbench_learners._ridge_sums import fitted_from_sums
 
 _CHUNK_ENTRIES = 2_000_000
 
@@ -165,6 +167,28 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
         self._warn_unless_converged()
         return self
 
+    @available_if(lambda self: self.multiclass == "ovr")
+    def fit_sums(self, sums, values):
+        """Fit for several values of `alpha`, given sums over rows instead of the rows.
+
+        Parameters
+        ----------
+        sums : object
+            Sums as they are described for `kbench.Learner`.
+        values : sequence of float
+            Values of `alpha`, in any order.
+
+        Returns
+        -------
+        list of PathRidgeClassifier
+            Fitted clones, in the order of `values`.
+        """
+        fitted = []
+        for estimator, W, b in fitted_from_sums(self, sums, values):
+            estimator.classes_, estimator.coef_, estimator.intercept_ = sums.classes, W.T.copy(), b
+            fitted.append(estimator)
+        return fitted
+
     def _fit(self, X, codes, sample_weight) -> None:
         self._fit_together(X, codes, [self], sample_weight)
 
@@ -221,6 +245,27 @@ class PathRidge(_PathRidge, LinearRegressor):
     >>> [fitted.alpha for fitted in path]
     [0.1, 10.0]
     """
+
+    def fit_sums(self, sums, values):
+        """Fit for several values of `alpha`, given sums over rows instead of the rows.
+
+        Parameters
+        ----------
+        sums : object
+            Sums as they are described for `kbench.Learner`.
+        values : sequence of float
+            Values of `alpha`, in any order.
+
+        Returns
+        -------
+        list of PathRidge
+            Fitted clones, in the order of `values`.
+        """
+        fitted = []
+        for estimator, W, b in fitted_from_sums(self, sums, values):
+            estimator.coef_, estimator.intercept_ = W[:, 0].copy(), float(b[0])
+            fitted.append(estimator)
+        return fitted
 
     def _fit(self, X, y, sample_weight) -> None:
         self._fit_together(X, y, [self], sample_weight)

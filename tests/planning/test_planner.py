@@ -110,6 +110,8 @@ def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
         "preprocess": ("none",),
         "missing": "impute",
         "inner_folds": 9,
+        "inner_fit": "outer",
+        "dtype": "float32",
         "search": "random",
         "n_candidates": 99,
         "one_standard_error": True,

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbench import Measure, Protocol, Ref, Search, SuiteError
+from kbench import DatasetSource, FeatureMap, Learner, Measure, Protocol, Ref, Search, SuiteError
 from kbench.planning.cells import cells, select
 from kbench.planning.suite_file import find, read
 from kbench.records.canonical import dumps, from_json, to_json
+from kbench.registry.registry import build
 
 LISTS = 'datasets = ["iris"]\nfeature_maps = ["rff"]\nlearners = ["ridge"]\n'
 
@@ -115,6 +116,8 @@ def test_a_wrong_line_is_named_with_its_place(registry, line, words):
         ("unlabelled_size = -1", "protocol.unlabelled_size"),
         ('n_folds = "5"', "protocol.n_folds must be a valid integer, got '5'"),
         ('search = "halve"', "protocol.search must be 'grid', 'random' or 'halving', got 'halve'"),
+        ('inner_fit = "once"', "protocol.inner_fit must be 'fold' or 'outer', got 'once'"),
+        ('dtype = "float32"', 'dtype = "float32" needs inner_fit = "outer"'),
         ("search_time_s = 0", "protocol.search_time_s must be greater than 0, got 0"),
         ("one_standard_error = 1", "protocol.one_standard_error must be a valid boolean, got 1"),
         (
@@ -262,6 +265,26 @@ def test_two_cells_that_no_table_could_tell_apart_are_refused(registry):
     block = '[[block]]\nfeature_maps = ["rff"]\nlearners = ["ridge"]\n'
     text = 'datasets = ["iris"]\n' + block + block + "protocol = { seed = 1 }"
     assert "plans 'rff + ridge on iris' twice" in problems(text, registry)[0]
+
+
+def test_a_map_that_uses_the_targets_is_not_shared_by_inner_folds(plugin_of):
+    make = "sklearn.dummy:DummyClassifier"
+    maps = [FeatureMap("aware", make=make, supervised=True), FeatureMap("blind", make=make)]
+    registry = build(
+        [
+            plugin_of(
+                kbench_datasets=[DatasetSource("iris", load="x:load")],
+                kbench_feature_maps=maps,
+                kbench_learners=[Learner("a", make=make), Learner("b", make=make)],
+            )
+        ]
+    )
+    text = 'datasets = ["iris"]\nfeature_maps = ["blind", "aware"]\nlearners = ["a", "b"]\n'
+    assert problems(text + '[protocol]\ninner_fit = "outer"', registry) == (
+        "feature map 'aware' uses the targets, so that inner_fit = \"outer\" in [protocol] would "
+        'show it those of the inner test rows; set inner_fit = "fold"',
+    )
+    assert read(text, "s", registry)
 
 
 def test_a_dataset_label_means_one_thing_in_the_whole_file(registry):

@@ -7,9 +7,12 @@ from kbench.evaluation.search._data import (
     fit_preprocessing,
     has_converged,
 )
-from kbench.evaluation.search._folds import Fold, fit_on_fold, inner_folds
+from kbench.evaluation.search._folds import Fold, inner_folds
+from kbench.evaluation.search._out_of_fold import out_of_fold_decisions
+from kbench.evaluation.search._passes import Pass, embedding_of, fit_from_sums, pass_over
 from kbench.evaluation.search._result import Score, SearchResult
 from kbench.evaluation.search._search import search
+from kbench.evaluation.search._shared import SharedMap
 from kbench.evaluation.search._spec import EstimatorSpec, Nested
 
 __all__ = [
@@ -18,14 +21,19 @@ __all__ = [
     "EstimatorSpec",
     "Fold",
     "Nested",
+    "Pass",
     "Score",
     "SearchResult",
+    "SharedMap",
     "candidates",
+    "embedding_of",
+    "fit_from_sums",
     "fit_map",
-    "fit_on_fold",
     "fit_preprocessing",
     "has_converged",
     "inner_folds",
     "is_number",
+    "out_of_fold_decisions",
+    "pass_over",
     "search",
 ]

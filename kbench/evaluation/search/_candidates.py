@@ -22,6 +22,11 @@ class Candidate:
     learner: Mapping[str, Any]
 
     @property
+    def map_key(self) -> str:
+        """A text that candidates share which have the same preprocessing and map."""
+        return repr((self.preprocess, sorted(self.feature_map.items())))
+
+    @property
     def params(self) -> dict[str, Any]:
         """All parameters of the candidate, under the names of MLflow's parameters.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kbench.evaluation.preprocessing import Preprocessing
+from kbench.evaluation.rows import whole
 from kbench.evaluation.search._spec import EstimatorSpec
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.targets import Scale
@@ -22,7 +23,7 @@ class Data:
 
     Parameters
     ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
+    X : ndarray, CSR matrix or Rows, shape (n_samples, n_features)
         With `pairwise`, the Gram matrix of the rows, shape (n_samples, n_samples).
     y : ndarray, shape (n_samples,)
         Labels, or targets in their units.
@@ -60,7 +61,7 @@ class Data:
         return Scale.of(self.y[rows], self.task, self.weights(rows))
 
 
-def _stacked(X: Any, more: Any) -> Any:
+def stacked(X: Any, more: Any) -> Any:
     """Stack two blocks of rows; `more` may be None."""
     if more is None:
         return X
@@ -74,7 +75,7 @@ def _stacked(X: Any, more: Any) -> Any:
 def fit_preprocessing(data: Data, X: Any, step: str, requires: str | None) -> Preprocessing:
     """Fit the preprocessing on labelled and unlabelled rows."""
     steps = Preprocessing("none") if data.pairwise else Preprocessing(step, requires, data.impute)
-    return steps.fit(_stacked(X, data.unlabelled))
+    return steps.fit(stacked(X, whole(data.unlabelled)))
 
 
 def fit_map(

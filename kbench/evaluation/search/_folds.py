@@ -1,4 +1,4 @@
-"""Fitting and scoring candidates on inner folds."""
+"""Fitting and scoring candidates on inner folds, of which each has maps of its own."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from kbench.evaluation.measures import Criterion
+from kbench.evaluation.rows import whole
 from kbench.evaluation.search._candidates import Candidate
 from kbench.evaluation.search._data import Data, fit_map, fit_preprocessing, has_converged
 from kbench.evaluation.search._result import Score
@@ -22,35 +24,18 @@ from kbench.records import Protocol
 
 Fold = tuple[np.ndarray, np.ndarray]
 
+Embedded = tuple[Any, Any, bool]
+"""Embedded training and test rows of a fold, and whether the fit of the map converged."""
+
 
 def inner_folds(data: Data, protocol: Protocol, seed: int) -> list[Fold]:
     """Return the training and test rows of the inner folds of a training part."""
     apart = protocol.splits == "group_duplicates" and not data.pairwise
-    groups = row_groups(data.X) if apart else None
+    groups = row_groups(whole(data.X)) if apart else None
     inner_seed = derive_seed(seed, "inner")
     return list(
         stratified_folds(strata(data.y, data.task), protocol.inner_folds, inner_seed, groups)
     )
-
-
-def fit_on_fold(
-    feature_map: EstimatorSpec,
-    learner: EstimatorSpec,
-    data: Data,
-    fold: Fold,
-    candidate: Candidate,
-    seed: int,
-) -> tuple[Any, Any, bool]:
-    """Fit one candidate on the training rows of a fold, with the seeds of the search.
-
-    Return the fitted learner, the embedded test rows, and whether all fits converged.
-    """
-    Z, Z_test, map_converged = _embedded(feature_map, data, fold, candidate, seed)
-    train = fold[0]
-    y, weight = data.scale(train).standardise(data.y[train]), data.weights(train)
-    learner_seed = derive_seed(seed, "learner")
-    ((fitted, converged),) = _fitted_learners(learner, Z, y, weight, [candidate], learner_seed)
-    return fitted, Z_test, converged and map_converged
 
 
 @dataclass
@@ -81,24 +66,33 @@ class FoldScorer:
         (train, test) rows than those of `self.folds`.
         """
         folds = self.folds if folds is None else folds
-        for group in self._in_order(_by_map(scores)):
-            # A group shares the embeddings of each fold. Without a budget it is scored
-            # fold by fold, which holds one embedding at a time; with one, path by path,
-            # so that as many candidates as possible are finished.
-            units = [group] if self.deadline is None else _by_path(group, self.learner.path)
-            embedded: dict[int, Any] = {}
-            for unit in units:
-                for number, fold in enumerate(folds):
-                    if self._is_over():
-                        for score in unit:
-                            score.values.clear()
-                            score.converged.clear()
-                        return False
-                    Z = embedded.get(number) or self._embedded(fold, group)
-                    if len(units) > 1:
-                        embedded[number] = Z
-                    self._score_fold(Z, fold, unit)
-                self._has_choice = self._has_choice or any(score.judged for score in unit)
+        return all(self._score_group(group, folds) for group in self._in_order(_by_map(scores)))
+
+    def _score_group(self, group: list[Score], folds: Sequence[Fold]) -> bool:
+        """Score the candidates of one map; return whether there was time for all."""
+        return self._score_on(folds, group, partial(self._embedded, group))
+
+    def _score_on(
+        self,
+        folds: Sequence[Fold],
+        group: list[Score],
+        embed: Callable[[Fold], Embedded | Exception],
+    ) -> bool:
+        """Score the candidates of one map, which `embed` applies to the rows of a fold."""
+        # Without a budget a group is scored fold by fold, which holds one embedding at a
+        # time; with one, path by path, so that as many candidates as possible are finished.
+        units = [group] if self.deadline is None else by_path(group, self.learner.path)
+        embedded: dict[int, Any] = {}
+        for unit in units:
+            for number, fold in enumerate(folds):
+                if self._is_over():
+                    clear(unit)
+                    return False
+                Z = embedded.get(number) or embed(fold)
+                if len(units) > 1:
+                    embedded[number] = Z
+                self._score_fold(Z, fold, unit)
+            self._has_choice = self._has_choice or any(score.judged for score in unit)
         return True
 
     def _in_order(self, groups: list[list[Score]]) -> list[list[Score]]:
@@ -115,9 +109,9 @@ class FoldScorer:
         over = self.deadline is not None and time.monotonic() > self.deadline
         return over and self._has_choice
 
-    def _embedded(self, fold: Fold, group: list[Score]) -> tuple[Any, Any, bool] | Exception:
+    def _embedded(self, group: list[Score], fold: Fold) -> Embedded | Exception:
         try:
-            return _embedded(self.feature_map, self.data, fold, group[0].candidate, self.seed)
+            return embedded(self.feature_map, self.data, fold, group[0].candidate, self.seed)
         except Exception as error:
             return error
 
@@ -127,25 +121,26 @@ class FoldScorer:
             self._record_failure(unit, embedded)
             return
         Z, Z_test, map_converged = embedded
-        train, test = fold
-        data = self.data
-        scale = data.scale(train)
-        y, weight = scale.standardise(data.y[train]), data.weights(train)
-        truth = Truth.of(data.y[test], data.task, data.y[train], scale, data.weights(test))
-        for scores in _by_path(unit, self.learner.path):
+        train, data = fold[0], self.data
+        truth = self._truth(fold)
+        y, weight = truth.scale.standardise(data.y[train]), data.weights(train)
+        for scores in by_path(unit, self.learner.path):
             try:
                 seed = derive_seed(self.seed, "learner")
-                fitted = _fitted_learners(
+                fitted = fit_learners(
                     self.learner, Z, y, weight, [score.candidate for score in scores], seed
                 )
                 for score, (estimator, converged) in zip(scores, fitted, strict=True):
                     value = score_of(estimator, Z_test, truth, self.criterion, self.learner.what)
-                    # a fold of one class has no ROC curve, for any candidate
-                    if value is not None:
-                        score.values.append(value)
-                    score.converged.append(converged and map_converged)
+                    score.add(value, converged and map_converged)
             except Exception as error:
                 self._record_failure(scores, error)
+
+    def _truth(self, fold: Fold) -> Truth:
+        """Return what predictions of the test rows of a fold are scored against."""
+        (train, test), data = fold, self.data
+        scale = data.scale(train)
+        return Truth.of(data.y[test], data.task, data.y[train], scale, data.weights(test))
 
     def _record_failure(self, scores: list[Score], error: Exception) -> None:
         self.failures.append(error)
@@ -153,16 +148,18 @@ class FoldScorer:
             score.error = score.error or f"{type(error).__name__}: {error}"
 
 
+def clear(scores: Sequence[Score]) -> None:
+    for score in scores:
+        score.values.clear()
+        score.converged.clear()
+
+
 def _by_map(scores: Sequence[Score]) -> list[list[Score]]:
     """Group the candidates that share the preprocessing and the map."""
-
-    def key(score: Score) -> str:
-        return repr((score.candidate.preprocess, sorted(score.candidate.feature_map.items())))
-
-    return _grouped(scores, key)
+    return _grouped(scores, lambda score: score.candidate.map_key)
 
 
-def _by_path(scores: Sequence[Score], path: str | None) -> list[list[Score]]:
+def by_path(scores: Sequence[Score], path: str | None) -> list[list[Score]]:
     """Group the candidates that differ in the path's parameter only."""
     if path is None:
         return [[score] for score in scores]
@@ -180,13 +177,13 @@ def _grouped(scores: Sequence[Score], key: Callable[[Score], str]) -> list[list[
     return list(groups.values())
 
 
-def _embedded(
+def embedded(
     feature_map: EstimatorSpec,
     data: Data,
     fold: Fold,
     candidate: Candidate,
     seed: int,
-) -> tuple[Any, Any, bool]:
+) -> Embedded:
     """Fit preprocessing and map on the fold's training rows; embed both parts."""
     train, test = fold
     X = data.rows(train)
@@ -201,7 +198,12 @@ def _embedded(
     return Z, Z_test, has_converged(embedding, caught)
 
 
-def _fitted_learners(
+def selected(Z: Any, converged: bool) -> Callable[[Fold], Embedded]:
+    """Return a function that selects the rows of a fold from the embedding of all rows."""
+    return lambda fold: (Z[fold[0]], Z[fold[1]], converged)
+
+
+def fit_learners(
     learner: EstimatorSpec,
     Z: Any,
     y: np.ndarray,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kbench.evaluation.search._candidates import Candidate, is_number
+from kbench.evaluation.search._passes import Pass
 from kbench.records import Measure
 
 EQUAL = 1e-12
@@ -39,6 +40,12 @@ class Score:
     converged: list[bool] = field(default_factory=list)
     error: str = ""
     share: float = 1.0
+
+    def add(self, value: float | None, converged: bool) -> None:
+        """Add an inner fold, which may have no value: one class has no ROC curve."""
+        if value is not None:
+            self.values.append(value)
+        self.converged.append(converged)
 
     @property
     def judged(self) -> bool:
@@ -72,6 +79,8 @@ class SearchResult:
     there was nothing to choose. `ends` has the smallest and the largest value of the list of
     each numeric parameter; a random search need not have drawn them. `complete` is False
     where the search was stopped by its budget.
+    `passed` has the sums that the chosen candidate is fitted from, if the search took them;
+    their time is not in `seconds`. `n_embedded` counts the rows that were embedded in blocks.
     """
 
     best: Candidate
@@ -80,12 +89,19 @@ class SearchResult:
     cpu_seconds: float = 0.0
     complete: bool = True
     ends: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    passed: Pass | None = None
+    n_embedded: int = 0
 
     @property
     def converged(self) -> float:
         """Share of the inner fits that converged; 1 where there were none."""
         flags = [flag for score in self.scores for flag in score.converged]
         return float(np.mean(flags)) if flags else 1.0
+
+    def passed_for(self, candidate: Candidate) -> Pass | None:
+        """Return the sums that a candidate is fitted from, if the search kept them."""
+        passed = self.passed
+        return passed if passed and passed.candidate.map_key == candidate.map_key else None
 
     @property
     def default(self) -> Candidate | None:

@@ -27,7 +27,15 @@ def score(learner: Any, Z: Any, truth: Truth, criterion: Criterion, what: str) -
         given = Predictions(learner.predict(Z))
     else:
         given = predictions_of(learner, Z, learner.predict(Z), truth.task)
-    checked = _checked(given, truth, n, what)
+    return score_predictions(given, truth, criterion, what)
+
+
+def score_predictions(
+    given: Predictions, truth: Truth, criterion: Criterion, what: str
+) -> float | None:
+    """Return a measure of predictions, standardised for regression; see `score`."""
+    measure = criterion.measure
+    checked = _checked(given, truth, len(truth.y), what)
     if not applies(measure, truth.task, checked):
         needs = {"distribution": "predictive distribution", "scores": "scores of classes"}
         raise PluginError(

@@ -12,6 +12,7 @@ from kbench.evaluation.search import _halving
 from kbench.evaluation.search._candidates import Candidate, candidates, ends
 from kbench.evaluation.search._data import Data
 from kbench.evaluation.search._folds import FoldScorer, inner_folds
+from kbench.evaluation.search._outer import OuterScorer
 from kbench.evaluation.search._result import Score, SearchResult, chosen
 from kbench.evaluation.search._spec import EstimatorSpec
 from kbench.evaluation.splits import derive_seed, strata
@@ -29,12 +30,14 @@ def search(
     """Choose parameters by inner cross-validation, stratified for classification.
 
     In each fold the preprocessing and each map are fitted once, on the fold's
-    training rows; learners with a path are fitted along it. A candidate whose
+    training rows, or on all rows for all folds (`inner_fit`); learners with a path are
+    fitted along it. A candidate whose
     fit fails is not chosen, and its error is kept; if all fail, the first error is
     raised.
 
-    `data` is the training part. Of the protocol `preprocess`, `inner_folds`, `search`,
-    `n_candidates`, `one_standard_error`, `search_measure` and `search_time_s` matter.
+    `data` is the training part. Of the protocol `preprocess`, `inner_folds`, `inner_fit`,
+    `dtype`, `search`, `n_candidates`, `one_standard_error`, `search_measure` and
+    `search_time_s` matter.
     `seed` is the root of the seeds of the folds, the draw, the map and the learner.
     `criterion` is the measure of a plugin that the search optimises.
     """
@@ -47,7 +50,12 @@ def search(
     folds = inner_folds(data, protocol, seed)
     if criterion is None:
         criterion = Criterion.built_in(protocol.search_measure, data.task)
-    scorer = FoldScorer(feature_map, learner, data, folds, seed, criterion, deadline)
+    scorer: FoldScorer
+    given = feature_map, learner, data, folds, seed, criterion, deadline
+    if protocol.inner_fit == "outer" and not data.pairwise:
+        scorer = OuterScorer(*given, protocol=protocol)
+    else:
+        scorer = FoldScorer(*given)
     scores, complete = _scored(scorer, compared, protocol)
     best = chosen(scores, learner.simpler, protocol.one_standard_error)
     if not best.judged:
@@ -55,14 +63,10 @@ def search(
             f"the search_measure {criterion.measure.name!r} is not defined on any inner fold"
         )
         raise next(iter(scorer.failures), DatasetError(undefined))
-    return SearchResult(
-        best.candidate,
-        scores,
-        time.perf_counter() - start,
-        time.process_time() - cpu_start,
-        complete,
-        ends(feature_map, learner),
-    )
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+    limits = ends(feature_map, learner)
+    result = SearchResult(best.candidate, scores, seconds, cpu_seconds, complete, limits)
+    return scorer.with_passes(result) if isinstance(scorer, OuterScorer) else result
 
 
 def _scored(

@@ -1,0 +1,166 @@
+"""Scoring candidates on inner folds that share one map, fitted on the whole training part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.search._folds import Fold, FoldScorer, by_path, clear, selected
+from kbench.evaluation.search._passes import (
+    WHOLE_BYTES,
+    LinearModels,
+    Pass,
+    embedding_of,
+    fit_from_sums,
+    labels,
+    pass_over,
+)
+from kbench.evaluation.search._result import Score, SearchResult
+from kbench.evaluation.search._scoring import score_predictions
+from kbench.evaluation.splits import derive_seed
+from kbench.evaluation.sums import Sums
+from kbench.evaluation.targets import Truth
+from kbench.evaluation.timing import Stopwatch
+from kbench.records import Protocol
+
+FROM_SUMS = ("rmse", "rmse_standardised")
+"""Measures that sums have without the predictions."""
+
+
+@dataclass
+class OuterScorer(FoldScorer):
+    """Scores candidates on inner folds whose maps were fitted once, on all rows.
+
+    An embedding is computed once for all folds. If it is too large to hold, and the
+    learner is fitted from sums, these are taken in one pass over blocks for all folds.
+    `passed` keeps them for the map of the best candidate so far, and `n_embedded` counts
+    the rows that were embedded in blocks.
+    """
+
+    protocol: Protocol = field(default_factory=Protocol)
+    passed: Pass | None = None
+    n_embedded: int = 0
+    _gain: float = -math.inf
+
+    def _score_group(self, group: list[Score], folds: Sequence[Fold]) -> bool:
+        if self._is_over():
+            return False
+        candidates = [score.candidate for score in group]
+        method = self.feature_map, self.learner, self.data, candidates, self.seed
+        try:
+            shared, is_large = embedding_of(*method, self.protocol)
+            # in halving, the training rows of a fold are not those of the other folds
+            if is_large and self.protocol.search != "halving":
+                passed = pass_over(shared, *method, [test for _, test in folds])
+                return self._score_from(passed, group, folds)
+            Z = shared.embedded(self.data.X)
+        except Exception as error:
+            self._record_failure(group, error)
+            return True
+        return self._score_on(folds, group, selected(Z, shared.converged))
+
+    def _score_from(self, passed: Pass, group: list[Score], folds: Sequence[Fold]) -> bool:
+        """Score the candidates of one map from the sums of its embedding."""
+        self.n_embedded += passed.n_embedded
+        for number, fold in enumerate(folds):
+            if self._is_over():
+                clear(group)
+                return False
+            sums, truth = passed.others(number, fold[0]), self._truth(fold)
+            for scores in by_path(group, self.learner.path):
+                try:
+                    self._score_path(passed, scores, sums, passed.parts[number], fold[1], truth)
+                except Exception as error:
+                    self._record_failure(scores, error)
+        self._has_choice = self._has_choice or any(score.judged for score in group)
+        gain = max(score.gain for score in group)
+        if self.passed is None or gain > self._gain:
+            # one sum is enough for the fit of the best candidate
+            passed.parts = [Sums.added(passed.parts)]
+            self.passed, self._gain = passed, gain
+        return True
+
+    def with_passes(self, result: SearchResult) -> SearchResult:
+        """Return the result with the sums of the best candidate, whose time is its fit's."""
+        result = replace(result, passed=self.passed, n_embedded=self.n_embedded)
+        passed = result.passed_for(result.best)
+        if passed is None:
+            return replace(result, passed=None)
+        return replace(
+            result,
+            seconds=result.seconds - passed.wall,
+            cpu_seconds=result.cpu_seconds - passed.cpu,
+        )
+
+    def _score_path(
+        self,
+        passed: Pass,
+        scores: list[Score],
+        sums: Sums,
+        held_out: Sums,
+        test: np.ndarray,
+        truth: Truth,
+    ) -> None:
+        """Fit the learners of one path from `sums`, and score them on the test rows of a fold."""
+        candidates = [score.candidate for score in scores]
+        fitted = fit_from_sums(self.learner, sums, candidates, derive_seed(self.seed, "learner"))
+        estimators = [estimator for estimator, _ in fitted]
+        values: Iterator[float | None]
+        if self.criterion.measure.name in FROM_SUMS and truth.task == "regression":
+            values = self._from_sums(estimators, held_out, passed, truth)
+        else:
+            values = self._from_predictions(estimators, passed, test, truth)
+        for score, (_, converged), value in zip(scores, fitted, values, strict=True):
+            score.add(value, converged and passed.shared.converged)
+
+    def _from_sums(
+        self, estimators: list[Any], held_out: Sums, passed: Pass, truth: Truth
+    ) -> Iterator[float | None]:
+        """Yield the root mean squared errors of regressors."""
+        if not held_out.n > 0:
+            yield from (None for _ in estimators)
+            return
+        W = np.column_stack([estimator.coef_ for estimator in estimators])
+        b = np.array([estimator.intercept_ for estimator in estimators])
+        unit = truth.scale.sd if self.criterion.measure.name == "rmse_standardised" else 1.0
+        for error in held_out.squared_errors(W, b):
+            yield passed.targets.scale.sd * math.sqrt(error) / unit
+
+    def _from_predictions(
+        self, estimators: list[Any], passed: Pass, test: np.ndarray, truth: Truth
+    ) -> Iterator[float | None]:
+        """Yield the scores of predictions, in a second pass over the test rows of a fold.
+
+        So many estimators predict together that their values fit into memory.
+        """
+        with_values = self.criterion.measure.needs != "predictions"
+        n_values = np.size(estimators[0].intercept_) if with_values else 1
+        step = max(1, WHOLE_BYTES // (8 * n_values * len(test)))
+        for start in range(0, len(estimators), step):
+            part = estimators[start : start + step]
+            models = LinearModels(part)
+            given: list[list[Predictions]] = [[] for _ in part]
+            for _, Z in passed.shared.embedded_blocks(self.data.X, test, Stopwatch()):
+                for several, estimator, values in zip(given, part, models.values(Z), strict=True):
+                    several.append(self._predictions(estimator, values, passed, truth, with_values))
+            self.n_embedded += len(test)
+            for several in given:
+                predictions = Predictions.joined(several)
+                yield score_predictions(predictions, truth, self.criterion, self.learner.what)
+
+    def _predictions(
+        self, estimator: Any, values: np.ndarray, passed: Pass, truth: Truth, with_values: bool
+    ) -> Predictions:
+        if truth.task == "regression":
+            # from the scale of the training part to that of the fold
+            predicted = passed.targets.scale.restore(values[:, 0])
+            return Predictions(truth.scale.standardise(predicted))
+        decision = values[:, 0] if values.shape[1] == 1 else values
+        return Predictions(
+            labels(values, estimator.classes_), decision=decision if with_values else None
+        )

@@ -1,0 +1,198 @@
+"""Passes over an embedding in blocks, for learners that are fitted from sums."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kbench.evaluation.search._candidates import Candidate
+from kbench.evaluation.search._data import Data, has_converged
+from kbench.evaluation.search._shared import SharedMap
+from kbench.evaluation.search._spec import EstimatorSpec
+from kbench.evaluation.sums import Sums, Targets
+from kbench.evaluation.timing import Stopwatch
+from kbench.records import Protocol
+
+WHOLE_BYTES = 2**28
+"""Size of an embedding in float64 up to which it is held as one matrix."""
+
+MAX_COLUMNS = 4096
+"""Columns of an embedding whose sums are taken."""
+
+FLOAT32_PENALTY = 1e-5
+"""Smallest penalty for sums of float32 blocks, as a share of the largest eigenvalue."""
+
+
+@dataclass
+class Pass:
+    """Sums of an embedding over parts of the rows, taken in one pass over its blocks.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        Its preprocessing and map are those of the embedding.
+    shared : SharedMap
+    targets : Targets
+    parts : list of Sums
+        In the order of the parts.
+    transform, products : Stopwatch
+        Times of the embedding and of its products.
+    n_embedded : int
+        Rows that were embedded.
+    notes : list of str
+    """
+
+    candidate: Candidate
+    shared: SharedMap
+    targets: Targets
+    parts: list[Sums] = field(default_factory=list)
+    transform: Stopwatch = field(default_factory=Stopwatch)
+    products: Stopwatch = field(default_factory=Stopwatch)
+    n_embedded: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def others(self, part: int, rows: np.ndarray) -> Sums:
+        """Return the sums of all parts but one, which have `rows`."""
+        others = [sums for number, sums in enumerate(self.parts) if number != part]
+        return self.targets.named(Sums.added(others), rows)
+
+    def total(self) -> Sums:
+        """Return the sums over all rows."""
+        total = Sums.added(self.parts)
+        return self.targets.named(total, np.arange(self.targets.n_rows))
+
+    @property
+    def wall(self) -> float:
+        """Wall-clock seconds of the fit of the map and the pass."""
+        return self.shared.map_.wall + self.transform.wall + self.products.wall
+
+    @property
+    def cpu(self) -> float:
+        """CPU seconds of the fit of the map and the pass."""
+        return self.shared.map_.cpu + self.transform.cpu + self.products.cpu
+
+    def over(self, data: Data, parts: Sequence[np.ndarray]) -> None:
+        """Take the sums over parts of the rows."""
+        shift = buffer = None
+        self.parts = []
+        for rows in parts:
+            sums = None
+            for numbers, Z in self.shared.embedded_blocks(data.X, rows, self.transform):
+                with self.products:
+                    if shift is None:  # in the type of the blocks, which it is subtracted from
+                        shift = Z.mean(axis=0).astype(np.float64)
+                    if buffer is None or len(buffer) < len(Z):
+                        buffer = np.empty_like(Z)
+                    sums = sums or Sums.zero(shift, self.targets.n_columns)
+                    Y, weight = self.targets.block(numbers), data.weights(numbers)
+                    sums.add(Z, Y, weight, buffer)
+            self.n_embedded += len(rows)
+            assert sums is not None  # there are no empty folds
+            self.parts.append(sums)
+
+
+def embedding_of(
+    feature_map: EstimatorSpec,
+    learner: EstimatorSpec,
+    data: Data,
+    candidates: Sequence[Candidate],
+    seed: int,
+    protocol: Protocol,
+) -> tuple[SharedMap, bool]:
+    """Fit the map that candidates share, and return whether its embedding is too large to hold.
+
+    It is never too large for a learner that needs it as one matrix.
+    """
+
+    def fitted(dtype: str) -> SharedMap:
+        return SharedMap.fit(feature_map, data, candidates[0], seed, dtype)
+
+    if not all(_takes_sums(learner, candidate) for candidate in candidates):
+        return fitted("float64"), False
+    shared = fitted(protocol.dtype)
+    Z = shared.embed(data.X[np.arange(1)])
+    n, p = data.X.shape[0], Z.shape[1]
+    if not hasattr(Z, "indptr") and p <= MAX_COLUMNS and 8 * n * p > WHOLE_BYTES:
+        return shared, True
+    return shared if protocol.dtype == "float64" else fitted("float64"), False
+
+
+def pass_over(
+    shared: SharedMap,
+    feature_map: EstimatorSpec,
+    learner: EstimatorSpec,
+    data: Data,
+    candidates: Sequence[Candidate],
+    seed: int,
+    parts: Sequence[np.ndarray],
+) -> Pass:
+    """Take the sums that candidates with one map are fitted from, by parts of the rows.
+
+    Where a penalty is too small for blocks in float32, the pass is made again in float64.
+    """
+    shared.check_rows(data.X)
+    passed = Pass(candidates[0], shared, Targets(data.y, data.task, data.weight))
+    passed.over(data, parts)
+    if shared.dtype == np.float32:
+        least = min(_path_value(learner, candidate) for candidate in candidates)
+        largest = Sums.added(passed.parts).largest_eigenvalue()
+        if least < FLOAT32_PENALTY * largest:
+            passed.notes.append(
+                f"float64 instead of float32: {learner.path} {least:g} is less than "
+                f"{FLOAT32_PENALTY:g} of the largest eigenvalue of the Gram matrix, {largest:.3g}"
+            )
+            passed.shared = SharedMap.fit(feature_map, data, candidates[0], seed)
+            passed.over(data, parts)
+    return passed
+
+
+def fit_from_sums(
+    learner: EstimatorSpec, sums: Sums, candidates: Sequence[Candidate], seed: int
+) -> list[tuple[Any, bool]]:
+    """Fit the learners of one path, or of one candidate; return whether they converged."""
+    path = learner.path
+    others = {k: v for k, v in candidates[0].learner.items() if k != path}
+    values = [_path_value(learner, candidate) for candidate in candidates]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = learner.build(others, seed).fit_sums(sums, values)
+    return [(estimator, has_converged(estimator, caught)) for estimator in fitted]
+
+
+class LinearModels:
+    """Fitted linear estimators, which predict a block of rows together.
+
+    They have ``coef_`` and ``intercept_``, of all targets or of one.
+    """
+
+    def __init__(self, estimators: Sequence[Any]) -> None:
+        self._estimators = estimators
+        coefs = [np.atleast_2d(estimator.coef_) for estimator in estimators]
+        self._W = np.vstack(coefs).T
+        self._b = np.concatenate([np.atleast_1d(each.intercept_) for each in estimators])
+        self._ends = np.cumsum([len(coef) for coef in coefs])[:-1]
+
+    def values(self, Z: np.ndarray) -> list[np.ndarray]:
+        """Return the values of each estimator, shape (n, n_targets)."""
+        together = Z @ self._W.astype(Z.dtype, copy=False) + self._b
+        return np.split(together, self._ends, axis=1)
+
+
+def labels(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the labels by the values of linear estimators: of two classes by the sign."""
+    if values.shape[1] == 1:
+        return np.asarray(classes[(values[:, 0] >= 0).astype(int)])
+    return np.asarray(classes[values.argmax(axis=1)])
+
+
+def _takes_sums(learner: EstimatorSpec, candidate: Candidate) -> bool:
+    return learner.path is not None and hasattr(learner.build(candidate.learner, 0), "fit_sums")
+
+
+def _path_value(learner: EstimatorSpec, candidate: Candidate) -> Any:
+    """Return the value of the path's parameter, which may be given instead of searched."""
+    return getattr(learner.build(candidate.learner, 0), str(learner.path))

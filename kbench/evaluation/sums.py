@@ -1,0 +1,175 @@
+"""Sums over rows of an embedding and their targets, from which linear least squares are fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kbench.evaluation.targets import Scale
+from kbench.records import TaskType
+
+
+@dataclass(eq=False)
+class Sums:
+    """Weighted sums over rows of an embedding Z, with p columns, and of targets Y, with t.
+
+    Learners that are fitted from sums get them from `mean`, `gram`, `target_mean`,
+    `moments` and `classes`.
+
+    Parameters
+    ----------
+    shift : ndarray, shape (p,)
+        Subtracted from all rows of Z: sums of large numbers would lose their digits.
+    n : float
+        Number of rows, or sum of their weights.
+    z, zz, y, zy, yy : ndarray
+        Sums of z, z z', y, z y' and y y'; shapes (p,), (p, p), (t,), (p, t) and (t, t).
+    classes : ndarray, optional
+        Labels that the columns of Y indicate by 0 and 1; None for regression.
+    """
+
+    shift: np.ndarray
+    n: float
+    z: np.ndarray
+    zz: np.ndarray
+    y: np.ndarray
+    zy: np.ndarray
+    yy: np.ndarray
+    classes: np.ndarray | None = None
+
+    @classmethod
+    def zero(cls, shift: np.ndarray, n_targets: int) -> Sums:
+        """Return the sums over no rows."""
+        p, t = len(shift), n_targets
+        sizes = (p, (p, p), t, (p, t), (t, t))
+        z, zz, y, zy, yy = (np.zeros(size) for size in sizes)
+        return cls(shift, 0.0, z, zz, y, zy, yy)
+
+    @classmethod
+    def added(cls, parts: Iterable[Sums]) -> Sums:
+        """Return the sums over the rows of several parts with one shift."""
+        parts = list(parts)
+        total = cls.zero(parts[0].shift, len(parts[0].y))
+        for part in parts:
+            total.n += part.n
+            for name in ("z", "zz", "y", "zy", "yy"):
+                getattr(total, name)[...] += getattr(part, name)
+        return total
+
+    def add(
+        self,
+        Z: np.ndarray,
+        Y: np.ndarray,
+        weight: np.ndarray | None = None,
+        buffer: np.ndarray | None = None,
+    ) -> None:
+        """Add a block of rows; products are computed in the type of `Z`, sums in float64.
+
+        A `buffer` for shifted rows, as large as `Z` or larger, saves its allocation.
+        """
+        Z = np.subtract(
+            Z, self.shift.astype(Z.dtype), out=None if buffer is None else buffer[: len(Z)]
+        )
+        # a column of ones gives the sums of z and y, and the number of rows
+        Y = np.column_stack([Y, np.ones(len(Y))])
+        if weight is not None:
+            root = np.sqrt(weight)[:, None]
+            Z, Y = Z * root.astype(Z.dtype), Y * root
+        of_z, of_y = Z.T @ Y.astype(Z.dtype), Y.T @ Y
+        self.zz += Z.T @ Z
+        self.zy += of_z[:, :-1]
+        self.z += of_z[:, -1]
+        self.yy += of_y[:-1, :-1]
+        self.y += of_y[:-1, -1]
+        self.n += float(of_y[-1, -1])
+
+    def of_classes(self, classes: np.ndarray, columns: np.ndarray) -> Sums:
+        """Return the sums with some of the columns of Y, which indicate `classes`."""
+        return Sums(
+            self.shift,
+            self.n,
+            self.z,
+            self.zz,
+            self.y[columns],
+            self.zy[:, columns],
+            self.yy[np.ix_(columns, columns)],
+            classes,
+        )
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean of the rows of Z."""
+        return np.asarray(self.shift + self.z / self.n)
+
+    @property
+    def gram(self) -> np.ndarray:
+        """Sum of (z - mean)(z - mean)'."""
+        return np.asarray(self.zz - np.outer(self.z, self.z / self.n))
+
+    @property
+    def target_mean(self) -> np.ndarray:
+        """Mean of the rows of Y."""
+        return np.asarray(self.y / self.n)
+
+    @property
+    def moments(self) -> np.ndarray:
+        """Sum of (z - mean)(y - target_mean)'."""
+        return np.asarray(self.zy - np.outer(self.z, self.y / self.n))
+
+    def largest_eigenvalue(self) -> float:
+        """Return the largest eigenvalue of `gram`."""
+        from scipy.sparse.linalg import eigsh
+
+        G = self.gram
+        if len(G) == 1:
+            return float(G[0, 0])
+        start = np.ones(len(G))
+        return float(eigsh(G, 1, which="LA", v0=start, tol=1e-3, return_eigenvectors=False)[0])
+
+    def squared_errors(self, W: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the mean squared errors of the columns of ``Z @ W + b`` for one target."""
+        mean = self.target_mean[0]
+        variance = self.yy[0, 0] - self.n * mean**2
+        explained = 2 * self.moments[:, 0] @ W - np.einsum("ij,ij->j", W, self.gram @ W)
+        bias: np.ndarray = mean - self.mean @ W - b
+        return np.asarray(np.maximum(0.0, (variance - explained) / self.n) + bias**2)
+
+
+class Targets:
+    """Targets of the training part in the columns that `Sums` have, for some of its rows.
+
+    Labels become indicators of classes. Numbers are standardised by `scale`, which is that
+    of all rows.
+    """
+
+    def __init__(self, y: np.ndarray, task: TaskType, weight: np.ndarray | None = None) -> None:
+        self.n_rows = len(y)
+        self.scale = Scale.of(y, task, weight)
+        self.classes: np.ndarray | None = None
+        self._values: np.ndarray
+        if task == "regression":
+            self._values = self.scale.standardise(y)
+            self.n_columns = 1
+        else:
+            self.classes, self._values = np.unique(y, return_inverse=True)
+            self.n_columns = len(self.classes)
+
+    def block(self, rows: np.ndarray) -> np.ndarray:
+        """Return the targets of some rows, shape (n, n_columns)."""
+        values: np.ndarray = self._values[rows]
+        if self.classes is None:
+            return values[:, None]
+        indicators = np.zeros((len(rows), self.n_columns))
+        indicators[np.arange(len(rows)), values] = 1.0
+        return indicators
+
+    def named(self, sums: Sums, rows: np.ndarray) -> Sums:
+        """Return sums over `rows` with the columns of the classes that these rows have."""
+        if self.classes is None:
+            return sums
+        present: Any = np.bincount(self._values[rows], minlength=self.n_columns) > 0
+        columns = np.flatnonzero(present)
+        return sums.of_classes(self.classes[columns], columns)

@@ -1,0 +1,384 @@
+"""The inner cross-validation with maps that all folds share, in memory and in blocks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
+
+from kbench import Dataset, PluginError, Protocol
+from kbench.evaluation import rows
+from kbench.evaluation.assignment import assign
+from kbench.evaluation.evaluate import evaluate_split
+from kbench.evaluation.method import Method
+from kbench.evaluation.search import EstimatorSpec, _passes, _shared
+from kbench.evaluation.splits import derive_seed, stratified_folds
+from kbench_learners import PathRidge, PathRidgeClassifier
+
+OUTER = Protocol(inner_fit="outer")
+ALPHAS = (1e-3, 0.1, 1.0, 10.0, 1000.0)
+RFF = EstimatorSpec(RBFSampler, {"n_components": 30, "gamma": 0.5}, what="feature map 'rff'")
+RIDGE = EstimatorSpec(PathRidgeClassifier, {}, {"alpha": ALPHAS}, path="alpha")
+REGRESSOR = EstimatorSpec(PathRidge, {}, {"alpha": ALPHAS}, path="alpha")
+
+
+def dataset(kind, weighted=False):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    signal = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=len(X))
+    weight = rng.uniform(0.1, 2.0, len(X)) if weighted else None
+    if kind == "numbers":
+        y = 50.0 + 7.0 * signal
+    else:
+        y = np.digitize(signal, [0.0] if kind == "two" else [-0.5, 0.5])
+    return Dataset(kind, X, y, sample_weight=weight)
+
+
+DATA = {kind: dataset(kind) for kind in ("two", "three", "numbers")}
+
+
+@pytest.fixture
+def in_blocks(monkeypatch):
+    """Hold no embedding as one matrix, and take it in small blocks."""
+    monkeypatch.setattr(rows, "BLOCK_ROWS", 37)
+    monkeypatch.setattr(_passes, "WHOLE_BYTES", 0)
+
+
+def method_for(data, feature_map=RFF, **learner):
+    spec = REGRESSOR if data.task == "regression" else RIDGE
+    return Method(feature_map, replace(spec, **learner))
+
+
+def both(monkeypatch, *given):
+    """Evaluate a split in memory, and in blocks."""
+    in_memory = evaluate_split(*given)
+    with monkeypatch.context() as patched:
+        patched.setattr(rows, "BLOCK_ROWS", 37)
+        patched.setattr(_passes, "WHOLE_BYTES", 0)
+        return in_memory, evaluate_split(*given)
+
+
+def values(found):
+    return np.array([row["values"] for row in found.details.search])
+
+
+def outputs(found):
+    given = found.predictions
+    return given.predicted if given.decision is None else given.decision
+
+
+def peer_of(data, learner, scoring, index=0):
+    """scikit-learn's search on the embedding by one map, and the embedded test rows."""
+    visible = assign(data, OUTER, index).visible
+    seed = derive_seed(OUTER.seed, data.checksum, index)
+    X, y, weight = data.X[visible.train], data.y[visible.train], visible.weight_train
+    scaler = MinMaxScaler(clip=True).fit(X)
+    sampler = RBFSampler(n_components=30, gamma=0.5, random_state=derive_seed(seed, "map"))
+    Z = sampler.fit_transform(scaler.transform(X))
+    strata = y if data.task == "classification" else np.zeros(len(y), dtype=int)
+    folds = list(stratified_folds(strata, OUTER.inner_folds, derive_seed(seed, "inner")))
+    peer = GridSearchCV(learner, {"alpha": ALPHAS}, cv=folds, scoring=scoring)
+    peer.fit(Z, y, **({} if weight is None else {"sample_weight": weight}))
+    scores = [peer.cv_results_[f"split{k}_test_score"] for k in range(len(folds))]
+    return peer, np.transpose(scores), sampler.transform(scaler.transform(data.X[visible.test]))
+
+
+@pytest.mark.parametrize("kind", ["two", "three"])
+@pytest.mark.parametrize("blocks", [False, True])
+def test_classifiers_are_those_of_scikit_learn_on_one_embedding(kind, blocks, request):
+    if blocks:
+        request.getfixturevalue("in_blocks")
+    data = DATA[kind]
+    found = evaluate_split(data, 0, method_for(data), OUTER)
+    peer, scores, Z_test = peer_of(data, RidgeClassifier(), "accuracy")
+    np.testing.assert_allclose(values(found), scores, rtol=1e-12)
+    assert found.details.chosen["learner.alpha"] == peer.best_params_["alpha"]
+    expected = peer.decision_function(Z_test)
+    np.testing.assert_allclose(outputs(found), expected, rtol=1e-8, atol=1e-9)
+    np.testing.assert_array_equal(found.predictions.predicted, peer.predict(Z_test))
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_regressors_are_those_of_scikit_learn_on_one_embedding(blocks, request):
+    if blocks:
+        request.getfixturevalue("in_blocks")
+    data = DATA["numbers"]
+    found = evaluate_split(data, 0, method_for(data), OUTER)
+    peer, scores, Z_test = peer_of(data, Ridge(), "neg_root_mean_squared_error")
+    np.testing.assert_allclose(values(found), -scores, rtol=1e-8)
+    assert found.details.chosen["learner.alpha"] == peer.best_params_["alpha"]
+    np.testing.assert_allclose(found.predictions.predicted, peer.predict(Z_test), rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["two", "three", "numbers"])
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        OUTER,
+        replace(OUTER, unlabelled_size=0.2, preprocess=("standard", "minmax")),
+        replace(OUTER, splits="group_duplicates", n_folds=3),
+        replace(OUTER, preprocess=("unit_ball",), one_standard_error=True),
+    ],
+    ids=["plain", "unlabelled", "groups", "unit ball"],
+)
+def test_blocks_change_no_number(kind, protocol, monkeypatch):
+    data = dataset(kind, weighted=True)
+    searched = replace(RFF, params={"n_components": 30}, space={"gamma": (5.0, 0.5)})
+    given = data, 1, method_for(data, searched), protocol
+    in_memory, found = both(monkeypatch, *given)
+    assert found.details.chosen == in_memory.details.chosen
+    np.testing.assert_allclose(values(found), values(in_memory), rtol=1e-8)
+    np.testing.assert_allclose(outputs(found), outputs(in_memory), rtol=1e-8, atol=1e-9)
+    added = {"shared_pass", "embedding_passes"}
+    assert set(found.measures) - set(in_memory.measures) == added
+    for name, value in in_memory.measures.items():
+        if not name.endswith("_s"):
+            assert found.measures[name] == pytest.approx(value, rel=1e-7), name
+
+
+@pytest.mark.parametrize(
+    ("kind", "measure"),
+    [
+        ("two", "roc_auc"),
+        ("three", "f1_macro"),
+        ("numbers", "mae"),
+        ("numbers", "r2"),
+        ("numbers", "rmse_standardised"),
+    ],
+)
+def test_every_measure_is_searched_in_blocks(kind, measure, monkeypatch):
+    protocol = replace(OUTER, search_measure=measure)
+    in_memory, found = both(monkeypatch, DATA[kind], 0, method_for(DATA[kind]), protocol)
+    np.testing.assert_allclose(values(found), values(in_memory), rtol=1e-8)
+
+
+def test_a_class_that_some_folds_lack_is_no_obstacle(monkeypatch):
+    y = DATA["three"].y.copy()
+    y[y == 1] = np.where(np.arange((y == 1).sum()) < 2, 1, 0)
+    data = Dataset("rare", DATA["three"].X, y)
+    in_memory, found = both(monkeypatch, data, 0, method_for(data), OUTER)
+    np.testing.assert_array_equal(values(found), values(in_memory))
+
+
+@pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
+def test_calibrated_probabilities_are_the_same_in_blocks(calibration, monkeypatch):
+    protocol = replace(OUTER, calibration=calibration)
+    in_memory, found = both(monkeypatch, DATA["three"], 0, method_for(DATA["three"]), protocol)
+    np.testing.assert_allclose(
+        found.predictions.probabilities, in_memory.predictions.probabilities, atol=1e-6
+    )
+
+
+class Counting(TransformerMixin, BaseEstimator):
+    """Records the rows of its fits and of its transformations."""
+
+    fits: list = []  # noqa: RUF012
+    blocks: list = []  # noqa: RUF012
+
+    def __init__(self, width=1):
+        self.width = width
+
+    def fit(self, X, y=None):
+        Counting.fits.append((self.width, len(X), y is not None))
+        return self
+
+    def transform(self, X):
+        Counting.blocks.append(len(X))
+        return np.hstack([X] * self.width)
+
+
+@pytest.fixture
+def counting():
+    Counting.fits.clear()
+    Counting.blocks.clear()
+    return EstimatorSpec(Counting, {}, {"width": (1, 2)})
+
+
+def test_a_map_is_fitted_on_all_training_rows_without_labels(counting):
+    evaluate_split(DATA["two"], 0, method_for(DATA["two"], counting), OUTER)
+    assert {fit[1:] for fit in Counting.fits if fit[1] > 200} == {(400, False)}
+
+
+def test_no_inputs_are_copied_as_one_matrix(counting, in_blocks, monkeypatch):
+    monkeypatch.setattr(_shared, "FIT_BYTES", 50 * 8 * 4)
+    monkeypatch.setattr("kbench.evaluation.refit.MEASURED_ROWS", 20)
+    taken = []
+
+    class Watched(np.ndarray):
+        def __getitem__(self, key):
+            part = np.asarray(self).__getitem__(key)
+            taken.append(len(part))
+            return part
+
+    data = DATA["two"]
+    watched = replace(data, X=data.X.view(Watched))
+    # duplicates are looked for in the whole matrix, outside the task
+    monkeypatch.setattr("kbench.evaluation.assignment.row_groups", lambda X: np.arange(len(X)))
+    method = method_for(data, replace(counting, space={}, params={"width": 2}))
+    monkeypatch.setattr("kbench.evaluation.evaluate._warm_up", lambda *given: None)
+    found = evaluate_split(watched, 0, method, OUTER)
+    assert max(Counting.blocks) <= 37
+    assert 0 < max(taken) <= 50
+    assert {fit[1] for fit in Counting.fits} == {50}
+    assert "the map was fitted on 50 of 400 rows" in found.details.notes
+
+
+def test_a_pass_is_shared_by_the_search_and_the_fit(in_blocks):
+    found = {
+        kind: evaluate_split(DATA[kind], 0, method_for(DATA[kind]), OUTER).measures
+        for kind in ("two", "numbers")
+    }
+    assert [found[kind]["shared_pass"] for kind in found] == [1.0, 1.0]
+    # labels need a second pass, squared errors do not
+    assert [found[kind]["embedding_passes"] for kind in found] == [2.0, 1.0]
+    plain = method_for(DATA["two"], space={}, params={"alpha": 1.0})
+    measures = evaluate_split(DATA["two"], 0, plain, OUTER).measures
+    assert (measures["shared_pass"], measures["embedding_passes"]) == (0.0, 1.0)
+    assert measures["search_time_s"] == 0.0
+
+
+def test_the_time_of_a_shared_pass_is_that_of_the_fit(in_blocks, monkeypatch):
+    method, before = method_for(DATA["two"]), _passes.Pass.over
+
+    def slow(self, data, parts):
+        before(self, data, parts)
+        self.transform.wall += 100.0
+
+    monkeypatch.setattr(_passes.Pass, "over", slow)
+    measures = evaluate_split(DATA["two"], 0, method, OUTER).measures
+    assert measures["map_transform_time_s"] > 100.0
+    assert measures["fit_time_s"] > 100.0
+    assert measures["search_time_s"] < 0.0  # the pass was taken off
+
+
+def test_a_learner_without_sums_gets_the_whole_embedding(in_blocks):
+    learner = EstimatorSpec(LogisticRegression, {"max_iter": 1000}, {"C": (0.1, 10.0)})
+    found = evaluate_split(DATA["three"], 0, Method(RFF, learner), OUTER)
+    assert "shared_pass" not in found.measures
+    assert found.measures["accuracy"] > 0.5
+
+
+def test_maps_that_use_the_targets_are_refused():
+    method = method_for(DATA["two"], replace(RFF, supervised=True))
+    with pytest.raises(PluginError, match=r"^feature map 'rff' uses the targets"):
+        evaluate_split(DATA["two"], 0, method, OUTER)
+    with pytest.raises(PluginError, match="uses the targets"):
+        evaluate_split(DATA["two"], 0, replace(method, learner=replace(RIDGE, space={})), OUTER)
+
+
+def test_a_map_that_does_not_work_row_by_row_is_refused(in_blocks):
+    centring = EstimatorSpec(FunctionTransformer, {"func": lambda X: X - X.mean(axis=0)})
+    with pytest.raises(PluginError, match="embeds rows differently in a block than alone"):
+        evaluate_split(DATA["two"], 0, method_for(DATA["two"], centring), OUTER)
+
+
+def test_sparse_embeddings_stay_one_matrix(in_blocks):
+    codes = np.random.default_rng(0).integers(0, 5, (300, 3)).astype(float)
+    data = Dataset("codes", codes, (codes.sum(axis=1) > 6).astype(int))
+    onehot = EstimatorSpec(OneHotEncoder, {"handle_unknown": "ignore"})
+    found = evaluate_split(data, 0, method_for(data, onehot), replace(OUTER, preprocess=("none",)))
+    assert "shared_pass" not in found.measures
+
+
+def test_sparse_inputs_with_a_dense_embedding_are_taken_in_blocks(monkeypatch):
+    X = scipy.sparse.random(300, 20, 0.3, "csr", random_state=0)
+    data = Dataset("sparse", X, (np.asarray(X.sum(axis=1)).ravel() > 3).astype(int))
+    in_memory, found = both(monkeypatch, data, 0, method_for(data), OUTER)
+    np.testing.assert_allclose(outputs(found), outputs(in_memory), rtol=1e-8, atol=1e-9)
+
+
+def test_missing_values_are_imputed_in_blocks(monkeypatch):
+    X = DATA["two"].X.copy()
+    X[::7, 1] = np.nan
+    data = Dataset("holes", X, DATA["two"].y)
+    in_memory, found = both(
+        monkeypatch, data, 0, method_for(data), replace(OUTER, missing="impute")
+    )
+    np.testing.assert_allclose(outputs(found), outputs(in_memory), rtol=1e-8, atol=1e-9)
+
+
+def test_float32_is_used_where_all_penalties_are_large(in_blocks):
+    exact = evaluate_split(DATA["two"], 0, method_for(DATA["two"]), OUTER)
+    protocol = replace(OUTER, dtype="float32")
+    found = evaluate_split(DATA["two"], 0, method_for(DATA["two"]), protocol)
+    assert any("rows in float32" in note for note in found.details.notes)
+    assert 0 < np.abs(outputs(found) - outputs(exact)).max() < 1e-3
+
+
+def test_an_embedding_far_from_zero_keeps_its_digits_in_float32(in_blocks):
+    far = EstimatorSpec(FunctionTransformer, {"func": lambda X: np.hstack([X, X**2]) + 1000.0})
+    method = method_for(DATA["numbers"], far, space={"alpha": (1.0, 10.0)})
+    raw = replace(OUTER, preprocess=("none",))
+    exact, found = (
+        evaluate_split(DATA["numbers"], 0, method, replace(raw, dtype=dtype))
+        for dtype in ("float64", "float32")
+    )
+    assert any("rows in float32" in note for note in found.details.notes)
+    np.testing.assert_allclose(outputs(found), outputs(exact), atol=1e-3 * 7.0)
+
+
+def test_float64_is_used_instead_where_a_penalty_is_too_small(in_blocks):
+    learner = {"space": {"alpha": (1e-6, 1.0)}}
+    exact = evaluate_split(DATA["two"], 0, method_for(DATA["two"], **learner), OUTER)
+    protocol = replace(OUTER, dtype="float32")
+    found = evaluate_split(DATA["two"], 0, method_for(DATA["two"], **learner), protocol)
+    notes = "\n".join(found.details.notes)
+    assert "float64 instead of float32: alpha 1e-06 is less than 1e-05 of the largest" in notes
+    np.testing.assert_array_equal(outputs(found), outputs(exact))
+    # a pass in vain, another one, and the pass of the labels
+    assert found.measures["embedding_passes"] == 3.0
+
+
+def test_an_embedding_in_one_matrix_is_float64():
+    protocol = replace(OUTER, dtype="float32")
+    found = evaluate_split(DATA["two"], 0, method_for(DATA["two"]), protocol)
+    exact = evaluate_split(DATA["two"], 0, method_for(DATA["two"]), OUTER)
+    assert "float64 instead of float32: the embedding is one matrix" in found.details.notes
+    np.testing.assert_array_equal(outputs(found), outputs(exact))
+
+
+def test_measures_of_plugins_get_rows_that_belong_together(in_blocks, monkeypatch):
+    monkeypatch.setattr("kbench.evaluation.refit.MEASURED_ROWS", 20)
+
+    def of_map(fitted, X, y, *, learner, X_train, y_train):
+        assert len(X) == len(y) == len(X_train) == len(y_train) == 20
+        return {"agreement": np.mean(learner.predict(fitted.transform(X_train)) == y_train)}
+
+    def of_learner(fitted, Z, y):
+        return {"right": np.mean(fitted.predict(Z) == y)}
+
+    method = replace(method_for(DATA["two"]), map_measures=of_map, learner_measures=of_learner)
+    found = evaluate_split(DATA["two"], 0, method, OUTER)
+    assert found.measures["agreement"] > 0.5
+    y_test = assign(DATA["two"], OUTER, 0).y_test[:20]
+    assert found.measures["right"] == np.mean(found.predictions.predicted[:20] == y_test)
+
+
+def test_halving_selects_rows_of_the_shared_embedding(monkeypatch):
+    protocol = replace(OUTER, search="halving")
+    in_memory, found = both(monkeypatch, DATA["two"], 0, method_for(DATA["two"]), protocol)
+    assert found.details.search == in_memory.details.search
+    assert min(row.get("share", 1.0) for row in found.details.search) < 1.0
+    # the search has one matrix, the fit has not
+    assert (found.measures["shared_pass"], found.measures["embedding_passes"]) == (0.0, 1.0)
+
+
+def test_a_budget_stops_between_maps(in_blocks):
+    searched = replace(RFF, params={"n_components": 30}, space={"gamma": (5.0, 0.5, 0.1)})
+    protocol = replace(OUTER, search_time_s=1e-9)
+    found = evaluate_split(DATA["two"], 0, method_for(DATA["two"], searched), protocol)
+    assert found.measures["search_complete"] == 0.0
+    assert [len(each) for each in (row["values"] for row in found.details.search)].count(3) == 5
+
+
+def test_a_gram_matrix_is_searched_as_with_a_map_for_each_fold():
+    X = DATA["two"].X
+    data = Dataset("gram", X @ X.T, DATA["two"].y, pairwise=True)
+    method = Method(EstimatorSpec(FunctionTransformer), RIDGE)
+    found, usual = (evaluate_split(data, 0, method, p) for p in (OUTER, Protocol()))
+    np.testing.assert_array_equal(values(found), values(usual))
