@@ -448,3 +448,12 @@ def test_a_default_that_cannot_be_fitted_is_a_note(iris):
     assert any(note.startswith("the default parameters fail: ") for note in found.details.notes)
     assert "accuracy" in found.measures
     assert "default_accuracy" not in found.measures
+
+
+def test_a_search_of_one_candidate_takes_the_default(iris):
+    learner = EstimatorSpec(LogisticRegression, space={"C": (0.01, 10.0)})
+    one = Protocol(search="random", n_candidates=1)
+    found = evaluate_split(iris, 0, Method(EstimatorSpec(FunctionTransformer), learner), one)
+    assert found.details.chosen["learner.C"] == 0.01
+    assert found.details.at_edge == []
+    assert found.measures["n_candidates"] == 1

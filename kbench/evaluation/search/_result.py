@@ -122,20 +122,22 @@ class SearchResult:
         folds: a wider grid may have a better value. 1 for a number of things is not such
         an end, nor is 0: there are no smaller values.
         """
+        if not self.scores:
+            return []
+        (best,) = (score for score in self.scores if score.candidate is self.best)
         return [
             name
             for name, value in self.best.params.items()
-            if is_number(value) and self._ends(name)
+            if is_number(value) and self._is_end(value, name, best)
         ]
 
-    def _ends(self, name: str) -> bool:
-        (best,) = (score for score in self.scores if score.candidate is self.best)
+    def _is_end(self, value: float, name: str, best: Score) -> bool:
+        """Whether the best candidate has an end of a parameter's list, with evidence."""
         tried: dict[float, list[Score]] = {}
         for score in self.scores:
-            value = score.candidate.params.get(name)
-            if is_number(value) and score.judged and score.share == best.share:
-                tried.setdefault(value, []).append(score)
-        value = best.candidate.params[name]
+            other = score.candidate.params.get(name)
+            if is_number(other) and score.judged and score.share == best.share:
+                tried.setdefault(other, []).append(score)
         grid = sorted(tried)
         lowest, highest = self.ends.get(name, (value, value))
         if len(grid) < 2 or value not in (lowest, highest):
