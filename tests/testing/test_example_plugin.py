@@ -78,7 +78,7 @@ def test_its_results_stand_beside_those_of_the_built_ins(installed, kbench):
     lines = kbench(installed, "suite", "uci", *few, *both, "--json").splitlines()
     events = [json.loads(line) for line in lines if line.startswith("{")]
     started = {each["cell"] for each in events if each["event"] == "started"}
-    assert started == {f"its-map + ridge on {name}" for name in ("iris", "wine")}
+    assert started == {f"its-map + ridge (ovr) on {name}" for name in ("iris", "wine")}
     table = kbench(installed, "results", "uci", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(table[table.index("dataset") :])))
     assert {row["feature_map"] for row in rows} >= {"identity", "its-map"}
