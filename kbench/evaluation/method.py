@@ -104,8 +104,21 @@ def _spec(
 
 
 def _values(value: Any, registry: Registry) -> tuple[Any, ...]:
-    """Return the values that a parameter may take; searches inside components are expanded."""
-    return tuple(_nested(each, registry) for each in alternatives(value))
+    """Return the different values that a parameter may take, the first of equal ones.
+
+    Searches inside components are expanded. Equal numbers would be compared twice.
+    """
+    values: list[Any] = []
+    for each in alternatives(value):
+        made = _nested(each, registry)
+        if not any(_is_same(made, other) for other in values):
+            values.append(made)
+    return tuple(values)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Tell whether two values are one candidate; true is not 1."""
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 def _nested(value: Any, registry: Registry) -> Any:

@@ -127,3 +127,15 @@ def test_candidates_have_the_parameters_of_nested_components_as_values():
         "learner.kernel": "gaussian",
         "learner.kernel.width": 0.5,
     }
+
+
+def test_equal_values_of_a_search_are_one_candidate(plugin_of):
+    given = Ref(
+        "full", {"gamma": Search((1.0, 1, 0.5, 1.0)), "kernel": Search((True, 1, "a", "a"))}
+    )
+    space = map_side(given, registry(plugin_of))["feature_map"].space
+    assert space["gamma"] == (1.0, 0.5)
+    assert [repr(value) for value in space["kernel"]] == ["True", "1", "'a'"]
+    twice = Search((Ref("rbf", {"a": Search((1, 2))}), Ref("rbf", {"a": Search((2, 3))})))
+    kernels = map_side(Ref("full", {"kernel": twice}), registry(plugin_of))["feature_map"].space
+    assert [kernel.params["a"] for kernel in kernels["kernel"]] == [1, 2, 3]
