@@ -33,8 +33,8 @@ from kbench.planning.planner import (
     task_key,
     with_expanded,
 )
-from kbench.planning.tasks import with_measure
-from kbench.records import DatasetFacts, Details, Measure, Problem, Result, Suite, Task
+from kbench.planning.tasks import task_of, with_measure
+from kbench.records import DatasetFacts, Details, Measure, Problem, Result, Suite, Task, TaskType
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal, state_folder
@@ -171,7 +171,7 @@ class Runner:
         self._journal = journal or Journal(state_folder(self._place) / "journal.jsonl")
         self._datasets: dict[str, DatasetFacts | Problem] = {}
         self._by_key: dict[str, list[PlannedCell]] = {}
-        self._is_checked = False
+        self._checked: set[TaskType | None] = set()
         self._codes: dict[str, str] = {}
 
     def _computing(self, cache: DataCache) -> tuple[str, Callable[[], Engine]]:
@@ -308,18 +308,21 @@ class Runner:
             self._datasets[ref.label] = self._fetching.fetch(ref)
 
     def _check_parameters(self) -> None:
-        """Check the parameters of all components, once, in a separate process.
+        """Check the parameters of all components, in a separate process.
+
+        Those of learners are checked for the task, and once more if it was not known before.
 
         Raises
         ------
         SuiteError
             With all mistakes.
         """
-        if not self._is_checked:
+        task = task_of(self._datasets)
+        if task not in self._checked:
             placed = components.placed(self._suite)
             with self._parents.using(self._parents.every) as sandbox:
-                components.check(sandbox, placed, self._suite.limits.memory_mb)
-            self._is_checked = True
+                components.check(sandbox, placed, self._suite.limits.memory_mb, task)
+            self._checked |= {None, task}
 
     def _settle_measure(self) -> None:
         """Check the tasks of the datasets, which decide the measure that is compared."""

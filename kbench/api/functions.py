@@ -322,7 +322,9 @@ def _label(given: Any) -> str:
     return given.label if isinstance(given, Ref) else type(given).__name__
 
 
-def _ref(given: Any, kind: Kind, registry: Registry) -> Ref:
+def _ref(
+    given: Any, kind: Kind, registry: Registry, task: TaskType | None = None
+) -> Ref:
     """Return the ref that a name or a line of a suite file means, checked."""
     problems: list[str] = []
     if isinstance(given, Ref):
@@ -332,7 +334,7 @@ def _ref(given: Any, kind: Kind, registry: Registry) -> Ref:
         key = kind.replace(" ", "_") + "s"
         lines = Lines(key, (key, [dict(given) if isinstance(given, Mapping) else given]), registry)
         refs, problems = list(lines.refs), lines.problems
-    problems = problems or parameter_problems([(kind, ref) for ref in refs], kind, registry)
+    problems = problems or parameter_problems([(kind, ref) for ref in refs], kind, registry, task)
     if not problems and len(refs) != 1:
         problems = [f"{kind} must be one component: `each` stands for {len(refs)}"]
     if problems:
@@ -343,7 +345,7 @@ def _ref(given: Any, kind: Kind, registry: Registry) -> Ref:
 def _side(given: Any, kind: Kind, registry: Registry, task: TaskType) -> tuple[Any, dict[str, Any]]:
     """Return the ref or estimator that was given, and its half of a method."""
     if isinstance(given, str | Mapping | Ref):
-        ref = _ref(given, kind, registry)
+        ref = _ref(given, kind, registry, task)
         if task not in (able := registry.get(kind, ref.name).tasks):
             raise SuiteError(f"{kind} {ref.name!r} is for {' and '.join(able)}, not for {task}")
         if kind == "feature map":

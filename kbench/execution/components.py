@@ -7,7 +7,7 @@ from typing import Any
 
 from kbench.errors import SuiteError
 from kbench.execution.sandbox import Sandbox
-from kbench.records import Suite
+from kbench.records import Suite, TaskType
 from kbench.records.canonical import to_json
 
 CHECK_TIME_S = 120.0
@@ -31,22 +31,28 @@ def placed(suite: Suite) -> Placed:
     return places
 
 
-def parameter_mistakes(sandbox: Sandbox, components: Placed) -> list[str]:
-    """Return the mistakes in the parameters of components, checked in a sandbox."""
-    outcome = sandbox.run(
-        "kbench.execution.entry_points:check", {"components": components}, time_s=CHECK_TIME_S
-    )
+def parameter_mistakes(
+    sandbox: Sandbox, components: Placed, task: TaskType | None = None
+) -> list[str]:
+    """Return the mistakes in the parameters of components, checked in a sandbox.
+
+    The `task` of the datasets decides the parameters of learners, where it is known.
+    """
+    payload = {"components": components, "task": task}
+    outcome = sandbox.run("kbench.execution.entry_points:check", payload, time_s=CHECK_TIME_S)
     if outcome.status != "ok":
         return [f"the components cannot be checked: {outcome.error}"]
     return list(outcome.value)
 
 
-def check(sandbox: Sandbox, components: Placed, memory_mb: float) -> None:
+def check(
+    sandbox: Sandbox, components: Placed, memory_mb: float, task: TaskType | None = None
+) -> None:
     """Raise a SuiteError with all mistakes in the parameters of components.
 
     Where there are none, trial fits with a limit of `memory_mb` show refused values.
     """
-    problems = parameter_mistakes(sandbox, components)
+    problems = parameter_mistakes(sandbox, components, task)
     if not problems:
         trials = sandbox.run(
             "kbench.execution.entry_points:check_values",

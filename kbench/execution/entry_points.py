@@ -184,9 +184,15 @@ def _ask_source(
 
 
 def check(payload: Mapping[str, Any]) -> list[str]:
-    """Return the mistakes in the parameters of the components of a suite."""
-    kinds = _components(payload)
-    return [text for kind, refs in kinds for text in parameter_problems(refs, kind, _registry())]
+    """Return the mistakes in the parameters of the components of a suite.
+
+    The payload has its ``components`` and the ``task`` of its datasets, None if unknown.
+    """
+    return [
+        text
+        for kind, refs in _components(payload)
+        for text in parameter_problems(refs, kind, _registry(), payload.get("task"))
+    ]
 
 
 def check_values(payload: Mapping[str, Any]) -> list[str]:
@@ -205,7 +211,7 @@ def _components(payload: Mapping[str, Any]) -> list[tuple[Kind, list[tuple[str, 
 
 
 def _wrong_values(placed: Sequence[tuple[str, Ref]], kind: str, registry: Registry) -> list[str]:
-    """Return the refusals of given texts and of numbers that are not positive.
+    """Return the refusals of values whose type may be wrong, and of numbers that are not positive.
 
     Most estimators check values in ``fit`` only, so that each value needs a fit on a
     few rows. Larger numbers are not tried: whether they are too large depends on the
@@ -233,18 +239,27 @@ def _wrong_values(placed: Sequence[tuple[str, Ref]], kind: str, registry: Regist
 
 
 def _doubtful(place: str, name: str, value: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield the texts and the numbers that are not positive, with their place and parameter."""
+    """Yield values that a parameter may not take, with their place and parameter.
+
+    These are texts, truth values, lists, numbers that are not positive, and components
+    whose parameter is not named after kernels.
+    """
     if isinstance(value, Ref):
+        if not name.endswith(("kernel", "kernels")):
+            yield place, name, value
         for inner, given in value.params.items():
             yield from _doubtful(f"{place}.{inner}", inner, given)
-    elif isinstance(value, str) or (type(value) in (int, float) and value <= 0):
+    elif isinstance(value, str | bool | tuple) or (isinstance(value, int | float) and value <= 0):
         yield place, name, value
 
 
 def _refusal(
     params: Mapping[str, Any], name: str, value: Any, ref: Ref, kind: str, registry: Registry
 ) -> str:
-    """Return an estimator's refusal of a value, if it names both parameter and value."""
+    """Return an estimator's refusal of a value, if it names both parameter and value.
+
+    Of a list or a component it must say what the parameter must be.
+    """
     tried = Ref(ref.name, params)
     if kind == "feature map":
         spec = map_side(tried, registry)["feature_map"]
@@ -266,8 +281,13 @@ def _refusal(
                 estimator.transform(X)
     except (ValueError, TypeError) as error:
         text = " ".join(str(error).split())
-        if re.search(rf"\b{re.escape(name)}\b", text) and repr(value) in text:
-            return text
+        if re.search(rf"\b{re.escape(name)}\b", text):
+            if repr(value) in text:
+                return text
+            says = rf"(\b{name}|'{name}' parameter of \w+) must be "
+            if isinstance(value, Ref | tuple) and re.search(says, text):
+                hint = "; values to search over are { search = [...] }"
+                return text + (hint if isinstance(value, tuple) else "")
     except Exception:
         return ""
     return ""

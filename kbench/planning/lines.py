@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -114,8 +115,9 @@ class Lines:
                 f"{at}: no {kinds[0]} is called {name!r}" + self._hint(name, kinds)
             )
             return None
+        own = next(kind for kind in kinds if name in self._registry.all(kind))
         params = {
-            key: self._value(f"{at}.{key}", value, each=not in_list)
+            key: self._value(f"{at}.{key}", value, _kinds_in(own, key), each=not in_list)
             for key, value in table.items()
             if key not in ("name", "label")
         }
@@ -132,23 +134,35 @@ class Lines:
             hint += f" (left out: {', '.join(broken)}; see `kbench list plugins`)"
         return hint
 
-    def _value(self, at: str, value: Any, each: bool = False, search: bool = True) -> Any:
-        """Parse a value; `each` and `search` tell whether such a table has a meaning here."""
+    def _value(
+        self, at: str, value: Any, kinds: Sequence[Kind], each: bool = False, search: bool = True
+    ) -> Any:
+        """Parse a value; `each` and `search` tell whether such a table has a meaning here.
+
+        A component must be of one of `kinds`.
+        """
         if isinstance(value, list):
-            return self._items(at, value)
+            return self._items(at, value, kinds)
         if isinstance(value, dict):
-            return self._table(at, value, each, search)
+            return self._table(at, value, kinds, each, search)
+        if isinstance(value, float) and not math.isfinite(value):
+            self.problems.append(f"{at} must be a finite number, got {value}")
+            return None
         if isinstance(value, str | int | float | bool):
             return value
         self.problems.append(f"{at} must not be a date or a time, got {value}")
         return None
 
-    def _items(self, at: str, values: list[Any]) -> tuple[Any, ...]:
-        return tuple(self._value(f"{at}[{i}]", item, search=False) for i, item in enumerate(values))
+    def _items(self, at: str, values: list[Any], kinds: Sequence[Kind]) -> tuple[Any, ...]:
+        return tuple(
+            self._value(f"{at}[{i}]", item, kinds, search=False) for i, item in enumerate(values)
+        )
 
-    def _table(self, at: str, table: Mapping[str, Any], each: bool, search: bool) -> Any:
+    def _table(
+        self, at: str, table: Mapping[str, Any], kinds: Sequence[Kind], each: bool, search: bool
+    ) -> Any:
         if "name" in table:
-            component = self._component(at, table, NESTED, in_list=not each)
+            component = self._component(at, table, kinds, in_list=not each)
             return None if component is None else Ref(component[0], component[1])
         keys = sorted(table)
         if keys not in (["search"], ["each"]):
@@ -167,8 +181,17 @@ class Lines:
                 + (" but for parameters of a component" if keys == ["search"] else "")
             )
             return None
-        parsed = self._items(f"{at}.{keys[0]}", values)
+        parsed = self._items(f"{at}.{keys[0]}", values, kinds)
         return Search(parsed) if keys == ["search"] else _Each(parsed)
+
+
+def _kinds_in(kind: Kind, parameter: str) -> Sequence[Kind]:
+    """Return the kinds of component that a parameter may have: kernels where its name says so.
+
+    Kernels are made of kernels only.
+    """
+    wants_kernels = kind == "kernel" or parameter.endswith(("kernel", "kernels"))
+    return ("kernel",) if wants_kernels else NESTED
 
 
 def _has_each(value: Any) -> bool:
@@ -190,10 +213,16 @@ def _entries(value: Any) -> tuple[Any, ...]:
 
 
 def parameter_problems(
-    placed: Iterable[tuple[str, Ref]], kind: Kind, registry: Registry
+    placed: Iterable[tuple[str, Ref]],
+    kind: Kind,
+    registry: Registry,
+    task: TaskType | None = None,
 ) -> list[str]:
-    """Return the wrong or missing parameter names of components, each with its place.
+    """Return the wrong or missing parameters of components, each with its place.
 
+    These are names, and `true` where the default is a number.
+
+    Where the `task` of the datasets is known, a learner has the parameters for it only.
     Imports the modules of the components.
     """
     problems: list[str] = []
@@ -201,16 +230,23 @@ def parameter_problems(
         of = next(k for k in (kind, *NESTED) if ref.name in registry.all(k))
         record = registry.get(of, ref.name)
         try:
-            allowed = _allowed(record)
+            allowed = _allowed(record, task)
         except (PluginError, ImportError) as error:
             problems.append(f"{at}: {ref.name!r} cannot be used: {error}")
             continue
         for key, value in ref.params.items():
             if allowed is not None and key not in allowed:
+                of_task = f" for {task}" if task and key in (_allowed(record) or ()) else ""
                 problems.append(
-                    f"{at}.{key}: {ref.name!r} has no such parameter{did_you_mean(key, allowed)}"
+                    f"{at}.{key}: {ref.name!r} has no such parameter{of_task}"
+                    f"{did_you_mean(key, allowed)}"
                 )
-            problems += parameter_problems(_nested(f"{at}.{key}", value), "kernel", registry)
+            elif allowed is not None and allowed[key].is_number:
+                problems += [
+                    f"{place} must be a number, got {str(wrong).lower()}"
+                    for place, wrong in _truth_values(f"{at}.{key}", value)
+                ]
+            problems += parameter_problems(_nested(f"{at}.{key}", value), "kernel", registry, task)
         problems += [
             f"{at}: {ref.name!r} needs the parameter {key!r}"
             for key, parameter in (allowed or {}).items()
@@ -219,13 +255,13 @@ def parameter_problems(
     return problems
 
 
-def _allowed(record: Any) -> Mapping[str, Any] | None:
+def _allowed(record: Any, task: TaskType | None = None) -> Mapping[str, Any] | None:
     """Return the parameters of a component by name; None where any are allowed.
 
-    A learner may have those of the estimators of all its tasks; required are those that
-    all of them require.
+    A learner may have those of the estimators of all its tasks, unless one is given;
+    required are those that all of them require.
     """
-    found = [parameters_of(make) for make in makers(record)]
+    found = [parameters_of(make) for make in makers(record, task) or makers(record)]
     known = [parameters for parameters in found if parameters is not None]
     if len(known) < len(found):
         return None
@@ -238,12 +274,17 @@ def _allowed(record: Any) -> Mapping[str, Any] | None:
 
 
 def labelled(name: str, params: Mapping[str, Any], kind: Kind, registry: Registry) -> Ref:
-    """Return a ref with its default label; a learner's says how it treats several classes."""
+    """Return a ref with its default label; a learner's says how it treats several classes.
+
+    The label is the same whether the scheme is given or the learner's default.
+    """
     ref = Ref(name, params)
-    scheme = registry.get(kind, name).multiclass if kind == "learner" else ""
-    if scheme and "multiclass" not in params:
-        return replace(ref, label=f"{ref.label} ({scheme})")
-    return ref
+    default = registry.get(kind, name).multiclass if kind == "learner" else ""
+    scheme = params.get("multiclass", default)
+    if not (default and isinstance(scheme, str)):
+        return ref
+    others = Ref(name, {key: value for key, value in params.items() if key != "multiclass"})
+    return replace(ref, label=f"{others.label} ({scheme})")
 
 
 def for_task(ref: Ref, task: TaskType, registry: Registry) -> Ref:
@@ -251,6 +292,15 @@ def for_task(ref: Ref, task: TaskType, registry: Registry) -> Ref:
     if task == "regression" and ref == labelled(ref.name, ref.params, "learner", registry):
         return Ref(ref.name, ref.params)
     return ref
+
+
+def _truth_values(at: str, value: Any) -> Iterator[tuple[str, bool]]:
+    """Yield `true` and `false` as a value or among those of a search, with their places."""
+    if isinstance(value, bool):
+        yield at, value
+    elif isinstance(value, Search):
+        for index, each in enumerate(value.values):
+            yield from _truth_values(f"{at}.search[{index}]", each)
 
 
 def _nested(at: str, value: Any) -> Iterator[tuple[str, Ref]]:

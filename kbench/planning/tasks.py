@@ -22,6 +22,12 @@ _SHOWN = 10
 Facts = Mapping[str, DatasetFacts | Problem | None]
 
 
+def task_of(datasets: Facts) -> TaskType | None:
+    """Return the task of the first dataset whose facts are known; None if there is none."""
+    known = (facts.task for facts in datasets.values() if isinstance(facts, DatasetFacts))
+    return next(known, None)
+
+
 def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
     """Return a suite that names the measure to compare, checked against its datasets.
 

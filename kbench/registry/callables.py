@@ -80,7 +80,10 @@ def makes(record: Any, task: TaskType | None = None) -> dict[str, Make]:
     return {name: make for name, make in fields.items() if make is not None}
 
 
-def makers(record: Any) -> list[Make]:
-    """Return what makes a component: a loader, or the estimators of a learner's tasks."""
-    fields = (getattr(record, name, None) for name in ("load", "make", "regressor", "function"))
-    return [make for make in fields if make is not None]
+def makers(record: Any, task: TaskType | None = None) -> list[Make]:
+    """Return what makes a component: a loader, or the estimators of a learner's tasks.
+
+    With a `task`, a learner's estimator of another task is left out.
+    """
+    found = makes(record, task)
+    return [found[name] for name in ("load", "make", "regressor", "function") if name in found]

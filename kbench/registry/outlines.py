@@ -30,6 +30,15 @@ class Parameter:
         """Whether it must be given."""
         return self.default is None
 
+    @property
+    def is_number(self) -> bool:
+        """Whether its default is a number; a bool is not."""
+        try:
+            float(self.default or "")
+        except ValueError:
+            return False
+        return True
+
 
 @dataclass(frozen=True)
 class Outline:

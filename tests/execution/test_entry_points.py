@@ -55,6 +55,50 @@ def test_what_depends_on_the_data_is_not_refused(kind, name, params):
     assert check(kind, Ref(name, params)) == []
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (True, "n_neighbors must be a number, got true"),
+        (Search((5, False)), "n_neighbors.search[1] must be a number, got false"),
+    ],
+)
+def test_a_truth_value_is_not_a_number(value, words):
+    components = {"learner": [("line[0]", to_json(Ref("knn", {"n_neighbors": value})))]}
+    assert task.check({"components": components, "task": None}) == [f"line[0].{words}"]
+
+
+def test_a_truth_value_in_the_place_of_a_name_is_refused_by_the_estimator():
+    (problem,) = check("feature map", Ref("rff", {"bandwidth": True}))
+    assert problem.startswith("line[0].bandwidth: bandwidth must be ")
+    assert problem.endswith(", got True")
+
+
+@pytest.mark.parametrize("name", ["ridge", "kernel-ridge"])
+def test_a_learner_has_the_parameters_for_the_task_of_the_data(name):
+    components = {"learner": [("line[0]", to_json(Ref(name, {"multiclass": "ovo"})))]}
+
+    def problems(kind):
+        return task.check({"components": components, "task": kind})
+
+    assert problems(None) == problems("classification") == []
+    (problem,) = problems("regression")
+    assert problem.startswith(
+        f"line[0].multiclass: {name!r} has no such parameter for regression; there are: alpha, "
+    )
+
+
+def test_a_list_that_was_meant_as_a_search_is_refused_with_a_hint():
+    assert check("learner", Ref("linear-svm", {"C": (0.1, 1.0)})) == [
+        "line[0].C: C must be a finite number > 0, got [0.1, 1.0]; values to search over are "
+        "{ search = [...] }"
+    ]
+
+
+def test_a_component_in_the_place_of_a_number_is_refused():
+    (problem,) = check("learner", Ref("linear-svm", {"C": Ref("gaussian")}))
+    assert problem.startswith("line[0].C: C must be a finite number > 0, got ")
+
+
 def test_a_value_that_needs_another_parameter_is_not_refused(monkeypatch):
     class Picky:
         def __init__(self, mode="plain", partner=None):

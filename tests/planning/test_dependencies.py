@@ -149,7 +149,7 @@ def test_a_declared_module_that_is_not_found_is_an_error(lab_key):
 
 
 def test_what_a_nested_map_depends_on_is_in_the_keys(lab, lab_key):
-    text = LAB.replace('{ name = "k" }', '{ name = "one" }')
+    text = LAB.replace('kernel = { name = "k" }', 'inner = { name = "one" }')
     before = lab_key(text=text, one={"depends": ["lab_unused"]})
     (lab / "lab_unused.py").write_text("a = 3\n")
     assert lab_key(text=text, one={"depends": ["lab_unused"]}) != before

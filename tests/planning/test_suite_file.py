@@ -97,6 +97,23 @@ def test_a_syntax_error_stands_alone(registry):
             "feature_maps[0].kernel.widt: 'gaussian' has no such parameter",
         ),
         ("3", "feature_maps[0]"),
+        (
+            '{ name = "rff", gamma = { search = [1.0, nan] } }',
+            "feature_maps[0].gamma.search[1] must be a finite number, got nan",
+        ),
+        ('{ name = "rff", gamma = -inf }', "feature_maps[0].gamma must be a finite number"),
+        (
+            '{ name = "rff", kernel = { name = "nystroem" } }',
+            "feature_maps[0].kernel: no kernel is called 'nystroem'; 'nystroem' is a feature map",
+        ),
+        (
+            '{ name = "rff", kernels = { search = [{ name = "gaussian" }, { name = "ridge" }] } }',
+            "feature_maps[0].kernels.search[1]: no kernel is called 'ridge'; 'ridge' is a learner",
+        ),
+        (
+            '{ name = "rff", kernel = { name = "gaussian", base = { name = "rff" } } }',
+            "feature_maps[0].kernel.base: no kernel is called 'rff'; 'rff' is a feature map",
+        ),
     ],
 )
 def test_a_wrong_line_is_named_with_its_place(registry, line, words):
@@ -315,6 +332,16 @@ def test_a_binary_learner_says_how_it_treats_several_classes(registry):
     assert names(select(suite, registry, learners=["ridge"]), registry) == [
         "rff + ridge (ovr) on iris"
     ]
+    for scheme in ("ovr", "ovo"):
+        line = f'{{ name = "ridge", multiclass = "{scheme}" }}'
+        (ref,) = read(LISTS.replace('"ridge"', line), "s", registry).blocks[0].learners
+        assert ref == Ref("ridge", {"multiclass": scheme}, f"ridge ({scheme})")
+    twice = LISTS.replace('"ridge"', '"ridge", { name = "ridge", multiclass = "ovr" }')
+    problem = problems(twice, registry)[0]
+    assert "the label 'ridge (ovr)' is that of learners[0] too" in problem
+    searched = LISTS.replace('"ridge"', '{ name = "ridge", multiclass = { search = ["ovr"] } }')
+    (ref,) = read(searched, "s", registry).blocks[0].learners
+    assert ref.label == "ridge(multiclass=search[ovr])"
     own = LISTS.replace('"ridge"', '{ name = "ridge", label = "mine" }')
     assert read(own, "s", registry).blocks[0].learners[0].label == "mine"
 
