@@ -322,9 +322,7 @@ def _label(given: Any) -> str:
     return given.label if isinstance(given, Ref) else type(given).__name__
 
 
-def _ref(
-    given: Any, kind: Kind, registry: Registry, task: TaskType | None = None
-) -> Ref:
+def _ref(given: Any, kind: Kind, registry: Registry, task: TaskType | None = None) -> Ref:
     """Return the ref that a name or a line of a suite file means, checked."""
     problems: list[str] = []
     if isinstance(given, Ref):

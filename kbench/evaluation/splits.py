@@ -15,6 +15,7 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.evaluation.row_hashes import row_hashes
+from kbench.evaluation.sizes import count, holdout_problem, holdout_sizes
 from kbench.records import Dataset, Protocol, Split, TaskType
 
 EXACT_ROWS = 200_000
@@ -73,15 +74,15 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
         train, test = next(islice(folds, fold, None))
     if protocol.unlabelled_size:
         rng = np.random.default_rng(derive_seed(seed, "unlabelled"))
-        count = _count(protocol.unlabelled_size, len(train))
-        if count >= len(train):
+        n_unlabelled = count(protocol.unlabelled_size, len(train))
+        if n_unlabelled >= len(train):
             raise DatasetError(
                 f"{dataset.name}: unlabelled_size {protocol.unlabelled_size} leaves none of the "
                 f"{len(train)} training rows"
             )
         order = rng.permutation(len(train))
-        unlabelled = np.union1d(unlabelled, train[order[:count]])
-        train = np.sort(train[order[count:]])
+        unlabelled = np.union1d(unlabelled, train[order[:n_unlabelled]])
+        train = np.sort(train[order[n_unlabelled:]])
     return Split(index, train, test, unlabelled)
 
 
@@ -189,21 +190,11 @@ def row_groups(X: Any) -> np.ndarray:
     return np.asarray(numbers).reshape(-1)
 
 
-def _count(size: float | int, n: int) -> int:
-    """Turn a share (a float below 1) or a number of rows into a number of rows."""
-    return round(size * n) if isinstance(size, float) and size < 1 else int(size)
-
-
 def _holdout_sizes(n: int, protocol: Protocol, name: str) -> tuple[int, int]:
     """Return the rows of the training and of the test part."""
-    n_test = _count(protocol.test_size, n)
-    n_train = n - n_test if protocol.train_size is None else _count(protocol.train_size, n)
-    if n_test < 1 or n_train < 1 or n_test + n_train > n:
-        raise DatasetError(
-            f"{name} has {n} rows; train_size {protocol.train_size} and test_size "
-            f"{protocol.test_size} need {max(n_train, 1) + max(n_test, 1)}"
-        )
-    return n_train, n_test
+    if problem := holdout_problem(n, protocol, name):
+        raise DatasetError(problem)
+    return holdout_sizes(n, protocol)
 
 
 def _holdout(

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from kbench.errors import SuiteError
 from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, SEARCHED, default_measure
+from kbench.evaluation.sizes import split_problem
 from kbench.messages import did_you_mean
 from kbench.planning.cells import cell_problems, cells
 from kbench.planning.lines import for_task
@@ -38,8 +39,8 @@ def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
     ------
     SuiteError
         A map or learner is not for the task of its dataset, the datasets have different
-        tasks, a measure or the calibration is not for the task, or two learners have
-        the same label.
+        tasks, a measure or the calibration is not for the task, two learners have
+        the same label, or a dataset has too few rows for its splits.
     """
     tasks = {
         label: facts.task for label, facts in datasets.items() if isinstance(facts, DatasetFacts)
@@ -47,6 +48,7 @@ def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
     if not tasks:
         return suite
     problems = [*_mismatches(cells(suite, registry), tasks, registry)]
+    too_small = _too_small(suite, datasets)
     kinds: dict[TaskType, str] = {}
     for label, task in tasks.items():
         kinds.setdefault(task, label)
@@ -61,9 +63,21 @@ def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
         searched = (search_problem(block.protocol, task, registry) for block in suite.blocks)
         problems += {problem: None for problem in searched if problem}
     suite = _labelled(suite, task, registry)
-    if problems := problems or cell_problems(suite, registry):
+    if problems := [*(problems or cell_problems(suite, registry)), *too_small]:
         raise SuiteError(*problems)
     return replace(suite, measure=suite.measure or default_measure(task))
+
+
+def _too_small(suite: Suite, datasets: Facts) -> list[str]:
+    """Return the datasets that have too few rows for the splits of their protocol."""
+    problems: dict[str, None] = {}
+    for block in suite.blocks:
+        for ref in block.datasets:
+            facts = datasets.get(ref.label)
+            n = facts.n_samples if isinstance(facts, DatasetFacts) else 0
+            if n and (problem := split_problem(n, block.protocol, ref.label)):
+                problems[problem] = None
+    return list(problems)
 
 
 def _labelled(suite: Suite, task: TaskType, registry: Registry) -> Suite:

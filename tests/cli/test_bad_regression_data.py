@@ -44,7 +44,6 @@ CASES = {
     "negative": ("negative", WEIGHTED, "the first is row 2 with the weight -1"),
     "no-weight": ("no-weight", WEIGHTED, "all weights 'w' are 0"),
     "no-column": ("good", WEIGHTED, "there is no column 'w'"),
-    "few": ("few", "", "5 folds need at least as many rows; there are 3"),
     "empty-split": ("good", 'splits = "empty-split.csv"', "column 's1' tests no row"),
     "overlap": ("good", 'splits = "overlap.csv"', "1 row of 20 is tested more than once: row 3 in"),
     "short": ("good", 'splits = "short.csv"', "it has 19 rows below its line of names, but the da"),
@@ -75,3 +74,16 @@ def test_each_mistake_has_one_message(tmp_path, monkeypatch, store_uri, capfd):
         assert label in messages[0]
     (good,) = [line.split() for line in out.splitlines() if line.split()[:1] == ["good"]]
     assert good[3] == "ok"
+
+
+def test_a_table_of_too_few_rows_is_a_mistake_of_the_suite(tmp_path, monkeypatch, store_uri, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "few.csv").write_text(FILES["few"])
+    (tmp_path / "mine.toml").write_text(
+        'datasets = [{ name = "csv", path = "few.csv", target = "y", task = "regression" }]\n'
+        'feature_maps = ["identity"]\nlearners = ["bayesian-linear"]\n'
+    )
+    code, _, err = command("suite", "mine.toml", "--store", store_uri, capfd=capfd)
+    assert code == 2
+    assert "5 folds need at least as many rows; there are 3" in err
+    assert "Traceback" not in err

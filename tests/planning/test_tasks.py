@@ -153,3 +153,25 @@ def test_the_estimator_of_the_task_decides_the_key(registry):
     after = keys(Learner("both", FunctionTransformer, Ridge))
     assert before["regression"] == after["regression"]
     assert before["classification"] != after["classification"]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "words"),
+    [
+        (
+            "splits = 'holdout'\ntrain_size = 140",
+            "iris has 150 rows; train_size 140 and test_size 0.3 (the default: 45 rows) need 185",
+        ),
+        (
+            "splits = 'ordered'\ntest_size = 150",
+            "iris has 150 rows; train_size (all other rows) and test_size 150 need 151",
+        ),
+        ("n_folds = 151", "iris: 151 folds need at least as many rows; there are 150"),
+    ],
+)
+def test_splits_that_the_rows_do_not_allow_are_refused_with_the_rows(registry, protocol, words):
+    given = suite(registry, ["iris"], ["plain"], ["classifier"], f"[protocol]\n{protocol}")
+    with pytest.raises(SuiteError) as refused:
+        with_measure(given, {"iris": replace(CLASSES, n_samples=150)}, registry)
+    assert refused.value.problems == (words,)
+    with_measure(given, {"iris": replace(CLASSES, n_samples=1500)}, registry)
