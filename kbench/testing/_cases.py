@@ -69,6 +69,7 @@ _ONLY_IF: Mapping[Check, Callable[[Any], Any]] = {
     _kernels.check_psd: lambda record: record.psd,
     _learners.check_kernelized: lambda record: record.kernelized,
     _learners.check_path: lambda record: record.path is not None,
+    _learners.check_sums: lambda record: record.path is not None,
     _learners.check_simpler: lambda record: record.simpler,
     _measures.check_weights: _measures.has_weights,
     _datasets.check_expand: lambda record: record.expand is not None,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from kbench.evaluation.search import is_number
+from kbench.evaluation.sums import Sums, Targets
 from kbench.messages import did_you_mean
-from kbench.testing._samples import blobs, linear, noise
+from kbench.testing._samples import blobs, linear, noise, standardised
 from kbench.testing._subject import Subject, most_classes
 
 
@@ -57,6 +58,59 @@ def check_path(subject: Subject) -> None:
             raise subject.fail(
                 f"fit_path and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}"
             )
+
+
+def check_sums(subject: Subject) -> None:
+    """`fit_sums`, where there is one, gives the estimators that fits on the rows give, in order."""
+    estimator = subject.build()
+    if not callable(getattr(estimator, "fit_sums", None)):
+        return
+    name = subject.record.path
+    values = sorted(subject.record.grid.get(name, ())) or [getattr(estimator, name)]
+    values = [values[-1], values[0]]
+    is_regression = subject.task == "regression"
+    X, y = linear() if is_regression else blobs(most_classes(subject))
+    X += np.arange(X.shape[1])  # the intercept matters
+    y = standardised(y) if is_regression else 2 * y + 3
+    along = list(subject.build().fit_sums(_sums_of(X, y, subject), values))
+    given = [fitted.get_params()[name] for fitted in along]
+    if given != values:
+        raise subject.fail(f"fit_sums gives estimators with {name}={given} for the values {values}")
+    for value, fitted in zip(values, along, strict=True):
+        alone = subject.fitted(X, y, **{name: value})
+        separate, together = subject.output(alone, X), subject.output(fitted, X)
+        linear_values = X @ np.atleast_2d(fitted.coef_).T + fitted.intercept_
+        if is_regression:
+            expected = linear_values[:, 0]
+            agreeing = np.mean(np.abs(separate - together) <= 1e-3)
+            is_linear = np.allclose(expected, together, rtol=1e-6, atol=1e-6)
+        else:
+            best = linear_values.argmax(axis=1)
+            if linear_values.shape[1] == 1:
+                best = np.asarray(linear_values[:, 0] >= 0, dtype=np.intp)
+            agreeing = np.mean(separate == together)
+            is_linear = np.array_equal(fitted.classes_[best], together)
+        if agreeing < 0.95:
+            raise subject.fail(
+                f"fit_sums and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}; "
+                "centre by sums.mean and sums.target_mean, and weigh the penalty as fit does"
+            )
+        if not is_linear:
+            raise subject.fail(
+                "predicts something else than X @ coef_.T + intercept_ after fit_sums; kbench "
+                "predicts blocks of rows with these"
+            )
+
+
+def _sums_of(X: np.ndarray, y: np.ndarray, subject: Subject) -> Sums:
+    """Return the sums of two parts of the rows, as a search adds them up."""
+    targets = Targets(y, subject.task or "classification")
+    parts = []
+    for rows in np.array_split(np.arange(len(y)), 2):
+        part = Sums.zero(X[0], targets.n_columns)
+        part.add(X[rows], targets.block(rows))
+        parts.append(part)
+    return targets.named(Sums.added(parts), np.arange(len(y)))
 
 
 def check_simpler(subject: Subject) -> None:

@@ -131,6 +131,60 @@ class Hasty(Centroids):
         return super().predict(X)
 
 
+class Indicators(Centroids):
+    """Least squares on indicators of the classes, from rows or from sums, without a defect."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        Y = (np.asarray(y).ravel()[:, None] == self.classes_).astype(float)
+        X = np.asarray(X, dtype=np.float64)
+        Z = X - X.mean(axis=0)
+        return self.solve(X.mean(axis=0), Y.mean(axis=0), Z.T @ Z, Z.T @ Y)
+
+    def solve(self, mean, target_mean, gram, moments):
+        self.coef_ = np.linalg.solve(gram + (0.1 + self.shrink) * np.eye(len(gram)), moments).T
+        self.intercept_ = target_mean - self.coef_ @ mean
+        return self
+
+    def nearest(self, X):
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return (X @ self.coef_.T + self.intercept_).argmax(axis=1)
+
+    def from_sums(self, sums):
+        self.classes_, self.n_features_in_ = sums.classes, len(sums.mean)
+        return self.solve(sums.mean, sums.target_mean, sums.gram, sums.moments)
+
+    def fit_sums(self, sums, values):
+        return [type(self)(shrink=each).from_sums(sums) for each in values]
+
+
+class Uncentred(Indicators):
+    def from_sums(self, sums):
+        super().from_sums(sums)
+        self.intercept_ = sums.target_mean + self.coef_ @ sums.mean
+        return self
+
+
+class Disordered(Indicators):
+    def fit_sums(self, sums, values):
+        return super().fit_sums(sums, sorted(values))
+
+
+class Offset(Indicators):
+    def nearest(self, X):
+        return super().nearest(X) if hasattr(self, "means_") else self.shifted(X)
+
+    def from_sums(self, sums):
+        super().from_sums(sums)
+        self.offset_, self.intercept_ = self.intercept_, self.intercept_ + np.array([9.0, 0.0, 0.0])
+        return self
+
+    def shifted(self, X):
+        check_is_fitted(self)
+        return (X @ self.coef_.T + self.offset_).argmax(axis=1)
+
+
 LEARNER_DEFECTS = {
     Positions: "check_labels",
     Unnormalised: "check_probabilities",
@@ -141,6 +195,9 @@ LEARNER_DEFECTS = {
     Inventive: "check_one_class",
     Backwards: "check_path",
     Unpathed: "check_path",
+    Uncentred: "check_sums",
+    Disordered: "check_sums",
+    Offset: "check_sums",
     Scaling: "check_inputs_untouched",
     Attached: "check_pickle_and_clone",
     Lenient: "check_width",

@@ -37,6 +37,31 @@ class Line(RegressorMixin, BaseEstimator):
         return [type(self)(alpha=each).fit(X, y) for each in values]
 
 
+class Summed(Line):
+    """Ridge regression from rows or from sums, without a defect."""
+
+    def from_sums(self, sums):
+        penalty = self.alpha * np.eye(len(sums.gram))
+        self.centre_, (self.mean_,) = sums.mean, sums.target_mean
+        self.coef_ = np.linalg.solve(sums.gram + penalty, sums.moments)[:, 0]
+        self.intercept_ = self.mean_ - self.coef_ @ self.centre_
+        self.n_features_in_ = len(self.coef_)
+        return self
+
+    def fit_sums(self, sums, values):
+        return [type(self)(alpha=each).from_sums(sums) for each in values]
+
+
+class Averaged(Summed):
+    """Weighs the penalty against the mean of the squared errors instead of their sum."""
+
+    def from_sums(self, sums):
+        self.alpha *= sums.n
+        super().from_sums(sums)
+        self.alpha /= sums.n
+        return self
+
+
 class Column(Line):
     def means(self, X):
         return super().means(X)[:, None]
@@ -121,5 +146,6 @@ REGRESSOR_DEFECTS = {
     Inconsistent: "check_distribution",
     Backwards: "check_path",
     Rough: "check_path",
+    Averaged: "check_sums",
     Writing: "check_inputs_untouched",
 }

@@ -11,7 +11,7 @@ from kbench.testing import components, run
 from tests.support.conformance import failures
 from tests.support.defective_learners import Centroids
 from tests.support.defective_maps import Fourier
-from tests.support.defective_regressors import REGRESSOR_DEFECTS, Line, Texts
+from tests.support.defective_regressors import REGRESSOR_DEFECTS, Line, Summed, Texts
 
 
 class Supervised(Fourier):
@@ -27,11 +27,19 @@ def plugin(plugin_of, **record):
     return plugin_of(kbench_learners=[Learner("my-learner", **record)])
 
 
-def test_a_good_regressor_passes_everything(plugin_of):
-    outcomes = list(run(components(plugin(plugin_of, simpler={"alpha": "larger"}))))
+@pytest.mark.parametrize("make", [Line, Summed])
+def test_a_good_regressor_passes_everything(plugin_of, make):
+    record = {"regressor": make, "simpler": {"alpha": "larger"}}
+    outcomes = list(run(components(plugin(plugin_of, **record))))
     assert {each.status for each in outcomes} == {"passed"}, outcomes
     checks = {each.check for each in outcomes}
-    assert checks >= {"check_numbers", "check_distribution", "check_path", "check_simpler"}
+    assert checks >= {
+        "check_numbers",
+        "check_distribution",
+        "check_path",
+        "check_sums",
+        "check_simpler",
+    }
     assert not checks & {"check_labels", "check_classes"}
 
 
