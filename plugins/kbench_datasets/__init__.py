@@ -27,6 +27,7 @@ _FUNCTIONS = {
         "checkerboard": "checkerboard",
         "polytope": "polytope",
     },
+    "_shells": {"hypersphere-shells": "hypersphere_shells"},
     "_friedman": {
         "friedman1": "friedman1",
         "friedman2": "friedman2",

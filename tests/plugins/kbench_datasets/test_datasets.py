@@ -29,13 +29,14 @@ SHAPES = {
     "circles": (1000, 2, 2),
     "checkerboard": (1000, 2, 2),
     "polytope": (1000, 2, 2),
+    "hypersphere-shells": (10_000, 8, 2),
     "diabetes": (442, 10, 0),
     "friedman1": (1000, 10, 0),
     "friedman2": (1000, 4, 0),
     "friedman3": (1000, 4, 0),
 }
 SYNTHETIC = (
-    *("two_moons", "circles", "checkerboard", "polytope"),
+    *("two_moons", "circles", "checkerboard", "polytope", "hypersphere_shells"),
     *("friedman1", "friedman2", "friedman3"),
 )
 
