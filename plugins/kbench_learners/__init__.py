@@ -131,6 +131,14 @@ def kbench_learners():
             kernelized=True,
         ),
         Learner(
+            "sgd",
+            family="linear",
+            make="kbench_learners._references:sgd",
+            multiclass="ovr",
+            grid={"alpha": [1e-4, 1e-6, 1e-5, 1e-3]},
+            simpler={"alpha": "larger"},
+        ),
+        Learner(
             "perceptron",
             family="linear",
             make="kbench_learners._references:perceptron",
