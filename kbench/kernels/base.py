@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kbench.kernels.arrays import as_rows, inverse_roots, is_positive
+from kbench.kernels.arrays import as_coefficients, as_rows, inverse_roots, is_positive
 from kbench.parameters import check_number
 
 
@@ -108,6 +108,48 @@ class Kernel:
             This kernel where nothing is open.
         """
         return self
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether `input_gradient` is there: the kernel has a gradient in its first argument."""
+        return hasattr(self, "_gradient")
+
+    def input_gradient(self, X: Any, Y: Any, coef: Any) -> NDArray[Any]:
+        """Compute gradients of ``f(x) = sum_j coef_j k(x, Y_j)`` in x.
+
+        They are 0 where the kernel is not differentiable, for instance where x is a row of
+        `Y` and the kernel has a cusp.
+
+        Parameters
+        ----------
+        X : array, shape (n_samples, n_features)
+            Where.
+        Y : array, shape (n_rows, n_features)
+            Rows, landmarks for instance.
+        coef : array-like, shape (n_rows,) or (n_outputs, n_rows)
+            Coefficients of one function, or of several.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_features) or (n_outputs, n_samples, n_features)
+
+        Raises
+        ------
+        ValueError
+            The kernel has no gradient, or the shapes do not fit.
+
+        Examples
+        --------
+        >>> from kbench.kernels import Gaussian
+        >>> Gaussian(bandwidth=1.0).input_gradient([[1.0]], [[0.0]], [1.0]).round(4)
+        array([[-0.6065]])
+        """
+        if not self.is_differentiable:
+            raise ValueError(f"kernel={self!r} has no gradient")
+        X, Y = (np.asarray(as_rows(rows, name)) for rows, name in ((X, "X"), (Y, "Y")))
+        coefficients = as_coefficients(coef, Y.shape[0])
+        gradients = np.asarray(self._gradient(X, Y, coefficients))  # type: ignore[attr-defined]
+        return gradients[0] if np.ndim(coef) == 1 else gradients
 
     def take(self, X: Any, rows: NDArray[Any]) -> Any:
         """Keep the data that a later comparison with some rows needs.
@@ -223,6 +265,15 @@ class Sum(_Pair):
 
     _combine = staticmethod(operator.add)
 
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether both parts have gradients."""
+        return self.left.is_differentiable and self.right.is_differentiable
+
+    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+        parts = (part.input_gradient(X, Y, coef) for part in (self.left, self.right))
+        return np.asarray(sum(parts))
+
 
 @dataclass(frozen=True)
 class Product(_Pair):
@@ -259,6 +310,14 @@ class Scaled(Wrapper):
     def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
         K = self.kernel(X, Y)
         return np.asarray(K * K.dtype.type(self.weight))
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether the kernel has a gradient."""
+        return self.kernel.is_differentiable
+
+    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+        return self.kernel.input_gradient(X, Y, self.weight * coef)
 
     def diag(self, X: Any) -> NDArray[Any]:
         """Multiple of the diagonal."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from kbench.kernels.arrays import inverse
 from kbench.kernels.bandwidths import (
     Metric,
     bandwidth_number,
@@ -67,6 +68,10 @@ class Gaussian(_WithBandwidth):
 
         return np.asarray(rbf_kernel(X, Y, gamma=0.5 / self._scale() ** 2))
 
+    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+        K = self._gram(X, Y) / -(self._scale() ** 2)
+        return np.stack([_along_differences(K * each, X, Y) for each in coef])
+
 
 @dataclass(frozen=True)
 class Laplace(_WithBandwidth):
@@ -104,6 +109,12 @@ class Laplace(_WithBandwidth):
         np.exp(D, out=D)
         return D
 
+    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+        R = _distances(X, Y)
+        rate = 0.5 / self._scale() ** 2
+        K = -rate * np.exp(-rate * R) * inverse(R)
+        return np.stack([_along_differences(K * each, X, Y) for each in coef])
+
 
 @dataclass(frozen=True)
 class LaplaceL1(_WithBandwidth):
@@ -131,6 +142,13 @@ class LaplaceL1(_WithBandwidth):
         from sklearn.metrics.pairwise import laplacian_kernel
 
         return np.asarray(laplacian_kernel(X, Y, gamma=1 / self._scale()), dtype=X.dtype)
+
+    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+        K = self._gram(X, Y) / -self._scale()
+        gradients = np.empty((len(coef), *X.shape))
+        for j in range(X.shape[1]):
+            gradients[:, :, j] = coef @ (K * np.sign(X[:, j, None] - Y[:, j])).T
+        return gradients
 
 
 @dataclass(frozen=True)
@@ -175,3 +193,26 @@ class Matern(_WithBandwidth):
         elif self.nu == 2.5:
             K *= 1 + R + R * R / 3
         return K
+
+    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+        rate = np.sqrt(2 * self.nu) / self._scale()
+        R = rate * _distances(X, Y)
+        # the derivative of k in R, divided by R
+        if self.nu == 0.5:
+            K = -np.exp(-R) * inverse(R)
+        else:
+            K = -np.exp(-R) if self.nu == 1.5 else -np.exp(-R) * (1 + R) / 3
+        K *= rate**2
+        return np.stack([_along_differences(K * each, X, Y) for each in coef])
+
+
+def _distances(X: Any, Y: Any) -> NDArray[Any]:
+    """Euclidean distances, exactly 0 for equal rows."""
+    from scipy.spatial.distance import cdist
+
+    return np.asarray(cdist(X, Y))
+
+
+def _along_differences(K: NDArray[Any], X: Any, Y: Any) -> NDArray[Any]:
+    """``sum_j K_ij (X_i - Y_j)`` of each row i."""
+    return np.asarray(K.sum(axis=1)[:, None] * X - K @ Y)

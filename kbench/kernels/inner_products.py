@@ -28,6 +28,9 @@ class Linear(Kernel):
 
         return np.asarray(linear_kernel(X, Y))
 
+    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+        return np.repeat((coef @ Y)[:, None, :], len(X), axis=1)
+
     def diag(self, X: Any) -> NDArray[Any]:
         """``||x||^2``."""
         return squared_norms(as_rows(X, "X"))
@@ -72,6 +75,10 @@ class Polynomial(Kernel):
                 K *= base
             return K
         return np.asarray(K**self.degree)
+
+    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+        K = self.degree * (X @ Y.T + self.offset) ** (self.degree - 1)
+        return np.stack([(K * each) @ Y for each in coef])
 
     def diag(self, X: Any) -> NDArray[Any]:
         """``(offset + ||x||^2)^degree``."""

@@ -241,6 +241,46 @@ def check_gram_error(subject: Subject) -> None:
         )
 
 
+def check_input_gradient(subject: Subject) -> None:
+    """An optional `input_gradient` has the derivatives of the features."""
+    X = _inputs(subject)
+    fitted = _fitted(subject, X)
+    if not hasattr(fitted, "input_gradient"):
+        return
+    rows = 0.9 * _inputs(subject, 20, seed=1) + 0.02  # off the borders of what is required
+    width = dense(_steady(subject, fitted, rows)).shape[1]
+    coef = np.random.default_rng(0).standard_normal((2, width))
+    with subject.failing("input_gradient(X, coef) fails: {error}"):
+        gradients = np.asarray(fitted.input_gradient(rows.copy(), coef.copy()))
+        single = np.asarray(fitted.input_gradient(rows.copy(), coef[0].copy()))
+    if gradients.shape != (2, *rows.shape) or single.shape != rows.shape:
+        raise subject.fail(
+            f"input_gradient gives shapes {single.shape} for one vector of coefficients and "
+            f"{gradients.shape} for two, at {rows.shape[0]} rows of {rows.shape[1]} inputs; they "
+            f"must be {rows.shape} and {(2, *rows.shape)}"
+        )
+    if not same(single, gradients[0], rtol=1e-6):
+        raise subject.fail("input_gradient of one of two functions differs from that of it alone")
+    expected = _differences(subject, fitted, rows, coef)
+    scale = max(float(np.abs(expected).max()), 1e-300)
+    # a row at a face between two cells has no derivative
+    far = (np.abs(gradients - expected) > 1e-3 * scale).any(axis=(0, 2)).mean()
+    if far > 0.2:
+        raise subject.fail(
+            f"input_gradient differs from finite differences of transform in {far:.0%} of the "
+            "rows; it must be the gradient of coef . phi(x) in x, with all factors of phi"
+        )
+
+
+def _differences(subject: Subject, fitted: Any, X: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    """Return central differences of functions of the features, in the shape of gradients."""
+    step, slopes = 1e-5, []
+    for unit in np.eye(X.shape[1]) * step:
+        above, below = (dense(subject.output(fitted, X + sign * unit)) for sign in (1, -1))
+        slopes.append(coef @ (above - below).T / (2 * step))
+    return np.stack(slopes, axis=-1)
+
+
 def _width(subject: Subject, X: Any, n_components: int) -> int:
     """Return how many features a map gives; 0 where it takes no such number."""
     if "n_components" not in (subject.parameters() or {}):

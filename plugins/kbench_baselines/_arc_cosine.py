@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.metaestimators import available_if
 
 from kbench.parameters import check_choice, check_integer, check_number
 from kbench_baselines._bandwidth import mean_square
-from kbench_baselines._base import BaselineMap, dense
+from kbench_baselines._base import DifferentiableMap, dense
 
 
 def arc_cosine_kernel(X, Y, order):
@@ -30,7 +31,7 @@ def arc_cosine_kernel(X, Y, order):
     return lengths * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi
 
 
-class ArcCosineFeatures(BaselineMap):
+class ArcCosineFeatures(DifferentiableMap):
     """Random step or ReLU units: the features of the arc-cosine kernels.
 
     ``phi_i(x) = sqrt(2 / D) max(0, w_i.x)^order`` with D = `n_components` and normal weights w_i
@@ -109,6 +110,22 @@ class ArcCosineFeatures(BaselineMap):
             np.maximum(features, 0, out=features)
         features *= np.sqrt(2.0 / self.n_components)
         return features
+
+    def _has_gradient(self):
+        """Whether the units have slopes; an AttributeError says which do."""
+        if self.order == 1:
+            return True
+        raise AttributeError(
+            "ArcCosineFeatures has no gradient with order=0, whose steps are constant; "
+            "order=1 has one"
+        )
+
+    input_gradient = available_if(_has_gradient)(DifferentiableMap.input_gradient)
+
+    def _gradient(self, X, coef):
+        active = X @ self.weights_ + self.intercept_ > 0
+        factor = np.sqrt(2.0 / self.n_components)
+        return np.stack([(active * (factor * each)) @ self.weights_.T for each in coef])
 
 
 def arc_cosine_gram(fitted, X, Y):

@@ -6,6 +6,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kbench.kernels.arrays import as_coefficients
+
 FLOATS = (np.float64, np.float32)
 """The dtypes that maps work in; anything else is converted to the first."""
 
@@ -59,6 +61,34 @@ class BaselineMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         tags.input_tags.sparse = bool(self._accept_sparse)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class DifferentiableMap(BaselineMap):
+    """A map whose features have gradients in the inputs.
+
+    Subclasses have ``_gradient(X, coef)``, which gets validated dense inputs and
+    coefficients of shape (n_outputs, n_features_out), and returns an array of shape
+    (n_outputs, n_samples, n_features).
+    """
+
+    def input_gradient(self, X, coef):
+        """Compute gradients of ``f(x) = coef . phi(x)`` in x.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Where. Memory is that of a few embeddings: give blocks of rows.
+        coef : array-like, shape (n_features_out,) or (n_outputs, n_features_out)
+            Coefficients of one function of the features, or of several.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_features) or (n_outputs, n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        gradients = self._gradient(X, as_coefficients(coef, self._n_features_out))
+        return gradients[0] if np.ndim(coef) == 1 else gradients
 
 
 def dense(X):

@@ -10,16 +10,17 @@ from sklearn.utils import check_random_state
 
 from kbench.parameters import check_choice, check_integer, check_number
 from kbench_baselines._bandwidth import resolve_bandwidth
-from kbench_baselines._base import BaselineMap, dense
+from kbench_baselines._base import DifferentiableMap, dense
 from kbench_baselines._frequencies import (
     fourier_features,
+    fourier_gradient,
     gaussian_orthogonal,
     gaussian_qmc,
     multivariate_t,
 )
 
 
-class _FourierMap(BaselineMap):
+class _FourierMap(DifferentiableMap):
     """Cosines and sines of frequencies that a subclass draws; by default Gaussian."""
 
     def __init__(
@@ -49,6 +50,9 @@ class _FourierMap(BaselineMap):
     def _transform(self, X):
         frequencies = self.frequencies_.astype(X.dtype, copy=False)
         return fourier_features(X, frequencies, self.n_components, self.offset_)
+
+    def _gradient(self, X, coef):
+        return fourier_gradient(X, self.frequencies_, coef, self.offset_)
 
 
 class RandomFourierFeatures(_FourierMap):
@@ -100,6 +104,12 @@ class RandomFourierFeatures(_FourierMap):
 
     def _transform(self, X):
         return self.sampler_.transform(X)
+
+    def _gradient(self, X, coef):
+        W = self.sampler_.random_weights_
+        slopes = np.sin(X @ W + self.sampler_.random_offset_)
+        slopes *= -np.sqrt(2.0 / self.n_components)
+        return np.stack([(slopes * each) @ W.T for each in coef])
 
 
 class OrthogonalFourierFeatures(_FourierMap):

@@ -77,3 +77,22 @@ def fourier_features(X, W, n_components, offset):
         np.cos(projection[:, half] + projection.dtype.type(offset), out=features[:, -1])
     features *= np.sqrt(2.0 / n_components)
     return features
+
+
+def fourier_gradient(X, W, coef, offset):
+    """Gradients of linear functions of `fourier_features`, (n_outputs, n_samples, n_features).
+
+    `coef` has shape (n_outputs, n_components); the other arguments are those of the features.
+    """
+    n_components = coef.shape[1]
+    half = n_components // 2
+    projection = X @ W
+    sines, cosines = np.sin(projection[:, :half]), np.cos(projection[:, :half])
+    gradients = np.empty((len(coef), *X.shape))
+    for each, out in zip(coef, gradients, strict=True):
+        slopes = each[half : 2 * half] * cosines - each[:half] * sines
+        np.matmul(slopes, W[:, :half].T, out=out)
+        if n_components % 2:
+            out -= (each[-1] * np.sin(projection[:, half] + offset))[:, None] * W[:, half]
+    gradients *= np.sqrt(2.0 / n_components)
+    return gradients

@@ -9,10 +9,12 @@ from functools import partial
 import numpy as np
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 
+from kbench.kernels import Gaussian, LaplaceL1
 from kbench.parameters import check_choice, check_integer
 from kbench_baselines._bandwidth import resolve_bandwidth
-from kbench_baselines._base import BaselineMap
+from kbench_baselines._base import DifferentiableMap, dense
 from kbench_baselines._landmarks import kmeans_centres, leverage_rows, rpcholesky_pivots
 
 
@@ -53,7 +55,7 @@ _NAMED_KERNELS = {"rbf": (rbf_kernel, "l2"), "laplacian": (laplacian_kernel, "l1
 """Function of scikit-learn, and the metric of its bandwidth."""
 
 
-class NystroemMap(BaselineMap):
+class NystroemMap(DifferentiableMap):
     """Nystroem approximation on uniform, k-means, RPCholesky or leverage score landmarks.
 
     ``phi(x) = K_LL^(-1/2) (k(x, l_1), ..., k(x, l_D))`` with landmarks l_i. With
@@ -195,6 +197,30 @@ class NystroemMap(BaselineMap):
             part = slice(start, start + 2048)
             np.matmul(self.kernel_(X[part], landmarks), normalization, out=features[part])
         return features
+
+    def _has_gradient(self):
+        """Whether the kernel has a gradient; an AttributeError names those that do."""
+        kernel = self.kernel
+        if isinstance(kernel, str) or getattr(kernel, "is_differentiable", False):
+            return True
+        raise AttributeError(
+            f"NystroemMap has no gradient with kernel={kernel!r}; kernels with one are "
+            f"{', '.join(map(repr, _NAMED_KERNELS))}, those of distances and of inner products "
+            "in kbench.kernels (but for 'cosine'), their sums and their multiples"
+        )
+
+    input_gradient = available_if(_has_gradient)(DifferentiableMap.input_gradient)
+
+    def _gradient(self, X, coef):
+        landmarks = dense(self.components_).astype(np.float64, copy=False)
+        return self._differentiable().input_gradient(X, landmarks, coef @ self.normalization_)
+
+    def _differentiable(self):
+        """Return the kernel as an object of `kbench.kernels`, which has a gradient."""
+        if callable(self.kernel):
+            return self.kernel_
+        make = {"rbf": Gaussian, "laplacian": LaplaceL1}[self.kernel]
+        return make(bandwidth=self.bandwidth_)
 
 
 kmeans_nystroem = partial(NystroemMap, landmarks="kmeans")

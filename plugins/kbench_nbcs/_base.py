@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kbench.kernels.arrays import as_coefficients
 from kbench.parameters import check_choice, check_integer
 
 
@@ -47,6 +48,25 @@ class CoordinateMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         check_is_fitted(self)
         return self._transform(X)
+
+    def input_gradient(self, X, coef):
+        """Compute gradients of ``f(x) = coef . phi(x)`` in x, which are constant in each cell.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Where: at a face between two cells, the gradient of one of them.
+        coef : array-like, shape (n_vertices_,) or (n_outputs, n_vertices_)
+            Values of one function at the vertices, or of several.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_features) or (n_outputs, n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        gradients = self._gradient(X, as_coefficients(coef, self.n_vertices_))
+        return gradients[0] if np.ndim(coef) == 1 else gradients
 
     def _check(self, choices, least):
         """Check parameters by their choices and smallest integers, and `dtype`."""

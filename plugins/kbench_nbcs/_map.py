@@ -18,7 +18,7 @@ from kbench.parameters import check_number
 from kbench_nbcs._base import CoordinateMap, index_type, random_frame
 from kbench_nbcs._forest import Forest, chunks, grow_uniform, split_points
 from kbench_nbcs._margins import margin_measures, scheme_of
-from kbench_nbcs._roots import Root, clip_to_root, corner_root, fitted_root
+from kbench_nbcs._roots import Root, clip_to_root, corner_root, fitted_root, slopes_of_simplices
 
 # With this share of the rows on faces of the root, a uniform subdivision is a
 # linear model for most of the data.
@@ -188,6 +188,39 @@ class NestedBarycentricMap(CoordinateMap):
     def _transform(self, X):
         # `clip_to_root` refuses numbers that are not finite
         return self._embed(self._validated(X, reset=False, ensure_all_finite=False))[0]
+
+    def _gradient(self, X, coef):
+        Z, _outside = self._embed(X)
+        width, vertices = self._forest.width, self.vertices_
+        cells = Z.indices.reshape(len(X), len(self._roots), width)
+        gradients = np.zeros((len(coef), *X.shape))
+        for number, root in enumerate(self._roots):
+            simplices, cell = np.unique(cells[:, number], axis=0, return_inverse=True)
+            slopes = slopes_of_simplices(vertices, simplices, coef)[:, cell.ravel()]
+            alpha = root.coordinates(X)
+            outside = np.flatnonzero(alpha.min(axis=1) < 0.0)
+            if len(outside):
+                at = cells[outside, number, 0]
+                slopes[:, outside] = self._clipped(
+                    root, alpha[outside], slopes[:, outside], vertices[at], coef[:, at]
+                )
+            gradients += slopes
+        return gradients
+
+    def _clipped(self, root, alpha, slopes, corner, value):
+        """Gradients at rows outside of a root, through `clip_to_root`.
+
+        `slopes`, (n_outputs, n, n_features), are those of the cells that clipped rows are in, and
+        `value`, (n_outputs, n), is that of the function at a `corner` of them, (n, n_features).
+        """
+        # the function of the cell, at the vertices of the root: its slopes in the coordinates
+        offset = value - np.einsum("kni,ni->kn", slopes, corner)
+        at_root = slopes @ root.vertices.T + offset[:, :, None]
+        inside = np.maximum(alpha, 0.0)
+        total = inside.sum(axis=1, keepdims=True)
+        mean = np.einsum("knj,nj->kn", at_root, inside / total)
+        back = (at_root - mean[:, :, None]) * (alpha > 0.0) / total
+        return back @ root.slopes.T
 
     def inverse_transform(self, Z):
         """Return the inputs that have these coordinates (equation 2 of the paper).

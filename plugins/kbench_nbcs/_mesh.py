@@ -292,6 +292,51 @@ class SimplicialMeshMap(CoordinateMap):
             Z.sum_duplicates()  # two vertices of a row may have hashed to one column
         return Z
 
+    def _gradient(self, X, coef):
+        gradients = np.zeros((len(coef), *X.shape))
+        known = self._known_vertices()
+        for rows, part in self._chunks(X):
+            for root in range(self.n_roots):
+                u = self._coordinates(part, root)
+                for level in range(self.n_levels):
+                    mesh, factor = root * self.n_levels + level, 2.0**level
+                    slopes = self._slopes(u * factor, mesh, coef, known)
+                    gradients[:, rows] += (self.scale_ * factor) * slopes @ self._frames[root].T
+        return gradients
+
+    def _slopes(self, u, mesh, coef, known):
+        """Gradients of functions of one mesh at its points `u`, (p, n): (n_outputs, n, p)."""
+        _weights, keys = locate(u.T, self._multipliers[mesh])
+        columns = self._columns(keys, mesh, known)
+        values = np.where(columns >= 0, coef[:, columns], 0.0)
+        # from corner to corner, coordinates fall by 1 in ascending order of their fractions
+        order = np.argsort(u - np.floor(u), axis=0, kind="stable").T
+        slopes = np.empty((len(coef), *order.shape))
+        for each, value in zip(slopes, values, strict=True):
+            np.put_along_axis(each, order, value[:, :-1] - value[:, 1:], axis=1)
+        return slopes
+
+    def _known_vertices(self):
+        """Sorted keys of the known vertices of each mesh, and their columns."""
+        if self._tables is None:
+            return []
+        slots, columns, begin, _ = self._tables
+        ends = [*begin[1:], len(slots)]
+        parts = [slice(*ends) for ends in zip(begin, ends, strict=True)]
+        taken = [slots[part] != NO_KEY for part in parts]
+        pairs = zip(parts, taken, strict=True)
+        return [(slots[part][used], columns[part][used]) for part, used in pairs]
+
+    def _columns(self, keys, mesh, known):
+        """Columns of vertices of one mesh, -1 for unknown ones."""
+        if self._tables is None:
+            return (keys % np.uint64(self.n_components)).astype(np.intp)
+        vertices, columns = known[mesh]
+        if not len(vertices):
+            return np.full(keys.shape, -1)
+        place = np.minimum(np.searchsorted(vertices, keys), len(vertices) - 1)
+        return np.where(vertices[place] == keys, columns[place], -1)
+
     def _check_parameters(self):
         self._check(
             choices={"scaling": ("standard", "common", "none"), "columns": ("seen", "hashed")},

@@ -25,6 +25,9 @@ OUTSIDE = 1e-9
 # development sets (mean accuracies 0.837, 0.839 and 0.841).
 PADDING = 1.0
 
+# Entries of linear systems that are solved together.
+SOLVED_VALUES = 2**21
+
 
 @dataclass(frozen=True)
 class Root:
@@ -50,6 +53,37 @@ class Root:
         np.matmul(X - self.low, self.matrix, out=alpha)
         alpha += self.offset
         return alpha
+
+    @property
+    def slopes(self) -> np.ndarray:
+        """Gradients of the coordinates in the inputs, shape (n_features, n_features + 1)."""
+        if self.matrix is None:
+            return np.hstack([-self.scale[:, None], np.diag(self.scale)])
+        return self.matrix
+
+
+def slopes_of_simplices(
+    vertices: np.ndarray, simplices: np.ndarray, values: np.ndarray
+) -> np.ndarray:
+    """Gradients of the functions that are affine on simplices, given their values at vertices.
+
+    `vertices` has shape (n_vertices, n_features), `simplices` has the vertices of each simplex,
+    (n_simplices, n_features + 1), and `values` are (n_outputs, n_vertices). Returns an array of
+    shape (n_outputs, n_simplices, n_features).
+    """
+    d = vertices.shape[1]
+    slopes = np.empty((len(values), len(simplices), d))
+    step = max(1, SOLVED_VALUES // (d * (d + 1)))
+    for start in range(0, len(simplices), step):
+        some = simplices[start : start + step]
+        edges = vertices[some[:, 1:]] - vertices[some[:, :1]]
+        rises = np.moveaxis(values[:, some[:, 1:]] - values[:, some[:, :1]], 0, -1)
+        try:
+            solved = np.linalg.solve(edges, rises)
+        except np.linalg.LinAlgError:  # a simplex without volume
+            solved = np.linalg.pinv(edges) @ rises
+        slopes[:, start : start + step] = np.moveaxis(solved, -1, 0)
+    return slopes
 
 
 def corner_root(low: np.ndarray, extent: np.ndarray) -> Root:

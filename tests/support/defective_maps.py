@@ -180,6 +180,26 @@ class Unscaled(Fourier):
         return super().transform(X) * np.sqrt(self.n_components)
 
 
+class Sloped(Fourier):
+    """A map with gradients, without a defect."""
+
+    def input_gradient(self, X, coef):
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        slopes = -np.sqrt(2 / self.n_components) * np.sin(X @ self.W_ + self.b_)
+        gradients = np.stack([(slopes * each) @ self.W_.T for each in np.atleast_2d(coef)])
+        return gradients[0] if np.ndim(coef) == 1 else gradients
+
+
+class Steep(Sloped):
+    def input_gradient(self, X, coef):
+        return np.sqrt(self.n_components) * super().input_gradient(X, coef)
+
+
+class Flat(Sloped):
+    def input_gradient(self, X, coef):
+        return super().input_gradient(X, np.atleast_2d(coef)).sum(axis=0)
+
+
 MAP_DEFECTS = {
     OneShort: "check_outputs",
     Undefined: "check_outputs",
@@ -201,4 +221,6 @@ MAP_DEFECTS = {
     Nosy: "check_learns_nothing_from_y",
     Leaking: "check_transform_learns_nothing",
     Unscaled: "check_gram_error",
+    Steep: "check_input_gradient",
+    Flat: "check_input_gradient",
 }

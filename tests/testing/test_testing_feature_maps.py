@@ -8,7 +8,7 @@ from sklearn.utils.validation import validate_data
 from kbench import Ref, Search
 from kbench.testing import CHECKS, ConformanceWarning, checks_of, components, run
 from tests.support.conformance import failures, map_plugin
-from tests.support.defective_maps import MAP_DEFECTS, Demanding, Fourier, Nosy
+from tests.support.defective_maps import MAP_DEFECTS, Demanding, Fourier, Nosy, Sloped
 
 
 def test_a_good_map_passes_everything(plugin_of):
@@ -18,6 +18,10 @@ def test_a_good_map_passes_everything(plugin_of):
     # of those for maps, all but `measures`, which it does not declare
     wanted = {each.__name__ for each in CHECKS["feature map"]} - {"check_measures"}
     assert wanted <= applied
+
+
+def test_a_map_with_gradients_passes_everything(plugin_of):
+    assert not failures(map_plugin(plugin_of, Sloped))
 
 
 @pytest.mark.parametrize("make", MAP_DEFECTS, ids=lambda make: make.__name__)
