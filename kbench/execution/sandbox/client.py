@@ -63,6 +63,8 @@ class CallOutcome:
         The last 4,000 characters of standard output and standard error.
     seconds : float
         Wall clock from the fork to the end.
+    cpu_s : float
+        CPU seconds of the process and of the descendants that it waited for.
     peak_memory_mb : float
         Largest resident memory beyond that at the start, in units of 2**20 bytes.
     """
@@ -72,6 +74,7 @@ class CallOutcome:
     error: str = ""
     printed: str = ""
     seconds: float = 0.0
+    cpu_s: float = 0.0
     peak_memory_mb: float = 0.0
 
 

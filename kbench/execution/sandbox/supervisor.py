@@ -53,6 +53,7 @@ class Call:
         self.channel: int | None = None  # for the task to talk with its client
         self.pid = 0
         self.started = 0.0
+        self.cpu_s = 0.0
         self.pipes: list[int] = []
         self.printed = bytearray()
         self.reported = bytearray()
@@ -89,6 +90,7 @@ class Call:
             "error": error,
             "printed": self.printed.decode("utf-8", "replace")[-PRINTED_CHARACTERS:],
             "seconds": seconds,
+            "cpu_s": self.cpu_s,
             "peak_memory_mb": round(self.peak_resident / processes.MB, 3),
         }
 
@@ -387,6 +389,7 @@ class Supervisor:
                     return
                 if call := self._running.pop(pid, None):
                     processes.kill_group(pid)  # the rest of its session
+                    call.cpu_s = usage.ru_utime + usage.ru_stime
                     self._finish(call, status, usage.ru_maxrss)
 
     def _finish(self, call: Call, status: int, maxrss: int) -> None:
