@@ -154,6 +154,33 @@ _COMPARISONS = {
 }
 
 
+def check_coefficients(shape: tuple[int, ...], n_features: int) -> None:
+    """Refuse coefficients that are not linear functions of `n_features` features.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the coefficients: of one function, or of several in rows.
+    n_features : int
+        Number of features.
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> check_coefficients((2, 3), n_features=3)
+    >>> check_coefficients((2,), n_features=3)
+    Traceback (most recent call last):
+    ValueError: coef must have shape (3,) or (n_outputs, 3), got (2,)
+    """
+    if len(shape) not in (1, 2) or shape[-1] != n_features:
+        raise ValueError(
+            f"coef must have shape ({n_features},) or (n_outputs, {n_features}), got {shape}"
+        )
+
+
 def _same(value: Any, choice: Any) -> bool:
     # types first: an array compares element by element, and True equals 1
     same_type = isinstance(value, type(choice)) and isinstance(value, bool) == isinstance(

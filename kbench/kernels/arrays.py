@@ -19,19 +19,6 @@ def as_rows(X: Any, name: str) -> Any:
     return X
 
 
-def as_coefficients(coef: Any, n_features: int) -> NDArray[Any]:
-    """Return coefficients of linear functions of features, shape (n_outputs, n_features).
-
-    One function may be given as a vector.
-    """
-    coef = np.asarray(coef, dtype=np.float64)
-    if coef.ndim not in (1, 2) or coef.shape[-1] != n_features:
-        raise ValueError(
-            f"coef must have shape ({n_features},) or (n_outputs, {n_features}), got {coef.shape}"
-        )
-    return np.atleast_2d(coef)
-
-
 def row_sums(X: Any) -> NDArray[Any]:
     """``sum_j x_j`` of each row."""
     return np.asarray(X.sum(axis=1)).ravel()

@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kbench.kernels.arrays import as_coefficients, as_rows, inverse_roots, is_positive
-from kbench.parameters import check_number
+from kbench.kernels.arrays import as_rows, inverse_roots, is_positive
+from kbench.parameters import check_coefficients, check_number
 
 
 class Kernel:
@@ -147,9 +147,12 @@ class Kernel:
         if not self.is_differentiable:
             raise ValueError(f"kernel={self!r} has no gradient")
         X, Y = (np.asarray(as_rows(rows, name)) for rows, name in ((X, "X"), (Y, "Y")))
-        coefficients = as_coefficients(coef, Y.shape[0])
-        gradients = np.asarray(self._gradient(X, Y, coefficients))  # type: ignore[attr-defined]
-        return gradients[0] if np.ndim(coef) == 1 else gradients
+        coef = np.asarray(coef, dtype=np.float64)
+        check_coefficients(coef.shape, Y.shape[0])
+        gradients = np.asarray(
+            self._gradient(X, Y, np.atleast_2d(coef))  # type: ignore[attr-defined]
+        )
+        return gradients[0] if coef.ndim == 1 else gradients
 
     def take(self, X: Any, rows: NDArray[Any]) -> Any:
         """Keep the data that a later comparison with some rows needs.

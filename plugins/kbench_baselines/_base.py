@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench.kernels.arrays import as_coefficients
+from kbench.parameters import check_coefficients
 
 FLOATS = (np.float64, np.float32)
 """The dtypes that maps work in; anything else is converted to the first."""
@@ -87,8 +87,10 @@ class DifferentiableMap(BaselineMap):
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        gradients = self._gradient(X, as_coefficients(coef, self._n_features_out))
-        return gradients[0] if np.ndim(coef) == 1 else gradients
+        coef = np.asarray(coef, dtype=np.float64)
+        check_coefficients(coef.shape, self._n_features_out)
+        gradients = self._gradient(X, np.atleast_2d(coef))
+        return gradients[0] if coef.ndim == 1 else gradients
 
 
 def dense(X):

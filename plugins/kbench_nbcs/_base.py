@@ -6,8 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench.kernels.arrays import as_coefficients
-from kbench.parameters import check_choice, check_integer
+from kbench.parameters import check_choice, check_coefficients, check_integer
 
 
 class CoordinateMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -65,8 +64,10 @@ class CoordinateMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        gradients = self._gradient(X, as_coefficients(coef, self.n_vertices_))
-        return gradients[0] if np.ndim(coef) == 1 else gradients
+        coef = np.asarray(coef, dtype=np.float64)
+        check_coefficients(coef.shape, self.n_vertices_)
+        gradients = self._gradient(X, np.atleast_2d(coef))
+        return gradients[0] if coef.ndim == 1 else gradients
 
     def _check(self, choices, least):
         """Check parameters by their choices and smallest integers, and `dtype`."""
