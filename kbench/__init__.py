@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kbench.api.functions import evaluate, load_results, run_suite
     from kbench.errors import (
         DatasetError,
+        DatasetParameterError,
         ExportError,
         KbenchError,
         PluginError,
@@ -57,6 +58,7 @@ __all__ = [
     "Cell",
     "Dataset",
     "DatasetError",
+    "DatasetParameterError",
     "DatasetSource",
     "ExportError",
     "FeatureMap",

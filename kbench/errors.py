@@ -6,7 +6,8 @@
     ├── SuiteError           a suite file or a filter asks for what does not exist
     ├── JournalError         the journal cannot be written; exit code 1
     ├── DatasetError         data is unavailable, or is not what it claims to be
-    │   └── SourceUnreachable   the server behind a source does not answer
+    │   ├── SourceUnreachable   the server behind a source does not answer
+    │   └── DatasetParameterError   a parameter names what does not exist
     ├── PluginError          a plugin breaks the contract of its hook
     ├── ClusterError         a Dask cluster cannot be reached, or would not compute the same
     ├── ExportError          a model cannot be saved, or not be loaded as it was
@@ -38,6 +39,10 @@ class DatasetError(KbenchError):
 
 class SourceUnreachable(DatasetError):
     """The server behind a source does not answer, so that further requests would fail too."""
+
+
+class DatasetParameterError(DatasetError, ValueError):
+    """A parameter of a dataset names what does not exist, such as a column: a wrong suite."""
 
 
 class PluginError(KbenchError):

@@ -34,7 +34,17 @@ from kbench.planning.planner import (
     with_expanded,
 )
 from kbench.planning.tasks import task_of, with_measure
-from kbench.records import DatasetFacts, Details, Measure, Problem, Result, Suite, Task, TaskType
+from kbench.records import (
+    DatasetFacts,
+    Details,
+    Measure,
+    Mistake,
+    Problem,
+    Result,
+    Suite,
+    Task,
+    TaskType,
+)
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal, state_folder
@@ -306,6 +316,9 @@ class Runner:
         for ref in missing:
             self._watch.loading(ref.label)
             self._datasets[ref.label] = self._fetching.fetch(ref)
+        found = self._datasets.items()
+        if wrong := [f"{name}: {each.reason}" for name, each in found if isinstance(each, Mistake)]:
+            raise SuiteError(*wrong)
 
     def _check_parameters(self) -> None:
         """Check the parameters of all components, in a separate process.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kbench.errors import DatasetError, PluginError, SourceUnreachable
+from kbench.errors import DatasetError, DatasetParameterError, PluginError, SourceUnreachable
 from kbench.evaluation.evaluate import evaluate_split, measure_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
 from kbench.evaluation.search import EstimatorSpec
@@ -136,7 +136,8 @@ def load(payload: Mapping[str, Any]) -> dict[str, Any]:
 
     The payload has ``dataset`` (a ref as JSON), ``code`` (fingerprint of its source),
     ``cache`` (folder) and ``offline``. The answer is empty, or has the reason why the
-    dataset is ``unavailable``, and whether its server is ``unreachable``.
+    dataset is ``unavailable``, and whether its server is ``unreachable`` or a parameter is
+    a ``mistake``.
     """
     cache = DataCache(Path(payload["cache"]))
     line = payload["dataset"]
@@ -180,7 +181,16 @@ def _ask_source(
     try:
         return use(ref, resolve(getattr(source, function))(**ref.params))
     except DatasetError as error:
-        return {"unavailable": str(error), "unreachable": isinstance(error, SourceUnreachable)}
+        return {
+            "unavailable": str(error),
+            "unreachable": isinstance(error, SourceUnreachable),
+            "mistake": isinstance(error, DatasetParameterError),
+        }
+    except (ValueError, TypeError) as error:
+        text = " ".join(str(error).split())
+        if not any(_names(text, name, value) for name, value in ref.params.items()):
+            raise
+        return {"unavailable": text, "mistake": True}
 
 
 def check(payload: Mapping[str, Any]) -> list[str]:
@@ -281,16 +291,21 @@ def _refusal(
                 estimator.transform(X)
     except (ValueError, TypeError) as error:
         text = " ".join(str(error).split())
-        if re.search(rf"\b{re.escape(name)}\b", text):
-            if repr(value) in text:
-                return text
+        if _names(text, name, value):
+            return text
+        if isinstance(value, Ref | tuple):
             says = rf"(\b{name}|'{name}' parameter of \w+) must be "
-            if isinstance(value, Ref | tuple) and re.search(says, text):
+            if re.search(says, text):
                 hint = "; values to search over are { search = [...] }"
                 return text + (hint if isinstance(value, tuple) else "")
     except Exception:
         return ""
     return ""
+
+
+def _names(text: str, name: str, value: Any) -> bool:
+    """Tell whether a message has both a parameter and its value."""
+    return repr(value) in text and re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from kbench.execution.sandbox import CallOutcome
 from kbench.execution.warm_parents import WARM, Preload, WarmParents
 from kbench.machine import memory_mb
 from kbench.planning.planner import Planner
-from kbench.records import DatasetFacts, Problem, Ref
+from kbench.records import DatasetFacts, Mistake, Problem, Ref
 from kbench.records.canonical import from_json, to_json
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
@@ -81,6 +81,8 @@ class Fetching:
         if outcome.status != "ok":
             return Problem(outcome.status, f"loading failed: {outcome.error}")
         reason = outcome.value.get("unavailable", "the data cache does not keep it")
+        if outcome.value.get("mistake"):
+            return Mistake("error", reason)
         return self._planner.dataset(ref) or Problem("unavailable", reason)
 
     def dataset(self, ref: Ref) -> DatasetFacts | Problem:

@@ -90,6 +90,11 @@ class Problem(AsJson):
 
 
 @dataclass(frozen=True)
+class Mistake(Problem):
+    """A problem that is a mistake of the suite: a parameter of a dataset is wrong."""
+
+
+@dataclass(frozen=True)
 class Details(AsJson):
     """Facts that an evaluation reports beside its measures.
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kbench.errors import DatasetError
+from kbench.errors import DatasetError, DatasetParameterError
 from kbench.messages import listed, printable
 from kbench.records import Dataset
 from kbench.tables.growing import GrowingArray
@@ -181,12 +181,12 @@ def check_columns(
     weights = () if weight is None else (weight,)
     for name in (target, *weights, *ignore):
         if name not in names:
-            raise DatasetError(f"{what}: {no_column(name, names)}")
+            raise DatasetParameterError(f"{what}: {no_column(name, names)}")
     if target in ignore:
-        raise DatasetError(f"{what}: the target {target!r} is among the ignored columns")
+        raise DatasetParameterError(f"{what}: the target {target!r} is among the ignored columns")
     if weight is not None and weight in (target, *ignore):
         other = "the target too" if weight == target else "among the ignored columns"
-        raise DatasetError(f"{what}: the column of weights {weight!r} is {other}")
+        raise DatasetParameterError(f"{what}: the column of weights {weight!r} is {other}")
 
 
 def labelled(X: Any, label: Column, what: str, task: str | None = None, **facts: Any) -> Dataset:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kbench.errors import DatasetError
+from kbench.errors import DatasetError, DatasetParameterError
 from kbench.messages import counted
 from kbench.parameters import check_choice
 from kbench.records import TASK_TYPES, TaskType
@@ -57,7 +57,7 @@ def target_of(column: Column, what: str, task: str | None = None) -> Target:
         The values are not those of the task, or a row of a regression task has none.
     """
     if task is not None:
-        check_choice(task, f"{what}: task", TASK_TYPES, error=DatasetError)
+        check_choice(task, f"{what}: task", TASK_TYPES, error=DatasetParameterError)
     if column.kind == "numeric":
         _refuse_infinite(column, what)
         if task is None and _has_fraction(column.values):

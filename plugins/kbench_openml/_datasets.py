@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
-from kbench import Dataset, DatasetError
+from kbench import Dataset, DatasetError, DatasetParameterError
 from kbench.messages import printable
 from kbench.tables.arff import read_arff
 from kbench.tables.table import to_dataset
@@ -39,7 +39,7 @@ def find(openml, name, version, what) -> int:
         rows = openml.datasets.list_datasets(data_name=name, output_format="dataframe", **chosen)
     rows = rows[rows["name"] == name] if len(rows) else rows
     if not len(rows):
-        raise DatasetError(f"{what}: OpenML has no such dataset")
+        raise DatasetParameterError(f"{what}: OpenML has no such dataset")
     return int(rows["did"].min())
 
 

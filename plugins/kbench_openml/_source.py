@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench import Dataset, DatasetError, Ref
+from kbench import Dataset, DatasetError, DatasetParameterError, Ref
 from kbench.errors import SourceUnreachable
 from kbench.parameters import check_choice, check_integer
 from kbench.records import TASK_TYPES
@@ -73,7 +73,7 @@ def load(
     DatasetError
         The data are not available, or differ from OpenML's description: the
         message names the dataset, the problem and a remedy.
-    ValueError
+    DatasetParameterError
         The parameters do not name one dataset.
     """
     if openml_suite is not None:
@@ -130,17 +130,19 @@ def expand(openml_suite: int | str | None = None, **params: Any) -> list[Ref]:
     ------
     DatasetError
         The suite is not available.
-    ValueError
+    DatasetParameterError
         There are other parameters, or the alias has signs that are not allowed.
     """
     if openml_suite is None:
         return []
     if params:
-        raise ValueError(
+        raise DatasetParameterError(
             f"openml_suite={openml_suite!r} takes nothing beside it, but {sorted(params)} is given"
         )
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", str(openml_suite)):
-        raise ValueError(f"openml_suite must be a number or an alias, got {openml_suite!r}")
+        raise DatasetParameterError(
+            f"openml_suite must be a number or an alias, got {openml_suite!r}"
+        )
     what = f"OpenML suite {openml_suite}"
     server = configured()
     notes = server.cache / "kbench"
@@ -170,23 +172,25 @@ def _check_params(data_id, dataset, version, target, task_id, task) -> None:
     given = {"data_id": data_id, "dataset": dataset, "task_id": task_id}
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
-        raise ValueError(
+        raise DatasetParameterError(
             "openml needs one of data_id, dataset, task_id and openml_suite; "
             + (f"{', '.join(named)} are given" if named else "none is given")
         )
     for name, value in (("data_id", data_id), ("task_id", task_id), ("version", version)):
         if value is not None:
-            check_integer(value, name, least=1)
+            check_integer(value, name, least=1, error=DatasetParameterError)
     if version is not None and dataset is None:
-        raise ValueError(f"version={version!r} goes with dataset; {named[0]} names one version")
+        raise DatasetParameterError(
+            f"version={version!r} goes with dataset; {named[0]} names one version"
+        )
     if task_id is not None and target is not None:
-        raise ValueError(f"target={target!r}: a task has its own target")
+        raise DatasetParameterError(f"target={target!r}: a task has its own target")
     if task_id is not None and task is not None:
-        raise ValueError(f"task={task!r}: OpenML says what task {task_id} is")
+        raise DatasetParameterError(f"task={task!r}: OpenML says what task {task_id} is")
     if task is not None:
-        check_choice(task, "task", TASK_TYPES)
+        check_choice(task, "task", TASK_TYPES, error=DatasetParameterError)
     if dataset is not None and not re.fullmatch(r"[A-Za-z0-9_.(),+-]{1,128}", dataset):
-        raise ValueError(
+        raise DatasetParameterError(
             f"dataset must be 1 to 128 letters, digits and signs of '_.(),+-', got {dataset!r}"
         )
 

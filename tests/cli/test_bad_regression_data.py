@@ -43,12 +43,10 @@ CASES = {
     "missing": ("missing", "", "the target 'y' is missing in 2 rows of 20, the first is row 19"),
     "negative": ("negative", WEIGHTED, "the first is row 2 with the weight -1"),
     "no-weight": ("no-weight", WEIGHTED, "all weights 'w' are 0"),
-    "no-column": ("good", WEIGHTED, "there is no column 'w'"),
     "empty-split": ("good", 'splits = "empty-split.csv"', "column 's1' tests no row"),
     "overlap": ("good", 'splits = "overlap.csv"', "1 row of 20 is tested more than once: row 3 in"),
     "short": ("good", 'splits = "short.csv"', "it has 19 rows below its line of names, but the da"),
     "no-splits": ("good", 'splits = "nowhere.csv"', "splits file 'nowhere.csv': No such file"),
-    "wrong-task": ("good", 'task = "regresion"', "must be one of 'classification', 'regression'"),
 }
 
 
@@ -87,3 +85,33 @@ def test_a_table_of_too_few_rows_is_a_mistake_of_the_suite(tmp_path, monkeypatch
     assert code == 2
     assert "5 folds need at least as many rows; there are 3" in err
     assert "Traceback" not in err
+
+
+def test_wrong_parameters_of_datasets_are_mistakes_of_the_suite(
+    tmp_path, monkeypatch, store_uri, capfd
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.csv").write_text(FILES["good"])
+    (tmp_path / "mine.toml").write_text(
+        """
+feature_maps = ["identity"]
+learners = ["bayesian-linear"]
+datasets = [
+    { name = "csv", label = "no-column", path = "good.csv", target = "z" },
+    { name = "csv", label = "wrong-task", path = "good.csv", target = "y", task = "regresion" },
+    { name = "friedman1", label = "no-rows", n_samples = -5 },
+    { name = "openml", label = "no-number", task_id = "x" },
+]
+"""
+    )
+    code, out, err = command("suite", "mine.toml", "--store", store_uri, "--quiet", capfd=capfd)
+    assert code == 2
+    for label, words in {
+        "no-column": "there is no column 'z'",
+        "wrong-task": "task must be one of 'classification', 'regression', got 'regresion'",
+        "no-rows": "n_samples must be an integer",
+        "no-number": "task_id must be an integer >= 1, got 'x'",
+    }.items():
+        (message,) = [line for line in err.splitlines() if words in line]
+        assert message.startswith(f"kbench: {label}: ")
+    assert "Traceback" not in out + err
