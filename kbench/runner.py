@@ -255,6 +255,7 @@ class Runner:
                 self._place,
                 views,
             )
+            delivery.budget = self._suite.budget
             try:
                 self._expand()
                 self._look_up()

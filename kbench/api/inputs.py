@@ -22,7 +22,7 @@ from kbench.records import Measure, Suite
 from kbench.registry.registry import Registry
 from kbench.results.order import by_dataset
 from kbench.results.rows import Row
-from kbench.results.sources import measure_of, of_run
+from kbench.results.sources import budget_of, measure_of, of_run
 from kbench.tracking import Address, Store, StoredRun, default_uri, old_store_notice
 
 
@@ -103,6 +103,11 @@ class StoredResults:
     def measure(self) -> Measure:
         """The measure that the suite compares."""
         return measure_of(self.runs)
+
+    @cached_property
+    def budget(self) -> str:
+        """The equal budget that the suite claims."""
+        return budget_of(self.runs)
 
     @cached_property
     def rows(self) -> list[Row]:

@@ -220,7 +220,7 @@ def _content(
         stored.store.name,
         [methods[name] for name in without],
         stored.measure,
-        known.budget,
+        stored.budget,
     )
     return content, stored.store
 

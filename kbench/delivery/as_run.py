@@ -18,8 +18,17 @@ TAG_CHARS = 7900
 """Longer tags are cut by the store."""
 
 
-def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = ACCURACY) -> CellRun:
-    """Return the MLflow run of a finished cell, computed on `machine`."""
+def as_run(
+    planned: PlannedCell,
+    suite: str,
+    machine: str,
+    measure: Measure = ACCURACY,
+    budget: str = "",
+) -> CellRun:
+    """Return the MLflow run of a finished cell, computed on `machine`.
+
+    `measure` and `budget` are those of the suite.
+    """
     row = of_cell_in_full(planned, machine, measure)
     # a cluster's machines; a run of this machine needs its id only
     remote = [result for result in planned.in_order if result.machine not in ("", machine)]
@@ -36,6 +45,7 @@ def as_run(planned: PlannedCell, suite: str, machine: str, measure: Measure = AC
         "search_curves": _curves(row),
         "measure": measure.name,
         "better": measure.better,
+        "budget": budget,
         **{f"{name}_by_split": _numbered(values) for name, values in row.values_by_split.items()},
         "split_hash": _numbered(row.split_hash),
         "at_edge": row.at_edge,

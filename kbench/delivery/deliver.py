@@ -89,7 +89,7 @@ class Delivery:
         views: Mapping[str, View] | None = None,
     ) -> None:
         self._suite, self._journal, self._machine = suite, journal, machine
-        self.measure, self._views = ACCURACY, views or {}
+        self.measure, self.budget, self._views = ACCURACY, "", views or {}
         self._store = Store(uri)
         self._queue: queue.SimpleQueue[PlannedCell | None] = queue.SimpleQueue()
         self._loading: threading.Thread | None = None
@@ -166,7 +166,7 @@ class Delivery:
         )
 
     def _run(self, planned: PlannedCell) -> CellRun:
-        return as_run(planned, self._suite, self._machine, self.measure)
+        return as_run(planned, self._suite, self._machine, self.measure, self.budget)
 
     def _last_delivery(self) -> Mapping[str, Any] | None:
         """Return the newest line that says where this suite was delivered."""

@@ -48,6 +48,8 @@ class Plans:
         if not content["cells"]:
             return
         content["measure"] = {"name": suite.compared.name, "better": suite.compared.better}
+        if suite.budget:
+            content["budget"] = suite.budget
         if codes:
             content["codes"] = dict(codes)
         digest = canonical.digest(content)[:32]
@@ -114,6 +116,14 @@ class Plans:
         recall(planned.values(), self._journal)
         recall_added(planned.values(), self._journal, codes)
         return [*planned.values()], measure
+
+    def budget(self, suite: str, store: str | None = None) -> str:
+        """Return the budget that a suite claims, as last planned; empty for none."""
+        found = ""
+        for line in self._of(suite):
+            if store in (None, store_of(line)):
+                found = str(line["content"].get("budget", ""))
+        return found
 
     def _of(self, suite: str) -> Iterator[dict[str, Any]]:
         return (line for line in self._journal.read("plan") if line["suite"] == suite)

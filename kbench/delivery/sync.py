@@ -163,6 +163,7 @@ def _deliver(
         cells, measure = plans.cells(suite, name if leftovers else None)
         delivery = Delivery(store, suite, journal, machine, views)
         delivery.measure = measure
+        delivery.budget = plans.budget(suite, name if leftovers else None)
         delivered = delivery.finish(cells)
         if not delivered.problem:
             plans.settle(suite, name)

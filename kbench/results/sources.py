@@ -167,6 +167,12 @@ def measure_of(runs: Sequence[StoredRun]) -> Measure:
     return known_measure(Measure(name, "lower" if better == "lower" else "higher"))
 
 
+def budget_of(runs: Sequence[StoredRun]) -> str:
+    """Return the budget that the suite of most MLflow runs claims; empty for none."""
+    named = Counter(run.tags.get("kbench.budget", "") for run in runs)
+    return named.most_common(1)[0][0] if named else ""
+
+
 def _parse_object(text: str) -> dict[str, Any]:
     """Parse a JSON object; {} where the tag was too long for MLflow, or somebody has edited it."""
     try:

@@ -10,7 +10,7 @@ from kbench.delivery.as_run import TAG_CHARS, as_run
 from kbench.evaluation.definitions import MEASURES
 from kbench.planning.planner import PlannedCell
 from kbench.records import DatasetFacts, Details, Result
-from kbench.results.sources import measure_of, of_run
+from kbench.results.sources import budget_of, measure_of, of_run
 from kbench.tracking import StoredRun
 
 ERROR = Measure("expected_error", "lower")
@@ -72,6 +72,12 @@ def test_the_measure_that_a_suite_compares_comes_back_with_its_splits():
     assert row.by_split("accuracy") == {"0": 0.5, "1": 0.6}
     assert (row.equivalence, row.family, row.group) == ("e", "trees", "flowers")
     assert row.value("expected_error") == pytest.approx(0.35)
+
+
+def test_the_budget_that_a_suite_claims_comes_back():
+    run = as_run(planned(), "s", "m", budget="seconds")
+    assert budget_of([stored(run), stored(run), stored(as_run(planned(), "s", "m"))]) == "seconds"
+    assert "budget" not in as_run(planned(), "s", "m").tags
 
 
 def test_a_run_of_a_regression_task_has_no_accuracy():
