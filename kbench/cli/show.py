@@ -218,6 +218,10 @@ def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
             _n_cells(report, lambda result: result.measures.get("search_complete", 1.0) < 1.0),
         ),
         (
+            "in {} candidates of a search failed and were not chosen: see the notes",
+            _n_cells(report, lambda result: result.measures.get("search_failures", 0.0) > 0),
+        ),
+        (
             "the machine was busy during {}: times are less certain there",
             _n_cells(report, lambda result: bool(result.details.contention)),
         ),

@@ -139,6 +139,11 @@ def measure_split(
             f"search stopped by its budget of {protocol.search_time_s:g} s "
             f"after {searched.n_compared} of {len(searched.scores)} candidates"
         )
+    if failures := searched.failures:
+        notes.append(
+            f"{len(failures)} of {len(searched.scores)} candidates of the search failed, the "
+            f"first with {failures[0].error}"[:300]
+        )
     _warm_up(method, data, best, seed)
 
     other = None if searched.default is best else searched.default
@@ -153,6 +158,7 @@ def measure_split(
         "converged": float(fitted.converged),
         "search_converged": searched.converged,
         "search_complete": float(searched.complete),
+        "search_failures": float(len(searched.failures)),
         "n_candidates": float(searched.n_compared),
         "n_train": float(len(data.y)),
         "n_features": float(inputs.X.shape[1]),

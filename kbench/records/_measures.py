@@ -112,6 +112,7 @@ RESERVED = frozenset({
     "n_components", "n_candidates", "search_at_edge", "search_space", "n_splits",
     "n_splits_done", "nnz_per_row",
     "model_floats", "peak_memory_mb", "converged", "search_converged", "search_complete",
+    "search_failures",
     "dataset", "feature_map", "learner", "status", "group", "machine", "protocol", "split",
     "split_hash", "search", "version", "at_edge", "notes", "contention", "timing", "error",
     "equivalence", "family", "measure", "better", "start_ms", "end_ms",

@@ -116,6 +116,15 @@ def test_times_are_apart_and_the_search_is_in_none_of_them(iris):
     assert 0.0 < found["search_time_cpu_s"] < 6 * 0.11
 
 
+def test_candidates_that_failed_are_counted_and_noted(iris):
+    learner = EstimatorSpec(Slow, {"fit_s": 0.0}, {"fit_s": (0.0, "long", "longer")})
+    found = evaluate_split(iris, 0, Method(EstimatorSpec(FunctionTransformer), learner), Protocol())
+    assert found.measures["search_failures"] == 2.0
+    (note,) = [note for note in found.details.notes if "failed" in note]
+    assert note.startswith("2 of 3 candidates of the search failed, the first with TypeError: ")
+    assert evaluate_split(iris, 0, PLAIN, Protocol()).measures["search_failures"] == 0.0
+
+
 def test_a_search_that_was_stopped_says_so(iris):
     learner = EstimatorSpec(Slow, {"fit_s": 0.02}, {"candidate": (0, 1, 2, 3)})
     method = Method(EstimatorSpec(FunctionTransformer), learner)

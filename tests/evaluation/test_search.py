@@ -148,6 +148,41 @@ def test_a_candidate_that_fails_is_out_and_says_why(line):
     assert found.scores[0].error == "ValueError: cannot fit with cut=0.5"
 
 
+def test_a_value_that_fails_does_not_fail_the_others_of_its_path(line, monkeypatch):
+    def fit_path(self, X, y, cuts):
+        if 0.9 in cuts:
+            raise ValueError("cut=0.9 is too much")
+        return [Threshold(cut).fit(X, y) for cut in cuts]
+
+    monkeypatch.setattr(Threshold, "fit_path", fit_path)
+    monkeypatch.setattr(Threshold, "fit", fit_unless_too_high)
+    learner = EstimatorSpec(Threshold, space={"cut": (0.9, 0.1, 0.5)}, path="cut")
+    found = search(EstimatorSpec(Identity), learner, line, RAW, seed=0)
+    assert found.best.learner == {"cut": 0.5}
+    assert [bool(score.error) for score in found.scores] == [True, False, False]
+    assert [score.error for score in found.failures] == ["ValueError: cut=0.9 is too much"]
+
+
+def fit_unless_too_high(self, X, y):
+    if self.cut == 0.9:
+        raise ValueError("cut=0.9 is too much")
+    self.classes_ = np.unique(y)
+    return self
+
+
+def test_a_candidate_whose_features_are_not_finite_is_out(line):
+    class Scaled(Identity):
+        def transform(self, X):
+            with np.errstate(over="ignore"):
+                return X * self.width
+
+    feature_map = EstimatorSpec(Scaled, space={"width": (np.inf, 1.0)}, what="feature map 'scaled'")
+    found = search(feature_map, EstimatorSpec(Threshold), line, RAW, seed=0)
+    assert found.best.feature_map == {"width": 1.0}
+    (failure,) = found.failures
+    assert failure.error.startswith("PluginError: feature map 'scaled' returned ")
+
+
 def test_if_all_fail_the_first_error_is_raised(line):
     learner = EstimatorSpec(Threshold, {"fail": True}, {"cut": (0.1, 0.2)})
     with pytest.raises(ValueError, match=r"cannot fit with cut=0\.1"):

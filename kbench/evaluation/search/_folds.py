@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kbench.evaluation.measures import Criterion
+from kbench.evaluation.outputs import check_embedding
 from kbench.evaluation.rows import whole
 from kbench.evaluation.search._candidates import Candidate
 from kbench.evaluation.search._data import Data, fit_map, fit_preprocessing, has_converged
@@ -120,21 +121,41 @@ class FoldScorer:
         if isinstance(embedded, Exception):
             self._record_failure(unit, embedded)
             return
+        for scores in by_path(unit, self.learner.path):
+            self._score_path(embedded, fold, scores)
+
+    def _score_path(self, embedded: Embedded, fold: Fold, scores: list[Score]) -> None:
+        """Score the candidates of one path on one inner fold.
+
+        Where the path fails, its candidates are fitted one by one: one value of the path
+        may be the cause.
+        """
         Z, Z_test, map_converged = embedded
         train, data = fold[0], self.data
         truth = self._truth(fold)
         y, weight = truth.scale.standardise(data.y[train]), data.weights(train)
-        for scores in by_path(unit, self.learner.path):
-            try:
-                seed = derive_seed(self.seed, "learner")
-                fitted = fit_learners(
-                    self.learner, Z, y, weight, [score.candidate for score in scores], seed
-                )
-                for score, (estimator, converged) in zip(scores, fitted, strict=True):
-                    value = score_of(estimator, Z_test, truth, self.criterion, self.learner.what)
-                    score.add(value, converged and map_converged)
-            except Exception as error:
+        try:
+            fitted = fit_learners(
+                self.learner,
+                Z,
+                y,
+                weight,
+                [score.candidate for score in scores],
+                derive_seed(self.seed, "learner"),
+            )
+            values = [
+                score_of(estimator, Z_test, truth, self.criterion, self.learner.what)
+                for estimator, _ in fitted
+            ]
+        except Exception as error:
+            if len(scores) == 1:
                 self._record_failure(scores, error)
+                return
+            for score in scores:
+                self._score_path(embedded, fold, [score])
+            return
+        for score, value, (_, converged) in zip(scores, values, fitted, strict=True):
+            score.add(value, converged and map_converged)
 
     def _truth(self, fold: Fold) -> Truth:
         """Return what predictions of the test rows of a fold are scored against."""
@@ -195,6 +216,9 @@ def embedded(
         y = data.scale(train).standardise(data.y[train])
         embedding = fit_map(feature_map, candidate.feature_map, seed, X, y, unlabelled)
         Z, Z_test = embedding.transform(X), embedding.transform(X_test)
+    # a candidate whose features are not finite must not win, and fail in the refit
+    check_embedding(Z, len(train), feature_map.what)
+    check_embedding(Z_test, len(test), feature_map.what)
     return Z, Z_test, has_converged(embedding, caught)
 
 

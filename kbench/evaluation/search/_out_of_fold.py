@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
-from kbench.evaluation.outputs import check_embedding, checked_decision
+from kbench.evaluation.outputs import checked_decision
 from kbench.evaluation.search._candidates import Candidate
 from kbench.evaluation.search._data import Data
 from kbench.evaluation.search._folds import Embedded, Fold, embedded, fit_learners, selected
@@ -42,7 +41,10 @@ def out_of_fold_decisions(
             return
         embed = selected(shared.embedded(data.X), shared.converged)
     else:
-        embed = partial(_embedded_and_checked, feature_map, data, candidate, seed)
+
+        def embed(fold: Fold) -> Embedded:
+            return embedded(feature_map, data, fold, candidate, seed)
+
     for fold in folds:
         Z, Z_test, map_converged = embed(fold)
         train, test = fold
@@ -51,14 +53,6 @@ def out_of_fold_decisions(
         ((fitted, converged),) = fit_learners(learner, Z, y, weight, [candidate], learner_seed)
         decision = checked_decision(fitted.decision_function(Z_test), len(test), learner.what)
         yield decision, converged and map_converged
-
-
-def _embedded_and_checked(
-    feature_map: EstimatorSpec, data: Data, candidate: Candidate, seed: int, fold: Fold
-) -> Embedded:
-    given = embedded(feature_map, data, fold, candidate, seed)
-    check_embedding(given[1], len(fold[1]), feature_map.what)
-    return given
 
 
 def _from_sums(

@@ -74,7 +74,7 @@ class OuterScorer(FoldScorer):
             sums, truth = passed.others(number, fold[0]), self._truth(fold)
             for scores in by_path(group, self.learner.path):
                 try:
-                    self._score_path(passed, scores, sums, passed.parts[number], fold[1], truth)
+                    self._score_sums(passed, scores, sums, passed.parts[number], fold[1], truth)
                 except Exception as error:
                     self._record_failure(scores, error)
         self._has_choice = self._has_choice or any(score.judged for score in group)
@@ -97,7 +97,7 @@ class OuterScorer(FoldScorer):
             cpu_seconds=result.cpu_seconds - passed.cpu,
         )
 
-    def _score_path(
+    def _score_sums(
         self,
         passed: Pass,
         scores: list[Score],

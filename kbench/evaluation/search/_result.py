@@ -109,6 +109,11 @@ class SearchResult:
         return self.scores[0].candidate if self.scores else None
 
     @property
+    def failures(self) -> list[Score]:
+        """The candidates that failed on some inner fold, and so could not be chosen."""
+        return [score for score in self.scores if score.error]
+
+    @property
     def n_compared(self) -> int:
         """Number of fitted candidates; 1 where there was nothing to choose."""
         return sum(bool(score.values or score.error) for score in self.scores) or 1
