@@ -14,6 +14,7 @@ from kbench.planning.cells import cell_problems
 from kbench.planning.lines import LISTS, Lines, parameter_problems
 from kbench.planning.raw import OWN_TABLES, has_rules, lists_of, parsed, runnable
 from kbench.planning.schema import BlockTable, ProtocolTable, SuiteFile, explained
+from kbench.planning.unused import unused_keys
 from kbench.records import Block, Limits, Published, Ref, Suite
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
@@ -39,12 +40,18 @@ def read(text: str, name: str, registry: Registry) -> Suite:
         )
     file, lines = checked(raw, SuiteFile, LISTS, registry)
     context = context_of(registry)
+    tables = file.block or [BlockTable()]
+    protocols = [
+        of_block(file.protocol, table, number, context) for number, table in enumerate(tables)
+    ]
+    if problems := unused_keys(file.protocol, tables, protocols, file.limits):
+        raise SuiteError(*problems)
     blocks = tuple(
         Block(
             **{key: own_or_shared(lines, f"block[{number}].", key) for key in LISTS},
-            protocol=of_block(file.protocol, table, number, context).record(),
+            protocol=protocol.record(),
         )
-        for number, table in enumerate(file.block or [BlockTable()])
+        for number, protocol in enumerate(protocols)
     )
     return suite_of(file, name, blocks, registry)
 

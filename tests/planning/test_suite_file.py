@@ -414,3 +414,54 @@ def test_the_canonical_form_of_a_protocol_has_all_of_it():
     protocol = Protocol(preprocess=("minmax", "none"), train_size=0.5)
     back = Protocol(**{key: from_json(value) for key, value in to_json(protocol).items()})
     assert back == protocol
+
+
+@pytest.mark.parametrize(
+    ("protocol", "words"),
+    [
+        (
+            "n_candidates = 3",
+            'protocol.n_candidates has an effect only with search = "random"; search is "grid"',
+        ),
+        (
+            'search = "halving"\nn_candidates = 3',
+            'protocol.n_candidates has an effect only with search = "random"; search is "halving"',
+        ),
+        (
+            "train_size = 0.5",
+            'protocol.train_size has an effect only with splits = "holdout" or '
+            'splits = "ordered"; splits is "stratified"',
+        ),
+        (
+            'splits = "official"\nn_folds = 3',
+            'protocol.n_folds has an effect only with splits = "stratified" or '
+            'splits = "group_duplicates"; splits is "official"',
+        ),
+        (
+            'splits = "ordered"\n[limits]\nn_splits = 3',
+            'limits.n_splits must be 1 with splits = "ordered", got 3',
+        ),
+    ],
+)
+def test_a_key_without_an_effect_is_refused(registry, protocol, words):
+    assert problems(f"{LISTS}[protocol]\n{protocol}", registry) == (words,)
+
+
+def test_a_key_that_any_block_uses_may_stand_at_the_top(registry):
+    blocks = """
+[protocol]
+n_candidates = 3
+[[block]]
+[[block]]
+learners = ["linear-svm"]
+protocol = { search = "random" }
+"""
+    assert len(read(LISTS + blocks, "s", registry).blocks) == 2
+    own = blocks.replace('search = "random"', 'search = "random", n_candidates = 4')
+    (problem,) = problems(LISTS + own, registry)
+    assert problem.startswith("protocol.n_candidates has an effect only with")
+    wrong = blocks.replace("n_candidates = 3\n", "").replace(
+        'search = "random"', "n_candidates = 4"
+    )
+    (problem,) = problems(LISTS + wrong, registry)
+    assert problem.startswith("block[1].protocol.n_candidates has an effect only with")
