@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kbench.tables.growing import GrowingArray
 from kbench.tables.table import Column, Table
 
 QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
@@ -118,11 +119,19 @@ def _lines(block: bytes, start: int) -> Iterator[tuple[int, str]]:
 
 
 class DenseRows(Rows):
-    """Dense instances, collected column by column."""
+    """Dense instances, collected as records; those of a large file are written to another one."""
 
     def __init__(self, columns: list[Column]):
         super().__init__(columns)
-        self.parts: list[list[Any]] = [[] for _ in columns]
+        self.texts: dict[str, list[Any]] = {}
+        fields = []
+        for j, column in enumerate(columns):
+            if column.kind == "string":
+                self.texts[str(j)] = []
+            else:
+                fields.append((str(j), _DTYPES[column.kind]))
+        self.dtype = np.dtype(fields)
+        self.records = GrowingArray(self.dtype)
 
     def _parse_plain(self, block: bytes) -> bool:
         import pyarrow
@@ -189,16 +198,23 @@ class DenseRows(Rows):
         self._add(values, len(rows))
 
     def _add(self, values: list[np.ndarray], n_rows: int) -> None:
-        for part, new in zip(self.parts, values, strict=bool(n_rows)):
-            part.append(new)
+        if not n_rows:
+            return
+        records = np.empty(n_rows, self.dtype)
+        for j, new in enumerate(values):
+            if str(j) in self.texts:
+                self.texts[str(j)] += new.tolist()
+            else:
+                records[str(j)] = new
+        self.records.append(records)
         self.n_rows += n_rows
 
     def table(self) -> Table:
         """Return the rows of all blocks as a table."""
-        for column, part in zip(self.columns, self.parts, strict=True):
-            values = np.concatenate(part)
-            column.values = values.tolist() if column.kind == "string" else values
-            part.clear()  # one column at a time, to need the memory of one
+        records = self.records.array()
+        for j, column in enumerate(self.columns):
+            text = self.texts.get(str(j))
+            column.values = records[str(j)] if text is None else text
         return Table(self.columns, self.n_rows)
 
 

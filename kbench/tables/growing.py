@@ -51,6 +51,7 @@ class GrowingArray:
     Parameters
     ----------
     dtype : dtype
+        That of numbers, or of records with several fields.
     width : int, optional
         Number of columns; without it, the array has one dimension.
 
@@ -95,7 +96,8 @@ class GrowingArray:
         except OSError as error:
             raise self._place.refusal(error) from error
         mapped = np.load(self._path, mmap_mode="r", allow_pickle=False)
-        return mapped.view(np.ndarray)  # type: ignore[no-any-return]
+        # records come back as bytes: their fields may not fit into a header
+        return mapped.view(np.ndarray).view(self._dtype)  # type: ignore[no-any-return]
 
     def _write(self, place: Scratch) -> None:
         if self._file is None:

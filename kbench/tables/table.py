@@ -313,9 +313,11 @@ def _sparse(table: Table, features: list[int], width: int, kept: Any, what: str)
 
 
 def _column_values(table: Table, j: int) -> Column:
-    """Return a column with its values, taken out of the matrix where there is one."""
+    """Return a column with its values, taken out of the matrix or the records of the table."""
     column = table.columns[j]
     if table.sparse is None:
+        if isinstance(column.values, np.ndarray):  # a copy, or records would be kept for it
+            return replace(column, values=np.ascontiguousarray(column.values))
         return column
     values = table.sparse[:, [j]].toarray().ravel()
     if column.kind == "nominal":

@@ -214,8 +214,8 @@ def _kind(series: Any) -> str:
 def _agree(kinds: set[str]) -> bool:
     """Whether the values of all blocks are those of the whole file."""
     known = kinds - {"empty"}
-    # integers become floats where one is missing
-    return len(known) < 2 and (known != {"int64"} or "empty" not in kinds)
+    # a block without a value is one of floats
+    return len(known) < 2 and ("empty" not in kinds or known <= {"float64"})
 
 
 def _note_text(scan: ColumnScan, series: Any, start: int, is_after_numbers: bool) -> None:

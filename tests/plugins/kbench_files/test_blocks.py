@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbench import DatasetError
+from kbench.storage.datacache import DataCache
+from kbench.tables import arff, growing
+from kbench.tables.growing import spilling_to
 from kbench_files import _csv, _parquet, _svmlight
-from kbench_files._files import load_csv, load_parquet, load_svmlight
+from kbench_files._files import load_arff, load_csv, load_parquet, load_svmlight
 
 CELLS = {
     "integers": st.integers(-3, 5).map(str),
@@ -67,6 +70,15 @@ def test_csv_files_do_not_depend_on_blocks(tmp_path_factory, text, is_nominal):
         assert outcome(load_csv, str(file), "y", nominal=nominal) == whole
 
 
+def test_labels_may_begin_after_blocks_without_any(tmp_path, monkeypatch):
+    file = tmp_path / "late.csv"
+    file.write_text("x,y\n" + "1,\n" * 5 + "2,a\n3,b\n4,\n5,\n6,\n")
+    expected = outcome(load_csv, str(file), "y")
+    monkeypatch.setattr(_csv, "block_rows", lambda n_columns: 3)
+    assert outcome(load_csv, str(file), "y") == expected
+    assert expected[-1] == [5, 6]
+
+
 def with_holes(values, type_=None):
     return st.lists(st.one_of(values, st.none()), min_size=12, max_size=12).map(
         lambda cells: pyarrow.array(cells, type=type_)
@@ -112,6 +124,32 @@ def test_parquet_files_do_not_depend_on_blocks(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_parquet, "block_rows", lambda _: 7)
         assert outcome(load_parquet, str(file), "y", nominal=nominal) == whole
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_arff_files_do_not_depend_on_blocks(tmp_path, monkeypatch, task):
+    rng = np.random.default_rng(0)
+    lines = ["@attribute a numeric", "@attribute 'b c' {x,'y z'}", "@attribute w real"]
+    lines += ["@attribute note string", "@attribute y integer", "@data"]
+    for i in range(300):
+        # a quote or a comment makes a block one that is parsed line by line
+        b = ("x", "?", "'y z'" if i > 200 else "x")[i % 3]
+        a = "?" if i % 7 == 0 else repr(float(rng.normal()))
+        lines += [f"{a},{b},{i % 5 + 1},text{i},{i % 4}", *(["% hm"] if i == 250 else [])]
+    file = tmp_path / "mine.arff"
+    file.write_text("\n".join(lines) + "\n")
+    given = {"target": "y", "ignore": ["note"], "weight": "w", "task": task}
+    whole = load_arff(str(file), **given)
+    monkeypatch.setattr(arff, "BLOCK", 200)
+    monkeypatch.setattr(growing, "SPILL", 1000)
+    cache = DataCache(tmp_path / "cache")
+    with cache.scratch("mine") as scratch, spilling_to(scratch):
+        data = load_arff(str(file), **given)
+        assert len(list(cache.root.glob(".tmp-*/*.npy"))) == 2  # the records, and the inputs
+        assert outcome(lambda: data) == outcome(lambda: whole)
+        np.testing.assert_array_equal(data.sample_weight, whole.sample_weight)
+        assert cache.store(data) == whole.checksum
+    assert not list(cache.root.glob(".tmp-*"))
 
 
 @settings(max_examples=40)
