@@ -10,6 +10,7 @@ the labels of the test part, which only the measures of plugins need.
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,6 +34,7 @@ from kbench.evaluation.search import (
     search,
 )
 from kbench.evaluation.splits import derive_seed, strata
+from kbench.evaluation.timing import Stopwatch
 from kbench.records import Dataset, Details, Inputs, Protocol
 
 WARM_UP_ROWS = 200
@@ -131,6 +133,7 @@ def measure_split(
     data, X_test = _parts(inputs, visible, protocol)
     seed = derive_seed(protocol.seed, inputs.checksum, visible.index)
     notes = []
+    start, aside = time.perf_counter(), Stopwatch()
 
     searched = search(method.feature_map, method.learner, data, protocol, seed, method.criterion)
     best = searched.best
@@ -144,7 +147,9 @@ def measure_split(
             f"{len(failures)} of {len(searched.scores)} candidates of the search failed, the "
             f"first with {failures[0].error}"[:300]
         )
-    _warm_up(method, data, best, seed)
+    if not searched.scores:
+        with aside:
+            _warm_up(method, data, best, seed)
 
     other = None if searched.default is best else searched.default
     passed = searched.passed_for(best)
@@ -194,7 +199,9 @@ def measure_split(
         committed = replace(committed, probabilities=calibration.probabilities)
         measures |= calibration.measures
         notes += calibration.notes
-    y_test = scale.standardise(reveal(committed, default))[: fitted.X_test.shape[0]]
+    with aside:
+        revealed = reveal(committed, default)
+    y_test = scale.standardise(revealed)[: fitted.X_test.shape[0]]
     if method.map_measures is not None:
         more = _requested(
             method.map_measures, learner=fitted.learner, X_train=fitted.X, y_train=fitted.y
@@ -209,6 +216,7 @@ def measure_split(
         search=_search_table(searched),
         at_edge=searched.at_edge,
         notes=notes,
+        work_s=time.perf_counter() - start - aside.wall,
     )
     return {name: float(value) for name, value in measures.items()}, details
 
@@ -259,7 +267,10 @@ def _parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, 
 
 
 def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:
-    """Fit and predict a few rows untimed: first calls load code and fill caches."""
+    """Fit and predict a few rows untimed: first calls load code and fill caches.
+
+    A search has done so on more rows.
+    """
     rows = np.arange(len(data.y))
     if len(rows) > WARM_UP_ROWS:
         # every class must be there; a prefix of sorted data may have one only

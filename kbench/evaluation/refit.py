@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -53,7 +54,7 @@ class Refit:
     n_embedded : int
         Training rows that were embedded in blocks, beside those of the search.
     default : Predictions, optional
-        Those of the default candidate, if it predicted the same blocks.
+        Those of the default candidate, if it was fitted on the same embedding.
     """
 
     map_: Any
@@ -83,24 +84,24 @@ def refit(
     """Fit a candidate on the training part and predict the test part.
 
     `passed` has the sums of its embedding, if the search took them. Otherwise they are
-    taken here, where the embedding is too large to hold. The `default` candidate predicts
-    the same blocks, if it has the same sums.
+    taken here, where the embedding is too large to hold. The `default` candidate is fitted
+    and predicts too, if it has the same preprocessing and map.
     """
+    if default is not None and default.map_key != candidate.map_key:
+        default = None
     if protocol.inner_fit == "fold" or data.pairwise:
-        return _from_matrix(method, data, X_test, candidate, seed, None)
+        return _from_matrix(method, data, X_test, candidate, seed, None, default)
     in_search = passed is not None
     if passed is None:
         fitting = method.feature_map, method.learner, data, [candidate], seed
         shared, is_large = embedding_of(*fitting, protocol)
         if not is_large:
-            fitted = _from_matrix(method, data, X_test, candidate, seed, shared)
+            fitted = _from_matrix(method, data, X_test, candidate, seed, shared, default)
             if protocol.dtype == "float32":
                 fitted.notes.append("float64 instead of float32: the embedding is one matrix")
             return fitted
         passed = pass_over(shared, *fitting, [np.arange(len(data.y))])
-    candidates = [candidate]
-    if default is not None and default.map_key == candidate.map_key:
-        candidates.append(default)
+    candidates = [candidate] if default is None else [candidate, default]
     return _from_sums(method, data, X_test, candidates, seed, passed, in_search)
 
 
@@ -111,8 +112,12 @@ def _from_matrix(
     candidate: Candidate,
     seed: int,
     shared: SharedMap | None,
+    default: Candidate | None,
 ) -> Refit:
-    """Fit the learner on the embedding as one matrix; fit the map too, unless it is `shared`."""
+    """Fit the learner on the embedding as one matrix; fit the map too, unless it is `shared`.
+
+    The `default` candidate has the same map.
+    """
     X, X_test, more = whole(data.X), whole(X_test), whole(data.unlabelled)
     steps = shared.steps if shared else _preprocessing(method, data, candidate)
     X, X_test = steps.transform(X), steps.transform(X_test)
@@ -153,7 +158,26 @@ def _from_matrix(
         y,
         X_test,
         Z_test.value,
+        default=None
+        if default is None
+        else _default_predictions(method, data, default, seed, Z.value, y, Z_test.value),
     )
+
+
+def _default_predictions(
+    method: Method, data: Data, default: Candidate, seed: int, Z: Any, y: np.ndarray, Z_test: Any
+) -> Predictions | None:
+    """Fit the default candidate's learner on an embedding and predict, untimed.
+
+    None is returned if that fails: `predictions_by` meets the same error, which its
+    caller notes.
+    """
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
+        warnings.simplefilter("ignore")
+        learner_seed = derive_seed(seed, "learner")
+        learner = method.learner.fit(default.learner, learner_seed, Z, y, data.weight)
+        return predictions_of(learner, Z_test, learner.predict(Z_test), data.task)
+    return None
 
 
 def _from_sums(

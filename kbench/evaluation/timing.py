@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import gc
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 SHORT_S = 0.05
 """Seconds below which a step is repeated, and the median reported."""
 
 REPEATS = 5
+
+AGREEING = 3
+"""Repeats after which a step is not repeated again if they took the same time."""
+
+SAME = 0.05
+"""Range of times that count as the same, relative to their median."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +55,10 @@ class Stopwatch:
 def timed(step: Callable[[], Any]) -> Timed:
     """Run a step and measure its time; a short step is repeated.
 
-    A step under 50 ms is run up to 5 times, or until 50 ms are spent, and the
-    medians are reported, with the value of the first run: the number of repeats
-    must not decide a result. The garbage collector is off meanwhile.
+    A step under 50 ms is run up to 5 times, until 50 ms are spent, or until the first 3
+    times differ by at most 5 %. The medians are reported, with the value of the first
+    run: the number of repeats must not decide a result. The garbage collector is off
+    meanwhile.
     """
     walls: list[float] = []
     cpus: list[float] = []
@@ -67,12 +73,17 @@ def timed(step: Callable[[], Any]) -> Timed:
             cpus.append(time.process_time() - cpu)
             walls.append(time.perf_counter() - wall)
             value = result if len(walls) == 1 else value
-            if sum(walls) >= SHORT_S or len(walls) >= REPEATS:
+            if sum(walls) >= SHORT_S or len(walls) >= REPEATS or _agree(walls):
                 break
     finally:
         if was_enabled:
             gc.enable()
-    return Timed(value, float(np.median(walls)), float(np.median(cpus)))
+    return Timed(value, statistics.median(walls), statistics.median(cpus))
+
+
+def _agree(walls: list[float]) -> bool:
+    """Whether further repeats would not change the median by much."""
+    return len(walls) == AGREEING and max(walls) - min(walls) <= SAME * statistics.median(walls)
 
 
 Clock = Timed | Stopwatch

@@ -103,7 +103,9 @@ class Details(AsJson):
     ``converged``. `at_edge` names parameters whose chosen value is an end of its grid.
     `notes` has warnings, and facts that a reader must know of the split. `split_hash` is
     that of the split's rows. `contention` says why the times are not reliable; it is empty
-    if they are.
+    if they are. `work_s` is the wall clock of all that computes a reported number: search,
+    refit with its repeats, default candidate, calibration and measures of the model; the
+    untimed pass, processes, data and the hand-over are not in it.
     """
 
     chosen: Mapping[str, Any] = field(default_factory=dict)
@@ -112,6 +114,7 @@ class Details(AsJson):
     notes: Sequence[str] = ()
     split_hash: str = ""
     contention: Sequence[str] = ()
+    work_s: float = field(default=0.0, compare=False)
 
     @classmethod
     def from_json(cls, values: Any) -> Self:

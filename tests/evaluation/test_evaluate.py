@@ -459,6 +459,22 @@ def test_a_default_that_cannot_be_fitted_is_a_note(iris):
     assert "default_accuracy" not in found.measures
 
 
+def test_a_default_learner_that_cannot_be_fitted_is_a_note(iris):
+    learner = EstimatorSpec(LogisticRegression, space={"C": (-1.0, 1.0)})
+    method = Method(EstimatorSpec(FunctionTransformer), learner)
+    found = evaluate_split(iris, 0, method, Protocol())
+    assert any(note.startswith("the default parameters fail: ") for note in found.details.notes)
+    assert "default_accuracy" not in found.measures
+
+
+def test_the_default_candidate_shares_the_map_and_a_search_is_the_warm_up(calls, iris):
+    learner = EstimatorSpec(LogisticRegression, space={"C": (1e-4, 10.0)})
+    found = evaluate_split(iris, 0, Method(EstimatorSpec(Recorded), learner), Protocol())
+    assert found.details.chosen["learner.C"] == 10.0
+    assert "default_accuracy" in found.measures
+    assert [rows for call, rows, _, _ in calls if call == "fit map"] == [80, 80, 80, 120]
+
+
 def test_a_search_of_one_candidate_takes_the_default(iris):
     learner = EstimatorSpec(LogisticRegression, space={"C": (0.01, 10.0)})
     one = Protocol(search="random", n_candidates=1)

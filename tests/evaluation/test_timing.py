@@ -65,7 +65,7 @@ def test_a_time_is_the_median_of_the_repeats(clock):
         ((0.06, 9.0), 1, 0.06),
         ((0.02, 0.04, 9.0), 2, 0.03),
         ((0.015, 0.02, 0.025, 9.0), 3, 0.02),
-        ((0.01, 0.01, 0.01, 0.01, 0.02, 9.0), 5, 0.01),
+        ((0.01, 0.012, 0.01, 0.01, 0.02, 9.0), 5, 0.01),
     ],
 )
 def test_a_step_is_repeated_until_50_ms_are_spent(clock, walls, n_calls, median):
@@ -73,6 +73,16 @@ def test_a_step_is_repeated_until_50_ms_are_spent(clock, walls, n_calls, median)
     found, calls = repeated(clock, walls, (0.001,) * len(walls))
     assert calls == n_calls
     assert found.wall == pytest.approx(median)
+
+
+@pytest.mark.parametrize(
+    ("walls", "n_calls"),
+    [((0.01, 0.0104, 0.0102, 9.0), 3), ((0.01, 0.0108, 0.0102, 0.01, 0.01, 9.0), 5)],
+)
+def test_a_step_is_repeated_until_three_times_agree(clock, walls, n_calls):
+    found, calls = repeated(clock, walls, (0.001,) * len(walls))
+    assert calls == n_calls
+    assert found.wall == pytest.approx(sorted(walls[:n_calls])[n_calls // 2])
 
 
 @pytest.mark.parametrize("enabled", [True, False])
