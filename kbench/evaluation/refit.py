@@ -14,6 +14,7 @@ from kbench.evaluation.model_measures import sizes
 from kbench.evaluation.outputs import Predictions, check_embedding, predictions_of
 from kbench.evaluation.rows import BLOCK_ROWS, whole
 from kbench.evaluation.search import (
+    BlockFits,
     Candidate,
     Data,
     Pass,
@@ -24,9 +25,10 @@ from kbench.evaluation.search import (
     fit_preprocessing,
     has_converged,
     pass_over,
+    takes_sums,
 )
 from kbench.evaluation.splits import derive_seed
-from kbench.evaluation.timing import Stopwatch, Timed, timed, times
+from kbench.evaluation.timing import Clock, Stopwatch, Timed, timed, times
 from kbench.records import Protocol
 
 MEASURED_ROWS = 1000
@@ -100,6 +102,8 @@ def refit(
             if protocol.dtype == "float32":
                 fitted.notes.append("float64 instead of float32: the embedding is one matrix")
             return fitted
+        if not takes_sums(method.learner, [candidate]):
+            return _in_blocks(method, data, X_test, candidate, seed, shared)
         passed = pass_over(shared, *fitting, [np.arange(len(data.y))])
     candidates = [candidate] if default is None else [candidate, default]
     return _from_sums(method, data, X_test, candidates, seed, passed, in_search)
@@ -202,17 +206,69 @@ def _from_sums(
     solved = timed(lambda: fitted_learner(candidates[0]))
     fitted, learner_converged = solved.value
     learners = [fitted, *(fitted_learner(candidate)[0] for candidate in candidates[1:])]
+    products = passed.products
+    learner = Timed(fitted, products.wall + solved.wall, products.cpu + solved.cpu)
+    notes = [f"fitted from sums over {_blocks_of(shared)}", *passed.notes]
+    n_embedded = 0 if in_search else passed.n_embedded
+    return _predicting_blocks(
+        method,
+        data,
+        X_test,
+        seed,
+        _Fitted(shared, learners, learner_converged, passed.transform, learner, notes, n_embedded),
+        in_search,
+    )
+
+
+def _in_blocks(
+    method: Method, data: Data, X_test: Any, candidate: Candidate, seed: int, shared: SharedMap
+) -> Refit:
+    """Fit the learner in passes over blocks of the embedding, and predict in blocks."""
+    fits = BlockFits(shared)
+    parts, fitting = [np.arange(len(data.y))], (data, [candidate], seed)
+    (((learner, converged),),) = fits.of(method.feature_map, method.learner, *fitting, parts, [[0]])
+    notes = [f"fitted in passes over {_blocks_of(fits.shared)}", *fits.notes]
+    clocks = fits.transform, fits.solving
+    fitted = _Fitted(fits.shared, [learner], converged, *clocks, notes, fits.n_embedded)
+    return _predicting_blocks(method, data, X_test, seed, fitted)
+
+
+def _blocks_of(shared: SharedMap) -> str:
+    return f"blocks of {BLOCK_ROWS:,} embedded rows in {shared.dtype}"
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """Learners that were fitted over blocks, the candidate's first, with its times."""
+
+    shared: SharedMap
+    learners: list[Any]
+    converged: bool
+    transform: Clock
+    learner: Clock
+    notes: list[str]
+    n_embedded: int
+
+
+def _predicting_blocks(
+    method: Method,
+    data: Data,
+    X_test: Any,
+    seed: int,
+    fit: _Fitted,
+    in_search: bool = False,
+) -> Refit:
+    """Predict the test part in blocks; `in_search` says that its pass is shared."""
+    shared, fitted = fit.shared, fit.learners[0]
     embedding, predicting = Stopwatch(), Stopwatch()
-    given: list[list[Predictions]] = [[] for _ in learners]
+    given: list[list[Predictions]] = [[] for _ in fit.learners]
     for _, Z in shared.embedded_blocks(X_test, np.arange(X_test.shape[0]), embedding):
-        for several, each in zip(given, learners, strict=True):
+        for several, each in zip(given, fit.learners, strict=True):
             with predicting if each is fitted else Stopwatch():
                 predicted = each.predict(Z)
             several.append(predictions_of(each, Z, predicted, data.task))
     predictions = [Predictions.joined(several) for several in given]
-    products = passed.products
-    learner = Timed(fitted, products.wall + solved.wall, products.cpu + solved.cpu)
-    converged = shared.converged and learner_converged
+    converged = shared.converged and fit.converged
     rows = np.random.default_rng(seed).permutation(len(data.y))[:MEASURED_ROWS]
     Z_test = shared.embed(X_test[:MEASURED_ROWS])
     return Refit(
@@ -220,22 +276,17 @@ def _from_sums(
         fitted,
         predictions[0],
         converged,
-        [
-            f"fitted from sums over blocks of {BLOCK_ROWS:,} embedded rows in {shared.dtype}",
-            *passed.notes,
-            *shared.notes,
-            *_messages(shared.caught, converged),
-        ],
+        [*fit.notes, *shared.notes, *_messages(shared.caught, converged)],
         {
-            **times(shared.map_, passed.transform, learner, embedding, predicting),
+            **times(shared.map_, fit.transform, fit.learner, embedding, predicting),
             **sizes(shared.map_.value, fitted, Z_test),
             "shared_pass": float(in_search),
         },
         shared.steps.transform(data.X[rows]),
-        passed.targets.scale.standardise(data.y[rows]),
+        data.scale(np.arange(len(data.y))).standardise(data.y[rows]),
         shared.steps.transform(X_test[:MEASURED_ROWS]),
         Z_test,
-        0 if in_search else passed.n_embedded,
+        fit.n_embedded,
         predictions[1] if len(predictions) > 1 else None,
     )
 

@@ -61,25 +61,31 @@ class Sums:
 
     def add(
         self,
-        Z: np.ndarray,
+        Z: Any,
         Y: np.ndarray,
         weight: np.ndarray | None = None,
         buffer: np.ndarray | None = None,
     ) -> None:
         """Add a block of rows; products are computed in the type of `Z`, sums in float64.
 
-        A `buffer` for shifted rows, as large as `Z` or larger, saves its allocation.
+        A `buffer` for shifted rows, as large as `Z` or larger, saves its allocation. The
+        rows of a CSR matrix stay sparse; there is no shift then.
         """
-        Z = np.subtract(
-            Z, self.shift.astype(Z.dtype), out=None if buffer is None else buffer[: len(Z)]
-        )
+        if is_sparse := hasattr(Z, "indptr"):
+            assert not self.shift.any()
+        else:
+            Z = np.subtract(
+                Z, self.shift.astype(Z.dtype), out=None if buffer is None else buffer[: len(Z)]
+            )
         # a column of ones gives the sums of z and y, and the number of rows
         Y = np.column_stack([Y, np.ones(len(Y))])
         if weight is not None:
             root = np.sqrt(weight)[:, None]
-            Z, Y = Z * root.astype(Z.dtype), Y * root
+            scale = root.astype(Z.dtype)
+            Z, Y = Z.multiply(scale).tocsr() if is_sparse else Z * scale, Y * root
         of_z, of_y = Z.T @ Y.astype(Z.dtype), Y.T @ Y
-        self.zz += Z.T @ Z
+        products = Z.T @ Z
+        self.zz += products.toarray() if is_sparse else products
         self.zy += of_z[:, :-1]
         self.z += of_z[:, -1]
         self.yy += of_y[:-1, :-1]

@@ -178,6 +178,14 @@ class Learner:
         targets are indicators 0 and 1, or None. The estimators have ``coef_`` and
         ``intercept_``, and predict the class with the highest value of the linear
         functions, of two classes the second where the one function is not negative.
+        A linear classifier that takes steps may have ``begin_fit(sample, values)`` instead:
+        it returns a fit that gets the embedding in blocks, in as many passes as it needs.
+        `sample` has rows drawn by seed, ``Z``, the numbers of their classes, ``codes``, and
+        of all rows the labels, ``classes``, and the rows of each, ``counts``. The fit has
+        ``add(Z, codes)`` for a block of rows, ``step()`` for the end of a pass, ``is_done``,
+        ``nbytes``, the memory that it keeps, and ``estimators()``, which returns what
+        ``fit_path`` does. If the values of the linear functions are not the scores of the
+        classes, the estimators have ``scores_of(values)``.
     simpler : mapping of str to {"smaller", "larger"}, optional
         Which values of numeric parameters make a simpler model, such as
         ``{"C": "smaller"}``, for the one-standard-error rule; the first

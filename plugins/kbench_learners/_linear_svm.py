@@ -9,14 +9,16 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
+from sklearn.utils.metaestimators import available_if
 
 from kbench.parameters import check_choice, check_integer, check_number
+from kbench_learners._block_fits import SquaredHingeFit
 from kbench_learners._design import Design
 from kbench_learners._linear import LinearClassifier
 from kbench_learners._path import PathClassifier
 from kbench_learners._paths import LOSSES, binary_path, expanded, least_squares
 from kbench_learners._products import dense_where_quicker
-from kbench_learners._reduction import binary_problems
+from kbench_learners._reduction import SCHEMES, binary_problems
 
 MULTICLASS = ("ovo", "ovr", "crammer_singer")
 
@@ -53,8 +55,8 @@ class LinearSVM(LinearClassifier, PathClassifier):
         Duality gap, relative to the objective, at which a problem counts as
         solved.
     max_iter : int, default 300
-        Newton steps for each problem and C; without effect on "crammer_singer",
-        which stops after 100,000 passes over the data.
+        Newton steps for each problem and C, or passes over blocks of rows; without effect on
+        "crammer_singer", which stops after 100,000 passes over the data.
     fit_intercept : bool, default True
         Whether there is a constant column.
     intercept_scaling : float, default 1.0
@@ -78,7 +80,7 @@ class LinearSVM(LinearClassifier, PathClassifier):
     converged_ : bool
         Whether every problem reached `tol`.
     n_iter_ : int
-        Largest number of Newton steps of a problem.
+        Largest number of Newton steps of a problem, or of passes over blocks of rows.
 
     Notes
     -----
@@ -98,6 +100,11 @@ class LinearSVM(LinearClassifier, PathClassifier):
     about ten vectors of the rows' length: rows are added to Gram matrices block
     by block, and the rows of a pair of classes are copied up to four million
     entries only; beyond that every product takes them anew.
+
+    An embedding that is too large for one matrix is taken in blocks of rows, with the
+    squared hinge and "ovo" or "ovr" only. A sample of the rows gives the first solution and
+    the first Hessian matrix; then all problems and all values of C take limited-memory steps
+    together, one for each pass over the rows, until the same duality gap.
 
     The defaults were chosen by measurement (accuracy, C searched, 690 to 3,000
     training rows), "ovr" against "ovo" with the squared hinge: on the inputs
@@ -152,6 +159,24 @@ class LinearSVM(LinearClassifier, PathClassifier):
         check_choice(self.loss, "loss", LOSSES)
         check_choice(self.multiclass, "multiclass", MULTICLASS)
         check_integer(self.max_iter, "max_iter", least=1)
+
+    @available_if(lambda self: self.loss == "squared_hinge" and self.multiclass in SCHEMES)
+    def begin_fit(self, sample, values):
+        """Begin a fit over blocks of rows, for several values of `C` together.
+
+        Parameters
+        ----------
+        sample : object
+            A sample of the rows, as it is described for `kbench.Learner`.
+        values : sequence of float
+            Values of `C`, in any order.
+
+        Returns
+        -------
+        object
+            The fit, which takes blocks of rows.
+        """
+        return SquaredHingeFit(self, sample, values)
 
     def _fit_together(self, X, codes, estimators) -> None:
         if self.multiclass == "crammer_singer" and len(self.classes_) > 2:

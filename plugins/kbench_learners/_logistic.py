@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from kbench.parameters import check_choice, check_integer, check_number
+from kbench_learners._block_fits import LogisticFit
 from kbench_learners._linear import LinearClassifier
 from kbench_learners._path import PathClassifier
 from kbench_learners._reduction import binary_problems
@@ -38,7 +39,9 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
     Minimises ``1/2 sum_k ||w_k||^2 + C sum_i -log p(y_i | x_i)`` with ``p(k | x)`` proportional to
     ``exp(w_k.x + b_k)``. It is scikit-learn's ``LogisticRegression``, with the solver
     "newton-cholesky" for few coefficients, up to 500 depending on C, and "lbfgs" for more. Along
-    a path each C starts from the solution of the next smaller one.
+    a path each C starts from the solution of the next smaller one. An embedding that is too
+    large for one matrix is taken in blocks of rows: limited-memory steps, one for each pass,
+    with the Hessian matrix of a sample as the first, until the same gradient.
 
     Parameters
     ----------
@@ -48,9 +51,10 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
         One joint problem, or one of two classes for each class against the rest, whose
         probabilities are divided by their sum.
     tol : float, default 1e-6
-        Largest entry of the gradient at which to stop.
+        Largest entry of the gradient at which to stop, of the objective over C and the
+        number of rows.
     max_iter : int, default 2000
-        Bound of the iterations.
+        Bound of the iterations, or of the passes over blocks of rows.
     fit_intercept : bool, default True
         Whether there is an intercept, which is not penalised.
 
@@ -67,7 +71,7 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
     n_iter_ : int
         Iterations, the most of any problem.
     solver_ : str
-        The solver that was used.
+        The solver that was used; "blocks" for blocks of rows.
 
     Examples
     --------
@@ -94,6 +98,23 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
         check_choice(self.multiclass, "multiclass", MULTICLASS)
         check_number(self.tol, "tol", above=0)
         check_integer(self.max_iter, "max_iter", least=1)
+
+    def begin_fit(self, sample, values):
+        """Begin a fit over blocks of rows, for several values of `C` together.
+
+        Parameters
+        ----------
+        sample : object
+            A sample of the rows, as it is described for `kbench.Learner`.
+        values : sequence of float
+            Values of `C`, in any order.
+
+        Returns
+        -------
+        object
+            The fit, which takes blocks of rows.
+        """
+        return LogisticFit(self, sample, values)
 
     def _fit_together(self, X, codes, estimators) -> None:
         n_classes, targets = len(self.classes_), [codes]

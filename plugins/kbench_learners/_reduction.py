@@ -64,8 +64,20 @@ class MarginClassifier(ClassifierMixin, Estimator):
             with "ovo", votes plus a share below 1/2 that breaks ties by the sum of the
             pair decisions.
         """
-        scheme = getattr(self, "multiclass", "ovr")
-        return class_scores(self._checked_margins(X), len(self.classes_), scheme)
+        return self.scores_of(self._checked_margins(X))
+
+    def scores_of(self, margins):
+        """Combine the margins of all problems into scores, as `decision_function` does.
+
+        Parameters
+        ----------
+        margins : ndarray, shape (n_samples, n_problems)
+
+        Returns
+        -------
+        ndarray, shape (n_samples,), or (n_samples, n_classes) for more than two
+        """
+        return class_scores(margins, len(self.classes_), getattr(self, "multiclass", "ovr"))
 
     def predict(self, X):
         """Predict the class with the highest score.

@@ -4,6 +4,7 @@ Synthetic rows of 28 float32 features in a memory-mapped file, `rff` with 1,000 
 `ridge` with 20 penalties and five inner folds, the embedding in blocks of float32::
 
     python tests/benchmarks/bench_stream.py [--rows 200000] [--small 20000]
+    python tests/benchmarks/bench_stream.py --passes [--rows 1000000]
 
 Each part runs in a process of its own, on one thread:
 
@@ -12,6 +13,8 @@ Each part runs in a process of its own, on one thread:
 - *products*: bare products ``Z'Z`` of float32 blocks of the same shape. The share is the
   time of as many products as the training rows need once, over the time of the split;
   *of the pass* is the same over the embedding and the products of the pass only;
+- *svm*: the same split with `linear-svm` and `logistic`, one C and no search, against
+  `ridge` with one penalty and no search, in CPU seconds of the fit;
 - *pipeline*: scikit-learn's ``GridSearchCV`` of RBFSampler and Ridge, with the same
   penalties and folds, on a small number of rows, and kbench on the same rows.
 """
@@ -39,6 +42,7 @@ N_FEATURES, N_COMPONENTS, N_FOLDS = 28, 1000, 5
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(1, 5, 20))
 BANDWIDTH = 5.0
 TASKS = ("regression", "classification")
+PARTS = ("split", "ridge", "linear-svm", "logistic", "pipeline")
 
 
 def write(n: int, folder: Path) -> None:
@@ -95,14 +99,27 @@ def split_of(folder: Path, task: str) -> tuple[Any, Any]:
     return inputs, (Visible(0, train, test, rows[:0], targets[train]), targets[test])
 
 
-def split(folder: Path, task: str) -> dict[str, float]:
+def learner_of(part: str, task: str) -> Any:
+    """Return the learner of a part: with a search, or with one penalty."""
+    from kbench.evaluation.search import EstimatorSpec
+    from kbench_learners import LinearSVM, LogisticClassifier, PathRidge, PathRidgeClassifier
+
+    ridge = PathRidge if task == "regression" else PathRidgeClassifier
+    return {
+        "split": EstimatorSpec(ridge, {}, {"alpha": ALPHAS}, path="alpha"),
+        "ridge": EstimatorSpec(ridge, {"alpha": ALPHAS[0]}, path="alpha"),
+        "linear-svm": EstimatorSpec(LinearSVM, {"C": 1.0}, path="C"),
+        "logistic": EstimatorSpec(LogisticClassifier, {"C": 1.0}, path="C"),
+    }[part]
+
+
+def split(folder: Path, task: str, part: str) -> dict[str, float]:
     """Measure one split."""
     from kbench import Protocol
     from kbench.evaluation.evaluate import measure_split
     from kbench.evaluation.method import Method
     from kbench.evaluation.search import EstimatorSpec
     from kbench_baselines import RandomFourierFeatures
-    from kbench_learners import PathRidge, PathRidgeClassifier
 
     inputs, (visible, y_test) = split_of(folder, task)
     given: list[Any] = []
@@ -111,12 +128,8 @@ def split(folder: Path, task: str) -> dict[str, float]:
         given.append(predictions.predicted)
         return np.asarray(y_test)
 
-    make = PathRidge if task == "regression" else PathRidgeClassifier
     params = {"n_components": N_COMPONENTS, "bandwidth": BANDWIDTH}
-    method = Method(
-        EstimatorSpec(RandomFourierFeatures, params),
-        EstimatorSpec(make, {}, {"alpha": ALPHAS}, path="alpha"),
-    )
+    method = Method(EstimatorSpec(RandomFourierFeatures, params), learner_of(part, task))
     protocol = Protocol(
         preprocess=("standard",), inner_folds=N_FOLDS, inner_fit="outer", dtype="float32"
     )
@@ -141,7 +154,9 @@ def split(folder: Path, task: str) -> dict[str, float]:
         "pass cpu": measures["map_transform_time_cpu_s"] + measures["learner_fit_time_cpu_s"],
         "passes": measures.get("embedding_passes", 0.0),
         "error": float(error),
-        "alpha": details.chosen["learner.alpha"],
+        "alpha": details.chosen.get("learner.alpha", 0.0),
+        "fit cpu": measures["fit_time_cpu_s"],
+        "converged": measures["converged"],
         "products cpu": products(len(visible.train)),
     }
 
@@ -194,18 +209,39 @@ def measured(part: str, folder: Path, task: str) -> dict[str, float]:
     return dict(json.loads(done.stdout))
 
 
+def passes(n: int) -> None:
+    """Print fits in passes over blocks beside the one pass of ridge."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write(n, folder)
+        found = {part: measured(part, folder, "classification") for part in PARTS[1:4]}
+    print(f"two classes, {n:,} rows, {N_COMPONENTS:,} components, one penalty, no search")
+    for part, each in found.items():
+        print(
+            f"  {part:11}{each['fit cpu']:7.1f} s of CPU, "
+            f"{each['fit cpu'] / found['ridge']['fit cpu']:.2f} of ridge, {each['MB']:.0f} MB, "
+            f"{each['passes']:.2f} passes, error {each['error']:.4f}"
+            + ("" if each["converged"] else ", not converged")
+        )
+
+
 def main() -> None:
     """Measure both tasks and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--small", type=int, default=20_000)
+    parser.add_argument("--passes", action="store_true")
     parser.add_argument("--task", choices=TASKS, action="append")
-    parser.add_argument("--part", choices=("split", "pipeline"), help=argparse.SUPPRESS)
+    parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.part:
-        run = split if asked.part == "split" else pipeline
-        print(json.dumps(run(asked.folder, asked.task[0])))
+        given = asked.folder, asked.task[0]
+        found = pipeline(*given) if asked.part == "pipeline" else split(*given, asked.part)
+        print(json.dumps(found))
+        return
+    if asked.passes:
+        passes(asked.rows)
         return
     for task in asked.task or TASKS:
         print(

@@ -16,15 +16,17 @@ from kbench.evaluation import rows
 from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
-from kbench.evaluation.search import EstimatorSpec, _passes, _shared
+from kbench.evaluation.search import EstimatorSpec, _in_blocks, _passes, _shared
 from kbench.evaluation.splits import derive_seed, stratified_folds
-from kbench_learners import PathRidge, PathRidgeClassifier
+from kbench_learners import LinearSVM, LogisticClassifier, PathRidge, PathRidgeClassifier
 
 OUTER = Protocol(inner_fit="outer")
 ALPHAS = (1e-3, 0.1, 1.0, 10.0, 1000.0)
 RFF = EstimatorSpec(RBFSampler, {"n_components": 30, "gamma": 0.5}, what="feature map 'rff'")
 RIDGE = EstimatorSpec(PathRidgeClassifier, {}, {"alpha": ALPHAS}, path="alpha")
 REGRESSOR = EstimatorSpec(PathRidge, {}, {"alpha": ALPHAS}, path="alpha")
+SVM = EstimatorSpec(LinearSVM, {}, {"C": (1.0, 0.1, 10.0)}, path="C", what="learner 'linear-svm'")
+LOGISTIC = EstimatorSpec(LogisticClassifier, {}, {"C": (1.0, 0.1, 10.0)}, path="C")
 
 
 def dataset(kind, weighted=False):
@@ -47,6 +49,7 @@ def in_blocks(monkeypatch):
     """Hold no embedding as one matrix, and take it in small blocks."""
     monkeypatch.setattr(rows, "BLOCK_ROWS", 37)
     monkeypatch.setattr(_passes, "WHOLE_BYTES", 0)
+    monkeypatch.setattr(_in_blocks, "SAMPLE_BYTES", 60 * 8 * 30)
 
 
 def method_for(data, feature_map=RFF, **learner):
@@ -60,6 +63,7 @@ def both(monkeypatch, *given):
     with monkeypatch.context() as patched:
         patched.setattr(rows, "BLOCK_ROWS", 37)
         patched.setattr(_passes, "WHOLE_BYTES", 0)
+        patched.setattr(_in_blocks, "SAMPLE_BYTES", 60 * 8 * 30)
         return in_memory, evaluate_split(*given)
 
 
@@ -157,21 +161,108 @@ def test_every_measure_is_searched_in_blocks(kind, measure, monkeypatch):
     np.testing.assert_allclose(values(found), values(in_memory), rtol=1e-8)
 
 
+@pytest.mark.parametrize("kind", ["two", "three"])
+@pytest.mark.parametrize(
+    ("learner", "params"),
+    [
+        (SVM, {"tol": 1e-12}),
+        (SVM, {"tol": 1e-12, "multiclass": "ovr", "intercept_scaling": 2.0}),
+        (SVM, {"tol": 1e-12, "fit_intercept": False}),
+        (LOGISTIC, {"tol": 1e-9}),
+        (LOGISTIC, {"tol": 1e-9, "multiclass": "ovr"}),
+        (LOGISTIC, {"tol": 1e-9, "fit_intercept": False}),
+    ],
+    ids=["svm", "svm-ovr", "svm-through-zero", "logistic", "logistic-ovr", "logistic-through-zero"],
+)
+def test_passes_over_blocks_find_the_solution_in_memory(kind, learner, params, monkeypatch):
+    method = Method(RFF, replace(learner, params=params))
+    in_memory, found = both(monkeypatch, DATA[kind], 0, method, OUTER)
+    assert found.details.chosen == in_memory.details.chosen
+    np.testing.assert_array_equal(values(found), values(in_memory))
+    np.testing.assert_array_equal(found.predictions.predicted, in_memory.predictions.predicted)
+    given = [each.predictions for each in (found, in_memory)]
+    soft = [each.decision if each.decision is not None else each.probabilities for each in given]
+    np.testing.assert_allclose(*soft, atol=1e-5)
+    assert found.measures["converged"] == found.measures["search_converged"] == 1.0
+    assert found.measures["shared_pass"] == 0.0
+    assert 5 < found.measures["embedding_passes"] < 80
+    assert any("fitted in passes over blocks" in note for note in found.details.notes)
+
+
+def test_the_gap_is_that_of_the_fit_in_memory(in_blocks, monkeypatch):
+    fitted = []
+    before = _in_blocks._BlockFit.learners
+
+    def kept(self):
+        fitted.append(before(self))
+        return fitted[-1]
+
+    monkeypatch.setattr(_in_blocks._BlockFit, "learners", kept)
+    evaluate_split(DATA["two"], 0, Method(RFF, replace(SVM, space={})), OUTER)
+    (((learner, converged),),) = fitted
+    assert converged
+    assert 0.0 < learner.gap_ <= 1e-6
+
+
+def test_a_fit_in_passes_that_does_not_converge_is_reported(in_blocks):
+    learner = replace(SVM, params={"max_iter": 1})
+    found = evaluate_split(DATA["two"], 0, Method(RFF, learner), OUTER)
+    assert found.measures["converged"] == found.measures["search_converged"] == 0.0
+
+
+def test_passes_in_float32_have_the_same_gap(in_blocks):
+    exact = evaluate_split(DATA["three"], 0, Method(RFF, SVM), OUTER)
+    found = evaluate_split(DATA["three"], 0, Method(RFF, SVM), replace(OUTER, dtype="float32"))
+    assert any("rows in float32" in note for note in found.details.notes)
+    assert found.measures["converged"] == 1.0
+    np.testing.assert_allclose(outputs(found), outputs(exact), atol=1e-3)
+
+
+def test_a_fit_that_float32_is_too_coarse_for_is_made_again_in_float64(in_blocks):
+    strict = replace(SVM, params={"tol": 1e-20}, space={})
+    found = evaluate_split(DATA["two"], 0, Method(RFF, strict), replace(OUTER, dtype="float32"))
+    notes = "\n".join(found.details.notes)
+    assert "a fit over blocks in float32 did not converge" in notes
+    assert "embedded rows in float64" in notes
+
+
+@pytest.mark.parametrize(
+    ("learner", "measure"), [(SVM, "roc_auc"), (LOGISTIC, "roc_auc"), (LOGISTIC, "log_loss")]
+)
+def test_soft_measures_are_searched_in_passes(learner, measure, monkeypatch):
+    protocol = replace(OUTER, search_measure=measure)
+    in_memory, found = both(monkeypatch, DATA["three"], 0, Method(RFF, learner), protocol)
+    np.testing.assert_allclose(values(found), values(in_memory), rtol=1e-3)
+
+
+def test_learners_without_weights_are_refused_in_blocks_too(in_blocks):
+    with pytest.raises(PluginError, match=r"^learner 'linear-svm' does not take the weights"):
+        evaluate_split(dataset("two", weighted=True), 0, Method(RFF, SVM), OUTER)
+
+
+@pytest.mark.parametrize("params", [{"loss": "hinge"}, {"multiclass": "crammer_singer"}])
+def test_losses_that_are_not_fitted_in_passes_get_the_whole_embedding(params, in_blocks):
+    method = Method(RFF, replace(SVM, params=params, space={}))
+    assert "shared_pass" not in evaluate_split(DATA["three"], 0, method, OUTER).measures
+
+
 def test_a_class_that_some_folds_lack_is_no_obstacle(monkeypatch):
     y = DATA["three"].y.copy()
     y[y == 1] = np.where(np.arange((y == 1).sum()) < 2, 1, 0)
     data = Dataset("rare", DATA["three"].X, y)
-    in_memory, found = both(monkeypatch, data, 0, method_for(data), OUTER)
-    np.testing.assert_array_equal(values(found), values(in_memory))
+    for method in (method_for(data), Method(RFF, SVM), Method(RFF, LOGISTIC)):
+        in_memory, found = both(monkeypatch, data, 0, method, OUTER)
+        np.testing.assert_array_equal(values(found), values(in_memory))
 
 
 @pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
 def test_calibrated_probabilities_are_the_same_in_blocks(calibration, monkeypatch):
     protocol = replace(OUTER, calibration=calibration)
-    in_memory, found = both(monkeypatch, DATA["three"], 0, method_for(DATA["three"]), protocol)
-    np.testing.assert_allclose(
-        found.predictions.probabilities, in_memory.predictions.probabilities, atol=1e-6
-    )
+    for method, atol in ((method_for(DATA["three"]), 1e-6), (Method(RFF, SVM), 0.02)):
+        in_memory, found = both(monkeypatch, DATA["three"], 0, method, protocol)
+        np.testing.assert_allclose(
+            found.predictions.probabilities, in_memory.predictions.probabilities, atol=atol
+        )
 
 
 class Counting(TransformerMixin, BaseEstimator):
@@ -277,12 +368,18 @@ def test_a_map_that_does_not_work_row_by_row_is_refused(in_blocks):
         evaluate_split(DATA["two"], 0, method_for(DATA["two"], centring), OUTER)
 
 
-def test_sparse_embeddings_stay_one_matrix(in_blocks):
+@pytest.mark.parametrize("learner", ["ridge", "linear-svm"])
+def test_sparse_embeddings_are_taken_in_blocks(learner, monkeypatch):
     codes = np.random.default_rng(0).integers(0, 5, (300, 3)).astype(float)
     data = Dataset("codes", codes, (codes.sum(axis=1) > 6).astype(int))
     onehot = EstimatorSpec(OneHotEncoder, {"handle_unknown": "ignore"})
-    found = evaluate_split(data, 0, method_for(data, onehot), replace(OUTER, preprocess=("none",)))
-    assert "shared_pass" not in found.measures
+    method = method_for(data, onehot) if learner == "ridge" else Method(onehot, SVM)
+    protocol = replace(OUTER, preprocess=("none",), dtype="float32")
+    in_memory, found = both(monkeypatch, data, 0, method, protocol)
+    # sums of sparse rows are not shifted
+    assert any("rows in float64" in note for note in found.details.notes)
+    precise = {"rtol": 1e-8, "atol": 1e-9} if learner == "ridge" else {"atol": 1e-3}
+    np.testing.assert_allclose(outputs(found), outputs(in_memory), **precise)
 
 
 def test_sparse_inputs_with_a_dense_embedding_are_taken_in_blocks(monkeypatch):

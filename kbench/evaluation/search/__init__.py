@@ -8,14 +8,22 @@ from kbench.evaluation.search._data import (
     has_converged,
 )
 from kbench.evaluation.search._folds import Fold, inner_folds
+from kbench.evaluation.search._in_blocks import BlockFits
 from kbench.evaluation.search._out_of_fold import out_of_fold_decisions
-from kbench.evaluation.search._passes import Pass, embedding_of, fit_from_sums, pass_over
+from kbench.evaluation.search._passes import (
+    Pass,
+    embedding_of,
+    fit_from_sums,
+    pass_over,
+    takes_sums,
+)
 from kbench.evaluation.search._result import Score, SearchResult
 from kbench.evaluation.search._search import search
 from kbench.evaluation.search._shared import SharedMap
 from kbench.evaluation.search._spec import EstimatorSpec, Nested
 
 __all__ = [
+    "BlockFits",
     "Candidate",
     "Data",
     "EstimatorSpec",
@@ -36,4 +44,5 @@ __all__ = [
     "out_of_fold_decisions",
     "pass_over",
     "search",
+    "takes_sums",
 ]

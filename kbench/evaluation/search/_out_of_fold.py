@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +12,15 @@ from kbench.evaluation.outputs import checked_decision
 from kbench.evaluation.search._candidates import Candidate
 from kbench.evaluation.search._data import Data
 from kbench.evaluation.search._folds import Embedded, Fold, embedded, fit_learners, selected
-from kbench.evaluation.search._passes import Pass, embedding_of, fit_from_sums, pass_over
+from kbench.evaluation.search._in_blocks import BlockFits
+from kbench.evaluation.search._passes import (
+    Pass,
+    embedding_of,
+    fit_from_sums,
+    pass_over,
+    takes_sums,
+)
+from kbench.evaluation.search._shared import SharedMap
 from kbench.evaluation.search._spec import EstimatorSpec
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.timing import Stopwatch
@@ -36,8 +46,12 @@ def out_of_fold_decisions(
         method = feature_map, learner, data, [candidate], seed
         shared, is_large = embedding_of(*method, protocol)
         if is_large:
-            passed = pass_over(shared, *method, [test for _, test in folds])
-            yield from _from_sums(passed, learner, data, folds, seed)
+            parts = [test for _, test in folds]
+            if takes_sums(learner, [candidate]):
+                passed = pass_over(shared, *method, parts)
+                yield from _from_sums(passed, learner, data, folds, seed)
+            else:
+                yield from _in_blocks(shared, *method, parts)
             return
         embed = selected(shared.embedded(data.X), shared.converged)
     else:
@@ -62,8 +76,32 @@ def _from_sums(
         ((fitted, converged),) = fit_from_sums(
             learner, passed.others(number, train), [passed.candidate], derive_seed(seed, "learner")
         )
-        blocks = [
-            checked_decision(fitted.decision_function(Z), len(Z), learner.what)
-            for _, Z in passed.shared.embedded_blocks(data.X, test, Stopwatch())
-        ]
-        yield np.concatenate(blocks), converged and passed.shared.converged
+        decision = _decision_in_blocks(passed.shared, learner, fitted, data, test)
+        yield decision, converged and passed.shared.converged
+
+
+def _in_blocks(
+    shared: SharedMap,
+    feature_map: EstimatorSpec,
+    learner: EstimatorSpec,
+    data: Data,
+    candidates: Sequence[Candidate],
+    seed: int,
+    parts: Sequence[np.ndarray],
+) -> Iterator[tuple[np.ndarray, bool]]:
+    fits = BlockFits(shared)
+    training = [[k for k in range(len(parts)) if k != number] for number in range(len(parts))]
+    found = fits.of(feature_map, learner, data, candidates, seed, parts, training)
+    for ((fitted, converged),), test in zip(found, parts, strict=True):
+        decision = _decision_in_blocks(fits.shared, learner, fitted, data, test)
+        yield decision, converged and fits.shared.converged
+
+
+def _decision_in_blocks(
+    shared: SharedMap, learner: EstimatorSpec, fitted: Any, data: Data, test: np.ndarray
+) -> np.ndarray:
+    blocks = [
+        checked_decision(fitted.decision_function(Z), Z.shape[0], learner.what)
+        for _, Z in shared.embedded_blocks(data.X, test, Stopwatch())
+    ]
+    return np.concatenate(blocks)

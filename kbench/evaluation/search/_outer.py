@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.outputs import Predictions, predictions_of
 from kbench.evaluation.search._folds import Fold, FoldScorer, by_path, clear, selected
+from kbench.evaluation.search._in_blocks import BlockFits
 from kbench.evaluation.search._passes import (
     WHOLE_BYTES,
     LinearModels,
@@ -19,12 +20,14 @@ from kbench.evaluation.search._passes import (
     fit_from_sums,
     labels,
     pass_over,
+    takes_sums,
 )
 from kbench.evaluation.search._result import Score, SearchResult
 from kbench.evaluation.search._scoring import score_predictions
+from kbench.evaluation.search._shared import SharedMap
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.sums import Sums
-from kbench.evaluation.targets import Truth
+from kbench.evaluation.targets import Scale, Truth
 from kbench.evaluation.timing import Stopwatch
 from kbench.records import Protocol
 
@@ -37,9 +40,9 @@ class OuterScorer(FoldScorer):
     """Scores candidates on inner folds whose maps were fitted once, on all rows.
 
     An embedding is computed once for all folds. If it is too large to hold, and the
-    learner is fitted from sums, these are taken in one pass over blocks for all folds.
-    `passed` keeps them for the map of the best candidate so far, and `n_embedded` counts
-    the rows that were embedded in blocks.
+    learner is fitted from sums, these are taken in one pass over blocks for all folds; other
+    learners see the blocks in several passes. `passed` keeps the sums for the map of the
+    best candidate so far, and `n_embedded` counts the rows that were embedded in blocks.
     """
 
     protocol: Protocol = field(default_factory=Protocol)
@@ -56,6 +59,8 @@ class OuterScorer(FoldScorer):
             shared, is_large = embedding_of(*method, self.protocol)
             # in halving, the training rows of a fold are not those of the other folds
             if is_large and self.protocol.search != "halving":
+                if not takes_sums(self.learner, candidates):
+                    return self._score_in_blocks(shared, group, folds)
                 passed = pass_over(shared, *method, [test for _, test in folds])
                 return self._score_from(passed, group, folds)
             Z = shared.embedded(self.data.X)
@@ -84,6 +89,39 @@ class OuterScorer(FoldScorer):
             passed.parts = [Sums.added(passed.parts)]
             self.passed, self._gain = passed, gain
         return True
+
+    def _score_in_blocks(
+        self, shared: SharedMap, group: list[Score], folds: Sequence[Fold]
+    ) -> bool:
+        """Score the candidates of one map in passes over blocks of its embedding."""
+        parts = [test for _, test in folds]
+        training = [[k for k in range(len(folds)) if k != number] for number in range(len(folds))]
+        for scores in by_path(group, self.learner.path):
+            if self._is_over():
+                clear(scores)
+                return False
+            fits = BlockFits(shared)
+            candidates = [score.candidate for score in scores]
+            method = self.feature_map, self.learner, self.data, candidates, self.seed
+            try:
+                found = fits.of(*method, parts, training)
+                self.n_embedded += fits.n_embedded
+                for fold, fitted in zip(folds, found, strict=True):
+                    self._score_fitted(fits.shared, scores, fitted, fold)
+            except Exception as error:
+                self._record_failure(scores, error)
+            self._has_choice = self._has_choice or any(score.judged for score in scores)
+        return True
+
+    def _score_fitted(
+        self, shared: SharedMap, scores: list[Score], fitted: list[tuple[Any, bool]], fold: Fold
+    ) -> None:
+        """Score fitted classifiers on the test rows of a fold."""
+        truth = self._truth(fold)
+        estimators = [estimator for estimator, _ in fitted]
+        values = self._from_predictions(estimators, shared, fold[1], truth)
+        for score, (_, converged), value in zip(scores, fitted, values, strict=True):
+            score.add(value, converged and shared.converged)
 
     def with_passes(self, result: SearchResult) -> SearchResult:
         """Return the result with the sums of the best candidate, whose time is its fit's."""
@@ -114,7 +152,8 @@ class OuterScorer(FoldScorer):
         if self.criterion.measure.name in FROM_SUMS and truth.task == "regression":
             values = self._from_sums(estimators, held_out, passed, truth)
         else:
-            values = self._from_predictions(estimators, passed, test, truth)
+            scale = passed.targets.scale
+            values = self._from_predictions(estimators, passed.shared, test, truth, scale)
         for score, (_, converged), value in zip(scores, fitted, values, strict=True):
             score.add(value, converged and passed.shared.converged)
 
@@ -132,11 +171,17 @@ class OuterScorer(FoldScorer):
             yield passed.targets.scale.sd * math.sqrt(error) / unit
 
     def _from_predictions(
-        self, estimators: list[Any], passed: Pass, test: np.ndarray, truth: Truth
+        self,
+        estimators: list[Any],
+        shared: SharedMap,
+        test: np.ndarray,
+        truth: Truth,
+        scale: Scale | None = None,
     ) -> Iterator[float | None]:
-        """Yield the scores of predictions, in a second pass over the test rows of a fold.
+        """Yield the scores of predictions, in another pass over the test rows of a fold.
 
-        So many estimators predict together that their values fit into memory.
+        So many estimators predict together that their values fit into memory. `scale` is
+        that of the targets that regressors were fitted on.
         """
         with_values = self.criterion.measure.needs != "predictions"
         n_values = np.size(estimators[0].intercept_) if with_values else 1
@@ -145,22 +190,26 @@ class OuterScorer(FoldScorer):
             part = estimators[start : start + step]
             models = LinearModels(part)
             given: list[list[Predictions]] = [[] for _ in part]
-            for _, Z in passed.shared.embedded_blocks(self.data.X, test, Stopwatch()):
+            for _, Z in shared.embedded_blocks(self.data.X, test, Stopwatch()):
                 for several, estimator, values in zip(given, part, models.values(Z), strict=True):
-                    several.append(self._predictions(estimator, values, passed, truth, with_values))
+                    if with_values and hasattr(estimator, "predict_proba"):
+                        labelled = labels(values, estimator.classes_)
+                        several.append(predictions_of(estimator, Z, labelled, truth.task))
+                    else:
+                        several.append(_predictions(estimator, values, scale, truth, with_values))
             self.n_embedded += len(test)
             for several in given:
                 predictions = Predictions.joined(several)
                 yield score_predictions(predictions, truth, self.criterion, self.learner.what)
 
-    def _predictions(
-        self, estimator: Any, values: np.ndarray, passed: Pass, truth: Truth, with_values: bool
-    ) -> Predictions:
-        if truth.task == "regression":
-            # from the scale of the training part to that of the fold
-            predicted = passed.targets.scale.restore(values[:, 0])
-            return Predictions(truth.scale.standardise(predicted))
-        decision = values[:, 0] if values.shape[1] == 1 else values
-        return Predictions(
-            labels(values, estimator.classes_), decision=decision if with_values else None
-        )
+
+def _predictions(
+    estimator: Any, values: np.ndarray, scale: Scale | None, truth: Truth, with_values: bool
+) -> Predictions:
+    if scale is not None and truth.task == "regression":
+        # from the scale of the training part to that of the fold
+        return Predictions(truth.scale.standardise(scale.restore(values[:, 0])))
+    decision = values[:, 0] if values.shape[1] == 1 else values
+    return Predictions(
+        labels(values, estimator.classes_), decision=decision if with_values else None
+    )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kbench.evaluation.rows import numbered_blocks
 from kbench.evaluation.search._candidates import Candidate
 from kbench.evaluation.search._data import Data, has_converged
 from kbench.evaluation.search._shared import SharedMap
@@ -83,9 +84,11 @@ class Pass:
             sums = None
             for numbers, Z in self.shared.embedded_blocks(data.X, rows, self.transform):
                 with self.products:
+                    if shift is None and hasattr(Z, "indptr"):
+                        shift = np.zeros(Z.shape[1])
                     if shift is None:  # in the type of the blocks, which it is subtracted from
                         shift = Z.mean(axis=0).astype(np.float64)
-                    if buffer is None or len(buffer) < len(Z):
+                    if not hasattr(Z, "indptr") and (buffer is None or len(buffer) < len(Z)):
                         buffer = np.empty_like(Z)
                     sums = sums or Sums.zero(shift, self.targets.n_columns)
                     Y, weight = self.targets.block(numbers), data.weights(numbers)
@@ -111,12 +114,18 @@ def embedding_of(
     def fitted(dtype: str) -> SharedMap:
         return SharedMap.fit(feature_map, data, candidates[0], seed, dtype)
 
-    if not all(_takes_sums(learner, candidate) for candidate in candidates):
+    if not (takes_sums(learner, candidates) or takes_blocks(learner, candidates)):
         return fitted("float64"), False
     shared = fitted(protocol.dtype)
+    n = data.X.shape[0]
     Z = shared.embed(data.X[np.arange(1)])
-    n, p = data.X.shape[0], Z.shape[1]
-    if not hasattr(Z, "indptr") and p <= MAX_COLUMNS and 8 * n * p > WHOLE_BYTES:
+    row_bytes: float = 8 * Z.shape[1]
+    if hasattr(Z, "indptr"):
+        if shared.dtype != np.float64:
+            shared = fitted("float64")  # sums of sparse rows are not shifted
+        rows = next(numbered_blocks(np.arange(n)))
+        row_bytes = 12 * shared.embed(data.X[rows]).nnz / len(rows)
+    if Z.shape[1] <= MAX_COLUMNS and n * row_bytes > WHOLE_BYTES:
         return shared, True
     return shared if protocol.dtype == "float64" else fitted("float64"), False
 
@@ -138,7 +147,7 @@ def pass_over(
     passed = Pass(candidates[0], shared, Targets(data.y, data.task, data.weight))
     passed.over(data, parts)
     if shared.dtype == np.float32:
-        least = min(_path_value(learner, candidate) for candidate in candidates)
+        least = min(path_value(learner, candidate) for candidate in candidates)
         largest = Sums.added(passed.parts).largest_eigenvalue()
         if least < FLOAT32_PENALTY * largest:
             passed.notes.append(
@@ -156,7 +165,7 @@ def fit_from_sums(
     """Fit the learners of one path, or of one candidate; return whether they converged."""
     path = learner.path
     others = {k: v for k, v in candidates[0].learner.items() if k != path}
-    values = [_path_value(learner, candidate) for candidate in candidates]
+    values = [path_value(learner, candidate) for candidate in candidates]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fitted = learner.build(others, seed).fit_sums(sums, values)
@@ -166,20 +175,24 @@ def fit_from_sums(
 class LinearModels:
     """Fitted linear estimators, which predict a block of rows together.
 
-    They have ``coef_`` and ``intercept_``, of all targets or of one.
+    They have ``coef_`` and ``intercept_``, of all targets or of one, and ``scores_of``
+    where the values of the linear functions are not the scores of the classes.
     """
 
     def __init__(self, estimators: Sequence[Any]) -> None:
-        self._estimators = estimators
         coefs = [np.atleast_2d(estimator.coef_) for estimator in estimators]
         self._W = np.vstack(coefs).T
         self._b = np.concatenate([np.atleast_1d(each.intercept_) for each in estimators])
         self._ends = np.cumsum([len(coef) for coef in coefs])[:-1]
+        # pairs of classes vote
+        self._scores = [getattr(each, "scores_of", np.asarray) for each in estimators]
 
     def values(self, Z: np.ndarray) -> list[np.ndarray]:
-        """Return the values of each estimator, shape (n, n_targets)."""
+        """Return the scores of each estimator, shape (n, n_targets)."""
         together = Z @ self._W.astype(Z.dtype, copy=False) + self._b
-        return np.split(together, self._ends, axis=1)
+        parts = np.split(together, self._ends, axis=1)
+        found = [scores(values) for scores, values in zip(self._scores, parts, strict=True)]
+        return [values[:, None] if values.ndim == 1 else values for values in found]
 
 
 def labels(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -189,10 +202,22 @@ def labels(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.asarray(classes[values.argmax(axis=1)])
 
 
-def _takes_sums(learner: EstimatorSpec, candidate: Candidate) -> bool:
-    return learner.path is not None and hasattr(learner.build(candidate.learner, 0), "fit_sums")
+def takes_sums(learner: EstimatorSpec, candidates: Sequence[Candidate]) -> bool:
+    """Whether candidates are fitted from sums over rows."""
+    return _all_have("fit_sums", learner, candidates)
 
 
-def _path_value(learner: EstimatorSpec, candidate: Candidate) -> Any:
+def takes_blocks(learner: EstimatorSpec, candidates: Sequence[Candidate]) -> bool:
+    """Whether candidates are fitted in passes over blocks of rows."""
+    return _all_have("begin_fit", learner, candidates)
+
+
+def _all_have(method: str, learner: EstimatorSpec, candidates: Sequence[Candidate]) -> bool:
+    return learner.path is not None and all(
+        hasattr(learner.build(candidate.learner, 0), method) for candidate in candidates
+    )
+
+
+def path_value(learner: EstimatorSpec, candidate: Candidate) -> Any:
     """Return the value of the path's parameter, which may be given instead of searched."""
     return getattr(learner.build(candidate.learner, 0), str(learner.path))

@@ -108,11 +108,11 @@ class SharedMap:
 
     def embedded_blocks(
         self, X: Any, rows: np.ndarray, clock: Stopwatch
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield blocks of row numbers with their dense embedding in `dtype`."""
+    ) -> Iterator[tuple[np.ndarray, Any]]:
+        """Yield blocks of row numbers with their embedding in `dtype`, dense or CSR."""
         for part in numbered_blocks(rows):
             with clock:
-                Z = np.asarray(self.embed(X[part]), dtype=self.dtype)
+                Z = self.embed(X[part]).astype(self.dtype, copy=False)
             check_embedding(Z, len(part), self.what)
             yield part, Z
 
@@ -120,14 +120,18 @@ class SharedMap:
         """Raise a PluginError unless a block is embedded as its rows are one by one."""
         block = next(numbered_blocks(np.arange(X.shape[0])))[:CHECKED_ROWS]
         rows = block[:: max(1, len(block) // 4)]
-        together = np.asarray(self.embed(X[block]))[rows]
-        alone = np.vstack([self.embed(X[rows[i : i + 1]]) for i in range(len(rows))])
+        together = _dense(self.embed(X[block]))[rows]
+        alone = np.vstack([_dense(self.embed(X[rows[i : i + 1]])) for i in range(len(rows))])
         size = np.abs(together).max(initial=0.0)
         if together.shape != alone.shape or not np.allclose(together, alone, 1e-3, 1e-3 * size):
             raise PluginError(
                 f"{self.what} embeds rows differently in a block than alone; it cannot be "
                 "applied to blocks"
             )
+
+
+def _dense(Z: Any) -> np.ndarray:
+    return np.asarray(Z.toarray() if hasattr(Z, "indptr") else Z)
 
 
 def _as_type(X: Any, dtype: np.dtype[Any]) -> Any:

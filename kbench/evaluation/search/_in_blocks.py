@@ -1,0 +1,204 @@
+"""Learners that are fitted in several passes over an embedding in blocks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kbench.evaluation.search._candidates import Candidate
+from kbench.evaluation.search._data import Data, has_converged
+from kbench.evaluation.search._passes import path_value
+from kbench.evaluation.search._shared import SharedMap
+from kbench.evaluation.search._spec import EstimatorSpec
+from kbench.evaluation.splits import derive_seed
+from kbench.evaluation.timing import Stopwatch
+
+SAMPLE_BYTES = 2**28
+"""Size in float64 of the sample of embedded rows from which fits begin."""
+
+FITS_BYTES = 2**28
+"""Memory of the fits that share their passes; one fit may have more."""
+
+ROWS_OF_CLASS = 50
+"""Rows of a class that the sample has, unless there are fewer."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Embedded rows of a training set, drawn by seed, and what is known of all its rows.
+
+    Parameters
+    ----------
+    Z : ndarray or CSR matrix of float64, shape (n_sample, n_features)
+    codes : ndarray of int, shape (n_sample,)
+        Numbers of their classes.
+    classes : ndarray
+        Labels of the training set, sorted.
+    counts : ndarray of int
+        Number of its rows in each class.
+    """
+
+    Z: Any
+    codes: np.ndarray
+    classes: np.ndarray
+    counts: np.ndarray
+
+
+@dataclass
+class BlockFits:
+    """Fits of one path on training sets that are made of parts of the rows.
+
+    Parameters
+    ----------
+    shared : SharedMap
+        Its embedding is the one that the learners are fitted on.
+    transform, solving : Stopwatch
+        Times of the embedding and of the fits.
+    n_embedded : int
+        Rows that were embedded.
+    notes : list of str
+    """
+
+    shared: SharedMap
+    transform: Stopwatch = field(default_factory=Stopwatch)
+    solving: Stopwatch = field(default_factory=Stopwatch)
+    n_embedded: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def of(
+        self,
+        feature_map: EstimatorSpec,
+        learner: EstimatorSpec,
+        data: Data,
+        candidates: Sequence[Candidate],
+        seed: int,
+        parts: Sequence[np.ndarray],
+        training: Sequence[Sequence[int]],
+    ) -> list[list[tuple[Any, bool]]]:
+        """Fit the learners of one path on each training set; return whether they converged.
+
+        `parts` are row numbers, and `training` the numbers of the parts of each set. Fits
+        that do not converge in float32 are made again in float64.
+        """
+        self.shared.check_rows(data.X)
+        given = learner, data, candidates, seed, parts, training
+        found = self._fitted(*given)
+        converged = all(flag for fitted in found for _, flag in fitted)
+        if not converged and self.shared.dtype == np.float32:
+            self.notes.append(
+                "float64 instead of float32: a fit over blocks in float32 did not converge"
+            )
+            self.shared = SharedMap.fit(feature_map, data, candidates[0], seed)
+            found = self._fitted(*given)
+        return found
+
+    def _fitted(
+        self,
+        learner: EstimatorSpec,
+        data: Data,
+        candidates: Sequence[Candidate],
+        seed: int,
+        parts: Sequence[np.ndarray],
+        training: Sequence[Sequence[int]],
+    ) -> list[list[tuple[Any, bool]]]:
+        labels = _Labels(data.y)
+        found: list[list[tuple[Any, bool]]] = []
+        group: list[_BlockFit] = []
+        for numbers in training:
+            rows = np.concatenate([parts[number] for number in numbers])
+            group.append(self._begun(learner, data, candidates, seed, rows, numbers, labels))
+            # a fit tells its size only once it has begun
+            if sum(fit.inner.nbytes for fit in group) > FITS_BYTES:
+                found += self._ended(group, data, parts, labels)
+                group = []
+        return found + self._ended(group, data, parts, labels)
+
+    def _begun(
+        self,
+        learner: EstimatorSpec,
+        data: Data,
+        candidates: Sequence[Candidate],
+        seed: int,
+        rows: np.ndarray,
+        numbers: Sequence[int],
+        labels: _Labels,
+    ) -> _BlockFit:
+        """Begin the fit on some rows, from a sample of them."""
+        values = [path_value(learner, candidate) for candidate in candidates]
+        others = {k: v for k, v in candidates[0].learner.items() if k != learner.path}
+        estimator = learner.build(others, derive_seed(seed, "learner"))
+        if data.weight is not None:
+            learner.require_weights(estimator.fit)
+        counts = np.bincount(labels.codes[rows], minlength=len(labels.classes))
+        present = np.flatnonzero(counts)
+        table = np.cumsum(counts > 0) - 1
+        with self.transform:
+            drawn = self._drawn(data, rows, labels, derive_seed(seed, "sample"))
+            Z = self.shared.embed(data.X[drawn]).astype(np.float64, copy=False)
+        self.n_embedded += len(drawn)
+        classes = labels.classes[present]
+        sample = Sample(Z, table[labels.codes[drawn]], classes, counts[present])
+        with self.solving:
+            return _BlockFit(estimator.begin_fit(sample, values), table, frozenset(numbers))
+
+    def _drawn(self, data: Data, rows: np.ndarray, labels: _Labels, seed: int) -> np.ndarray:
+        """Draw rows, some of each class among them."""
+        Z = self.shared.embed(data.X[rows[:1]])
+        row_bytes = 12 * Z.nnz if hasattr(Z, "indptr") else 8 * Z.shape[1]
+        order = np.random.default_rng(seed).permutation(rows)
+        drawn = [order[: max(1, SAMPLE_BYTES // max(1, row_bytes))]]
+        codes = labels.codes[order]
+        drawn += [order[codes == code][:ROWS_OF_CLASS] for code in np.unique(codes)]
+        return np.unique(np.concatenate(drawn))
+
+    def _ended(
+        self, fits: list[_BlockFit], data: Data, parts: Sequence[np.ndarray], labels: _Labels
+    ) -> list[list[tuple[Any, bool]]]:
+        """Make passes over the parts until all fits are done."""
+        while running := [fit for fit in fits if not fit.inner.is_done]:
+            for number, rows in enumerate(parts):
+                taking = [fit for fit in running if number in fit.parts]
+                if taking:
+                    self._pass(taking, data, rows, labels)
+            with self.solving:
+                for fit in running:
+                    fit.inner.step()
+        return [fit.learners() for fit in fits]
+
+    def _pass(self, taking: list[_BlockFit], data: Data, rows: np.ndarray, labels: _Labels) -> None:
+        for numbers, Z in self.shared.embedded_blocks(data.X, rows, self.transform):
+            with self.solving:
+                codes = labels.codes[numbers]
+                for fit in taking:
+                    fit.inner.add(Z, fit.table[codes])
+        self.n_embedded += len(rows)
+
+
+class _Labels:
+    """Labels of all rows, and their numbers."""
+
+    def __init__(self, y: np.ndarray) -> None:
+        self.classes, codes = np.unique(y, return_inverse=True)
+        self.codes = codes.reshape(-1)
+
+
+@dataclass(frozen=True)
+class _BlockFit:
+    """The fit on one training set.
+
+    `table` has the number among its classes of each class of all rows, and `parts` the
+    numbers of the parts that it is made of.
+    """
+
+    inner: Any
+    table: np.ndarray
+    parts: frozenset[int]
+
+    def learners(self) -> list[tuple[Any, bool]]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of convergence, which the estimators tell
+            return [(each, has_converged(each, ())) for each in self.inner.estimators()]

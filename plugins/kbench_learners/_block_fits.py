@@ -1,0 +1,256 @@
+"""Fits of linear classifiers over blocks of rows, for one or several C together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_softmax, softmax
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from kbench_learners._descent import Descent, Problem, solver_of
+from kbench_learners._design import Design
+from kbench_learners._paths import binary_path
+
+_START_TOL = 1e-4  # of the solution on the sample, which is only a start
+
+
+class BlockFit:
+    """A fit for several values of C, as it is described for `kbench.Learner`.
+
+    A subclass makes the problems of each C in `_problems`, in rising order of C.
+    """
+
+    def __init__(self, estimator: Any, sample: Any, values: Sequence[float]) -> None:
+        self.fitted = [clone(estimator).set_params(C=C) for C in values]
+        for each in self.fitted:
+            each._check_parameters()
+        if len(sample.classes) < 2:
+            raise ValueError(
+                f"y has 1 class, {sample.classes[0]!r}; {type(estimator).__name__} needs samples "
+                "of at least 2 classes"
+            )
+        self._classes, self._n_features = sample.classes, sample.Z.shape[1]
+        self._bias = self._constant(estimator)
+        rising = sorted(set(values))
+        self._problems = dict(zip(rising, self._begin(estimator, sample, rising), strict=True))
+        together = [problem for C in rising for problem in self._problems[C]]
+        self._descent = Descent(together, self._bias)
+
+    def _constant(self, estimator: Any) -> float:
+        return 1.0 if estimator.fit_intercept else 0.0
+
+    def _begin(self, estimator: Any, sample: Any, values: list[float]) -> list[list[Problem]]:
+        raise NotImplementedError
+
+    def _with_constant(self, values: np.ndarray) -> np.ndarray:
+        """Return a vector or matrix with an entry for the intercept, zero if there is none."""
+        return values if self._bias else np.pad(values, (0, 1))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no more passes are needed."""
+        return not self._descent.running
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the factorisations that are kept."""
+        n_columns = sum(p.w.shape[1] for each in self._problems.values() for p in each)
+        return 8 * n_columns * (self._n_features + 1) ** 2
+
+    def add(self, Z: Any, codes: np.ndarray) -> None:
+        """Take a block of rows and the numbers of their classes."""
+        self._descent.add(Z, codes)
+
+    def step(self) -> None:
+        """End a pass over all rows."""
+        self._descent.step()
+
+    def estimators(self) -> list[Any]:
+        """Return the fitted estimators, in the order of the values."""
+        for each in self.fitted:
+            problems = self._problems[each.C]
+            W = np.hstack([problem.w for problem in problems])
+            each.classes_, each.n_features_in_ = self._classes, self._n_features
+            each.coef_, each.intercept_ = W[:-1].T.copy(), self._bias * W[-1]
+            each.converged_ = all(problem.converged for problem in problems)
+            each.n_iter_ = max(problem.n_iter for problem in problems)
+            self._finish(each, problems)
+            each._warn_unless_converged()
+        return self.fitted
+
+    def _finish(self, each: Any, problems: list[Problem]) -> None:
+        """Set the attributes that only this learner has."""
+
+
+class SquaredHingeFit(BlockFit):
+    """The squared hinge, for each class against the rest or for each pair of classes.
+
+    All values of C and all problems advance together: the embedding of a block, which
+    takes most of the time, serves all of them.
+    """
+
+    def _constant(self, estimator: Any) -> float:
+        return float(estimator.intercept_scaling) if estimator.fit_intercept else 0.0
+
+    def _begin(self, estimator: Any, sample: Any, values: list[float]) -> list[list[Problem]]:
+        coding = coding_matrix(len(sample.classes), estimator.multiclass)
+        paths = [self._path(estimator, sample, signs, values) for signs in coding]
+        return [list(problems) for problems in zip(*paths, strict=True)]
+
+    def _path(self, estimator: Any, sample: Any, signs: np.ndarray, values: list[float]) -> Any:
+        """Yield the problems of one pair of sides, from the solutions on the sample."""
+        y = signs[sample.codes]
+        rows = np.flatnonzero(y)
+        design, y = Design(sample.Z[rows], self._bias), y[rows]
+        scale = float(sample.counts @ np.abs(signs)) / len(rows)
+        drawn = [scale * C for C in values]
+        max_iter = estimator.max_iter
+        solutions = binary_path(design, y, drawn, "squared_hinge", _START_TOL, max_iter)
+        S, before = np.zeros((design.shape[1],) * 2), np.zeros(len(y), dtype=bool)
+        penalty = np.ones(self._n_features + 1)
+
+        def residual(objective: float, g: np.ndarray) -> float:
+            return 0.5 * float(np.vdot(g, g)) / (estimator.tol * objective)
+
+        for C, solution in zip(values, solutions, strict=True):
+            active = y * design.margins(solution.w) < 1.0
+            design.add_gram(S, 1.0, np.flatnonzero(active & ~before))
+            design.add_gram(S, -1.0, np.flatnonzero(before & ~active))
+            before = active
+            yield Problem(
+                self._with_constant(solution.w)[:, None],
+                penalty,
+                SquaredHinge(C, signs),
+                solver_of([self._with_constant(S * (2.0 * scale * C))], penalty),
+                residual,
+                max_iter,
+            )
+
+    def _finish(self, each: Any, problems: list[Problem]) -> None:
+        each.objective_ = np.array([problem.objective for problem in problems])
+        gaps = [0.5 * float(np.vdot(p.gradient, p.gradient)) / p.objective for p in problems]
+        each.gap_ = max(gaps)
+
+
+class LogisticFit(BlockFit):
+    """The logistic loss, multinomial or of each class against the rest."""
+
+    def _begin(self, estimator: Any, sample: Any, values: list[float]) -> list[list[Problem]]:
+        n = float(sample.counts.sum())
+        scale = n / len(sample.codes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            starting = clone(estimator).set_params(tol=_START_TOL)
+            starts = starting.fit_path(sample.Z, sample.codes, [scale * C for C in values])
+        design = Design(sample.Z, self._bias)
+        n_classes = len(sample.classes)
+        joint = n_classes > 2 and estimator.multiclass == "multinomial"
+        coding = coding_matrix(n_classes, "ovr")
+        found = []
+        for C, start in zip(values, starts, strict=True):
+            W = np.vstack([start.coef_.T, start.intercept_[None, :]])
+            if joint:
+                W -= W.mean(axis=1, keepdims=True)
+
+            def residual(_: float, g: np.ndarray, C: float = C) -> float:
+                return float(np.abs(g).max()) / (estimator.tol * C * n)
+
+            scores = sample.Z @ W[:-1] + self._bias * W[-1]
+            shares = np.exp(log_softmax(scores, axis=1)) if joint else expit(scores)
+            weights = (scale * C * shares * (1.0 - shares)).T
+            hessians = [self._with_constant(design.gram(weights=each)) for each in weights]
+            penalty = np.append(np.ones(len(W) - 1), 0.0 if self._bias else 1.0)
+            options = residual, estimator.max_iter
+            if joint:
+                problems = [
+                    Problem(W, penalty, Multinomial(C), solver_of(hessians, penalty), *options)
+                ]
+            else:
+                problems = [
+                    Problem(
+                        w[:, None], penalty, Logistic(C, signs), solver_of([H], penalty), *options
+                    )
+                    for w, H, signs in zip(W.T, hessians, coding, strict=True)
+                ]
+            found.append(problems)
+        return found
+
+    def _finish(self, each: Any, problems: list[Problem]) -> None:
+        each.solver_ = "blocks"
+
+
+def coding_matrix(n_classes: int, scheme: str) -> np.ndarray:
+    """Return the sign of each class in each binary problem; 0 is a class that is not in it."""
+    if n_classes == 2:
+        return np.array([[-1.0, 1.0]])
+    if scheme == "ovr":
+        return 2.0 * np.eye(n_classes) - 1.0
+    pairs = list(combinations(range(n_classes), 2))
+    coding = np.zeros((len(pairs), n_classes))
+    for number, (i, j) in enumerate(pairs):
+        coding[number, [i, j]] = 1.0, -1.0
+    return coding
+
+
+@dataclass(frozen=True)
+class SquaredHinge:
+    """The loss ``C max(0, 1 - s f)^2`` of the classes with a sign s."""
+
+    C: float
+    coding: np.ndarray
+
+    def _slack(self, scores: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        signs = self.coding[codes]
+        slack = np.maximum(0.0, 1.0 - signs * scores[:, 0])
+        slack *= np.abs(signs)
+        return slack, signs
+
+    def of(self, scores: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
+        slack, signs = self._slack(scores, codes)
+        return self.C * float(slack @ slack), (-2.0 * self.C * signs * slack)[:, None]
+
+    def curvature(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        return 2.0 * self.C * (self._slack(scores, codes)[0] > 0.0)[:, None]
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """The loss ``C log(1 + exp(-s f))``."""
+
+    C: float
+    coding: np.ndarray
+
+    def of(self, scores: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
+        signs = self.coding[codes]
+        margins = signs * scores[:, 0]
+        value = self.C * float(np.logaddexp(0.0, -margins).sum())
+        return value, (-self.C * signs * expit(-margins))[:, None]
+
+    def curvature(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        shares = expit(scores)
+        return self.C * shares * (1.0 - shares)
+
+
+@dataclass(frozen=True)
+class Multinomial:
+    """The loss ``-C log p(class)`` of probabilities proportional to exp of the scores."""
+
+    C: float
+
+    def of(self, scores: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
+        log_shares = log_softmax(scores, axis=1)
+        rows = np.arange(len(codes))
+        value = -self.C * float(log_shares[rows, codes].sum())
+        derivatives = self.C * np.exp(log_shares)
+        derivatives[rows, codes] -= self.C
+        return value, derivatives
+
+    def curvature(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        shares = softmax(scores, axis=1)
+        return self.C * shares * (1.0 - shares)

@@ -1,0 +1,251 @@
+"""Minimisation of penalised linear problems over blocks of rows, which are seen in passes.
+
+A pass gives every problem its value and its gradient at one point. Limited-memory steps
+(L-BFGS) are taken with the Hessian of a sample of the rows as the first matrix, and begin
+at the solution on this sample. Where the sample has enough rows, few passes are enough, and
+none of them needs products of the columns with each other. Where a step falls short of
+what was expected, the next pass adds up the Hessian of all rows, as Newton's method does.
+
+Sources: Nocedal and Wright, "Numerical optimization" (2006), algorithm 7.4, for the steps;
+Hager and Zhang (SIAM J. Optim. 16, 2005) for the conditions on their length, which hold
+where rounding hides the differences of values.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import lapack
+
+_KEPT_STEPS = 20
+_MAX_TRIALS = 12
+_PROGRESS = 0.1  # of the slope in a step, above which the Hessian is not good enough
+_PATIENCE = 30  # passes without a smaller residual
+
+
+Solve = Callable[[np.ndarray], np.ndarray]
+
+
+class Loss(Protocol):
+    """A loss of the scores of rows, of which each has the number of its class."""
+
+    def of(self, scores: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the sum over rows, and its derivatives by the scores, shape (n_rows, k)."""
+
+    def curvature(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return the second derivatives by each score alone, shape (n_rows, k)."""
+
+
+class Problem:
+    """One problem in `w`, shape (n_columns, k), and its state between passes.
+
+    The objective is ``sum(penalty * w**2) / 2`` and the loss of all rows; their scores are
+    the rows times `w`. `solve` applies the inverse of a matrix near the Hessian to an array
+    like `w`. `residual` of the objective and the gradient is at most 1 where the problem
+    counts as solved.
+    """
+
+    def __init__(
+        self,
+        w: np.ndarray,
+        penalty: np.ndarray,
+        loss: Loss,
+        solve: Solve,
+        residual: Callable[[float, np.ndarray], float],
+        max_iter: int,
+    ) -> None:
+        self.w, self.loss = w, loss
+        self.objective, self.gradient = np.inf, np.zeros_like(w)
+        self.n_iter = 0
+        self.converged = self.done = self.needs_hessian = False
+        self._penalty, self._solve, self._residual = penalty[:, None], solve, residual
+        self._max_iter = max_iter
+        self._base = w
+        self._direction: np.ndarray | None = None
+        self._slope, self._length, self._trials = 0.0, 1.0, 0
+        self._steps: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=_KEPT_STEPS)
+        self._best, self._best_iter, self._renewed = np.inf, 0, 0
+
+    def advance(self, loss: float, adjoint: np.ndarray, hessians: list[np.ndarray]) -> None:
+        """Take the sums of a pass at `w`, and move `w` to the point of the next one.
+
+        `hessians` are those of the loss by each column of `w`, if they were needed.
+        """
+        self.n_iter += 1
+        penalised = self._penalty * self.w
+        objective = 0.5 * float(np.vdot(self.w, penalised)) + loss
+        gradient = penalised + adjoint
+        residual = self._residual(objective, gradient)
+        if residual < 0.9 * self._best:
+            self._best, self._best_iter = residual, self.n_iter
+        self.converged = residual <= 1.0
+        if self.converged or self._direction is None or self._is_acceptable(objective, gradient):
+            self._accept(objective, gradient, hessians)
+        else:
+            self._shorten(gradient)
+        # rounding errors may hide the rest of the way
+        is_stuck = self._trials > _MAX_TRIALS or self.n_iter - self._best_iter >= _PATIENCE
+        self.done = self.converged or is_stuck or self.n_iter >= self._max_iter
+        if self.done:
+            self.w = self._base
+
+    def _is_acceptable(self, objective: float, gradient: np.ndarray) -> bool:
+        slope = float(np.vdot(gradient, self._direction))
+        if objective <= self.objective + 1e-4 * self._length * self._slope:
+            return True
+        is_close = objective <= self.objective + 1e-6 * abs(self.objective)
+        return is_close and abs(slope) <= 0.8 * abs(self._slope)
+
+    def _accept(self, objective: float, gradient: np.ndarray, hessians: list[np.ndarray]) -> None:
+        if self._direction is not None:
+            step, change = self.w - self._base, gradient - self.gradient
+            curvature = float(np.vdot(step, change))
+            if curvature > 0.0:
+                self._steps.append((step, change, curvature))
+        if hessians:
+            self._solve, self._renewed = solver_of(hessians, self._penalty), self.n_iter
+            if len(hessians) == 1:  # otherwise blocks of the Hessian are missing
+                self._steps.clear()
+        self.objective, self.gradient, self._base = objective, gradient, self.w
+        expected = self._slope
+        self._direction = -self._inverse_times(gradient)
+        self._slope = float(np.vdot(gradient, self._direction))
+        self.needs_hessian = self._slope < _PROGRESS * expected < 0.0 and self._may_renew
+        self._length, self._trials = 1.0, 0
+        self.w = self._base + self._direction
+
+    @property
+    def _may_renew(self) -> bool:
+        """Whether a new Hessian may help: that of several columns is never complete."""
+        return self.w.shape[1] == 1 or self.n_iter - self._renewed >= _KEPT_STEPS
+
+    def _shorten(self, gradient: np.ndarray) -> None:
+        """Try the zero of the slope between both ends, as if it were linear."""
+        slope = float(np.vdot(gradient, self._direction))
+        share = self._slope / (self._slope - slope) if slope > self._slope else 0.1
+        self._length *= min(max(share, 0.1), 0.9)
+        self._trials += 1
+        self.needs_hessian = self._may_renew
+        self.w = self._base + self._length * self._direction
+
+    def _inverse_times(self, gradient: np.ndarray) -> np.ndarray:
+        """Apply the inverse Hessian, as the last steps have changed it (two loops)."""
+        q = gradient.copy()
+        shares = []
+        for step, change, curvature in reversed(self._steps):
+            share = float(np.vdot(step, q)) / curvature
+            q -= share * change
+            shares.append(share)
+        q = self._solve(q)
+        for (step, change, curvature), share in zip(self._steps, reversed(shares), strict=True):
+            q += (share - float(np.vdot(change, q)) / curvature) * step
+        return q
+
+
+class Descent:
+    """Problems on the same rows that advance together, one step a pass.
+
+    The rows have a last column `bias`, which is not given; without it `bias` is 0.
+    """
+
+    def __init__(self, problems: list[Problem], bias: float) -> None:
+        self.problems = problems
+        self._bias = bias
+        self._begin_pass()
+
+    @property
+    def running(self) -> list[Problem]:
+        """The problems that are not done."""
+        return [problem for problem in self.problems if not problem.done]
+
+    def _begin_pass(self) -> None:
+        self._running = self.running
+        if not self._running:
+            return
+        self._W = np.hstack([problem.w for problem in self._running])
+        self._losses = np.zeros(len(self._running))
+        self._adjoint = np.zeros_like(self._W)
+        size = len(self._W)
+        self._hessians = [
+            [np.zeros((size, size)) for _ in range(problem.w.shape[1] * problem.needs_hessian)]
+            for problem in self._running
+        ]
+
+    def add(self, Z: np.ndarray, codes: np.ndarray) -> None:
+        """Add a block of rows to the sums of a pass, which are in float64."""
+        scores = (Z @ self._W[:-1].astype(Z.dtype, copy=False)).astype(np.float64, copy=False)
+        scores += self._bias * self._W[-1]
+        derivatives = np.empty_like(scores)
+        first = 0
+        for number, problem in enumerate(self._running):
+            columns = slice(first, first + problem.w.shape[1])
+            loss, derivatives[:, columns] = problem.loss.of(scores[:, columns], codes)
+            self._losses[number] += loss
+            if problem.needs_hessian:
+                curvature = problem.loss.curvature(scores[:, columns], codes)
+                for H, weights in zip(self._hessians[number], curvature.T, strict=True):
+                    self._add_gram(H, Z, weights)
+            first = columns.stop
+        self._adjoint[:-1] += Z.T @ derivatives.astype(Z.dtype, copy=False)
+        self._adjoint[-1] += self._bias * derivatives.sum(axis=0)
+
+    def _add_gram(self, H: np.ndarray, Z: Any, weights: np.ndarray) -> None:
+        rows = np.flatnonzero(weights)
+        if hasattr(Z, "indptr"):
+            scaled = Z[rows].multiply(weights[rows, None]).tocsr()
+            H[:-1, :-1] += (Z[rows].T @ scaled).toarray()
+            H[:-1, -1] += self._bias * np.asarray(scaled.sum(axis=0)).ravel()
+        else:
+            # the constant column is not appended: its products are sums
+            scaled = Z[rows] * np.sqrt(weights[rows, None]).astype(Z.dtype)
+            H[:-1, :-1] += scaled.T @ scaled
+            H[:-1, -1] += self._bias * (Z.T @ weights.astype(Z.dtype))
+        H[-1, -1] += self._bias**2 * weights.sum()
+
+    def step(self) -> None:
+        """End a pass: every problem takes a step."""
+        first = 0
+        sums = zip(self._running, self._losses, self._hessians, strict=True)
+        for problem, loss, hessians in sums:
+            last = first + problem.w.shape[1]
+            problem.advance(float(loss), self._adjoint[:, first:last], hessians)
+            first = last
+        self._begin_pass()
+
+
+def solver_of(hessians: list[np.ndarray], penalty: np.ndarray) -> Solve:
+    """Return a function that solves with the Hessians of a loss and its penalty.
+
+    Each is that of one column; their upper triangles are read. Of several
+    columns the sum of a row stays zero: the same change of all scores changes no
+    multinomial loss, whose Hessian is zero along it.
+    """
+    factors = [_factor(H, penalty.ravel()) for H in hessians]
+
+    def solve(gradient: np.ndarray) -> np.ndarray:
+        columns = [
+            lapack.dpotrs(factor, g, lower=1)[0]
+            for factor, g in zip(factors, gradient.T, strict=True)
+        ]
+        found = np.column_stack(columns)
+        return found - found.mean(axis=1, keepdims=True) if len(factors) > 1 else found
+
+    return solve
+
+
+def _factor(H: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+    """Return the Cholesky factor; sums of float32 may be indefinite without a larger diagonal."""
+    diagonal = H.diagonal() + penalty
+    largest = float(diagonal.max())
+    # a column without penalty and without curvature
+    diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
+    for shift in (0.0, 1e-7, 1e-5, 1e-3, 1e-1):
+        shifted = H.copy()
+        shifted.flat[:: len(H) + 1] = diagonal + shift * largest
+        factor, info = lapack.dpotrf(shifted.T, lower=1, overwrite_a=1, clean=0)
+        if not info:
+            return factor
+    raise np.linalg.LinAlgError("the Hessian is not positive definite")
