@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from kbench.planning.planner import PlannedCell
-from kbench.records import Ref, Search
+from kbench.records import Cell, Ref, Search, alternatives
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
 
@@ -26,17 +26,18 @@ def _work(planned: PlannedCell, registry: Registry) -> float:
     if facts is None:
         return 0.0
     size = facts.n_samples * max(1, facts.n_features) * max(1, facts.n_classes)
-    n_candidates = _n_values(cell.feature_map, "feature map", registry) * _n_values(
-        cell.learner, "learner", registry
-    )
-    if cell.protocol.search == "random":
-        n_candidates = min(n_candidates, cell.protocol.n_candidates)
-    return float(size * n_candidates)
+    return float(size * n_candidates(cell, registry))
+
+
+def n_candidates(cell: Cell, registry: Registry) -> int:
+    """Return the number of candidates that the search of a cell compares."""
+    maps = _n_values(cell.feature_map, "feature map", registry)
+    n = len(cell.protocol.preprocess) * maps * _n_values(cell.learner, "learner", registry)
+    return min(n, cell.protocol.n_candidates) if cell.protocol.search == "random" else n
 
 
 def _n_values(ref: Ref, kind: Kind, registry: Registry) -> int:
     """Return the number of settings of a component that are searched."""
     grid = registry.get(kind, ref.name).grid
-    searched = [len(values) for name, values in grid.items() if name not in ref.params]
-    searched += [len(value.values) for value in ref.params.values() if isinstance(value, Search)]
-    return math.prod(searched)
+    searched = [Search(tuple(values)) for name, values in grid.items() if name not in ref.params]
+    return math.prod(len(alternatives(value)) for value in (*searched, *ref.params.values()))

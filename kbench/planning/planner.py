@@ -23,6 +23,7 @@ from kbench.records import (
     STOPPING,
     WORST_FIRST,
     Cell,
+    Cost,
     DatasetFacts,
     Limits,
     Problem,
@@ -58,7 +59,8 @@ class PlannedCell:
     known beyond them. `problem` is the reason why the cell cannot be computed. `results`
     are by split, and shared by cells of one key. `equivalence` is equal for methods that
     are the same up to a rotation of the features (see `kbench.FeatureMap`), and empty
-    where none is known. `family` is that of the method.
+    where none is known. `family` is that of the method. `cost` is that of one task, if it
+    was predicted.
     """
 
     cell: Cell
@@ -69,6 +71,7 @@ class PlannedCell:
     results: dict[int, Result] = field(default_factory=dict)
     equivalence: str = ""
     family: str = ""
+    cost: Cost | None = None
 
     @property
     def missing(self) -> list[int]:

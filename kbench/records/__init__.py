@@ -18,6 +18,7 @@ from kbench.records._components import (
     TaskType,
     family_of,
 )
+from kbench.records._costs import Cost, Estimate, Trial
 from kbench.records._data import Dataset, DatasetFacts, Inputs, Split, content_checksum
 from kbench.records._measures import ACCURACY, DEFAULT, RESERVED, Measure, Needs
 from kbench.records._results import (
@@ -28,9 +29,9 @@ from kbench.records._results import (
     Mistake,
     Problem,
     Result,
-    Status,
     Task,
 )
+from kbench.records._status import Status
 from kbench.records._suite import (
     Block,
     Limits,
@@ -54,10 +55,12 @@ __all__ = [
     "WORST_FIRST",
     "Block",
     "Cell",
+    "Cost",
     "Dataset",
     "DatasetFacts",
     "DatasetSource",
     "Details",
+    "Estimate",
     "FeatureMap",
     "Figure",
     "Inputs",
@@ -79,6 +82,7 @@ __all__ = [
     "Suite",
     "Task",
     "TaskType",
+    "Trial",
     "alternatives",
     "content_checksum",
     "family_of",

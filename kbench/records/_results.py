@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any, Literal, Self, TypeVar
 
+from kbench.records._costs import Cost
 from kbench.records._json import AsJson
+from kbench.records._status import Status
 from kbench.records._suite import Limits, Protocol, Ref
 
 _Record = TypeVar("_Record")
-
-Status = Literal["ok", "error", "timeout", "memory", "crash", "unavailable", "skipped"]
 
 WORST_FIRST: tuple[Status, ...] = (
     "crash",
@@ -164,6 +164,10 @@ class Result:
         Id of the machine that computed it, its host name, the model of its CPU.
     calibration_s : float
         Seconds of a small fixed computation on that machine.
+    cpu_s : float
+        CPU time of the whole task.
+    predicted : Cost, optional
+        What memory and time were predicted before it ran.
 
     Examples
     --------
@@ -191,6 +195,8 @@ class Result:
     host: str = ""
     cpu: str = ""
     calibration_s: float = 0.0
+    cpu_s: float = 0.0
+    predicted: Cost | None = None
 
     @property
     def is_ok(self) -> bool:
@@ -206,6 +212,7 @@ class Result:
         return vars(self) | {
             "measures": dict(self.measures),
             "details": self.details.to_json() if self.is_ok else {},
+            "predicted": asdict(self.predicted) if self.predicted else None,
             "limits": {"time_s": self.limits.time_s, "memory_mb": self.limits.memory_mb},
         }
 

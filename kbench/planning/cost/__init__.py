@@ -1,0 +1,34 @@
+"""Memory and time of a task before it runs, from trials on samples of its rows.
+
+A trial is a task on some of the rows of its split: it measures what a task measures,
+whatever a plugin does. `predict` extrapolates from the trials of a cell to all rows, and
+`too_large` writes why a cell cannot fit into the limit of memory.
+"""
+
+from kbench.planning.cost._largest import largest_width, next_width
+from kbench.planning.cost._prediction import predict, rows_that_need
+from kbench.planning.cost._screen import (
+    WIDTH,
+    given_width,
+    needs_trials,
+    of_width,
+    rows_of_width,
+    shortened,
+)
+from kbench.planning.cost._words import of_interval, of_memory, too_large
+
+__all__ = [
+    "WIDTH",
+    "given_width",
+    "largest_width",
+    "needs_trials",
+    "next_width",
+    "of_interval",
+    "of_memory",
+    "of_width",
+    "predict",
+    "rows_of_width",
+    "rows_that_need",
+    "shortened",
+    "too_large",
+]

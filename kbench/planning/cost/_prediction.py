@@ -1,0 +1,88 @@
+"""The cost of a task, predicted from trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kbench.planning.cost._growth import Growth, Point, combined, wider
+from kbench.records import Cost, Estimate, Trial
+
+TIME = Growth(exponent_scale=0.05, noise=0.06, drift=0.06)
+"""Growth of seconds: the work of most methods is close to linear in the rows."""
+
+MEMORY = Growth(exponent_scale=0.05, noise=0.03, drift=0.04)
+"""Growth of memory: the sizes of matrices with a row for each row of the data."""
+
+LAST = 3
+"""Trials that memory is predicted from: those on the most rows."""
+
+RATIO_SD = 0.15
+"""Standard deviation of the logarithm of the ratio of a whole search to a short one, between
+those rows on which both were made and all rows."""
+
+LEAST_MB, LEAST_S = 1.0, 1e-3
+"""Costs below which trials say nothing of their growth."""
+
+
+def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
+    """Predict the cost of a task with `n_rows` training rows; None without a good trial.
+
+    Memory grows as that of short searches, and is at least that of any trial. Time is that
+    of the whole searches, extrapolated with the exponent of the short ones, which had more
+    rows; and that of the short ones, times the ratio of a whole search to a short one on the
+    same rows.
+
+    Examples
+    --------
+    >>> trials = [Trial(n, whole, "ok", n / 1000 * (4 if whole else 1), n / 100)
+    ...           for n, whole in [(2000, True), (2000, False), (4000, False), (8000, False)]]
+    >>> cost = predict(trials, 80_000)
+    >>> 750 < cost.memory_mb.value < 850, 300 < cost.seconds.value < 350
+    (True, True)
+    """
+    good = [trial for trial in trials if trial.status == "ok"]
+    over = [trial for trial in trials if trial.status == "memory"]
+    if not (good or over):
+        return None
+    short = {trial.n_rows: trial.memory_mb for trial in good if not trial.is_whole}
+    whole = {trial.n_rows: trial.memory_mb for trial in good if trial.is_whole}
+    least = max(trial.memory_mb for trial in trials)
+    if over:
+        # it grows in proportion to the rows, or faster
+        least = max(trial.memory_mb * n_rows / trial.n_rows for trial in over)
+    memory = Estimate(least, least, least)
+    if points := _points(short or whole, LEAST_MB):
+        memory = MEMORY.predict(points[-LAST:], n_rows).at_least(least)
+    return Cost(memory, _seconds(good, n_rows), bool(over))
+
+
+def rows_that_need(trials: Sequence[Trial], memory_mb: float, n_rows: int) -> int:
+    """Return how many of `n_rows` rows should need an amount of memory; at most all."""
+    low, high = 1, n_rows
+    while low < high:
+        middle = (low + high) // 2
+        cost = predict(trials, middle)
+        if cost is not None and cost.memory_mb.value >= memory_mb:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _seconds(good: Sequence[Trial], n_rows: int) -> Estimate | None:
+    whole = {trial.n_rows: trial.seconds for trial in good if trial.is_whole}
+    short = {trial.n_rows: trial.seconds for trial in good if not trial.is_whole}
+    if not whole:
+        return None
+    common = whole.keys() & short.keys()
+    of_whole = TIME.predict(_points(whole, LEAST_S), n_rows, beside=_points(short, LEAST_S))
+    if not common or max(whole) >= max(short):
+        return of_whole
+    ratio = whole[max(common)] / max(LEAST_S, short[max(common)])
+    of_short = TIME.predict(_points(short, LEAST_S), n_rows).scaled(ratio)
+    of_short = wider(of_short, RATIO_SD)
+    return of_short if len(whole) == 1 else combined(of_whole, of_short)
+
+
+def _points(costs: Mapping[int, float], least: float) -> list[Point]:
+    return [(n, max(value, least)) for n, value in sorted(costs.items())]

@@ -1,0 +1,63 @@
+"""Cells whose cost is worth a few seconds of trials, and the search of a trial."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from kbench.planning.planner import PlannedCell
+from kbench.records import Cell, Ref, Search
+from kbench.registry.registry import Registry
+
+ROWS = 20_000
+"""Rows of a dataset from which the cost of its cells is predicted."""
+
+SHORT = 2
+"""Candidates of a short search: a path, a choice, and a refit are in it."""
+
+WIDTH = "n_components"
+"""Parameter of a map that is the width of its embedding."""
+
+_BYTES = 8
+
+
+def needs_trials(planned: PlannedCell, registry: Registry, limit_mb: float) -> bool:
+    """Whether a cell has many rows, or may need more than half the limit of memory.
+
+    Matrices that a method may hold have as many columns as there are inputs, components or,
+    for learners with kernels, rows. No trial is made to know more of smaller cells.
+    """
+    facts = planned.dataset
+    if facts is None or planned.problem is not None or not planned.missing:
+        return False
+    n, widths = facts.n_samples, [facts.n_features, given_width(planned.cell) or 0]
+    if n >= ROWS:
+        return True
+    if registry.get("learner", planned.cell.learner.name).kernelized:
+        widths.append(n)
+    return _BYTES * n * max(widths) > limit_mb * 2**20 / 2
+
+
+def given_width(cell: Cell) -> int | None:
+    """Return the number of components that a suite line gives: the largest of several."""
+    value = cell.feature_map.params.get(WIDTH)
+    values = value.values if isinstance(value, Search) else (value,)
+    widths = [each for each in values if isinstance(each, int) and not isinstance(each, bool)]
+    return max(widths, default=None)
+
+
+def rows_of_width(cell: Cell, memory_mb: float) -> int | None:
+    """Return the rows whose dense embedding needs an amount of memory, if its width is given."""
+    width = given_width(cell)
+    return width and math.ceil(memory_mb * 2**20 / (_BYTES * width))
+
+
+def of_width(cell: Cell, width: int) -> Cell:
+    """Return a cell whose map has another number of components."""
+    ref = cell.feature_map
+    return replace(cell, feature_map=Ref(ref.name, {**ref.params, WIDTH: width}, ref.label))
+
+
+def shortened(cell: Cell) -> Cell:
+    """Return a cell whose search has two candidates only."""
+    return replace(cell, protocol=replace(cell.protocol, search="random", n_candidates=SHORT))
