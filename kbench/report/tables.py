@@ -45,6 +45,9 @@ def cells(rows: Sequence[Row], measure: Measure) -> Table:
     plain = PLAIN[task]
     narrow = {*LABELS, measure.name, *TIMES} | ({plain.name} if plain.in_units else set())
     spreads = {measure.name: measure.sd, plain.name: plain.sd}
+    default = (
+        [measure.of_default] if any(measure.of_default in row.measures for row in rows) else []
+    )
     made = [
         Column(
             name,
@@ -53,7 +56,7 @@ def cells(rows: Sequence[Row], measure: Measure) -> Table:
             sd=spreads.get(name, ""),
             wide=name not in narrow,
         )
-        for name in (*columns(measure, task), "family")
+        for name in (*columns(measure, task), "family", *default)
     ]
     best: dict[str, float] = {}
     written = _values(measure)

@@ -3,6 +3,7 @@ import dataclasses
 import io
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -210,6 +211,14 @@ def test_marks_spreads_and_notes_are_in_the_forms_for_people():
 def test_json_is_one_array_with_the_columns_in_order():
     found = json.loads(write([row(), row("wine")], "json"))
     assert [list(each) for each in found] == [[*COLUMNS, "family"]] * 2
+
+
+def test_the_table_of_cells_has_the_default_candidate_where_there_was_a_search():
+    searched = replace(row(), measures={**row().measures, "default_accuracy": 0.5})
+    head, first, second = write([searched, row("wine")], "csv").splitlines()
+    assert head.split(",")[-2:] == ["family", "default_accuracy"]
+    assert first.split(",")[-1] == "0.5"
+    assert second.split(",")[-1] == ""
 
 
 def test_latex_marks_the_best_of_each_dataset_and_says_what_is_partial():
