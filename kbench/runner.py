@@ -50,7 +50,7 @@ from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal, state_folder
 from kbench.storage.locks import Holder, named
 from kbench.storage.predictions import BLOB
-from kbench.tracking import Store, View, default_uri
+from kbench.tracking import Store, View, check_store, default_uri
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ class Options:
     total_s: float = math.inf
 
     def __post_init__(self) -> None:
+        check_store(self.uri)
         if self.jobs is not None:
             check_integer(self.jobs, "jobs", least=1, otherwise="None", error=SuiteError)
         check_choice(self.timing, "timing", ("shared", "exclusive"), error=SuiteError)

@@ -13,10 +13,13 @@ from functools import cached_property
 from pathlib import Path
 
 from kbench.errors import StoreError, SuiteError
+from kbench.execution.plugins import load_registry
 from kbench.machine import machine_id
+from kbench.messages import similar
 from kbench.parameters import check_integer, check_number
 from kbench.planning.cells import select
 from kbench.planning.files import in_folder
+from kbench.planning.raw import runnable
 from kbench.planning.suite_file import find, read
 from kbench.records import Measure, Suite
 from kbench.registry.registry import Registry
@@ -140,9 +143,9 @@ def stored_results(
     name = _experiment_of(suite)
     runs = Store(uri).read(name, superseded)
     if not runs:
-        raise SuiteError(
-            f"the store {address.name} has no runs of {name!r}; `kbench suite {suite}` makes them"
-        )
+        near = similar(suite, runnable(load_registry()))
+        hint = near or f"; `kbench suite {suite}` makes them"
+        raise SuiteError(f"the store {address.name} has no runs of {name!r}{hint}")
     owners = {run.machine for run in runs}
     if machine != "all":
         wanted = machine or machine_id()

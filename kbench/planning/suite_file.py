@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from kbench.errors import SuiteError
-from kbench.messages import did_you_mean
+from kbench.messages import similar
 from kbench.planning.cells import cell_problems
 from kbench.planning.lines import LISTS, Lines, parameter_problems
 from kbench.planning.raw import OWN_TABLES, has_rules, lists_of, parsed, runnable
@@ -142,7 +142,11 @@ def find(name: str, registry: Registry) -> tuple[str, str]:
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise SuiteError(f"cannot read the suite file {name}: {reason}") from error
-    raise SuiteError(f"no suite is called {name!r}{did_you_mean(name, runnable(registry))}")
+    hint = similar(name, runnable(registry)) or (
+        f"; a suite that is a file is named by its path, such as {name}.toml. "
+        f"Installed are: {', '.join(runnable(registry))}"
+    )
+    raise SuiteError(f"no suite is called {name!r}{hint}")
 
 
 def of_block(shared: ProtocolTable, block: BlockTable, number: int, context: Any) -> ProtocolTable:

@@ -24,7 +24,13 @@ hold exactly these.
 """
 
 from kbench.tracking.address import Address, sqlite_path, sqlite_uri
-from kbench.tracking.location import default_uri, old_store_notice, ui_address, ui_environment
+from kbench.tracking.location import (
+    check_store,
+    default_uri,
+    old_store_notice,
+    ui_address,
+    ui_environment,
+)
 from kbench.tracking.run import CellRun, DatasetInput, Experiment, StoredRun
 from kbench.tracking.store import Store
 from kbench.tracking.views import View
@@ -38,6 +44,7 @@ __all__ = [
     "Store",
     "StoredRun",
     "View",
+    "check_store",
     "default_uri",
     "delivered_without_mlflow",
     "old_store_notice",

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from urllib.parse import urlencode
 
+from kbench.errors import StoreError
 from kbench.tracking.address import Address, engine_uri, sqlite_uri
 from kbench.tracking.run import Experiment
 from kbench.tracking.views import View
@@ -19,6 +20,20 @@ def default_uri(folder: Path | None = None) -> str:
     `folder` (by default the current one), with its absolute path.
     """
     return os.environ.get("MLFLOW_TRACKING_URI") or sqlite_uri(_folder(folder) / "mlflow.db")
+
+
+def check_store(text: str) -> None:
+    """Refuse a store that is not an address, before anything is computed for it.
+
+    >>> check_store("mlflow.db")
+    Traceback (most recent call last):
+    kbench.errors.StoreError: the store must be an address, got 'mlflow.db'; did you mean
+    'sqlite:///mlflow.db'?
+    """
+    if Path(text).suffix in (".db", ".sqlite", ".sqlite3") and "://" not in text:
+        raise StoreError(
+            f"the store must be an address, got {text!r}; did you mean 'sqlite:///{text}'?"
+        )
 
 
 def old_store_notice(folder: Path | None = None) -> str | None:

@@ -122,6 +122,10 @@ def test_show_tells_the_meaning_of_a_parameter(wide, capfd):
     ("arguments", "words"),
     [
         (["suite", "ucy"], "no suite is called 'ucy'; did you mean 'uci'?"),
+        (
+            ["suite", "uci", "--store", "mlflow.db"],
+            "the store must be an address, got 'mlflow.db'; did you mean 'sqlite:///mlflow.db'?",
+        ),
         (["suite"], "SUITE is missing; there are:"),
         (["suite", "gone.toml"], "cannot read the suite file gone.toml"),
         (["suite", "uci", "--dataset", "irs"], "did you mean 'iris'?"),

@@ -65,6 +65,7 @@ def test_report_writes_one_page_named_after_the_suite(store):
 def test_report_of_what_is_not_there_is_an_error(store):
     for arguments, message in (
         (["report", "nothing"], "has no runs of 'nothing'"),
+        (["report", "uci-smal"], "has no runs of 'uci-smal'; did you mean 'uci-small'?"),
         (["report", "trial", "--without", "rff"], "--without 'rff'"),
         (["report", "trial", "--machine", "all"], "several machines"),
         (["report", "trial", "-o", "no/such/folder.html"], "cannot write"),
