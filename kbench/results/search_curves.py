@@ -54,8 +54,9 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         - ``standard_error``: of that mean, None for a single fold. The splits
           share rows, so that it is a lower bound;
         - ``n``: how many inner folds there were, of all splits together;
-        - ``at_edge``: True for a value at an end of its grid of at least three
-          that has the best mean of its curve: the grid should be wider.
+        - ``at_edge``: True for a value at an end of its grid that has the best mean
+          of its curve, and is better than the next value inwards by a standard error
+          of the difference: the grid should be wider.
 
     Examples
     --------
@@ -158,6 +159,7 @@ def _curve(
     }
     means = {value: float(np.mean(scores)) for value, scores in folds.items() if scores}
     best = max(means, key=lambda value: measure.gain(means[value]), default=None)
+    edge = best if best is not None and _is_edge(best, folds, tried, measure) else None
     for value, mean in means.items():
         scores = folds[value]
         error = float(np.std(scores, ddof=1)) / math.sqrt(len(scores)) if len(scores) > 1 else None
@@ -167,8 +169,30 @@ def _curve(
             "mean": mean,
             "standard_error": error,
             "n": len(scores),
-            "at_edge": value == best and len(tried) > 2 and value in (tried[0], tried[-1]),
+            "at_edge": value == edge,
         }
+
+
+def _is_edge(
+    best: Any, folds: Mapping[Any, Sequence[float]], tried: Sequence[Any], measure: Measure
+) -> bool:
+    """Tell whether an end of a grid is better than the next value inwards, with evidence.
+
+    The rule is that of a search: by a standard error of the difference over the inner
+    folds, and neither 0 nor 1 of a number of things is such an end.
+    """
+    if best not in (tried[0], tried[-1]):
+        return False
+    if best == tried[0] and (best == 0 or (best == 1 and isinstance(best, int))):
+        return False
+    inner = folds[tried[1] if best == tried[0] else tried[-2]]
+    if not inner:
+        return False
+    gap = abs(float(np.mean(folds[best]) - np.mean(inner)))
+    paired = len(inner) == len(folds[best])
+    values = np.subtract(folds[best], inner) if paired else np.asarray(folds[best])
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    return gap >= max(error, 1e-12)  # equal means differ by rounding
 
 
 def _best(candidates: Candidates, parameter: str, value: Any, measure: Measure) -> list[float]:

@@ -51,7 +51,7 @@ def test_of_the_other_parameters_each_split_takes_the_best():
 @pytest.mark.parametrize(
     ("means", "edges"),
     [
-        ((0.9, 0.5, 0.4), [True, False, False]),
+        ((0.5, 0.5, 0.4), [False, False, False]),
         ((0.4, 0.9, 0.5), [False, False, False]),
         ((0.4, 0.5, 0.9), [False, False, True]),
     ],
@@ -59,6 +59,17 @@ def test_of_the_other_parameters_each_split_takes_the_best():
 def test_the_best_value_at_an_end_of_its_grid_is_flagged(means, edges):
     kept = [candidate(C, [mean]) for C, mean in zip((1, 2, 3), means, strict=True)]
     assert [row["at_edge"] for row in search_curves([run(kept)])] == edges
+
+
+def test_an_edge_is_a_standard_error_better_than_the_next_value():
+    better = [candidate(0.5, [0.9, 0.8, 0.9]), candidate(2.0, [0.7, 0.7, 0.6])]
+    noise = [candidate(0.5, [0.9, 0.5, 0.9]), candidate(2.0, [0.5, 0.8, 0.9])]
+    one_neighbour = [candidate(1, [0.9, 0.9]), candidate(3, [0.7, 0.7])]
+    flags = [
+        [row["at_edge"] for row in search_curves([run(kept)])]
+        for kept in (better, noise, one_neighbour)
+    ]
+    assert flags == [[True, False], [False, False], [False, False]]
 
 
 def test_what_failed_or_did_not_see_all_rows_is_in_no_point():
@@ -90,11 +101,11 @@ def test_the_text_of_the_artifact_is_read_as_it_is():
 def test_of_an_error_the_lowest_is_the_best():
     one = [
         candidate(C, [error], **{"feature_map.gamma": gamma})
-        for C, gamma, error in ((1, 1, 30.0), (1, 2, 90.0), (2, 1, 80.0), (4, 1, 40.0))
+        for C, gamma, error in ((0.5, 1, 30.0), (0.5, 2, 90.0), (2, 1, 80.0), (4, 1, 40.0))
     ]
     rows = search_curves([{**run(one), "task": "regression"}])[:3]
     assert [(row["measure"], row["value"], row["mean"]) for row in rows] == [
-        ("rmse", 1.0, 30.0),
+        ("rmse", 0.5, 30.0),
         ("rmse", 2.0, 80.0),
         ("rmse", 4.0, 40.0),
     ]
