@@ -109,10 +109,10 @@ def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:
     """Print the datasets whose means are not over the same splits."""
     unequal = order.unequal_splits(rows)
     if unequal:
-        places = ", ".join(f"{name} ({low} to {high})" for name, (low, high) in unequal.items())
+        places = ", ".join(f"{name} ({difference})" for name, difference in unequal.items())
         console.print(
-            "methods differ in their number of splits, so their means are not over the same "
-            f"splits: {escape(places)}",
+            "methods differ in their splits, so their means are over different test rows: "
+            f"{escape(places)}",
             soft_wrap=True,
         )
 

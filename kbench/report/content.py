@@ -365,8 +365,8 @@ class ReportData:
         ok = (row for row in self.rows if row.status == "ok")
         return [row for row in ok if row.n_splits_done < row.n_splits]
 
-    def unequal(self) -> dict[str, tuple[int, int]]:
-        """Return the datasets whose rows have unequal numbers of splits: least and largest."""
+    def unequal(self) -> dict[str, str]:
+        """Return the datasets whose rows have different splits, and how they differ."""
         return unequal_splits(self.rows)
 
     def unavailable(self) -> dict[str, tuple[int, str]]:

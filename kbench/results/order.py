@@ -17,19 +17,33 @@ def by_dataset(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (row.dataset not in available, order[row.dataset]))
 
 
-def unequal_splits(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
-    """Return the least and the largest number of splits where a dataset's rows differ in it.
+def unequal_splits(rows: Sequence[Row]) -> dict[str, str]:
+    """Return how a dataset's rows differ in their splits, where they do.
 
-    Only rows that may be ranked count: their means are over different splits.
+    Only rows that may be ranked count: their means are over different splits. Blocks of
+    a suite can differ in the number of splits, and in the rows that a split tests.
 
     >>> unequal_splits([Row("iris", "rff", "ridge", "ok", n, n) for n in (5, 2)])
-    {'iris': (2, 5)}
+    {'iris': '2 to 5 splits'}
+    >>> parts = {"0": "a1"}, {"0": "b2"}
+    >>> unequal_splits([Row("iris", "rff", "ridge", "ok", 1, 1, split_hash=one) for one in parts])
+    {'iris': 'other test rows'}
     """
     numbers: dict[str, set[int]] = {}
+    hashes: dict[str, dict[str, set[str]]] = {}
     for row in rows:
         if row.is_complete:
             numbers.setdefault(row.dataset, set()).add(row.n_splits)
-    return {name: (min(some), max(some)) for name, some in numbers.items() if len(some) > 1}
+            by_split = hashes.setdefault(row.dataset, {})
+            for split, digest in row.split_hash.items():
+                by_split.setdefault(split, set()).add(digest)
+    differences = {}
+    for name, some in numbers.items():
+        if len(some) > 1:
+            differences[name] = f"{min(some)} to {max(some)} splits"
+        elif any(len(digests) > 1 for digests in hashes[name].values()):
+            differences[name] = "other test rows"
+    return differences
 
 
 def rounded(value: float) -> float:

@@ -186,8 +186,8 @@ def test_doubts_are_told():
 def test_unequal_numbers_of_splits_are_told():
     rows = [row("iris", "a"), row("iris", "b", accuracies=(0.9, 0.8)), row("wine", "a")]
     text = told(page(content(rows), Registry()))
-    assert "differ in their number of splits" in text
-    assert "iris (2 to 3)" in text
+    assert "differ in their splits" in text
+    assert "iris (2 to 3 splits)" in text
     assert "wine (" not in text
 
 
