@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cache
 
 from kbench.machine import PROC, lines, logical_cores, physical_cores
 
@@ -95,7 +96,7 @@ def contention(
     if before.stalled_s is not None and after.stalled_s is not None and elapsed > 0:
         stalled = min(1.0, (after.stalled_s - before.stalled_s) / elapsed)
 
-    cores, physical = logical_cores(), physical_cores()
+    cores, physical = _cores()
     reasons = []
     if slots > physical:
         reasons.append(f"{slots} slots on {physical} physical cores")
@@ -110,3 +111,9 @@ def contention(
     elif stalled is None and min(before.running, after.running) > cores:
         reasons.append(f"{min(before.running, after.running)} processes on {cores} logical cores")
     return Contention(steal, stalled, tuple(reasons))
+
+
+@cache
+def _cores() -> tuple[int, int]:
+    """Return the numbers of logical and physical cores, read from many small files once."""
+    return logical_cores(), physical_cores()
