@@ -3,6 +3,7 @@
 Prints medians of several rounds, one BLAS thread::
 
     python tests/benchmarks/bench_overhead.py [--rounds 3] [--cells 60] [--known 300]
+    python tests/benchmarks/bench_overhead.py --suite uci --jobs 2
 
 - *isolated*: the command ``kbench suite`` for 60 cells of two splits each, every
   task in a process of its own, journalled, one MLflow run per cell in a new
@@ -17,6 +18,10 @@ Prints medians of several rounds, one BLAS thread::
 - *fit with MLflow on / off*: medians of the tasks' fit times while finished
   cells are written to MLflow beside them, and while nothing is written
   (exclusive timing); goal: within 5 % or 1 ms;
+- *measured work*: the share of jobs x wall clock in which tasks compute numbers that they
+  report: search, refit with the repeats of its short steps, default candidate, measures of
+  the model, calibration (``work_s`` of the journal). With ``--suite NAME``, of one run of
+  that suite in a new store, and nothing else is measured; goal for ``uci``: at least 0.9;
 - *known*: the command for 300 cells that are all in the journal and in the
   store; goal: at most 2 s.
 """
@@ -81,12 +86,14 @@ def cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def command(folder: Path, name: str, *arguments: str) -> tuple[float, float]:
+def command(
+    folder: Path, name: str, *arguments: str, suite: str = "tiny.toml"
+) -> tuple[float, float]:
     """Run the command in a state folder of that name; return its wall clock and CPU time."""
     private = {"KBENCH_STATE_DIR": f"{folder}/{name}", "KBENCH_CACHE_DIR": f"{folder}/cache"}
     start, used = time.perf_counter(), cpu()
     subprocess.run(
-        [sys.executable, "-m", "kbench.cli", "suite", "tiny.toml", "--quiet", *arguments],
+        [sys.executable, "-m", "kbench.cli", "suite", suite, "--quiet", *arguments],
         cwd=folder,
         env={**os.environ, **private, "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/{name}.db"},
         check=True,
@@ -116,6 +123,26 @@ def median_own(lines: Sequence[dict[str, Any]]) -> float:
         - sum(line["measures"][step] for step in steps)
         for line in lines
     )
+
+
+def work(lines: Sequence[dict[str, Any]]) -> float:
+    """Return the seconds in which the tasks computed numbers that they report."""
+    return float(sum(line["details"]["work_s"] for line in lines))
+
+
+def of_suite(suite: str, jobs: int) -> None:
+    """Run a suite in a new store; print the share of measured work."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        wall, used = command(folder, "suite", "--jobs", str(jobs), suite=suite)
+        lines = tasks(folder, "suite")
+    measured, inside = work(lines), sum(line["seconds"] for line in lines)
+    print(f"{suite}: {len(lines)} tasks, {jobs} jobs, {wall:.1f} s, CPU {used:.1f} s")
+    print(f"measured work {measured:.1f} s of {jobs * wall:.1f} s: {measured / jobs / wall:.2f}")
+    print(
+        f"in the processes of tasks beside it {1e3 * (inside - measured) / len(lines):.1f} ms each"
+    )
+    print(f"own of a task {1e3 * median_own(lines):.1f} ms, median")
 
 
 def by_hand(folder: Path) -> None:
@@ -199,10 +226,14 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=60)
     parser.add_argument("--known", type=int, default=300)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--suite", help="measure the share of work of this suite only")
     parser.add_argument("--by-hand", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.by_hand:
         by_hand(asked.by_hand)
+        return
+    if asked.suite:
+        of_suite(asked.suite, asked.jobs)
         return
     rows = [one_round(asked.cells, asked.jobs) for _ in range(asked.rounds)]
     found = Times(*(statistics.median(each) for each in zip(*rows, strict=True)))
