@@ -3,6 +3,7 @@
 Prints what the numbers of candidates, the grids and the preprocessing of a suite rest on::
 
     python tests/benchmarks/bench_budgets.py [--suite uci] [--splits 3] [--preprocess standard]
+        [--method rff kernel-svm] [--list C=1,16,256 bandwidth_factor=1,0.5] [--candidates 0]
 
 For each family of methods it prints the CPU seconds that a candidate takes in the search
 (geometric mean over the development sets), the number of candidates that takes as long as
@@ -19,7 +20,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,7 +34,7 @@ from kbench.evaluation.evaluate import evaluate_split  # noqa: E402
 from kbench.evaluation.method import Method, learner_side, map_side  # noqa: E402
 from kbench.planning.cells import cells  # noqa: E402
 from kbench.planning.suite_file import find, read  # noqa: E402
-from kbench.records import Cell, Dataset, Ref, Suite, family_of  # noqa: E402
+from kbench.records import Cell, Dataset, Ref, Search, Suite, family_of  # noqa: E402
 from kbench.registry.callables import resolve  # noqa: E402
 from kbench.registry.installed import installed  # noqa: E402
 from kbench.registry.registry import Registry, build  # noqa: E402
@@ -75,6 +76,29 @@ def development_cells(suite: Suite, registry: Registry, changes: dict[str, Any])
         for block in suite.blocks
     )
     return cells(replace(suite, blocks=blocks), registry)
+
+
+def a_list(text: str) -> tuple[str, tuple[float, ...]]:
+    """Parse ``NAME=VALUE,...``."""
+    name, _, values = text.partition("=")
+    return name, tuple(float(value) for value in values.split(","))
+
+
+def with_lists(cell: Cell, lists: Mapping[str, tuple[float, ...]]) -> Cell:
+    """Return a cell whose searches have other lists, also in nested components."""
+
+    def changed(ref: Ref) -> Ref:
+        params = {
+            name: Search(lists[name])
+            if isinstance(value, Search) and name in lists
+            else changed(value)
+            if isinstance(value, Ref)
+            else value
+            for name, value in ref.params.items()
+        }
+        return replace(ref, params=params)
+
+    return replace(cell, feature_map=changed(cell.feature_map), learner=changed(cell.learner))
 
 
 _data: dict[int, Dataset] = {}
@@ -173,28 +197,34 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--reference", default="Fourier", help="family whose seconds count")
     parser.add_argument("--preprocess", choices=("minmax", "standard"))
-    parser.add_argument("--candidates", type=int, help="instead of those of the suite")
-    parser.add_argument("--method", help="only methods whose name has this text")
+    parser.add_argument("--candidates", type=int, help="instead of those of the suite; 0 for all")
+    parser.add_argument("--method", nargs="*", default=("",), help="texts in names of methods")
+    parser.add_argument(
+        "--list", nargs="*", default=(), type=a_list, metavar="NAME=VALUE,...", help="other values"
+    )
     options = parser.parse_args()
     registry = build(installed())
     suite = read(*find(options.suite, registry), registry)
     changes: dict[str, Any] = {}
     if options.preprocess:
         changes["preprocess"] = (options.preprocess,)
-    if options.candidates:
-        changes |= {"search": "random", "n_candidates": options.candidates}
+    if options.candidates is not None:
+        all_or_some = {"search": "random", "n_candidates": options.candidates}
+        changes |= all_or_some if options.candidates else {"search": "grid"}
     todo = [
-        cell
+        with_lists(cell, dict(options.list))
         for cell in development_cells(suite, registry, changes)
-        if (options.method or "") in cell.name
+        if any(text in cell.name for text in options.method)
     ]
     with ProcessPoolExecutor(options.jobs) as pool:
         tasks = [pool.submit(measured, cell, i) for cell in todo for i in range(options.splits)]
         splits = [found for task in tasks if (found := task.result()) is not None]
     table(splits, options.reference, "family")
     table(splits, "", "method")
-    edges = Counter((each.method, name) for each in splits for name in each.at_edge)
-    print(f"\n{sum(bool(each.at_edge) for each in splits)} of {len(splits)} searches at an edge")
+    searched = [each for each in splits if each.n_candidates > 1]
+    edges = Counter((each.method, name) for each in searched for name in each.at_edge)
+    n_edges = sum(bool(each.at_edge) for each in searched)
+    print(f"\n{n_edges} of {len(searched)} searches at an edge ({n_edges / len(searched):.1%})")
     for (method, name), n in edges.most_common():
         print(f"{n:4d}  {method}: {name}")
 
