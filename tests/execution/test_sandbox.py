@@ -6,6 +6,7 @@ import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from kbench.execution.sandbox import Sandbox, wire
@@ -104,7 +105,19 @@ def test_pages_that_children_share_count_once(sandbox):
 def test_peak_memory_is_that_of_the_task(sandbox):
     assert sandbox.run(f"{TASKS}:echo", 1).peak_memory_mb < 5
     for status_of in (f"{TASKS}:allocate", f"{TASKS}:segfault_with"):
-        assert 50 <= sandbox.run(status_of, 50).peak_memory_mb < 60
+        assert 49 <= sandbox.run(status_of, 50).peak_memory_mb < 60
+
+
+@linux
+@pytest.mark.parametrize("seconds", [0.0, 0.3])
+def test_pages_of_mapped_files_are_not_memory_of_the_task(sandbox, tmp_path, seconds):
+    path = tmp_path / "rows.npy"
+    np.save(path, np.ones(80 * 2**17))
+    payload = {"path": str(path), "own_mb": 30, "seconds": seconds}
+    outcome = sandbox.run(f"{TASKS}:read_mapped_file", payload, memory_mb=60)
+    assert outcome.status == "ok", outcome.error
+    assert outcome.value == 80 * 2**17
+    assert 29 <= outcome.peak_memory_mb < 45
 
 
 def test_time_is_that_of_the_task(sandbox):

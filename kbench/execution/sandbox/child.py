@@ -49,12 +49,13 @@ def run(
         _isolate(supervisor, output)
         start = processes.memory(task)
         _limit(start.size, time_s, memory_mb)
-        _write(result, wire.pack({"size": start.size, "resident": start.resident}))
+        first = {"size": start.size, "resident": start.resident, "files": start.files}
+        _write(result, wire.pack(first))
         header, body = _call(function, payload, channel)
         if os.getpid() != task:
             os._exit(0)  # a process that the function has forked returned from it
         end = processes.memory(task)
-        header |= {"size": end.peak_size, "resident": end.peak_resident}
+        header |= {"size": end.peak_size, "resident": end.peak_resident, "files": end.files}
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()

@@ -26,21 +26,24 @@ _PROC = Path("/proc")
 _HAS_CHILDREN = (_PROC / f"{os.getpid()}/task/{os.getpid()}/children").exists()
 
 
-_SIZES = ("VmSize", "VmRSS", "VmPeak", "VmHWM", "RssShmem")
+_SIZES = ("VmSize", "VmPeak", "VmHWM", "RssShmem", "RssFile")
 
 
 class Memory(NamedTuple):
     """Bytes of one process: address space and resident part, present and peak.
 
     `shared` is the resident part of shared memory: memfds, files in ``/dev/shm`` and
-    shared anonymous mappings.
+    shared anonymous mappings. `files` are pages of mapped files, which the system takes
+    back when it needs memory; `resident` is without them, `peak_resident` is not: the
+    kernel keeps no other peak.
     """
 
     size: int = 0
-    resident: int = 0
     peak_size: int = 0
     peak_resident: int = 0
     shared: int = 0
+    files: int = 0
+    resident: int = 0
 
 
 def die_with_parent() -> None:
@@ -86,10 +89,12 @@ def memory(pid: int) -> Memory:
         return Memory()
     sizes = {}
     for line in text.splitlines():
-        if line.startswith(("Vm", "RssShmem")):
+        if line.startswith(("Vm", "Rss")):
             name, value = line.split(":")
             sizes[name] = int(value.split()[0]) * 1024
-    return Memory(*(sizes.get(name, 0) for name in _SIZES))
+    resident = sizes.get("VmRSS", 0) - sizes.get("RssFile", 0)
+    size, peak_size, peak, shared, files = (sizes.get(name, 0) for name in _SIZES)
+    return Memory(size, peak_size, peak, shared, files, resident)
 
 
 def _memory_by_ps(pid: int) -> Memory:
@@ -99,12 +104,13 @@ def _memory_by_ps(pid: int) -> Memory:
 
 
 def proportional_memory(pid: int) -> int:
-    """Resident bytes, each page divided by the number of processes that share it."""
+    """Resident bytes without mapped files; a page is divided by the processes that share it."""
+    sizes = {}
     with contextlib.suppress(OSError):
         for line in (_PROC / f"{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    return 0
+            if line.startswith(("Pss:", "Pss_File:")):
+                sizes[line.split(":")[0]] = int(line.split()[1]) * 1024
+    return sizes.get("Pss", 0) - sizes.get("Pss_File", 0)
 
 
 def pulse(pid: int) -> object:

@@ -59,6 +59,7 @@ class Call:
         self.reported = bytearray()
         self.start: dict[str, int] = {}  # memory at the start, in bytes
         self.peak_resident = 0
+        self.peak_files = 0
         self.peak_size = 0
         self.next_shared = 0.0
         self.shared_memory = shared_memory.SharedMemory()
@@ -71,18 +72,30 @@ class Call:
         if not self.start:
             with contextlib.suppress(*_GARBLED):
                 if message := wire.unpack(self.reported):
-                    self.start = {key: int(message[0][key]) for key in ("size", "resident")}
+                    keys = ("size", "resident", "files")
+                    self.start = {key: int(message[0][key]) for key in keys}
+                    self.peak_files = self.start["files"]
 
     def record_peak(self, peak_size: int, peak_resident: int) -> None:
-        """Record the largest memory beyond that at the start."""
+        """Record the largest memory beyond that at the start, without pages of mapped files."""
         if self.start:
             self.peak_size = max(self.peak_size, peak_size - self.start["size"])
             self.peak_resident = max(self.peak_resident, peak_resident - self.start["resident"])
 
-    def conclude(self, status: int) -> None:
+    def record_high_water(self, peak_size: int, peak_with_files: int, files: int) -> None:
+        """Record the peak that the kernel keeps, which has pages of mapped files too.
+
+        The most such pages that were seen are taken off. What is left is not more than the
+        peak of the other pages, unless a file was mapped and unmapped between two looks.
+        """
+        self.peak_files = max(self.peak_files, files)
+        self.record_peak(peak_size, peak_with_files - self.peak_files)
+
+    def conclude(self, status: int, peak_with_files: int) -> None:
         """Decide the outcome by the end of the process."""
         seconds = time.monotonic() - self.started
         outcome, error = self._end(os.waitstatus_to_exitcode(status))
+        self.record_high_water(0, peak_with_files, 0)
         if outcome in ("error", "timeout", "crash") and (used := self._near_memory_limit()):
             outcome, error = "memory", f"{used}\n{error}"
         self.reply = {
@@ -103,7 +116,7 @@ class Call:
                     status, error = header["status"], header["error"]
                     if status not in _REPORTED or not isinstance(error, str):
                         raise ValueError(status)
-                    self.record_peak(header["size"], header["resident"])
+                    self.record_high_water(header["size"], header["resident"], header["files"])
                     self.value = value
                     return status, error
         if self.killed_for is not None:
@@ -350,7 +363,8 @@ class Supervisor:
 
     def _measure(self, call: Call) -> None:
         whole = processes.memory(call.pid)
-        call.record_peak(whole.peak_size, whole.peak_resident)
+        call.record_high_water(whole.peak_size, whole.peak_resident, whole.files)
+        call.record_peak(0, whole.resident)
         others = processes.descendants(call.pid)
         for pid in others:
             call.record_peak(0, processes.memory(pid).resident)
@@ -401,8 +415,7 @@ class Supervisor:
             self._ignore(descriptor)
             os.close(descriptor)
         call.read_start()
-        call.record_peak(0, maxrss * 1024 if processes.LINUX else maxrss)
-        call.conclude(status)
+        call.conclude(status, maxrss * 1024 if processes.LINUX else maxrss)
         self._ended.append((time.monotonic(), call))
 
     def _kill_orphans(self) -> bool:
