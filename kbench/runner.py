@@ -17,6 +17,7 @@ from kbench.delivery.owed import Plans
 from kbench.delivery.sync import deliver_leftovers
 from kbench.errors import ClusterError, SuiteError
 from kbench.execution import components
+from kbench.execution.costs import Costs
 from kbench.execution.engine import Answer, DaskEngine, Engine, LocalEngine, Terms, ThisMachine
 from kbench.execution.fetching import Fetching, is_offline
 from kbench.execution.rescoring import Added, Rescoring, measure_called
@@ -35,6 +36,7 @@ from kbench.planning.planner import (
 )
 from kbench.planning.tasks import task_of, with_measure
 from kbench.records import (
+    Cost,
     DatasetFacts,
     Details,
     Measure,
@@ -197,14 +199,19 @@ class Runner:
         )
 
     def plan(self) -> Report:
-        """Report the tasks of a run, without fetching or computing anything."""
+        """Report the tasks of a run and their predicted costs, without fetching any data."""
         with closing(self._parents):
             self._parents.warm()
             self._expand()
             self._look_up()
             self._check_parameters()
             self._settle_measure()
-        return Report(self._suite, self._cells(), time.monotonic() - self._start)
+            cells = self._cells()
+            try:
+                self._predict(cells)
+            finally:
+                self._machine.release()
+        return Report(self._suite, cells, time.monotonic() - self._start)
 
     def run(self) -> Report:
         """Fetch the data, compute what is missing, deliver everything.
@@ -267,6 +274,7 @@ class Runner:
                 if engine is None:
                     _refuse_unknown(self._suite.name, cells)
                 else:
+                    self._predict(cells)
                     lost = self._compute(cells, engine, delivery, store)
                 added = self._add(cells, rescored or self._of_plugin, store)
                 for each in added:
@@ -358,6 +366,34 @@ class Runner:
             recall_added(planned, self._journal, self._codes)
         return planned
 
+    def _predict(self, cells: list[PlannedCell]) -> None:
+        """Predict the costs of large cells; those that cannot fit into memory are skipped.
+
+        A run with a limited time does not spend it on that.
+        """
+        options, limits = self._options, self._suite.limits
+        costs = Costs(
+            self._registry, self._planner, self._cache, self._journal, self._parents, limits
+        )
+        chosen = costs.worth_trials(cells) if options.total_s == math.inf else []
+        if not chosen:
+            return
+        self._machine.acquire()
+        if n := costs.n_unknown(chosen):
+            self._watch.notice(
+                f"trying {counted(n, 'cell')} on samples of the rows, a few seconds each, to "
+                "predict memory and time"
+            )
+        found = costs.predict(chosen, options.jobs or machine.physical_cores())
+        for cell in cells:
+            if (prediction := found.get(cell.key)) is None:
+                continue
+            # times of workers are not those of this machine
+            cost = prediction.cost
+            cell.cost = replace(cost, seconds=None) if options.scheduler else cost
+            if prediction.refusal:
+                cell.problem = Problem("skipped", prediction.refusal)
+
     # -----------------------------------------------------------------------
     # Execute and store
     # -----------------------------------------------------------------------
@@ -411,7 +447,7 @@ class Runner:
         try:
             for task, answer in engine.run(tasks):
                 same = self._by_key[task.cell_key]
-                result = self._write(task, answer)
+                result = self._write(task, answer, same[0].cost)
                 same[0].results[task.split_index] = result  # cells of one key share them
                 self._watch.finished(same[0], result)
                 if same[0].is_finished and not self._of_plugin:
@@ -424,7 +460,7 @@ class Runner:
     def _started(self, task: Task, slot: int) -> None:
         self._watch.started(self._by_key[task.cell_key][0], task.split_index, slot)
 
-    def _write(self, task: Task, answer: Answer) -> Result:
+    def _write(self, task: Task, answer: Answer, cost: Cost | None) -> Result:
         """Write the result of a task to the journal and return it."""
         outcome, host = answer.outcome, answer.host
         key = task_key(task.cell_key, task.split_index)
@@ -454,6 +490,8 @@ class Runner:
             host=host.name,
             cpu=host.cpu,
             calibration_s=host.calibration_s,
+            cpu_s=outcome.cpu_s,
+            predicted=cost,
         )
         self._journal.append("result", **result.to_json())
         return result

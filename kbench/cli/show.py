@@ -6,6 +6,7 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from statistics import median
 from typing import Any
 
@@ -14,6 +15,7 @@ from rich.markup import escape
 
 from kbench.cli import printing
 from kbench.messages import counted
+from kbench.planning.cost import of_interval, of_memory
 from kbench.planning.planner import PlannedCell
 from kbench.records import ACCURACY, Measure, Published, Result
 from kbench.report import shown, tables
@@ -248,7 +250,7 @@ def _failures(console: Console, report: Report) -> None:
 
 
 def print_plan(report: Report, as_json: bool) -> None:
-    """Print the tasks of a run, those that are known, and how long the others may take."""
+    """Print the tasks of a run, those that are known, and what the others may cost."""
     rows: list[dict[str, Any]] = [
         {
             "dataset": planned.cell.dataset.label,
@@ -262,12 +264,19 @@ def print_plan(report: Report, as_json: bool) -> None:
     ]
     estimate = _estimated_s(report)
     if as_json:
-        print(json.dumps({"cells": rows, "estimated_s": estimate}))
+        every = [row | _plain_cost(cell) for row, cell in zip(rows, report.cells, strict=True)]
+        print(json.dumps({"cells": every, "estimated_s": estimate}))
         return
     headings = {"dataset": False, "feature_map": False, "learner": False}
-    headings |= {"tasks": True, "known": True, "note": False}
+    headings |= {"tasks": True, "known": True}
+    lines = [[*map(str, row.values())] for row in rows]
+    if any(cell.cost for cell in report.cells):
+        headings |= {"memory of a task": True, "time of a task": True}
+        for line, cell in zip(lines, report.cells, strict=True):
+            line[-1:-1] = _written_cost(cell)
+    headings["note"] = False
     console = printing.console()
-    printing.print_table(console, headings, [([*map(str, row.values())], "") for row in rows])
+    printing.print_table(console, headings, [(line, "") for line in lines])
     tasks, known = (sum(row[key] for row in rows) for key in ("tasks", "known"))
     cells = counted(len(rows), "cell")
     text = f"\n{cells}, {counted(tasks, 'task')} to compute, {known} already known"
@@ -282,21 +291,47 @@ def print_plan(report: Report, as_json: bool) -> None:
 
 def _note(cell: PlannedCell) -> str:
     if cell.problem:
-        return cell.problem.reason
-    return "" if cell.dataset else "to be fetched"
+        skipped = "skipped: " if cell.problem.status == "skipped" else ""
+        return f"{skipped}{cell.problem.reason}"
+    return "" if cell.dataset else "not in the cache, to be fetched"
+
+
+def _written_cost(cell: PlannedCell) -> tuple[str, str]:
+    cost = cell.cost
+    if cost is None:
+        return "", ""
+    seconds = "" if cost.seconds is None else of_interval(cost.seconds)
+    return of_memory(cost.memory_mb.value), seconds
+
+
+def _plain_cost(cell: PlannedCell) -> dict[str, Any]:
+    """Return the predicted cost of a task as JSON values."""
+    return {
+        "memory_mb": asdict(cell.cost.memory_mb) if cell.cost else None,
+        "time_s": asdict(cell.cost.seconds) if cell.cost and cell.cost.seconds else None,
+    }
 
 
 def _estimated_s(report: Report) -> float | None:
-    """Estimate the work from the median time of the same method, else of all tasks."""
+    """Estimate the work: predicted, or the median of the same method, else of all tasks.
+
+    None where tasks are left of which nothing is known.
+    """
     seconds_of: dict[tuple[str, str], list[float]] = {}
     for planned in report.cells:
         seconds = [result.seconds for result in planned.results.values()]
         seconds_of.setdefault(_method(planned), []).extend(seconds)
     all_seconds = [value for values in seconds_of.values() for value in values]
-    if not all_seconds:
-        return None
-    medians = {method: median(values or all_seconds) for method, values in seconds_of.items()}
-    return sum(len(planned.missing) * medians[_method(planned)] for planned in report.cells)
+    total = 0.0
+    for planned in report.cells:
+        known = seconds_of[_method(planned)] or all_seconds
+        if planned.cost and planned.cost.seconds:
+            total += len(planned.missing) * planned.cost.seconds.value
+        elif known:
+            total += len(planned.missing) * median(known)
+        elif planned.missing:
+            return None
+    return total
 
 
 def _method(cell: PlannedCell) -> tuple[str, str]:

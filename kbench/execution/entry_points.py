@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbench.errors import DatasetError, DatasetParameterError, PluginError, SourceUnreachable
+from kbench.evaluation import evaluate
 from kbench.evaluation.evaluate import evaluate_split, measure_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
-from kbench.evaluation.search import EstimatorSpec
+from kbench.evaluation.search import EstimatorSpec, _outer, _passes, _shared
 from kbench.evaluation.targets import Scale
 from kbench.execution import global_state
 from kbench.execution.handover import hand_over, receive_scored, receive_visible
@@ -39,6 +40,12 @@ from kbench.tables.growing import spilling_to
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
+
+OF_ALL_ROWS = ((_passes, "WHOLE_BYTES"), (_outer, "WHOLE_BYTES"), (_shared, "FIT_BYTES"))
+"""Sizes of the inputs or the embedding of all rows that decide how they are computed."""
+
+OF_MEASURES = ((evaluate, "GRAM_ROWS"),)
+"""Numbers of rows that measures are computed from."""
 
 TRIAL_TIME_S = 5.0
 """Wall clock of a trial fit, which shows whether a parameter's value is refused."""
@@ -358,6 +365,21 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
             f"{changer} changes global state that decides numbers: {'; '.join(changes[:5])}"
         )
     return {"measures": measures, "details": asdict(details)}
+
+
+def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, Any]:
+    """Measure a split on a sample of its rows, as `evaluate_task` does.
+
+    The payload has the ``share`` of the rows too. Sizes from which the evaluation goes on
+    in another way, such as block by block, are that share of theirs, so that the sample is
+    computed as all rows will be. With ``is_miniature``, so are the samples that measures
+    are computed from: nothing then hides how memory grows. All this is changed in this
+    process only, which ends now.
+    """
+    of_measures = OF_MEASURES if payload["is_miniature"] else ()
+    for module, name in (*OF_ALL_ROWS, *of_measures):
+        setattr(module, name, max(1, int(payload["share"] * getattr(module, name))))
+    return evaluate_task(payload, channel)
 
 
 def measure_predictions(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def means(results: Sequence[Result], measure: Measure = ACCURACY) -> dict[str, f
     """
     values: dict[str, list[float]] = {}
     for result in results:
-        for name, value in result.measures.items():
+        for name, value in {**result.measures, **_costs(result)}.items():
             of_other = name.startswith(DEFAULT) and name != measure.of_default
             if math.isfinite(value) and not of_other:
                 values.setdefault(name, []).append(value)
@@ -38,6 +38,23 @@ def means(results: Sequence[Result], measure: Measure = ACCURACY) -> dict[str, f
         if len(values.get(spread.name, ())) > 1:
             averages[spread.sd] = float(np.std(values[spread.name], ddof=1))
     return averages
+
+
+def _costs(result: Result) -> dict[str, float]:
+    """Return the predicted cost of a task, and its measured time beside it, as measures."""
+    cost = result.predicted
+    if cost is None:
+        return {}
+    costs = {
+        "predicted_memory_mb": cost.memory_mb.value,
+        "task_time_s": result.seconds,
+        "task_time_cpu_s": result.cpu_s,
+    }
+    if cost.seconds is not None:
+        costs["predicted_time_s"] = cost.seconds.value
+        costs["predicted_time_low_s"] = cost.seconds.low
+        costs["predicted_time_high_s"] = cost.seconds.high
+    return costs
 
 
 def of_cell(planned: PlannedCell, measure: Measure = ACCURACY) -> Row:

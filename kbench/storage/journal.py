@@ -35,6 +35,7 @@ FIELDS: Mapping[str, Mapping[str, type]] = {
     "result": {"task_key": str},
     "measure": {"task_key": str, "name": str, "value": float, "code": str, "ended_ms": int},
     "problem": {"cell_key": str, "reason": str, "at_ms": int},
+    "trials": {"key": str, "memory_mb": float, "trials": list},
     "plan": {**_OF_SUITE, "digest": str, "content": dict},
     "reopened": _OF_SUITE,
     "settled": _OF_SUITE,

@@ -1,0 +1,289 @@
+"""Costs of cells, predicted from trials: tasks on samples of their rows, in sandboxes.
+
+A trial that hangs or ends its process costs the prediction of its own cell only. Trials are
+kept in the journal by the key of their cell, which has the method, the data and the code;
+the journal is that of one machine.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kbench.errors import DatasetError
+from kbench.evaluation.assignment import assign
+from kbench.evaluation.rows import BLOCK_ROWS
+from kbench.execution.engine.local import over_slots
+from kbench.execution.handover import Handover
+from kbench.execution.samples import MOST_ROWS, Samples
+from kbench.execution.warm_parents import WarmParents
+from kbench.planning import cost
+from kbench.planning.planner import PlannedCell, Planner
+from kbench.records import Cell, Cost, Limits, Task, Trial
+from kbench.records.canonical import to_json
+from kbench.registry.registry import Registry
+from kbench.storage.datacache import DataCache
+from kbench.storage.journal import Journal
+
+LEAST_S, MOST_S = 2.5, 5.0
+"""CPU time of the trials of one kind: short searches, and whole ones."""
+
+SHARE = 0.1
+"""CPU time of these trials as a share of that of the cell, between the two bounds."""
+
+FIRST_ROWS = 2048
+"""Training rows of the smallest trial."""
+
+STEP = 4
+"""Rows of a trial over those of the one before."""
+
+TIME_S = 30.0
+"""Wall clock of a trial."""
+
+BEYOND = 1.25
+"""A cell is skipped if a sample hits the limit of memory that should need this much of it."""
+
+MOST_WIDTHS = 5
+"""Numbers of components that are tried for the largest that fits."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The cost of a cell, and why it cannot fit into the memory limit; empty if it may."""
+
+    cost: Cost
+    refusal: str = ""
+
+
+@dataclass
+class _Subject:
+    """A cell that trials are made of, under the key of its trials."""
+
+    key: str
+    cell: Cell
+    task: Task
+    samples: Samples
+    trials: list[Trial]
+
+    def cost(self) -> Cost | None:
+        return cost.predict(self.trials, self.samples.n_rows)
+
+
+class Costs:
+    """Predicts the costs of cells, and finds those that cannot fit into the memory limit."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        planner: Planner,
+        cache: DataCache,
+        journal: Journal,
+        parents: WarmParents,
+        limits: Limits,
+    ) -> None:
+        self._registry, self._planner, self._cache = registry, planner, cache
+        self._journal, self._parents, self._limits = journal, parents, limits
+        self._samples: dict[str, Samples] = {}
+        self._lock = threading.Lock()
+        self._known: dict[str, list[Trial]] = {}
+
+    def worth_trials(self, cells: Iterable[PlannedCell]) -> list[PlannedCell]:
+        """Return the cells of which trials say more than their shapes, each key once."""
+        limit = self._limits.memory_mb
+        chosen = (cell for cell in cells if cost.needs_trials(cell, self._registry, limit))
+        return list({cell.key: cell for cell in chosen}.values())
+
+    def n_unknown(self, cells: Sequence[PlannedCell]) -> int:
+        """Count the cells of which no trials are known."""
+        self._recall(cells)
+        return sum(cell.key not in self._known for cell in cells)
+
+    def predict(self, cells: Sequence[PlannedCell], jobs: int) -> dict[str, Prediction]:
+        """Return the costs of cells by key, with `jobs` trials at a time.
+
+        Cells whose data cannot be split, and whose trials fail, have none.
+        """
+        self._recall(cells)
+        found = over_slots(cells, self._work, jobs)
+        return {cell.key: known for cell, known in found if known is not None}
+
+    def _recall(self, cells: Iterable[PlannedCell]) -> None:
+        """Read the known trials of cells from the journal."""
+        wanted = {cell.key for cell in cells}
+        for line in self._journal.read("trials"):
+            if line["key"].partition("/")[0] in wanted:
+                self._known[line["key"]] = _parsed(line, self._limits.memory_mb)
+
+    def _work(self, planned: PlannedCell, slot: int) -> Prediction | None:
+        task = self._planner.task(planned, 0)
+        try:
+            samples = self._samples_of(task)
+        except DatasetError:
+            return None  # the tasks of the cell report it
+        subject = self._subject(planned.key, planned.cell, task, samples)
+        if not subject.trials:
+            self._try(subject, len(planned.missing))
+            self._keep(subject)
+        limit = self._limits.memory_mb
+        if not any(trial.status == "ok" for trial in subject.trials):
+            self._try_rows(subject, cost.rows_of_width(subject.cell, BEYOND * limit))
+        predicted = subject.cost()
+        if predicted is None or not predicted.exceeds(limit) or planned.done:
+            return Prediction(predicted) if predicted else None
+        is_confirmed = self._is_over(subject)
+        predicted = subject.cost() or predicted
+        return Prediction(predicted, self._refusal(predicted, subject) if is_confirmed else "")
+
+    def _subject(self, key: str, cell: Cell, task: Task, samples: Samples) -> _Subject:
+        return _Subject(key, cell, task, samples, list(self._known.get(key, ())))
+
+    def _samples_of(self, task: Task) -> Samples:
+        protocol = task.cell.protocol
+        key = json.dumps([task.checksum, to_json(protocol)], sort_keys=True)
+        with self._lock:
+            if key not in self._samples:
+                dataset = self._cache.load(task.checksum)
+                # which test rows equal training rows matters to scores only
+                groups = np.zeros(len(dataset.y), dtype=np.int8)
+                self._samples[key] = Samples.of(assign(dataset, protocol, 0, groups))
+            return self._samples[key]
+
+    # -- trials
+
+    def _try(self, subject: _Subject, n_splits: int) -> None:
+        """Make trials on ever more rows, short searches first."""
+        self._grow(subject, is_whole=False, n_splits=n_splits, n_least=2)
+        if subject.trials[-1].status == "ok":
+            most = max(trial.n_rows for trial in subject.trials)
+            self._grow(subject, is_whole=True, n_splits=n_splits, most=most)
+
+    def _grow(
+        self,
+        subject: _Subject,
+        is_whole: bool,
+        n_splits: int = 1,
+        n_least: int = 1,
+        most: int = MOST_ROWS,
+    ) -> None:
+        """Make trials of one kind until the next would take too long.
+
+        Of the cheap ones there are at least `n_least`.
+        """
+        n_all, made = subject.samples.n_rows, list[Trial]()
+        # the largest block of rows is in the first trial already
+        n = BLOCK_ROWS if subject.cell.protocol.inner_fit == "outer" else FIRST_ROWS
+        n = min(n, n_all)
+        while n <= most:
+            made.append(self._trial(subject, n, is_whole))
+            subject.trials.append(made[-1])
+            if made[-1].status != "ok" or STEP * n > n_all:
+                return
+            spent, last = sum(trial.seconds for trial in made), made[-1].seconds
+            in_all = n_splits * last * n_all / n
+            budget = min(MOST_S, max(LEAST_S, SHARE * in_all))
+            # in proportion to the rows at first, and then like the step before
+            before = made[-2].seconds if len(made) > 1 else 0.0
+            following = last + STEP * max(0.0, last - before)
+            if (len(made) >= n_least or last > MOST_S) and spent + following > budget:
+                return
+            n *= STEP
+
+    def _is_over(self, subject: _Subject) -> bool:
+        """Whether a sample that should exceed the limit of memory does.
+
+        A learner may need less memory for each row once there are many.
+        """
+        if not any(trial.status == "memory" for trial in subject.trials):
+            need = BEYOND * self._limits.memory_mb
+            n = cost.rows_that_need(subject.trials, need, subject.samples.n_rows)
+            self._try_rows(subject, n)
+        return any(trial.status == "memory" for trial in subject.trials)
+
+    def _try_rows(self, subject: _Subject, n_rows: int | None) -> None:
+        """Make one more trial, unless it is known what one on fewer rows needs."""
+        most = max(trial.n_rows for trial in subject.trials)
+        if n_rows is not None and n_rows > most:
+            n = min(n_rows, subject.samples.n_rows, MOST_ROWS)
+            subject.trials.append(self._trial(subject, n, is_whole=False))
+            self._keep(subject)
+
+    def _trial(self, subject: _Subject, n_rows: int, is_whole: bool) -> Trial:
+        """Run a task on a sample of its rows."""
+        task, samples = subject.task, subject.samples
+        cell = subject.cell if is_whole else cost.shortened(subject.cell)
+        payload = {
+            "checksum": task.checksum,
+            "kinds": list(task.kinds),
+            "cache": str(self._cache.root),
+            "feature_map": to_json(cell.feature_map),
+            "learner": to_json(cell.learner),
+            "protocol": to_json(cell.protocol),
+            "split": task.split_index,
+            "share": samples.share(n_rows),
+            "is_miniature": not is_whole,
+        }
+        with self._parents.using(task.plugins) as sandbox:
+            outcome = sandbox.run(
+                "kbench.execution.entry_points:evaluate_sample",
+                payload,
+                time_s=min(TIME_S, self._limits.time_s),
+                memory_mb=self._limits.memory_mb,
+                converse=Handover(samples.first(n_rows)),
+            )
+        seconds = outcome.cpu_s if cell.protocol.threads == 1 else outcome.seconds
+        memory = outcome.peak_memory_mb
+        if outcome.status == "memory":
+            memory = max(memory, self._limits.memory_mb)
+        return Trial(n_rows, is_whole, outcome.status, seconds, memory)
+
+    def _keep(self, subject: _Subject) -> None:
+        self._journal.append(
+            "trials",
+            key=subject.key,
+            memory_mb=self._limits.memory_mb,
+            trials=[trial.to_json() for trial in subject.trials],
+        )
+
+    # -- what would fit
+
+    def _refusal(self, predicted: Cost, subject: _Subject) -> str:
+        limit = self._limits.memory_mb
+        width = cost.given_width(subject.cell)
+        largest = None if width is None else self._largest(predicted, subject, width)
+        return cost.too_large(predicted, limit, cost.WIDTH, largest)
+
+    def _largest(self, predicted: Cost, subject: _Subject, width: int) -> int | None:
+        """Return the largest number of components that fits; None if none is found."""
+        limit = self._limits.memory_mb
+        needs = {width: predicted.memory_mb.value}
+        for _ in range(MOST_WIDTHS):
+            smaller = cost.next_width(needs, limit)
+            if smaller is None:
+                break
+            narrow = cost.of_width(subject.cell, smaller)
+            key = f"{subject.key}/{cost.WIDTH}={smaller}"
+            other = self._subject(key, narrow, subject.task, subject.samples)
+            if not other.trials:
+                self._grow(other, is_whole=False, n_least=2)
+                self._keep(other)
+            known = other.cost()
+            if known is None:
+                break
+            needs[smaller] = known.memory_mb.value
+        return cost.largest_width(needs, limit)
+
+
+def _parsed(line: dict[str, object], limit_mb: float) -> list[Trial]:
+    """Parse a line of the journal; none if a trial hit a lower limit, or is not understood."""
+    given = line["trials"]
+    assert isinstance(given, list)
+    try:
+        trials = [Trial.from_json(trial) for trial in given]
+    except TypeError:
+        return []
+    is_raised = limit_mb > float(str(line["memory_mb"]))
+    return [t for t in trials if not (is_raised and t.status == "memory")]
