@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kbench.records import ACCURACY, Measure, Published, TaskType
+from kbench.report import costs
 from kbench.report.budgets import sentences
 from kbench.results import stats
 from kbench.results.budgets import Budget, budgets
@@ -351,6 +352,10 @@ class ReportData:
         """Return the protocols of the rows, each once."""
         protocols = {tuple(sorted(row.protocol.items())): row.protocol for row in self.rows}
         return [dict(protocol) for protocol in protocols.values() if protocol]
+
+    def cost_sentences(self) -> list[str]:
+        """Say how good the predictions of memory and time were."""
+        return costs.sentences(self.rows)
 
     def versions(self) -> list[str]:
         """Return the versions of kbench behind the rows."""
