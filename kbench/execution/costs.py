@@ -257,9 +257,9 @@ class Costs:
         return cost.too_large(predicted, limit, cost.WIDTH, largest)
 
     def _largest(self, predicted: Cost, subject: _Subject, width: int) -> int | None:
-        """Return the largest number of components that fits; None if none is found."""
+        """Return the largest number of components that should fit; None if none is found."""
         limit = self._limits.memory_mb
-        needs = {width: predicted.memory_mb.value}
+        needs = {width: predicted.memory_mb.high}
         for _ in range(MOST_WIDTHS):
             smaller = cost.next_width(needs, limit)
             if smaller is None:
@@ -273,7 +273,7 @@ class Costs:
             known = other.cost()
             if known is None:
                 break
-            needs[smaller] = known.memory_mb.value
+            needs[smaller] = known.memory_mb.high
         return cost.largest_width(needs, limit)
 
 
