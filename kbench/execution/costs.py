@@ -180,17 +180,17 @@ class Costs:
         while n <= most:
             made.append(self._trial(subject, n, is_whole))
             subject.trials.append(made[-1])
-            if made[-1].status != "ok" or STEP * n > n_all:
+            if made[-1].status != "ok" or n == n_all:
                 return
             spent, last = sum(trial.seconds for trial in made), made[-1].seconds
-            in_all = n_splits * last * n_all / n
-            budget = min(MOST_S, max(LEAST_S, SHARE * in_all))
+            budget = min(MOST_S, max(LEAST_S, SHARE * n_splits * last * n_all / n))
+            step = min(STEP, n_all / n)
             # in proportion to the rows at first, and then like the step before
-            before = made[-2].seconds if len(made) > 1 else 0.0
-            following = last + STEP * max(0.0, last - before)
+            before = made[-2].seconds if len(made) > 1 else last / STEP
+            following = last + max(0.0, last - before) * (step - 1) / (1 - 1 / STEP)
             if (len(made) >= n_least or last > MOST_S) and spent + following > budget:
                 return
-            n *= STEP
+            n = min(STEP * n, n_all)
 
     def _is_over(self, subject: _Subject) -> bool:
         """Whether a sample that should exceed the limit of memory does.

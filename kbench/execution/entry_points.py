@@ -27,6 +27,7 @@ from kbench.evaluation.targets import Scale
 from kbench.execution import global_state
 from kbench.execution.handover import hand_over, receive_scored, receive_visible
 from kbench.execution.plugins import without_known_failures
+from kbench.execution.sandbox import processes
 from kbench.execution.warm_parents import PLUGINS
 from kbench.planning.lines import parameter_problems
 from kbench.records import Dataset, Protocol, Ref, alternatives
@@ -372,13 +373,14 @@ def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[
 
     The payload has the ``share`` of the rows too. Sizes from which the evaluation goes on
     in another way, such as block by block, are that share of theirs, so that the sample is
-    computed as all rows will be. With ``is_miniature``, so are the samples that measures
-    are computed from: nothing then hides how memory grows. All this is changed in this
-    process only, which ends now.
+    computed as all rows will be, and its arrays are mapped as theirs. With
+    ``is_miniature``, so are the samples that measures are computed from: nothing then hides
+    how memory grows. All this is changed in this process only, which ends now.
     """
     of_measures = OF_MEASURES if payload["is_miniature"] else ()
     for module, name in (*OF_ALL_ROWS, *of_measures):
         setattr(module, name, max(1, int(payload["share"] * getattr(module, name))))
+    processes.map_arrays(payload["share"])
     return evaluate_task(payload, channel)
 
 

@@ -20,6 +20,9 @@ from typing import NamedTuple
 LINUX = sys.platform == "linux"
 MB = 2**20
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_M_MMAP_THRESHOLD = -3
+_MAPPED, _LEAST_MAPPED = 2**25, 2**16
+"""Bytes from which an array is always mapped, by default and at least."""
 _libc = ctypes.CDLL(None)
 _PROC = Path("/proc")
 # a kernel may be built without this file
@@ -72,6 +75,16 @@ def die_first() -> None:
     """Let the kernel kill this process first when the machine is out of memory."""
     with contextlib.suppress(OSError):
         (_PROC / "self/oom_score_adj").write_text("1000")
+
+
+def map_arrays(share: float) -> None:
+    """Let arrays of a sample of the rows be allocated as those of all rows, where glibc can.
+
+    Large arrays are mapped, and unmapped as soon as they are free. Smaller ones leave holes
+    between others: for each row a sample would need more memory than all rows.
+    """
+    with contextlib.suppress(AttributeError):
+        _libc.mallopt(_M_MMAP_THRESHOLD, max(_LEAST_MAPPED, int(share * _MAPPED)))
 
 
 def flush_c_streams() -> None:
