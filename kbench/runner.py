@@ -59,9 +59,9 @@ from kbench.tracking import Store, View, check_store, default_uri
 class Options:
     """Options of a run; none of them decides a number.
 
-    They are those of `kbench.run_suite`. If `jobs` is None, it becomes 1 with exclusive
-    timing, else the number of physical cores; on a cluster it stays None, for the threads
-    of all workers.
+    They are those of `kbench.run_suite`. If `jobs` is None, it is 1 with exclusive timing,
+    else as many tasks as the physical cores have the threads for; on a cluster it stays
+    None, for the threads of all workers.
 
     `total_s` is the wall clock of the whole run: no task begins that would not end by
     then, judged by the longest of its cell. The first of a cell may overrun, and the
@@ -94,9 +94,14 @@ class Options:
             raise SuiteError(
                 f"--jobs must be 1 with --timing exclusive: one task at a time, got {self.jobs}"
             )
-        if self.jobs is None and not self.scheduler:
-            jobs = 1 if self.exclusive else machine.physical_cores()
-            object.__setattr__(self, "jobs", jobs)
+
+    def of_suite(self, suite: Suite) -> Options:
+        """Return the options with the number of tasks at a time."""
+        if self.jobs is not None or self.scheduler:
+            return self
+        threads = max(block.protocol.threads for block in suite.blocks)
+        jobs = 1 if self.exclusive else max(1, machine.physical_cores() // threads)
+        return replace(self, jobs=jobs)
 
     @property
     def uri(self) -> str:
@@ -173,7 +178,8 @@ class Runner:
     ) -> None:
         self._start = time.monotonic()
         self._suite, self._registry = suite, registry
-        self._options, self._watch = options or Options(), watcher or Watcher()
+        self._options = (options or Options()).of_suite(suite)
+        self._watch = watcher or Watcher()
         self._offline = self._options.offline or is_offline()
         cache = self._cache = data_cache or DataCache()
         self._planner = Planner(registry, cache)

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from kbench import SuiteError
+from kbench import Protocol, SuiteError
 from kbench.planning.suite_file import read
+from kbench.records import Block, Suite
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench.results.rows import COLUMNS
@@ -380,7 +381,17 @@ def test_what_exclusive_timing_refuses():
         Options(jobs=2, timing="exclusive")
     with pytest.raises(SuiteError, match="leave out --scheduler"):
         Options(scheduler="tcp://x:1", timing="exclusive")
-    assert Options(jobs=None, timing="exclusive").jobs == 1
+
+
+@pytest.mark.parametrize(("threads", "jobs"), [(1, 4), (2, 2), (3, 1), (8, 1)])
+def test_tasks_at_a_time_leave_cores_for_their_threads(monkeypatch, threads, jobs):
+    monkeypatch.setattr("kbench.machine.physical_cores", lambda: 4)
+    block = Block((), (), (), Protocol(threads=threads))
+    suite = Suite("threads", (block,))
+    assert Options(jobs=None).of_suite(suite).jobs == jobs
+    assert Options(jobs=None, timing="exclusive").of_suite(suite).jobs == 1
+    assert Options(jobs=3).of_suite(suite).jobs == 3
+    assert Options(jobs=None, scheduler="tcp://x:1").of_suite(suite).jobs is None
 
 
 def start(folder, *arguments):

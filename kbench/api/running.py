@@ -28,6 +28,7 @@ def run_shown(
     KbenchError
         The suite or the cluster is wrong; nothing has run.
     """
+    options = options.of_suite(suite)
     display = progress.choose(as_json, quiet, options.jobs)
     for text in (*notices(registry, options.store), *further_notices):
         display.notice(text)

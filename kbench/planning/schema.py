@@ -17,6 +17,7 @@ from pydantic import (
 
 from kbench.errors import SuiteError
 from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, SEARCHED
+from kbench.machine import physical_cores
 from kbench.messages import did_you_mean, similar
 from kbench.records import Limits, Measure, Protocol
 
@@ -65,6 +66,12 @@ class ProtocolTable(_Strict):
         if isinstance(value, dict):
             return _SearchedSteps.model_validate(value)
         return value
+
+    @field_validator("threads", mode="before")
+    @classmethod
+    def _of_this_machine(cls, value: Any) -> Any:
+        # the number is in the key of a cell: times of other machines are other results
+        return physical_cores() if value == "all" else value
 
     @field_validator("search_measure")
     @classmethod

@@ -119,6 +119,12 @@ def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Re
         budget=file.budget or "",
     )
     problems = cell_problems(suite, registry)
+    threads = sorted({block.protocol.threads for block in blocks})
+    if len(threads) > 1:
+        problems.append(
+            f"protocol.threads must be the same in all blocks, got {', '.join(map(str, threads))}: "
+            "times of different numbers of threads are not comparable"
+        )
     if problems:
         raise SuiteError(*problems)
     return suite

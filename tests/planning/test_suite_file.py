@@ -208,6 +208,26 @@ def test_missing_lists_are_named(registry):
     )
 
 
+def test_threads_may_be_all_cores_of_the_machine(registry, monkeypatch):
+    monkeypatch.setattr("kbench.planning.schema.physical_cores", lambda: 6)
+    suite = read(LISTS + '[protocol]\nthreads = "all"', "all", registry)
+    assert {block.protocol.threads for block in suite.blocks} == {6}
+
+
+def test_blocks_of_other_threads_are_refused(registry):
+    text = """
+datasets = ["iris"]
+feature_maps = ["identity"]
+learners = ["ridge"]
+[[block]]
+[[block]]
+feature_maps = ["rff"]
+protocol = { threads = 2 }
+"""
+    with pytest.raises(SuiteError, match="threads must be the same in all blocks, got 1, 2"):
+        read(text, "mixed", registry)
+
+
 def test_blocks_share_the_lists_at_the_top_and_may_have_their_own_protocol(registry):
     text = """
 datasets = ["iris", "wine"]
