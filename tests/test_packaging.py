@@ -22,6 +22,7 @@ PACKAGES = (
     "kbench_dashboards",
     "kbench_datasets",
     "kbench_files",
+    "kbench_learned",
     "kbench_learners",
     "kbench_nbcs",
     "kbench_openml",

@@ -1,0 +1,39 @@
+"""Feature maps that learn a metric of their inputs from gradients of a first fit.
+
+The base maps are those of other plugins, by their names.
+"""
+
+import lazy_loader
+
+from kbench import BANDWIDTH_FACTORS, FeatureMap, Ref, hookimpl
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={"_map": ["LearnedMetricMap", "LearnedPartitionMap"]},
+)
+
+_FACTORS = {"bandwidth_factor": BANDWIDTH_FACTORS}
+
+
+def _learned(base, grid, make="LearnedMetricMap", **params):
+    """Record a map around the one of this name, with parameters of that one."""
+    return FeatureMap(
+        f"{base}-learned",
+        make=f"{__name__}._map:{make}",
+        grid={"base_map": (Ref(base, params),), **grid},
+        supervised=True,
+        family="learned",
+    )
+
+
+@hookimpl
+def kbench_feature_maps():
+    """List a learned map around each map whose features have useful gradients."""
+    fourier = ("rff", "orthogonal-rff", "qmc-rff", "laplace-rff", "matern-rff")
+    return [
+        *(_learned(name, _FACTORS) for name in (*fourier, "nystroem")),
+        _learned("arc-cosine", {}),
+        # its roots are fitted to each column, which undoes the weights of a diagonal
+        _learned("nbcs-rotated", {"metric": ("full", "low_rank")}, "LearnedPartitionMap"),
+        _learned("simplicial-mesh", {}, scaling="common"),
+    ]

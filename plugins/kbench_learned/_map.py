@@ -1,0 +1,448 @@
+"""`LearnedMetricMap`: a feature map around another one, in a learned metric."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from itertools import product
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kbench.parameters import check_choice, check_integer, check_number
+from kbench_learned._metric import diagonal_of, one_hot_groups, root
+from kbench_learned._rounds import Trajectory, folds_of, learn
+
+METRICS = ("auto", "full", "diagonal", "low_rank")
+
+DIFFERENTIABLE = (
+    *("rff", "orthogonal-rff", "qmc-rff", "laplace-rff", "matern-rff"),
+    *("nystroem", "arc-cosine", "nbcs", "nbcs-rotated", "nbcs-adaptive", "simplicial-mesh"),
+)
+"""Maps of kbench that have gradients, for messages."""
+
+# A column whose standard deviation is this small beside its largest value is constant.
+_CONSTANT = 1e-12
+
+_PARTS = 5
+
+_PARTS_BY_ROWS = ((2_000, 5), (10_000, 2))
+"""Largest number of rows, and parts that are held out in turn; beyond, it is one part."""
+
+
+class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""An explicit feature map in a metric that is learned from the gradients of a first fit.
+
+    The map :math:`\varphi` of `base_map` gives a predictor :math:`f(x) = w \cdot \varphi(x)` by
+    ridge regression. Its average gradient outer product (AGOP),
+
+    .. math:: M = \frac{1}{n} \sum_i \nabla f(x_i) \nabla f(x_i)^\top,
+
+    says along which directions of the inputs f changes. Inputs become
+    :math:`(M / \max M)^{1/2} x`, and the next round fits `base_map` to them: its bandwidth is
+    relative to the new distances. That is a recursive feature machine [1]_ [2]_ with explicit
+    features. Labels are -1 and 1, one column for each class against the rest.
+
+    Parameters
+    ----------
+    base_map : estimator
+        A feature map with a method ``input_gradient(X, coef)``; it is not fitted itself.
+    n_components : int, optional
+        The parameter of this name of `base_map`, if it is to have another value there.
+    bandwidth_factor : float or sequence of float, optional
+        The same. Of several values, the one whose best round has the smallest error is taken.
+    metric : {"auto", "full", "diagonal", "low_rank"}, default "auto"
+        Form of M. "diagonal" weights columns. It is equivariant to shifts only, needs
+        fewer rows, and is better where single columns matter. "low_rank" keeps the `rank`
+        first eigenvectors, so that `base_map` has inputs of that dimension. "auto" tries "full"
+        and "diagonal", and keeps the one whose best round has the smaller error.
+    rank : int, default 10
+        Directions of a metric "low_rank".
+    rounds : int, default 5
+        Largest number of rounds; with 0, `base_map` is fitted to the inputs.
+    patience : int, default 2
+        Rounds without improvement after which learning stops.
+    regularization : float, default 1e-4
+        This multiple of the mean of M's diagonal is added to the diagonal, so that no direction
+        is lost for later rounds.
+    groups : {"one-hot", None} or sequence of sequences of int, default "one-hot"
+        Columns that have one weight in a "diagonal" metric: found indicators of nominal
+        attributes (see Notes), none, or those given.
+    random_state : int, RandomState or None, default None
+        Draws the held-out rows, and is the seed of `base_map` where that has none.
+
+    Attributes
+    ----------
+    base_map_ : estimator
+        `base_map`, fitted to the transformed inputs of all rows.
+    metric_ : ndarray, shape (n_features, n_features)
+        The learned M; its largest entry is 1. The identity where learning did not help.
+    transform_ : ndarray, shape (n_features, n_directions)
+        Inputs minus `mean_` are multiplied by it.
+    mean_ : ndarray, shape (n_features,)
+        Means of the columns.
+    form_ : {"full", "diagonal", "low_rank"}
+        The form of M.
+    factor_ : float or None
+        The bandwidth factor, if it was given.
+    errors_ : ndarray, shape (n_rounds_ + 1,)
+        Root mean squared error of held-out rows after 0, 1, ... rounds, in units of the
+        deviation of the targets.
+    round_ : int
+        The round that was chosen: that with the smallest error.
+    n_rounds_ : int
+        Rounds that were tried.
+    details_ : dict
+        For reports: ``metric`` (its form), ``round``, ``errors``, the ``diagonal`` of M, and of
+        the at most 30 ``columns`` with the largest weights the ``matrix``.
+
+    Raises
+    ------
+    ValueError
+        `base_map` has no gradient or lacks a given parameter; all columns are constant; there
+        is one class.
+
+    Notes
+    -----
+    *What is estimated.* If f were the regression function, M would be the expected outer
+    product of its gradient (EGOP), whose eigenvectors with eigenvalues above 0 span the
+    directions on which the targets depend (Trivedi et al., UAI 2014). The fitted f is smoothed
+    and noisy: M is a biased estimate, and the rounds are a heuristic without a guarantee of
+    convergence. The round is therefore chosen by errors of held-out training rows, and 0 is
+    among the choices. With up to 2,000 rows each fifth is held out in turn, with up to 10,000
+    two of them, and beyond one. The metric is that of the folds' matrices, divided by
+    their traces and added up, and the last fit of `base_map` has all rows.
+
+    *Invariance.* Learning with a "full" metric is equivariant to rotations and shifts of the
+    inputs if the features' kernel is, and to nothing else: standardise the columns. Maps that
+    scale each column themselves (`nbcs`, and meshes with ``scaling="standard"``) undo the weights
+    of a "diagonal" metric.
+
+    *Where it must fail.* If the first fit is no better than the mean, its gradients are noise,
+    and so is M. The same holds for targets that depend on a direction through a function whose
+    slope the first fit misses everywhere, and where all directions matter alike there is
+    nothing to learn.
+
+    *Cost.* A round takes time n (D d + D² + K d (D + d)) + D³ for n rows, d columns, D
+    components and K outputs, in each fold, and memory D² and a block of rows. With more than
+    4,096 components, at most 4,096 rows are used for the fit.
+
+    *One-hot columns.* A weight for each indicator of one attribute is noise where levels are
+    rare. A run of at least three columns with two values, of which exactly one is at its upper
+    one in each row, is a group.
+
+    *Constant columns* have weight 0, since no row says what slope they have.
+
+    *Differences to xRFM* [2]_: explicit features instead of exact kernels; ridge penalties are
+    chosen on held-out rows in each round; matrices of folds are added up; no trees over
+    the rows, and no choice of the exponents of a kernel. As there, M is divided by its largest
+    entry, the root of M is applied to the inputs, and the bandwidth adapts in each round.
+
+    References
+    ----------
+    .. [1] A. Radhakrishnan, D. Beaglehole, P. Pandit and M. Belkin, Mechanism for feature
+       learning in neural networks and backpropagation-free machine learning models, Science 383
+       (2024).
+    .. [2] D. Beaglehole, D. Holzmüller, A. Radhakrishnan and M. Belkin, xRFM: accurate,
+       scalable, and interpretable feature learning models for tabular data, arXiv:2508.10053
+       (2025).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kbench_baselines import RandomFourierFeatures
+    >>> X = np.random.default_rng(0).normal(size=(300, 5))
+    >>> y = np.sin(2 * X[:, 0])
+    >>> learned = LearnedMetricMap(RandomFourierFeatures(100), metric="diagonal", random_state=0)
+    >>> Z = learned.fit_transform(X, y)
+    >>> Z.shape, np.diag(learned.metric_).argmax().item()
+    ((300, 100), 0)
+    >>> bool(np.diag(learned.metric_)[1:].max() < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        base_map,
+        *,
+        n_components=None,
+        bandwidth_factor=None,
+        metric="auto",
+        rank=10,
+        rounds=5,
+        patience=2,
+        regularization=1e-4,
+        groups="one-hot",
+        random_state=None,
+    ):
+        self.base_map = base_map
+        self.n_components = n_components
+        self.bandwidth_factor = bandwidth_factor
+        self.metric = metric
+        self.rank = rank
+        self.rounds = rounds
+        self.patience = patience
+        self.regularization = regularization
+        self.groups = groups
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Learn the metric, and fit the map in it.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Training inputs, best standardised.
+        y : array-like, shape (n_samples,)
+            Targets if they are floating-point numbers, else labels.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        targets, strata = _targets(np.asarray(y))
+        rng = check_random_state(self.random_state)
+        base = self._base(rng)
+        self.mean_ = X.mean(axis=0)
+        varies = X.std(axis=0) > _CONSTANT * np.abs(X).max(axis=0)
+        if not varies.any():
+            raise ValueError(
+                "X has no column that varies, so that no metric can be learned from it"
+            )
+        X = X - self.mean_
+        forms = ("full", "diagonal") if self.metric == "auto" else (self.metric,)
+        options = list(product(forms, self._factors()))
+        tried = self._tried(base, X, targets, strata, varies, options, rng)
+        chosen = min(range(len(tried)), key=lambda i: min(tried[i].errors, default=0.0))
+        self.form_, self.factor_ = options[chosen]
+        self._keep(tried[chosen])
+        self.base_map_ = _with_factor(base, self.factor_).fit(X @ self.transform_)
+        self._n_features_out = self.base_map_.transform(X[:1] @ self.transform_).shape[1]
+        self.details_ = self._described()
+        return self
+
+    def _tried(self, base, X, targets, strata, varies, options, rng):
+        """Return what the rounds learned with each option, a form and a bandwidth factor."""
+        n_parts = min(_PARTS, len(X) // 2)
+        n_folds = next((folds for rows, folds in _PARTS_BY_ROWS if len(X) <= rows), 1)
+        if n_parts < 2 or not self.rounds:
+            return [Trajectory(matrices=[np.eye(X.shape[1])]) for _ in options]
+        folds = folds_of(strata, n_parts, min(n_folds, n_parts), rng)
+        groups, tried = self._column_groups(X), []
+        for form, factor in options:
+
+            def shape(matrix, form=form):
+                matrix = np.where(np.outer(varies, varies), matrix, 0.0)
+                return diagonal_of(matrix, groups) if form == "diagonal" else matrix
+
+            root_of = partial(self._root, form)
+            how_long = self.rounds, self.patience
+            scaled = _with_factor(base, factor)
+            tried.append(learn(scaled, X, targets, folds, *how_long, root_of, shape))
+        return tried
+
+    def _root(self, form, matrix):
+        return root(matrix, form, self.rank, self.regularization)
+
+    def _keep(self, found):
+        self.errors_, self.round_ = np.array(found.errors), found.best
+        self.n_rounds_ = max(0, len(self.errors_) - 1)
+        if found.lost_rank:
+            warnings.warn(
+                f"all gradients are 0 after round {self.n_rounds_}, so that no further metric was "
+                "learned",
+                UserWarning,
+                stacklevel=3,
+            )
+        matrix = found.matrices[found.best]
+        self.metric_ = matrix / matrix.max()
+        self.transform_ = self._root(self.form_, matrix) if self.round_ else matrix
+
+    def transform(self, X):
+        """Map `X` to features.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        {ndarray, CSR matrix}, shape (n_samples, n_features_out)
+            As `base_map` returns them.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.base_map_.transform((X - self.mean_) @ self.transform_)
+
+    def input_gradient(self, X, coef):
+        """Compute gradients of ``f(x) = coef . phi(x)`` in x.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Where.
+        coef : array-like, shape (n_features_out,) or (n_outputs, n_features_out)
+            Coefficients of one function of the features, or of several.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_features) or (n_outputs, n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        inner = self.base_map_.input_gradient((X - self.mean_) @ self.transform_, coef)
+        return inner @ self.transform_.T
+
+    def _check_parameters(self):
+        check_choice(self.metric, "metric", METRICS)
+        check_integer(self.rank, "rank", least=1)
+        check_integer(self.rounds, "rounds", least=0)
+        check_integer(self.patience, "patience", least=1)
+        check_number(self.regularization, "regularization", least=0)
+        if self.groups is None or isinstance(self.groups, str):
+            otherwise = "None or lists of column numbers"
+            check_choice(self.groups or "one-hot", "groups", ("one-hot",), otherwise=otherwise)
+        _refuse_without_gradient(self.base_map)
+
+    def _base(self, rng):
+        """Return an unfitted `base_map` with the parameters that were passed by name."""
+        base = clone(self.base_map)
+        known = base.get_params(deep=False)
+        for name in ("n_components", "bandwidth_factor"):
+            if getattr(self, name, None) is None:
+                continue
+            if name not in known:
+                raise ValueError(
+                    f"{name} is not a parameter of base_map={type(base).__name__}, which has "
+                    f"{', '.join(sorted(known))}"
+                )
+            if name == "n_components":  # factors are set one by one
+                base.set_params(n_components=self.n_components)
+        if known.get("random_state", 0) is None:
+            # the same in all rounds, so that their errors differ by the metric only
+            seed = self.random_state
+            is_seed = isinstance(seed, int | np.integer)
+            base.set_params(random_state=seed if is_seed else rng.randint(2**31 - 1))
+        return base
+
+    def _factors(self):
+        given = getattr(self, "bandwidth_factor", None)
+        factors = list(given) if isinstance(given, list | tuple | np.ndarray) else [given]
+        if not factors:
+            raise ValueError("bandwidth_factor must have at least one value, got none")
+        return factors
+
+    def _column_groups(self, X):
+        if self.groups == "one-hot":
+            return one_hot_groups(X)
+        groups = [np.asarray(group, dtype=np.intp) for group in self.groups or ()]
+        for group in groups:
+            if group.size and not (group.min() >= 0 and group.max() < X.shape[1]):
+                raise ValueError(
+                    f"groups must have column numbers from 0 to {X.shape[1] - 1}, got {group}"
+                )
+        return groups
+
+    def _described(self):
+        diagonal = np.diag(self.metric_)
+        columns = np.sort(np.argsort(-diagonal, kind="stable")[:30])
+        return {
+            "metric": self.form_,
+            "bandwidth_factor": self.factor_,
+            "round": self.round_,
+            "errors": [float(f"{error:.4g}") for error in self.errors_],
+            "diagonal": [float(f"{value:.4g}") for value in diagonal],
+            "columns": columns.tolist(),
+            "matrix": [
+                [float(f"{value:.4g}") for value in row]
+                for row in self.metric_[np.ix_(columns, columns)]
+            ],
+        }
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class LearnedPartitionMap(LearnedMetricMap):
+    """`LearnedMetricMap` around a map that has neither `n_components` nor a bandwidth.
+
+    Parameters
+    ----------
+    base_map, metric, rank, rounds, patience, regularization, groups, random_state
+        As in `LearnedMetricMap`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kbench_nbcs import NestedBarycentricMap
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> nested = NestedBarycentricMap(2, n_roots=2, rotate=True)
+    >>> learned = LearnedPartitionMap(nested, rounds=1, metric="full", random_state=0)
+    >>> learned.fit(X, X[:, 0] ** 2).form_
+    'full'
+    """
+
+    def __init__(
+        self,
+        base_map,
+        *,
+        metric="auto",
+        rank=10,
+        rounds=5,
+        patience=2,
+        regularization=1e-4,
+        groups="one-hot",
+        random_state=None,
+    ):
+        self.base_map = base_map
+        self.metric = metric
+        self.rank = rank
+        self.rounds = rounds
+        self.patience = patience
+        self.regularization = regularization
+        self.groups = groups
+        self.random_state = random_state
+
+
+def _with_factor(base, factor):
+    """Return a clone of a map with a bandwidth factor, if one is given."""
+    made = clone(base)
+    return made if factor is None else made.set_params(bandwidth_factor=factor)
+
+
+def _refuse_without_gradient(base) -> None:
+    """Raise a ValueError if a map has no gradient; it names those that have one."""
+    if not (hasattr(base, "fit") and hasattr(base, "transform")):
+        raise ValueError(f"base_map must be a feature map, got {base!r}")
+    try:
+        _ = base.input_gradient
+    except AttributeError as error:
+        name = type(base).__name__
+        reason = error.__cause__ or f"{name} has no method input_gradient"
+        raise ValueError(
+            f"base_map must have a gradient in its inputs: {reason}. Maps of kbench that have "
+            f"one are {', '.join(DIFFERENTIABLE)}"
+        ) from None
+
+
+def _targets(y: np.ndarray):
+    """Return standardised columns of targets, and strata for the held-out rows."""
+    if y.dtype.kind == "f":
+        columns, strata = y[:, None], np.zeros(len(y), dtype=np.intp)
+    else:
+        classes, strata = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError("y has one class, and a metric cannot be learned from it")
+        # two classes need one column
+        columns = np.where(strata[:, None] == np.arange(len(classes)), 1.0, -1.0)
+        columns = columns[:, 1:] if len(classes) == 2 else columns
+    scale = columns.std(axis=0)
+    return (columns - columns.mean(axis=0)) / np.where(scale > 0, scale, 1.0), strata

@@ -1,0 +1,248 @@
+"""The learned metric: what it finds, how it chooses, and what it refuses."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.preprocessing import StandardScaler
+
+from kbench.kernels import Cosine
+from kbench.testing import components, run
+from kbench_baselines import (
+    ArcCosineFeatures,
+    Identity,
+    NystroemMap,
+    OrthogonalFourierFeatures,
+    PolynomialMap,
+    RandomFourierFeatures,
+)
+from kbench_learned import LearnedMetricMap, LearnedPartitionMap
+from kbench_learned._metric import diagonal_of, one_hot_groups, root
+from kbench_learned._ridge import PENALTIES, ridge_path
+from kbench_nbcs import NestedBarycentricMap, SimplicialMeshMap
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((400, 6))
+ALONG = np.array([1.0, 1.0, 0, 0, 0, 0]) / np.sqrt(2)
+Y = np.sin(2 * X @ ALONG) + 0.05 * RNG.standard_normal(400)
+
+
+def learned(base=None, **options):
+    base = RandomFourierFeatures(200) if base is None else base
+    return LearnedMetricMap(base, **{"random_state": 0, **options})
+
+
+def angle(fitted, direction):
+    """Degrees between a direction and the first eigenvector of the metric."""
+    first = np.linalg.eigh(fitted.metric_)[1][:, -1]
+    return np.degrees(np.arccos(min(1.0, abs(first @ direction))))
+
+
+def test_a_full_metric_finds_a_planted_direction():
+    fitted = learned(metric="full").fit(X, Y)
+    assert angle(fitted, ALONG) < 5
+    assert fitted.round_ > 0
+    assert fitted.errors_[fitted.round_] < 0.5 * fitted.errors_[0]
+    assert fitted.errors_.argmin() == fitted.round_
+
+
+def test_a_low_rank_metric_leaves_few_inputs():
+    fitted = learned(metric="low_rank", rank=2).fit(X, Y)
+    assert fitted.transform_.shape == (6, 2)
+    assert fitted.base_map_.n_features_in_ == 2
+
+
+def test_a_diagonal_metric_finds_the_columns():
+    fitted = learned(metric="diagonal").fit(X, np.sin(2 * X[:, 3]))
+    np.testing.assert_array_equal(fitted.metric_, np.diag(np.diag(fitted.metric_)))
+    assert np.diag(fitted.metric_).argmax() == 3
+    assert np.sort(np.diag(fitted.metric_))[-2] < 0.05
+
+
+def test_auto_is_the_better_of_both_forms():
+    errors = {
+        form: learned(metric=form).fit(X, Y).errors_.min() for form in ("full", "diagonal", "auto")
+    }
+    assert errors["auto"] == min(errors.values())
+
+
+def test_of_several_bandwidths_the_best_is_kept():
+    tried = [learned(bandwidth_factor=f).fit(X, Y).errors_.min() for f in (0.5, 2.0)]
+    fitted = learned(bandwidth_factor=(0.5, 2.0)).fit(X, Y)
+    assert fitted.factor_ == (0.5, 2.0)[int(np.argmin(tried))]
+    assert fitted.errors_.min() == min(tried)
+
+
+def test_where_directions_do_not_matter_nothing_is_learned():
+    noise = RNG.standard_normal(400)
+    fitted = learned(rounds=3).fit(X, noise)
+    # held-out errors of noise do not fall by learning: at most by chance
+    assert fitted.errors_.min() > 0.9
+    without = learned(rounds=0).fit(X, noise)
+    np.testing.assert_array_equal(without.metric_, np.eye(6))
+    base = RandomFourierFeatures(200, random_state=0).fit(X - X.mean(axis=0))
+    np.testing.assert_array_equal(without.transform(X), base.transform(X - X.mean(axis=0)))
+
+
+def test_learning_is_equivariant_to_rotations():
+    turn = np.linalg.qr(RNG.standard_normal((6, 6)))[0]
+    base = NystroemMap(100)  # its features do not change with a rotation
+    one, other = (learned(base, metric="full").fit(Z, Y) for Z in (X, X @ turn))
+    np.testing.assert_allclose(
+        turn @ other.metric_ @ turn.T / np.trace(other.metric_),
+        one.metric_ / np.trace(one.metric_),
+        atol=1e-4,
+    )
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        OrthogonalFourierFeatures(101),
+        NystroemMap(100),
+        ArcCosineFeatures(300),
+        SimplicialMeshMap(8, scaling="common"),
+    ],
+    ids=str,
+)
+def test_every_differentiable_map_can_learn(base):
+    fitted = learned(base, metric="full", rounds=2).fit(X, Y)
+    assert angle(fitted, ALONG) < 20
+    assert fitted.transform(X[:5]).shape == (5, len(fitted.get_feature_names_out()))
+
+
+def test_nested_simplices_can_learn():
+    nested = NestedBarycentricMap(2, n_roots=4, rotate=True)
+    fitted = LearnedPartitionMap(nested, metric="low_rank", rank=2, random_state=0).fit(X, Y)
+    assert fitted.metric_.shape == (6, 6)
+
+
+def test_labels_are_learned_one_against_the_rest():
+    labels = np.array(["a", "b", "c"])[(X @ ALONG > 0.5).astype(int) + (X @ ALONG > -0.5)]
+    fitted = learned(metric="full").fit(X, labels)
+    assert angle(fitted, ALONG) < 10
+
+
+def test_gradients_follow_the_chain_rule():
+    fitted = learned().fit(X, Y)
+    coef, step = RNG.standard_normal(200), 1e-6
+    expected = [
+        (fitted.transform(X[:9] + unit) - fitted.transform(X[:9] - unit)) @ coef / (2 * step)
+        for unit in step * np.eye(6)
+    ]
+    np.testing.assert_allclose(
+        fitted.input_gradient(X[:9], coef), np.transpose(expected), atol=1e-6
+    )
+
+
+def test_a_constant_column_has_no_weight():
+    fixed = np.column_stack([X, np.full(400, 3.0)])
+    for form in ("full", "diagonal"):
+        fitted = learned(metric=form).fit(fixed, Y)
+        assert not fitted.metric_[6].any()
+        assert not fitted.transform_[6].any()
+    with pytest.raises(ValueError, match="no column that varies"):
+        learned().fit(np.ones((20, 3)), np.arange(20.0))
+
+
+def test_indicators_of_one_attribute_share_a_weight():
+    codes = RNG.integers(4, size=400)
+    Z = StandardScaler().fit_transform(np.hstack([X[:, :2], np.eye(4)[codes]]))
+    (group,) = one_hot_groups(Z)
+    np.testing.assert_array_equal(group, [2, 3, 4, 5])
+    fitted = learned(metric="diagonal").fit(Z, Y + (codes == 1))
+    weights = np.diag(fitted.metric_)[2:]
+    assert fitted.round_ == 0 or len(set(weights.round(12))) == 1
+    single = diagonal_of(np.diag(np.arange(1.0, 7.0)), [np.array([0, 2])])
+    np.testing.assert_array_equal(np.diag(single), [2, 2, 2, 4, 5, 6])
+
+
+def test_a_function_without_slope_ends_learning_with_a_word():
+    with pytest.warns(UserWarning, match="all gradients are 0 after round 0"):
+        fitted = learned().fit(X, np.zeros(400))
+    np.testing.assert_array_equal(fitted.metric_, np.eye(6))
+
+
+def test_a_class_of_one_row_does_no_harm():
+    labels = np.zeros(60, dtype=int)
+    labels[30:59], labels[59] = 1, 2
+    assert np.isfinite(learned().fit(X[:60], labels).transform(X)).all()
+    lonely = np.zeros(60, dtype=int)
+    lonely[0] = 1  # in one part there are no two classes to tell apart
+    assert np.isfinite(learned().fit(X[:60], lonely).metric_).all()
+    with pytest.raises(ValueError, match="one class"):
+        learned().fit(X, np.zeros(400, dtype=int))
+
+
+@pytest.mark.parametrize(
+    ("base", "options", "words"),
+    [
+        (PolynomialMap(), {}, "PolynomialMap has no method input_gradient. Maps of kbench"),
+        (Identity(), {}, "rff, orthogonal-rff"),
+        (NystroemMap(kernel=Cosine()), {}, "no gradient with kernel="),
+        (ArcCosineFeatures(order=0), {}, "order=0"),
+        (Ridge(), {}, "base_map must be a feature map"),
+        (NestedBarycentricMap(), {"n_components": 9}, "n_components is not a parameter of"),
+        (None, {"metric": "diag"}, "metric must be one of 'auto', 'full'"),
+        (None, {"rounds": -1}, "rounds must be an integer >= 0, got -1"),
+        (None, {"patience": 0}, "patience must be"),
+        (None, {"groups": "auto"}, "groups must be one of 'one-hot', or None"),
+        (None, {"groups": [[9]], "metric": "diagonal"}, "column numbers from 0 to 5"),
+        (None, {"bandwidth_factor": []}, "at least one value"),
+        (None, {"bandwidth_factor": -1.0}, "bandwidth_factor must be a finite number > 0"),
+        (None, {"n_components": 0}, "n_components must be an integer >= 1"),
+    ],
+)
+def test_mistakes_are_named(base, options, words):
+    with pytest.raises(ValueError, match="(?s)" + words.replace("(", r"\(")):
+        learned(base, **options).fit(X, Y)
+
+
+def test_all_penalties_are_those_of_ridge_regression():
+    Z = RNG.standard_normal((50, 8)) + 3.0
+    targets = RNG.standard_normal((50, 2))
+    centred = Z - Z.mean(axis=0)
+    unit = (centred**2).sum() / 50
+    wide = RNG.standard_normal((50, 80)) - 2.0
+    for features, scale in ((Z, unit), (wide, ((wide - wide.mean(axis=0)) ** 2).sum() / 50)):
+        path = ridge_path(
+            lambda rows, F=features: F[rows], np.arange(50), targets, features.shape[1]
+        )
+        for i in (4, 9, 14):
+            model = Ridge(alpha=PENALTIES[i] * scale).fit(features, targets)
+            np.testing.assert_allclose(path.coef(i), model.coef_, atol=1e-6)
+            loss = ((model.predict(features) - targets) ** 2).sum()
+            np.testing.assert_allclose(path.losses(features, targets)[i], loss, rtol=1e-6)
+
+
+def test_memory_is_bounded_by_blocks(monkeypatch):
+    import kbench_learned._ridge as ridge
+
+    expected = learned(rounds=2).fit(X, Y)
+    monkeypatch.setattr(ridge, "_BLOCK_VALUES", 1)  # 64 rows at a time
+    blocked = learned(rounds=2).fit(X, Y)
+    np.testing.assert_allclose(blocked.metric_, expected.metric_, atol=1e-8)
+
+
+def test_roots_are_those_of_the_metric():
+    A = RNG.standard_normal((5, 5))
+    M = A @ A.T
+    full = root(M, "full", 0, 0.0)
+    np.testing.assert_allclose(full @ full.T, M / np.diag(M).max())
+    few = root(M, "low_rank", 5, 0.0)
+    np.testing.assert_allclose(few @ few.T, M / np.diag(M).max())
+
+
+def test_fits_are_reproducible_and_leave_the_base_alone():
+    base = RandomFourierFeatures(50)
+    one, other = (learned(clone(base)).fit(X, Y).transform(X) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    assert base.random_state is None
+    assert not hasattr(base, "sampler_")
+
+
+def test_a_run_finds_the_parts_by_their_names():
+    names = {"rff-learned", "nbcs-rotated-learned"}
+    subjects = [each for each in components("learned") if each.name in names]
+    outcomes = list(run(subjects, slow=False))
+    assert {each.status for each in outcomes} == {"passed"}, outcomes
