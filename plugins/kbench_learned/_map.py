@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from itertools import product
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.parameters import check_choice, check_integer, check_number
 from kbench_learned._metric import diagonal_of, one_hot_groups, root
-from kbench_learned._rounds import Trajectory, folds_of, learn
+from kbench_learned._rounds import Trajectory, choose, fits, folds_of, learn
 
 METRICS = ("auto", "full", "diagonal", "low_rank")
 
@@ -91,7 +92,8 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Root mean squared error of held-out rows after 0, 1, ... rounds, in units of the
         deviation of the targets.
     round_ : int
-        The round that was chosen: that with the smallest error.
+        The round that was chosen: that with the smallest error, and 0 if it is not better than
+        all fits without learning by more than a standard error of the difference.
     n_rounds_ : int
         Rounds that were tried.
     details_ : dict
@@ -215,9 +217,9 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             )
         X = X - self.mean_
         forms = ("full", "diagonal") if self.metric == "auto" else (self.metric,)
-        options = list(product(forms, self._factors()))
+        options = [(form, factor) for factor in self._factors() for form in forms]
         tried = self._tried(base, X, targets, strata, varies, options, rng)
-        chosen = min(range(len(tried)), key=lambda i: min(tried[i].errors, default=0.0))
+        chosen, self.round_ = choose(tried)
         self.form_, self.factor_ = options[chosen]
         self._keep(tried[chosen])
         self.base_map_ = _with_factor(base, self.factor_).fit(X @ self.transform_)
@@ -233,23 +235,26 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             return [Trajectory(matrices=[np.eye(X.shape[1])]) for _ in options]
         folds = folds_of(strata, n_parts, min(n_folds, n_parts), rng)
         groups, tried = self._column_groups(X), []
-        for form, factor in options:
-
-            def shape(matrix, form=form):
-                matrix = np.where(np.outer(varies, varies), matrix, 0.0)
-                return diagonal_of(matrix, groups) if form == "diagonal" else matrix
-
-            root_of = partial(self._root, form)
-            how_long = self.rounds, self.patience
+        for factor, several in groupby(options, key=itemgetter(1)):
             scaled = _with_factor(base, factor)
-            tried.append(learn(scaled, X, targets, folds, *how_long, root_of, shape))
+            # round 0 of all forms is the same
+            first = fits(scaled, X, targets, folds, [np.eye(X.shape[1])] * len(folds))
+            for form, _ in several:
+
+                def shape(matrix, form=form):
+                    matrix = np.where(np.outer(varies, varies), matrix, 0.0)
+                    return diagonal_of(matrix, groups) if form == "diagonal" else matrix
+
+                root_of = partial(self._root, form)
+                how_long = self.rounds, self.patience
+                tried.append(learn(scaled, X, targets, folds, *how_long, root_of, shape, first))
         return tried
 
     def _root(self, form, matrix):
         return root(matrix, form, self.rank, self.regularization)
 
     def _keep(self, found):
-        self.errors_, self.round_ = np.array(found.errors), found.best
+        self.errors_ = np.asarray(found.errors)
         self.n_rounds_ = max(0, len(self.errors_) - 1)
         if found.lost_rank:
             warnings.warn(
@@ -258,7 +263,7 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 UserWarning,
                 stacklevel=3,
             )
-        matrix = found.matrices[found.best]
+        matrix = found.matrices[self.round_]
         self.metric_ = matrix / matrix.max()
         self.transform_ = self._root(self.form_, matrix) if self.round_ else matrix
 

@@ -45,12 +45,10 @@ class Path:
         return np.asarray((self.basis @ self.weights[penalty]).T)
 
     def losses(self, Z, targets: np.ndarray) -> np.ndarray:
-        """Sums of squared errors over rows and outputs, one for each penalty."""
+        """Squared errors of rows, means over the outputs, (n_penalties, n_rows)."""
         projected = Z @ self.basis - self.shift @ self.basis
-        errors = [
-            np.sum((projected @ weights + self.target - targets) ** 2) for weights in self.weights
-        ]
-        return np.array(errors)
+        errors = (projected @ weights + self.target - targets for weights in self.weights)
+        return np.stack([np.mean(error**2, axis=1) for error in errors])
 
 
 def ridge_path(embed: Embed, rows: np.ndarray, targets: np.ndarray, width: int) -> Path:

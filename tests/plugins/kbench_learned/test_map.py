@@ -64,6 +64,7 @@ def test_auto_is_the_better_of_both_forms():
         form: learned(metric=form).fit(X, Y).errors_.min() for form in ("full", "diagonal", "auto")
     }
     assert errors["auto"] == min(errors.values())
+    assert errors["full"] != errors["diagonal"]
 
 
 def test_of_several_bandwidths_the_best_is_kept():
@@ -76,8 +77,8 @@ def test_of_several_bandwidths_the_best_is_kept():
 def test_where_directions_do_not_matter_nothing_is_learned():
     noise = RNG.standard_normal(400)
     fitted = learned(rounds=3).fit(X, noise)
-    # held-out errors of noise do not fall by learning: at most by chance
-    assert fitted.errors_.min() > 0.9
+    # held-out errors may fall by chance, but by less than a standard error of the difference
+    assert fitted.round_ == 0
     without = learned(rounds=0).fit(X, noise)
     np.testing.assert_array_equal(without.metric_, np.eye(6))
     base = RandomFourierFeatures(200, random_state=0).fit(X - X.mean(axis=0))
@@ -211,8 +212,8 @@ def test_all_penalties_are_those_of_ridge_regression():
         for i in (4, 9, 14):
             model = Ridge(alpha=PENALTIES[i] * scale).fit(features, targets)
             np.testing.assert_allclose(path.coef(i), model.coef_, atol=1e-6)
-            loss = ((model.predict(features) - targets) ** 2).sum()
-            np.testing.assert_allclose(path.losses(features, targets)[i], loss, rtol=1e-6)
+            losses = ((model.predict(features) - targets) ** 2).mean(axis=1)
+            np.testing.assert_allclose(path.losses(features, targets)[i], losses, rtol=1e-5)
 
 
 def test_memory_is_bounded_by_blocks(monkeypatch):
