@@ -43,6 +43,13 @@ def shared_targets(feature_map: str) -> str:
     )
 
 
+SHARED_CATEGORIES = (
+    "columns of categories that are encoded by the targets need inner_fit = 'fold': one encoding "
+    "for all inner folds would have seen the targets of their test rows"
+)
+"""Why `inner_fit` "outer" is refused for datasets with columns of categories."""
+
+
 def similar(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for a message that lists the known names itself.
 

@@ -11,7 +11,6 @@ from kbench.api.inputs import check_limit
 from kbench.api.own_target import TargetColumn, choose
 from kbench.errors import DatasetError
 from kbench.execution.fetching import opened
-from kbench.messages import counted
 from kbench.parameters import check_choice, is_pattern, named_files
 from kbench.planning.raw import OWN_TABLES
 from kbench.planning.sized import Size, chosen_cells, read_for
@@ -28,12 +27,16 @@ from kbench.records import (
     TaskType,
 )
 from kbench.records.canonical import from_json, to_json
+from kbench.registry.callables import resolve
 from kbench.registry.outlines import parameters_of
 from kbench.registry.references import Reference
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
-from kbench.tables.columns import is_free_text
+from kbench.tables.dates import DateColumn
+from kbench.tables.profile import LEFT_OUT, Asked, ColumnProfile, Fate, decide
 from kbench.tables.reading import table_of
+from kbench.tables.rows import FrameRows, Opened
+from kbench.tables.table import check_columns, no_column
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
@@ -47,47 +50,74 @@ SHARE = 5
 """A task may take one part in this many of the whole time, so that none takes all of it."""
 
 LOOKED_AT_MB = 256
-"""A larger file is not inspected before it is loaded: it would be in memory as a whole."""
+"""A larger file whose source has no `rows` is not inspected: it would be in memory as a whole."""
+
+COLUMN_OPTIONS = ("ignore", "nominal", "date", "by_target", "missing")
+"""Parameters of a source that decide what becomes of columns."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """Shape of the user's table before it is encoded.
+    """The user's table before it is encoded.
 
-    `n_unlabelled` rows have no label; `n_columns` columns become features. `texts` has the
-    columns of text or dates, which cannot be features, with their numbers of different
-    values. `target` describes the column to predict.
+    Parameters
+    ----------
+    n_rows, n_unlabelled : int
+        All rows, and those without a label.
+    fates : tuple of Fate
+        What becomes of each column.
+    target : TargetColumn
+        The column to predict.
+    params : mapping
+        Parameters of the source that read the file so, and encode its columns so.
+    sentence : str
+        How the file is written.
+    doubts : tuple of str
+        What stays open about that, and which option changes it.
     """
 
     n_rows: int
     n_unlabelled: int
-    n_columns: int
-    texts: Mapping[str, int]
+    fates: tuple[Fate, ...]
     target: TargetColumn
+    params: Mapping[str, Any]
+    sentence: str = ""
+    doubts: tuple[str, ...] = ()
 
     @classmethod
     def parsed(cls, given: Any) -> Look | None:
         """Parse what the process of a plugin found; ValueError where it is not a look."""
-        match given:
-            case None:
-                return None
-            case {
-                "n_rows": int(n_rows),
-                "n_unlabelled": int(n_unlabelled),
-                "n_columns": int(n_columns),
-                "texts": dict(texts),
-                "target": dict(target),
-            } if all(isinstance(n, int) for n in texts.values()):
-                return cls(n_rows, n_unlabelled, n_columns, texts, TargetColumn.parsed(target))
-        raise ValueError("not the look at a table")
+        if given is None:
+            return None
+        try:
+            return cls(
+                **{
+                    **given,
+                    "fates": tuple(Fate(**fate) for fate in given["fates"]),
+                    "target": TargetColumn.parsed(given["target"]),
+                    "params": {
+                        str(name): tuple(map(str, value)) if isinstance(value, list) else str(value)
+                        for name, value in given["params"].items()
+                    },
+                    "doubts": tuple(map(str, given["doubts"])),
+                }
+            )
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError("not the look at a table") from error
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that become features."""
+        return sum(fate.n_columns > 0 for fate in self.fates)
 
     def notices(self) -> list[str]:
-        """Return a notice for each column that is left out."""
-        return [
-            f"left out: {name!r} ({counted(n, 'different text')}); name it with --nominal to "
-            "keep it"
-            for name, n in self.texts.items()
+        """Return what a guess leaves open, and a notice for each column that is left out."""
+        left_out = [
+            f"left out: {fate.name!r}, {fate.read_as}: {fate.note}"
+            for fate in self.fates
+            if fate.encoded_as == LEFT_OUT and fate.read_as != "not read"
         ]
+        return [*self.doubts, *left_out]
 
 
 @dataclass(frozen=True)
@@ -112,8 +142,13 @@ class OwnData:
 
     @property
     def notices(self) -> list[str]:
-        """A notice for each column that is left out."""
+        """What a guess leaves open, and a notice for each column that is left out."""
         return self.look.notices() if self.look else []
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What the guess of how the file is written leaves open."""
+        return self.look.doubts if self.look else ()
 
 
 def source_of(
@@ -125,11 +160,13 @@ def source_of(
     task: str | None = None,
     *,
     registry: Registry,
+    **reading: str | Sequence[str] | None,
 ) -> Ref:
     """Return the dataset line of a suite file that reads a file.
 
     The file's name ends as an installed source says, perhaps with an ending of
-    compression. The other parameters are those of the source.
+    compression. The other parameters are those of the source; `reading` has those of the
+    `DatasetSource.endings` beside these.
 
     Raises
     ------
@@ -151,13 +188,15 @@ def source_of(
     source = sources[ending]
     # absolute: the journal and the data cache are there whatever the folder
     params: dict[str, Any] = {"path": str(file.absolute()), **source.endings[ending]}
-    options = {
+    options: dict[str, Any] = {
         "ignore": tuple(ignore or ()) or None,
         "nominal": tuple(nominal or ()) or None,
         "delimiter": delimiter or None,
         "task": task,
         "target": target,
     }
+    for name, value in reading.items():
+        options[name] = value if isinstance(value, str) or not value else tuple(value)
     taken = parameters_of(source.load)
     for name, value in options.items():
         if value is not None and taken is not None and name not in taken:
@@ -171,76 +210,154 @@ def source_of(
     return Ref(source.name, params, label=named.name.partition(".")[0] or named.name)
 
 
-def look(ref: Ref, registry: Registry) -> Look | None:
+def look(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Look | None:
     """Inspect a user's own table before it is loaded.
 
-    None for files whose source has no `table`, and where there is something wrong
-    with the file: loading it reports the error.
+    Columns to `keep` are not left out, whatever they hold. The result is None for files
+    whose source has no table, and where something else is wrong with the file: loading it
+    reports the error.
+
+    Raises
+    ------
+    DatasetError
+        The file cannot be read, or its columns are not what they seem.
     """
     source = registry.all("dataset").get(ref.name)
-    if source is None or source.table is None or "target" not in ref.params:
+    if source is None or "target" not in ref.params:
+        return None
+    read = source.rows or source.table
+    if read is None:
         return None
     taken = parameters_of(source.load)
-    may_ignore = taken is None or "ignore" in taken
+    asked = {
+        "dataset": to_json(ref),
+        "keep": list(keep),
+        "taken": list(COLUMN_OPTIONS if taken is None else set(COLUMN_OPTIONS) & set(taken)),
+        "in_blocks": source.rows is not None,
+    }
     try:
         files = named_files(ref.params["path"])
-        if sum(file.stat().st_size for file in files) > LOOKED_AT_MB * 2**20:
+        size = sum(file.stat().st_size for file in files)
+        if source.rows is None and size > LOOKED_AT_MB * 2**20:
             return None
-        if isinstance(source.table, Reference):
-            asked = {"dataset": to_json(ref), "may_ignore": may_ignore}
-            return Look.parsed(source.table.call(f"{__name__}:look_in_sandbox", asked))
-        return _look(table_of(source.table, ref), ref, may_ignore)
+        if isinstance(read, Reference):
+            return Look.parsed(read.call(f"{__name__}:look_in_sandbox", asked))
+        return _look(read, ref, asked)
+    except DatasetError:
+        if source.rows is None:
+            return None
+        raise
     except Exception:  # pandas' errors have no common base
         return None
 
 
-def look_in_sandbox(table: Make, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+def look_in_sandbox(read: Make, asked: Mapping[str, Any]) -> dict[str, Any] | None:
     """Inspect a table, where the plugin that reads it is imported."""
-    ref = from_json(asked["dataset"])
-    found = _look(table_of(table, ref), ref, asked["may_ignore"])
+    found = _look(read, from_json(asked["dataset"]), asked)
     return None if found is None else asdict(found)
 
 
-def _look(frame: Any, ref: Ref, may_ignore: bool) -> Look | None:
-    import pandas
-
-    if ref.params["target"] not in frame or not frame.columns.is_unique:
-        return None
-    target = ref.params["target"]
-    left_out = {target, *ref.params.get("ignore", ())}
-    kept = set(ref.params.get("nominal", ()))
-    texts = {}
-    for name in frame.columns if may_ignore else ():
-        column = frame[name]
-        plain = pandas.api.types.is_numeric_dtype(column) or isinstance(
-            column.dtype, pandas.CategoricalDtype
-        )
-        if plain or name in left_out | kept:
-            continue
-        values = column.dropna().unique()
-        if is_free_text(values, len(column)):
-            texts[name] = len(values)
+def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
+    what, target = f"file {ref.params['path']!r}", ref.params["target"]
+    if asked["in_blocks"]:
+        table: Opened = resolve(read)(**ref.params)
+        what = table.rows.what
+    else:
+        table = Opened(FrameRows(table_of(read, ref), what))
+    rows, ignore = table.rows, ref.params.get("ignore", ())
+    if target not in rows.names and str(target).strip() in rows.names:
+        target = str(target).strip()
+    check_columns(list(rows.names), what, target, ignore, None)
+    dates = [DateColumn.parsed(spec, what) for spec in ref.params.get("date", ())]
+    given = {date.name: date for date in dates}
+    for option, names in (("nominal", ref.params.get("nominal", ())), ("keep", asked["keep"])):
+        for name in names:
+            if name not in rows.names:
+                raise DatasetError(f"{what}, --{option}: {no_column(name, rows.names)}")
+    profiles = {
+        name: ColumnProfile(name, given.get(name))
+        for name in rows.names
+        if name != target and name not in ignore
+    }
+    kept = _Kept()
+    n_rows = rows.scan({**profiles, target: kept})
+    if not n_rows:
+        raise DatasetError(f"{what}: it has no rows")
+    labels = kept.series()
+    decided = decide(
+        profiles,
+        rows.names,
+        Asked(
+            what,
+            target,
+            ignore=ignore,
+            nominal=ref.params.get("nominal", ()),
+            keep=asked["keep"],
+            date=given,
+            taken=asked["taken"],
+        ),
+    )
+    lists = {name: getattr(decided, name) for name in ("ignore", "nominal", "date", "by_target")}
+    params = {
+        name: tuple(dict.fromkeys((*ref.params.get(name, ()), *names)))
+        for name, names in lists.items()
+        if names and name in asked["taken"]
+    }
+    if "date" in params:  # with the parts that were found
+        params["date"] = decided.date
     return Look(
-        n_rows=len(frame),
-        n_unlabelled=int(frame[target].isna().sum()),
-        n_columns=len([name for name in frame.columns if name not in left_out | set(texts)]),
-        texts=texts,
-        target=TargetColumn.of(frame[target]),
+        n_rows=n_rows,
+        n_unlabelled=int(labels.isna().sum()),
+        fates=decided.fates,
+        target=TargetColumn.of(labels),
+        params={"target": target, **table.params, **params},
+        sentence=table.sentence,
+        doubts=tuple(table.doubts),
     )
 
 
-def without_texts(ref: Ref, looked: Look | None) -> Ref:
-    """Return the dataset line with the columns of text left out."""
-    if looked is None or not looked.texts:
+class _Kept:
+    """All values of one column; a `kbench.tables.rows.Scan`."""
+
+    def __init__(self) -> None:
+        self.note = ""
+        self._parts: list[Any] = []
+
+    def wants(self, series: Any = None) -> bool:
+        return True
+
+    def restart(self) -> None:
+        self._parts.clear()
+
+    def add(self, series: Any) -> None:
+        self._parts.append(series)
+
+    def series(self) -> Any:
+        import pandas
+
+        # a block without values has no type
+        typed = [part for part in self._parts if part.notna().any()] or self._parts[:1]
+        dtype = typed[0].dtype if len({str(part.dtype) for part in typed}) == 1 else None
+        parts = [
+            part if part.notna().any() or dtype is None else part.astype(object)
+            for part in self._parts
+        ]
+        return parts[0] if len(parts) == 1 else pandas.concat(parts, ignore_index=True)
+
+
+def with_look(ref: Ref, looked: Look | None) -> Ref:
+    """Return the dataset line with the parameters that a look has found."""
+    if looked is None or not looked.params:
         return ref
-    ignore = (*ref.params.get("ignore", ()), *looked.texts)
-    return Ref(ref.name, {**ref.params, "ignore": ignore}, ref.label)
+    return Ref(ref.name, {**ref.params, **looked.params}, ref.label)
 
 
-def prepared(path: str, registry: Registry, **options: Any) -> OwnData:
-    """Load a user's file, with columns of text left out, and choose the task of its target.
+def prepared(
+    path: str, registry: Registry, keep: Sequence[str] | None = None, **options: Any
+) -> OwnData:
+    """Load a user's file as a look at it decides, and choose the task of its target.
 
-    The options are those of `source_of`.
+    The options are those of `source_of`; `keep` has columns that are not left out.
 
     Raises
     ------
@@ -248,8 +365,11 @@ def prepared(path: str, registry: Registry, **options: Any) -> OwnData:
         The file cannot be read, or its target is none; see `choose`.
     """
     ref = source_of(path, **options, registry=registry)
-    looked = look(ref, registry)
-    ref = without_texts(ref, looked)
+    source = registry.get("dataset", ref.name)
+    if keep and source.rows is None and source.table is None:
+        raise DatasetError(f"file {path!r}: --keep has no meaning for {ref.name} files")
+    looked = look(ref, registry, keep or ())
+    ref = with_look(ref, looked)
     asked: TaskType | None = ref.params.get("task")
     what = f"file {path!r}"
     taken = parameters_of(registry.get("dataset", ref.name).load)

@@ -11,7 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.cli.echo import echo
-from kbench.cli.options import Data, Delimiter, Ignore, Nominal, Target, Task
+from kbench.cli.options import (
+    Data,
+    Date,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Ignore,
+    Keep,
+    Missing,
+    Nominal,
+    Sheet,
+    Target,
+    Task,
+    Thousands,
+)
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
 
@@ -61,7 +75,14 @@ def export(
     task: Task = None,
     ignore: Ignore = None,
     nominal: Nominal = None,
+    keep: Keep = None,
+    date: Date = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    encoding: Encoding = None,
+    missing: Missing = None,
+    sheet: Sheet = None,
 ) -> None:
     """Fit one method on all rows, with its parameter search, and save it with a card.
 
@@ -87,7 +108,14 @@ def export(
         "task": task,
         "ignore": ignore,
         "nominal": nominal,
+        "keep": keep,
+        "date": date,
         "delimiter": delimiter,
+        "decimal": decimal,
+        "thousands": thousands,
+        "encoding": encoding,
+        "missing": missing,
+        "sheet": sheet,
     }
     chosen = _suite(suite, registry, dataset, feature_map, learner, data, options)
     cache = DataCache()

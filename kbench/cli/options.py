@@ -67,6 +67,41 @@ Nominal = Annotated[
         metavar="COLUMN", help="The numbers of this column stand for categories; repeatable."
     ),
 ]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Keep this column, even if it holds row numbers, identifiers, text or one value; "
+        "repeatable.",
+    ),
+]
+Date = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=FORMAT",
+        help="Dates of this column are written so, such as joined=%d.%m.%Y; repeatable.",
+    ),
+]
 Delimiter = Annotated[
-    str | None, typer.Option(help="Separator of values in a CSV file; a comma by default.")
+    str | None, typer.Option(help="Separator of values in a CSV file; by default it is guessed.")
+]
+Decimal = Annotated[
+    str | None, typer.Option(help="Decimal mark of a CSV file; by default it is guessed.")
+]
+Thousands = Annotated[
+    str | None,
+    typer.Option(help="Sign between groups of three digits in a CSV file; by default guessed."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Encoding of a CSV file, such as cp1252; by default it is guessed."),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEXT", help="This text of a CSV file stands for a missing value; repeatable."
+    ),
+]
+Sheet = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Sheet of an Excel file; the first by default.")
 ]

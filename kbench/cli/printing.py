@@ -131,6 +131,11 @@ def print_next(screen: Console, commands: Iterable[tuple[str, str]]) -> None:
         screen.print(escape(f"  {command:{width}}    {meaning}".rstrip()), soft_wrap=True)
 
 
+def print_event(event: str, **fields: Any) -> None:
+    """Print one line of a run's JSON events."""
+    print(json.dumps({"event": event, **fields}), flush=True)
+
+
 def print_end_event(report: Report, rows: Sequence[Mapping[str, Any]], **further: Any) -> None:
     """Print the last line of a run's JSON events: its rows, and where they are."""
     delivered = report.delivered

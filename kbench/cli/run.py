@@ -7,7 +7,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,15 +15,22 @@ import typer
 
 from kbench.cli.echo import echo
 from kbench.cli.options import (
+    Date,
+    Decimal,
     Delimiter,
+    Encoding,
     Fresh,
     Ignore,
     JsonEvents,
+    Keep,
+    Missing,
     Nominal,
     Quiet,
+    Sheet,
     Store,
     Target,
     Task,
+    Thousands,
 )
 from kbench.errors import SuiteError
 from kbench.messages import counted, number
@@ -67,7 +74,14 @@ def run(
     ] = None,
     ignore: Ignore = None,
     nominal: Nominal = None,
+    keep: Keep = None,
+    date: Date = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    encoding: Encoding = None,
+    missing: Missing = None,
+    sheet: Sheet = None,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Tasks at a time; default: physical cores."),
@@ -79,15 +93,15 @@ def run(
 ) -> None:
     """Compare feature maps and learners on your own data, and recommend one.
 
-    The target may be classes or numbers; the output says for which it is taken. Columns of
-    text become indicator columns. Missing values are imputed inside each split. Results are
-    journalled and logged to MLflow under the file's name,
-    and the same command continues where it stopped.
+    The target may be classes or numbers; the output says for which it is taken, how the
+    file is read, and what becomes of each column. Results are journalled and logged to MLflow
+    under the file's name, and the same command continues where it stopped.
     """
     from kbench.api.inputs import check_limit
     from kbench.api.own_data import prepared, suite_for
     from kbench.api.running import run_shown
     from kbench.execution.plugins import load_registry
+    from kbench.report.fates import COLUMNS, fate_lines
     from kbench.report.page import Lead
     from kbench.report.recommendation import advise
     from kbench.runner import Options
@@ -103,9 +117,17 @@ def run(
         "task": task,
         "ignore": ignore,
         "nominal": nominal,
+        "keep": keep,
+        "date": date,
         "delimiter": delimiter,
+        "decimal": decimal,
+        "thousands": thousands,
+        "encoding": encoding,
+        "missing": missing,
+        "sheet": sheet,
     }
     data = prepared(file, registry, **own)
+    _show_columns(data, as_json)
     suite = suite_for(data.ref, data.facts, registry, feature_map or (), learner or (), time_limit)
     left = math.inf if time_limit is None else time_limit - (time.monotonic() - started)
     report = run_shown(
@@ -114,7 +136,7 @@ def run(
         Options(store, jobs, fresh=fresh, total_s=left),
         as_json=as_json,
         quiet=quiet,
-        further_notices=data.notices,
+        further_notices=data.doubts,
     )
     rows = _rows(report, time_limit)
     refs = [planned.cell.learner for planned in report.cells]
@@ -126,8 +148,7 @@ def run(
         report.suite.compared,
         data.facts.task,
     )
-    given = own | {"ignore": data.ref.params.get("ignore", ())}
-    export = _export(file, given, report, advice) if advice else ""
+    export = _export(file, own, report, advice) if advice else ""
     facts = (_shape(data), data.target)
     answer = _answer(rows, advice, time_limit)
     if as_json:
@@ -135,7 +156,9 @@ def run(
     else:
         _print(data.ref.label, report, rows, advice, Lead(answer, facts, export))
     if output is not None:
-        lead = Lead(answer, (*facts, *data.notices), export)
+        sentence = (data.look.sentence,) if data.look and data.look.sentence else ()
+        lines = fate_lines(data.look.fates) if data.look else ()
+        lead = Lead(answer, (*facts, *sentence, *data.doubts), export, COLUMNS, lines)
         _write_page(output, report, rows, registry, lead)
         if not as_json:
             echo(f"report:  {output}")
@@ -143,6 +166,27 @@ def run(
         raise typer.Exit(130)
     failed = any(row.status not in ("ok", "skipped") for row in rows)
     raise typer.Exit(1 if failed or advice is None else 0)
+
+
+def _show_columns(data: OwnData, as_json: bool) -> None:
+    """Print how the file is read and what becomes of each column, before anything runs."""
+    from rich.markup import escape
+
+    from kbench.cli import printing
+    from kbench.report.fates import COLUMNS, fate_lines
+
+    if data.look is None:
+        return
+    if as_json:
+        fates = [asdict(fate) for fate in data.look.fates]
+        printing.print_event("columns", file=data.look.sentence, columns=fates)
+        return
+    console = printing.console()
+    if data.look.sentence:
+        console.print(f"{data.ref.label}: {escape(data.look.sentence)}", soft_wrap=True)
+    headings = {name: name == "columns out" for name in COLUMNS}
+    printing.print_table(console, headings, [(line, "") for line in fate_lines(data.look.fates)])
+    console.print()
 
 
 def _shape(data: OwnData) -> str:

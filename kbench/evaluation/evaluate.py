@@ -254,14 +254,19 @@ def _parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, 
             ),
             np.asarray(X)[np.ix_(test, train)],
         )
-    impute = tuple(inputs.kinds) if protocol.missing == "impute" else None
 
     def part(rows: np.ndarray) -> Any:
         return Rows(X, rows) if protocol.inner_fit == "outer" else Rows(X, rows)[:]
 
     more = part(unlabelled) if len(unlabelled) else None
     data = Data(
-        part(train), visible.y_train, more, impute, task=inputs.task, weight=visible.weight_train
+        part(train),
+        visible.y_train,
+        more,
+        tuple(inputs.kinds),
+        protocol.missing,
+        task=inputs.task,
+        weight=visible.weight_train,
     )
     return data, part(test)
 

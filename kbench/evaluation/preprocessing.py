@@ -1,7 +1,8 @@
-"""Preprocessing of inputs before any map: missing values and scaling.
+"""Preprocessing of inputs before any map: categories, missing values and scaling.
 
 Every step is fitted on training rows only: anew in every inner fold, or once for all
-of them, on blocks of rows (the protocol's `inner_fit`).
+of them, on blocks of rows (the protocol's `inner_fit`). Categories are encoded by the
+targets, and therefore never once for all inner folds.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.records import Dataset
+from kbench.evaluation.splits import strata, stratified_folds
+from kbench.messages import SHARED_CATEGORIES
+from kbench.records import Dataset, TaskType
 
 
 class UnitBall:
@@ -49,15 +52,95 @@ class UnitBall:
         return X * factors[:, None]
 
 
-class Imputer:
-    """Impute the median in numeric columns, the most frequent value in nominal ones."""
+CROSS_FOLDS = 5
+"""Parts of the training rows, of which each is encoded by the targets of the others."""
 
-    def __init__(self, kinds: Sequence[str]) -> None:
+
+class CategoryMeans:
+    """Encode categories by means of the targets, with scikit-learn's `TargetEncoder`.
+
+    A column of numbers of categories becomes a column of smoothed means, for more than two
+    classes one for each class; missing values are a category too. These columns come after
+    all others. Training rows are encoded by cross-fitting, without their own targets: a
+    learner would trust the means of rare categories too much otherwise.
+
+    Parameters
+    ----------
+    columns : sequence of int
+        The columns of categories.
+    task : {"classification", "regression"}
+    """
+
+    def __init__(self, columns: Sequence[int], task: TaskType) -> None:
+        self.columns, self.task = list(columns), task
+
+    def fit_transform(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Learn the means of all rows; encode each part of them by the means of the others."""
+        targets = self._targets(np.asarray(y))
+        codes = X[:, self.columns]
+        self._encoders = _encoders(codes, targets)
+        n_folds = min(CROSS_FOLDS, len(y) // 2)
+        encoded = _means(self._encoders, codes)
+        if n_folds > 1:
+            labels = np.unique(y, return_inverse=True)[1] if self.task == "classification" else y
+            # the folds are no part of a comparison: one draw for all methods
+            for train, test in stratified_folds(strata(labels, self.task), n_folds, 0):
+                encoded[test] = _means(_encoders(codes[train], targets[train]), codes[test])
+        return self._joined(X, encoded)
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """Encode other rows; new categories get the mean of all."""
+        return self._joined(X, _means(self._encoders, X[:, self.columns]))
+
+    def _targets(self, y: np.ndarray) -> np.ndarray:
+        """Return what is averaged: numbers, the second of two classes, or each class."""
+        if self.task == "regression":
+            return np.asarray(y, dtype=np.float64)[:, None]
+        classes = np.unique(y)
+        averaged = classes[1:] if len(classes) == 2 else classes
+        return np.asarray(y[:, None] == averaged, dtype=np.float64)
+
+    def _joined(self, X: np.ndarray, encoded: np.ndarray) -> np.ndarray:
+        others = np.delete(np.asarray(X, dtype=np.float64), self.columns, axis=1)
+        return np.hstack([others, encoded])
+
+
+def _encoders(codes: np.ndarray, targets: np.ndarray) -> list[Any]:
+    from sklearn.preprocessing import TargetEncoder
+
+    return [TargetEncoder(target_type="continuous").fit(codes, target) for target in targets.T]
+
+
+def _means(encoders: Sequence[Any], codes: np.ndarray) -> np.ndarray:
+    return np.hstack([encoder.transform(codes) for encoder in encoders])
+
+
+class Imputer:
+    """Impute the median in numeric columns, the most frequent value in nominal ones.
+
+    Parameters
+    ----------
+    kinds : sequence of {"numeric", "nominal"}
+    indicates : bool, default False
+        Append a column of 0 and 1 for each pattern in which training values are missing:
+        columns that are missing together, as the indicators of a category are, have one.
+    """
+
+    def __init__(self, kinds: Sequence[str], indicates: bool = False) -> None:
         self._nominal = np.array([kind == "nominal" for kind in kinds], dtype=bool)
+        self._indicates = indicates
 
     def fit(self, X: np.ndarray) -> Imputer:
         """Learn one value per column; 0 for a column without values."""
         self.values_ = np.zeros(X.shape[1])
+        self._indicated = np.empty(0, dtype=np.intp)
+        if self._indicates:
+            is_missing = np.isnan(X)
+            columns = np.flatnonzero(is_missing.any(axis=0))
+            first: dict[bytes, int] = {}
+            for column in columns.tolist():
+                first.setdefault(is_missing[:, column].tobytes(), column)
+            self._indicated = np.array(list(first.values()), dtype=np.intp)
         for column in range(X.shape[1]):
             values = X[:, column]
             values = values[~np.isnan(values)]
@@ -72,7 +155,11 @@ class Imputer:
 
     def transform(self, X: np.ndarray) -> np.ndarray:
         """Replace every NaN."""
-        return np.where(np.isnan(X), self.values_.astype(X.dtype), X)
+        is_missing = np.isnan(X)
+        imputed = np.where(is_missing, self.values_.astype(X.dtype), X)
+        if not len(self._indicated):
+            return imputed
+        return np.hstack([imputed, is_missing[:, self._indicated].astype(X.dtype)])
 
 
 class Preprocessing:
@@ -86,46 +173,86 @@ class Preprocessing:
         the largest absolute value ("minmax") or the deviation ("standard").
     requires : {None, "nonnegative", "unit_ball"}
         Requirement of the map; a step is added where `step` does not meet it.
-    impute : sequence of {"numeric", "nominal"}, optional
-        Kind of each column; missing values are imputed first.
+    kinds : sequence of {"numeric", "nominal", "category"}, optional
+        Kind of each column. A column of categories is encoded by the targets.
+    missing : {"error", "drop_rows", "impute", "indicate"}
+        The protocol's treatment of missing values, which are imputed first.
+    task : {"classification", "regression"}
+        Task of the targets.
     """
 
     def __init__(
-        self, step: str, requires: str | None = None, impute: Sequence[str] | None = None
+        self,
+        step: str,
+        requires: str | None = None,
+        kinds: Sequence[str] = (),
+        missing: str = "error",
+        task: TaskType = "classification",
     ) -> None:
         self.step = step
         self.requires = requires
-        self.impute = impute
+        self.kinds = kinds
+        self.missing = missing
+        self.task = task
 
     def fit(self, X: Any) -> Preprocessing:
         """Fit every step on training inputs, shape (n_samples, n_features)."""
         return self.fit_blocks(lambda: (X,), X)
 
+    def fit_transform(self, X: Any, y: np.ndarray, unlabelled: Any = None) -> Any:
+        """Fit every step on training inputs and return them; `unlabelled` inputs count too.
+
+        Only categories use the targets.
+        """
+        self._categories = None
+        if categories := categories_of(self.kinds):
+            self._categories = CategoryMeans(categories, self.task)
+            X = self._categories.fit_transform(X, y)
+            if unlabelled is not None:
+                unlabelled = self._categories.transform(unlabelled)
+        everything = stacked(X, unlabelled)
+        self._fit(lambda: (everything,), everything)
+        return self._scaled(X)
+
     def fit_blocks(self, blocks: Callable[[], Iterable[Any]], sample: Any) -> Preprocessing:
         """Fit every step on training inputs in blocks of rows, which `blocks` yields.
 
-        Scales are those of all rows, imputed values those of `sample`.
+        Scales are those of all rows, imputed values those of `sample`. DatasetError is
+        raised for columns of categories, which need the targets.
         """
+        if categories_of(self.kinds):
+            raise DatasetError(SHARED_CATEGORIES)
+        self._categories = None
+        self._fit(blocks, sample)
+        return self
+
+    def _fit(self, blocks: Callable[[], Iterable[Any]], sample: Any) -> None:
+        """Fit the steps after the categories."""
         sparse = hasattr(sample, "indptr")
         self._steps: list[Any] = []
-        if self.impute is not None and not sparse:
-            self._steps.append(Imputer(self.impute).fit(sample))
+        if self.missing in IMPUTING and not sparse:
+            kinds = [kind for kind in self.kinds if kind != "category"]
+            kinds += ["numeric"] * (sample.shape[1] - len(kinds))
+            self._steps.append(Imputer(kinds, self.missing == "indicate").fit(sample))
         for name in self._names():
             step = _make(name, sparse)
             for X in blocks():
-                step.partial_fit(self.transform(X))
+                step.partial_fit(self._scaled(X))
             self._steps.append(step)
         if self.requires == "nonnegative" and sparse:
-            for X in map(self.transform, blocks()):
+            for X in map(self._scaled, blocks()):
                 if X.nnz and X.data.min() < 0:
                     raise DatasetError(
                         "this map needs nonnegative inputs; sparse data are not shifted, so that "
                         "their negative values stay negative"
                     )
-        return self
 
     def transform(self, X: Any) -> Any:
-        """Apply the fitted steps."""
+        """Apply the fitted steps to other rows."""
+        return self._scaled(X if self._categories is None else self._categories.transform(X))
+
+    def _scaled(self, X: Any) -> Any:
+        """Apply the steps after the categories."""
         for fitted in self._steps:
             X = fitted.transform(X)
         return X
@@ -137,6 +264,26 @@ class Preprocessing:
         if self.requires == "nonnegative" and self.step != "minmax":
             names.append("minmax")
         return names
+
+
+IMPUTING = ("impute", "indicate")
+"""Treatments of missing values that replace them."""
+
+
+def categories_of(kinds: Sequence[str]) -> list[int]:
+    """Return the columns of categories."""
+    return [column for column, kind in enumerate(kinds) if kind == "category"]
+
+
+def stacked(X: Any, more: Any) -> Any:
+    """Stack two blocks of rows; `more` may be None."""
+    if more is None:
+        return X
+    if hasattr(X, "indptr"):
+        from scipy.sparse import vstack
+
+        return vstack([X, more], format="csr")
+    return np.vstack([X, more])
 
 
 def _make(name: str, sparse: bool) -> Any:
@@ -177,5 +324,5 @@ def refuse_missing(dataset: Dataset) -> None:
     more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
     raise DatasetError(
         f"{dataset.name} has {int(counts.sum())} missing values in {shown}{more}; "
-        'set missing = "impute" or missing = "drop_rows" in [protocol]'
+        'set missing = "impute", "indicate" or "drop_rows" in [protocol]'
     )

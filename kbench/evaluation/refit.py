@@ -22,9 +22,9 @@ from kbench.evaluation.search import (
     embedding_of,
     fit_from_sums,
     fit_map,
-    fit_preprocessing,
     has_converged,
     pass_over,
+    preprocessed,
     takes_sums,
 )
 from kbench.evaluation.splits import derive_seed
@@ -122,9 +122,13 @@ def _from_matrix(
 
     The `default` candidate has the same map.
     """
-    X, X_test, more = whole(data.X), whole(X_test), whole(data.unlabelled)
-    steps = shared.steps if shared else _preprocessing(method, data, candidate)
-    X, X_test = steps.transform(X), steps.transform(X_test)
+    X_test, more = whole(X_test), whole(data.unlabelled)
+    if shared:
+        steps = shared.steps
+        X = steps.transform(whole(data.X))
+    else:
+        steps, X = _preprocessed(method, data, candidate)
+    X_test = steps.transform(X_test)
     unlabelled = None if more is None else steps.transform(more)
     scale = data.scale(np.arange(len(data.y)))
     y = scale.standardise(data.y)
@@ -306,8 +310,7 @@ def fit_and_predict(
     """Fit a candidate on inputs in memory and predict, with the seeds of the refit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        steps = _preprocessing(method, data, candidate)
-        X = steps.transform(data.X)
+        steps, X = _preprocessed(method, data, candidate)
         more = None if data.unlabelled is None else steps.transform(whole(data.unlabelled))
         y = data.scale(np.arange(len(data.y))).standardise(data.y)
         map_ = fit_map(method.feature_map, candidate.feature_map, seed, X, y, more)
@@ -318,9 +321,9 @@ def fit_and_predict(
         return predictions_of(learner, Z_test, learner.predict(Z_test), data.task)
 
 
-def _preprocessing(method: Method, data: Data, candidate: Candidate) -> Any:
-    requires = method.feature_map.requires
-    return fit_preprocessing(data, whole(data.X), candidate.preprocess, requires)
+def _preprocessed(method: Method, data: Data, candidate: Candidate) -> tuple[Any, Any]:
+    """Return the preprocessing, fitted on all rows, and these rows after it."""
+    return preprocessed(data, None, candidate.preprocess, method.feature_map.requires)
 
 
 def _messages(caught: list[warnings.WarningMessage], converged: bool) -> list[str]:

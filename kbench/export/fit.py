@@ -15,7 +15,7 @@ from kbench.evaluation.preprocessing import missing_rows, refuse_missing
 from kbench.evaluation.search import Data, fit_map, search
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.targets import Scale
-from kbench.export.tables import columns_of, decoded, raw_table, row_ids_of
+from kbench.export.tables import columns_of, dates_of, decoded, raw_table, row_ids_of
 from kbench.records import Cell, Dataset
 from kbench.registry.registry import Registry
 
@@ -74,16 +74,18 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     if protocol.missing == "drop_rows":
         dataset = _without_missing(dataset)
     X, task = dataset.X, dataset.task
-    impute = list(dataset.feature_kinds) if protocol.missing == "impute" else None
-    data = Data(X, np.asarray(dataset.y), None, impute, task=task, weight=dataset.sample_weight)
+    kinds, missing = list(dataset.feature_kinds), protocol.missing
+    data = Data(
+        X, np.asarray(dataset.y), None, kinds, missing, task=task, weight=dataset.sample_weight
+    )
     map_ = map_side(cell.feature_map, registry)["feature_map"]
     searched = search_side(protocol.search_measure, registry, len(dataset.target_names))
     learner_ = learner_side(cell.learner, registry, task)["learner"]
     seed = derive_seed(protocol.seed, dataset.checksum, "export")
     with threadpool_limits(limits=protocol.threads):
         best = search(map_, learner_, data, protocol, seed, **searched).best
-        prepared = Preprocessor(best.preprocess, map_.requires, impute).fit(data.X)
-        inputs = prepared.transform(data.X)
+        prepared = Preprocessor(best.preprocess, map_.requires, kinds, missing, task)
+        inputs = prepared.fit_transform(data.X, data.y)
         scale = Scale.of(data.y, task, data.weight)
         y = scale.standardise(data.y)
         feature_map = fit_map(map_, best.feature_map, seed, inputs, y)
@@ -103,8 +105,11 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     raw = None
     if not hasattr(X, "indptr"):
         raw = raw_table(cell, dataset, registry)
-        columns = columns_of(dataset, None if raw is None else [str(c) for c in raw.columns])
-        steps.insert(0, ("encode", TableEncoder(columns)))
+        dates = [] if raw is None else dates_of(cell)
+        header = None if raw is None else [str(c) for c in raw.columns]
+        columns = columns_of(dataset, header, raw, dates)
+        coded = [] if raw is None else list(cell.dataset.params.get("by_target", ()))
+        steps.insert(0, ("encode", TableEncoder(columns, coded, [date.spec for date in dates])))
         table = decoded(dataset, columns) if raw is None else raw
     chosen = {name: getattr(value, "label", value) for name, value in best.params.items()}
     return Fitted(Pipeline(steps), table, dataset, chosen, raw is not None)

@@ -17,6 +17,8 @@ from sklearn.utils.metaestimators import available_if
 from kbench.evaluation.outputs import has_distribution
 from kbench.evaluation.preprocessing import Preprocessing
 from kbench.evaluation.targets import Scale
+from kbench.records import TaskType
+from kbench.tables.dates import DateColumn, is_dates
 
 _TRUTHS = {
     **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), "False"),
@@ -38,7 +40,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     columns : sequence of (str, sequence of str or None)
-        Name and categories of each column; None for a column of numbers.
+        Name and categories of each column; None for a column of numbers or dates.
+    coded : sequence of str, optional
+        Columns whose categories become one column of their numbers.
+    dates : sequence of str, optional
+        Columns of dates, as `kbench.tables.dates.DateColumn` reads them.
 
     Examples
     --------
@@ -49,8 +55,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [31.5,  nan,  nan]])
     """
 
-    def __init__(self, columns: Sequence[tuple[str, Sequence[str] | None]] = ()) -> None:
+    def __init__(
+        self,
+        columns: Sequence[tuple[str, Sequence[str] | None]] = (),
+        coded: Sequence[str] = (),
+        dates: Sequence[str] = (),
+    ) -> None:
         self.columns = columns
+        self.coded = coded
+        self.dates = dates
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Do nothing: the categories are parameters."""
@@ -69,19 +82,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         if not hasattr(X, "columns"):
             return self._of_array(X)
-        missing = [name for name, _ in self.columns if name not in X.columns]
+        place = {str(name).strip(): name for name in X.columns} | {name: name for name in X.columns}
+        missing = [name for name, _ in self.columns if name not in place]
         if missing:
             raise ValueError(f"the table has no column {', '.join(map(repr, missing[:8]))}")
-        parts = [
-            _numbers(X[name], name) if categories is None else _indicators(X[name], categories)
-            for name, categories in self.columns
-        ]
+        dates = {date.name: date for date in (DateColumn.parsed(d, "dates") for d in self.dates)}
+        parts = []
+        for name, categories in self.columns:
+            column = X[place[name]]
+            if name in dates:
+                parts.append(_dates(column, dates[name]))
+            elif categories is None:
+                parts.append(_numbers(column, name))
+            elif name in self.coded:
+                parts.append(_codes(column, categories))
+            else:
+                parts.append(_indicators(column, categories))
         encoded: np.ndarray = np.hstack(parts)
         return encoded
 
     def _of_array(self, X: Any) -> np.ndarray:
         names = [name for name, _ in self.columns]
-        if any(categories is not None for _, categories in self.columns):
+        if self.dates or any(categories is not None for _, categories in self.columns):
             raise ValueError(f"X must be a data frame with the columns {', '.join(names[:8])}")
         array: np.ndarray = np.asarray(X, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != len(names):
@@ -99,15 +121,42 @@ def _numbers(column: Any, name: str) -> np.ndarray:
     return values.to_numpy(dtype=np.float64, na_value=np.nan)[:, None]  # type: ignore[no-any-return]
 
 
+def _dates(column: Any, date: DateColumn) -> np.ndarray:
+    values = column
+    if not is_dates(column):
+        values = column.replace(list(MISSING), np.nan)
+    encoded = date.encode(values)
+    wrong = np.flatnonzero(np.isnan(encoded[:, 0]) & values.notna().to_numpy())
+    if len(wrong):
+        raise ValueError(
+            f"column {date.name!r} must be dates written as {date.format}: "
+            f"{values.iloc[wrong[0]]!r}"
+        )
+    return encoded
+
+
 def _indicators(column: Any, categories: Sequence[str]) -> np.ndarray:
+    """Return a column of 0 and 1 for each category; NaN where the value is missing."""
+    codes = _numbered(column, categories)
+    rows = np.asarray(codes[:, None] == np.arange(len(categories)), dtype=np.float64)
+    rows[np.isnan(codes)] = np.nan
+    return rows
+
+
+def _codes(column: Any, categories: Sequence[str]) -> np.ndarray:
+    """Return the numbers of categories; NaN where the value is missing."""
+    return _numbered(column, categories)[:, None]
+
+
+def _numbered(column: Any, categories: Sequence[str]) -> np.ndarray:
+    """Return the numbers of categories, -1 for others, NaN where the value is missing."""
     import pandas
 
     codes, values = pandas.factorize(column.astype(object))
     place = {category: j for j, category in enumerate(categories)}
     numbers = _as_numbers(categories)
     # one more for -1, which pandas gives to missing values
-    width = len(categories)
-    rows = np.full((len(values) + 1, width), np.nan)
+    found = np.full(len(values) + 1, np.nan)
     for i, value in enumerate(values):
         text = str(value).strip()
         if text in MISSING:
@@ -118,10 +167,8 @@ def _indicators(column: Any, categories: Sequence[str]) -> np.ndarray:
         if j is None and text in _TRUTHS:
             # 1 in one table is True in another
             j = place.get(_TRUTHS[text], numbers.get(float(_TRUTHS[text] == "True")))
-        rows[i] = 0.0
-        if j is not None:
-            rows[i, j] = 1.0
-    return rows[codes]
+        found[i] = -1 if j is None else j
+    return found[codes]
 
 
 def _as_numbers(categories: Sequence[str]) -> Mapping[float, int]:
@@ -142,24 +189,39 @@ class Preprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The protocol's step.
     requires : {None, "nonnegative", "unit_ball"}
         What the feature map needs.
-    impute : sequence of {"numeric", "nominal"}, optional
-        Kind of each column, where missing values are imputed.
+    kinds : sequence of {"numeric", "nominal", "category"}, optional
+        Kind of each column. A column of categories is encoded by the targets.
+    missing : {"error", "drop_rows", "impute", "indicate"}
+        The protocol's treatment of missing values.
+    task : {"classification", "regression"}
+        Task of the targets.
     """
 
     def __init__(
         self,
         step: str = "minmax",
         requires: str | None = None,
-        impute: Sequence[str] | None = None,
+        kinds: Sequence[str] = (),
+        missing: str = "error",
+        task: TaskType = "classification",
     ) -> None:
         self.step = step
         self.requires = requires
-        self.impute = impute
+        self.kinds = kinds
+        self.missing = missing
+        self.task = task
 
     def fit(self, X: Any, y: Any = None) -> Preprocessor:
-        """Learn ranges and medians."""
-        self.preprocessing_ = Preprocessing(self.step, self.requires, self.impute).fit(X)
+        """Learn ranges, medians and means of the targets."""
+        self.fit_transform(X, y)
         return self
+
+    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
+        """Learn from training rows and return them, encoded without their own targets."""
+        self.preprocessing_ = Preprocessing(
+            self.step, self.requires, self.kinds, self.missing, self.task
+        )
+        return self.preprocessing_.fit_transform(X, y)
 
     def transform(self, X: Any) -> Any:
         """Return the inputs of the feature map."""

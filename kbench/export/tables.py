@@ -9,6 +9,7 @@ import numpy as np
 
 from kbench.records import Cell, Dataset
 from kbench.registry.registry import Registry
+from kbench.tables.dates import DateColumn
 from kbench.tables.reading import read_table
 
 
@@ -28,22 +29,38 @@ def row_ids_of(dataset: Dataset) -> np.ndarray:
     return np.arange(len(dataset.y)) if dataset.row_ids is None else dataset.row_ids
 
 
+def dates_of(cell: Cell) -> list[DateColumn]:
+    """Return the columns of a user's table that are read as dates."""
+    what = cell.dataset.label
+    return [DateColumn.parsed(spec, what) for spec in cell.dataset.params.get("date", ())]
+
+
 def columns_of(
-    dataset: Dataset, header: Sequence[str] | None = None
+    dataset: Dataset,
+    header: Sequence[str] | None = None,
+    raw: Any = None,
+    dates: Sequence[DateColumn] = (),
 ) -> list[tuple[str, list[str] | None]]:
     """Return the columns of a dataset's table as `TableEncoder` takes them.
 
-    Nominal features are called ``column=category``. Where the `header` is not
-    known, the column's name ends at the first ``=``.
+    Nominal features are called ``column=category``. Where the `header` is not known, the
+    column's name ends at the first ``=``. Without the `raw` table, numbers of categories
+    stay numbers.
     """
     names, kinds = list(dataset.feature_names), list(dataset.feature_kinds)
     known = iter(header) if header is not None else None
+    widths = {date.name: len(date.feature_names) for date in dates}
     columns: list[tuple[str, list[str] | None]] = []
     at = 0
     while at < len(names):
         column = next(known, names[at]) if known is not None else names[at]
-        if kinds[at] == "numeric":
+        if column in widths or kinds[at] == "numeric":
             columns.append((column, None))
+            at += widths.get(column, 1)
+            continue
+        if kinds[at] == "category":
+            codes = np.asarray(dataset.X[:, at])
+            columns.append((column, None if raw is None else _categories(codes, raw[column])))
             at += 1
             continue
         if known is None:
@@ -59,6 +76,16 @@ def columns_of(
             columns.append((names[at], None))
             at += 1
     return columns
+
+
+def _categories(codes: np.ndarray, values: Any) -> list[str]:
+    """Return the categories that the numbers of a column stand for; "" where no row has one."""
+    present = np.flatnonzero(~np.isnan(codes))
+    different, first = np.unique(codes[present], return_index=True)
+    categories = [""] * (int(different[-1]) + 1 if len(different) else 0)
+    for code, row in zip(different.astype(int), present[first], strict=True):
+        categories[code] = str(values.iloc[row])
+    return categories
 
 
 def decoded(dataset: Dataset, columns: Sequence[tuple[str, Sequence[str] | None]]) -> Any:

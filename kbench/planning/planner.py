@@ -16,6 +16,7 @@ from typing import Any
 
 from kbench.errors import PluginError
 from kbench.evaluation.definitions import COMPUTED
+from kbench.messages import SHARED_CATEGORIES
 from kbench.planning.cells import cells
 from kbench.planning.fingerprint import Fingerprinter, evaluation_modules
 from kbench.planning.spans import Spans
@@ -291,7 +292,7 @@ class Planner:
         """Return the task of one split of a cell whose dataset is known."""
         cell, facts = planned.cell, planned.dataset
         assert facts is not None
-        kinds = kinds_to_impute(cell.protocol, facts)
+        kinds = deciding_kinds(cell.protocol, facts)
         source, plugins = self.source_code(cell.dataset), self.plugins_of(cell)
         return Task(cell, index, planned.key, facts.checksum, kinds, source, plugins)
 
@@ -302,7 +303,8 @@ class Planner:
     def cell_key(self, cell: Cell, dataset: DatasetFacts) -> str:
         """Return the SHA-256 of everything that decides a cell's numbers.
 
-        Of data: the checksum, the task, and the kinds of columns that are imputed. Of map
+        Of data: the checksum, the task, and the kinds of columns that are imputed
+        or encoded. Of map
         and learner: what is given, what is searched and in which order, and what
         their records say. Then the protocol and the code. Not the suite, labels,
         limits, jobs or the machine.
@@ -321,7 +323,7 @@ class Planner:
                 "cell",
                 dataset.checksum,
                 dataset.task,
-                list(kinds_to_impute(cell.protocol, dataset)),
+                list(deciding_kinds(cell.protocol, dataset)),
                 *_method_of(cell),
                 *(_space(ref, record) for ref, record in sides),
                 [map_record.supervised, map_record.requires, learner_record.path],
@@ -453,10 +455,10 @@ def _searched(name: str, value: Any) -> Iterator[str]:
             yield from _searched(f"{name}.{key}", given)
 
 
-def kinds_to_impute(protocol: Protocol, dataset: DatasetFacts) -> tuple[str, ...]:
-    """Return the column kinds if missing values are imputed by kind, else an empty tuple."""
-    imputes = protocol.missing == "impute" and dataset.n_missing > 0
-    return dataset.feature_kinds if imputes else ()
+def deciding_kinds(protocol: Protocol, dataset: DatasetFacts) -> tuple[str, ...]:
+    """Return the column kinds if values are imputed or encoded by kind, else an empty tuple."""
+    imputes = protocol.missing in ("impute", "indicate") and dataset.n_missing > 0
+    return dataset.feature_kinds if imputes or "category" in dataset.feature_kinds else ()
 
 
 def how_many_splits(protocol: Protocol, limits: Limits, n_official: int = 1) -> int:
@@ -481,8 +483,10 @@ def _refused(cell: Cell, dataset: DatasetFacts) -> Problem | None:
         return Problem(
             "error",
             f"{cell.dataset.label} has {dataset.n_missing} missing values in {shown}{more}; "
-            'set missing = "impute" or missing = "drop_rows" in [protocol]',
+            'set missing = "impute", "indicate" or "drop_rows" in [protocol]',
         )
+    if cell.protocol.inner_fit == "outer" and "category" in dataset.feature_kinds:
+        return Problem("error", f"{cell.dataset.label}: {SHARED_CATEGORIES}")
     if cell.protocol.splits == "official" and not dataset.n_splits:
         return Problem("error", f'{cell.dataset.label} comes without splits (splits = "official")')
     return None

@@ -46,7 +46,7 @@ class ProtocolTable(_Strict):
     test_size: Share = 0.3
     unlabelled_size: Annotated[float, Field(ge=0, lt=1)] | Annotated[int, Field(ge=0)] = 0
     preprocess: Step | _SearchedSteps = "minmax"
-    missing: Literal["error", "drop_rows", "impute"] = "error"
+    missing: Literal["error", "drop_rows", "impute", "indicate"] = "error"
     inner_folds: Annotated[int, Field(ge=2)] = 3
     inner_fit: Literal["fold", "outer"] = "fold"
     dtype: Literal["float64", "float32"] = "float64"

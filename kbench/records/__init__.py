@@ -19,7 +19,14 @@ from kbench.records._components import (
     family_of,
 )
 from kbench.records._costs import Cost, Estimate, Trial
-from kbench.records._data import Dataset, DatasetFacts, Inputs, Split, content_checksum
+from kbench.records._data import (
+    FEATURE_KINDS,
+    Dataset,
+    DatasetFacts,
+    Inputs,
+    Split,
+    content_checksum,
+)
 from kbench.records._measures import ACCURACY, DEFAULT, RESERVED, Measure, Needs
 from kbench.records._results import (
     STOPPING,
@@ -49,6 +56,7 @@ __all__ = [
     "BANDWIDTH_FACTORS",
     "BASELINE",
     "DEFAULT",
+    "FEATURE_KINDS",
     "RESERVED",
     "STOPPING",
     "TASK_TYPES",

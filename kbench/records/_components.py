@@ -57,12 +57,18 @@ class DatasetSource:
         with the parameters that it implies, such as
         ``{".csv": {}, ".tsv": {"delimiter": "\t"}}``. The commands for a user's
         own file give `load` the parameter ``path`` and, where it has them,
-        ``target``, ``ignore``, ``nominal`` and ``delimiter``. The parameters ``path``
-        and ``splits`` are names of files: data are read again once a file has changed.
+        ``target``, ``ignore``, ``nominal``, ``date``, ``by_target``, ``delimiter``,
+        ``decimal``, ``thousands``, ``encoding``, ``missing`` and ``sheet``. The parameters
+        ``path`` and ``splits`` are names of files: data are read again once a file has
+        changed.
     table : callable or "module:name", optional
         ``table(**params) -> DataFrame``: the user's own table before it is
         encoded, with all rows and columns of the file in their order; for
         sources whose `load` has a ``target``.
+    rows : callable or "module:name", optional
+        ``rows(**params) -> kbench.tables.rows.Opened``: the same table in blocks, and how
+        its files are written where the parameters do not say it. The commands for a user's
+        own file look at the columns before they load it; without `rows` they read `table`.
     """
 
     name: str
@@ -73,6 +79,7 @@ class DatasetSource:
     named_by_label: bool = False
     endings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     table: Make | None = None
+    rows: Make | None = None
 
 
 @dataclass(frozen=True)

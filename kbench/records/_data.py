@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+FEATURE_KINDS = ("numeric", "nominal", "category")
+"""Kinds of the columns of a dataset."""
+
 HASHED = 1 << 17
 """Indices that are converted and hashed together."""
 
@@ -74,9 +77,10 @@ class Dataset:
         Version of the data at their source.
     feature_names : sequence of str, optional
         One name per column; ``x0, x1, ...`` by default.
-    feature_kinds : sequence of {"numeric", "nominal"}, optional
-        One kind per column; an indicator column of a one-hot encoding is
-        "nominal". "numeric" by default.
+    feature_kinds : sequence of {"numeric", "nominal", "category"}, optional
+        One kind per column; an indicator column of a one-hot encoding is "nominal", a
+        column with numbers of categories, which each fit encodes by the targets, is
+        "category". "numeric" by default.
     target_names : sequence of str, optional
         The label that each of 0..k-1 stands for; empty for regression.
     checksum : str, optional
@@ -178,8 +182,8 @@ class Inputs:
     X : ndarray or CSR matrix, shape (n_samples, n_features)
     checksum : str
         Of the whole dataset; seeds depend on it.
-    kinds : sequence of {"numeric", "nominal"}
-        Kind of each column; empty if nothing is imputed by kind.
+    kinds : sequence of {"numeric", "nominal", "category"}
+        Kind of each column.
     pairwise : bool
         `X` is a Gram matrix.
     task : {"classification", "regression"}

@@ -109,8 +109,9 @@ class Protocol:
         Share or number of the *training* rows set aside as unlabelled.
     preprocess : sequence of {"minmax", "standard", "unit_ball", "none"}
         One step, the same for every method, or several to search over.
-    missing : {"error", "drop_rows", "impute"}
-        Treatment of missing values, inside the split.
+    missing : {"error", "drop_rows", "impute", "indicate"}
+        Treatment of missing values, inside the split. "indicate" imputes them and adds
+        columns of 0 and 1 that say which were missing.
     inner_folds : int, default 3
         Folds of the inner cross-validation.
     inner_fit : {"fold", "outer"}
@@ -154,7 +155,7 @@ class Protocol:
     test_size: float | int = 0.3
     unlabelled_size: float | int = 0
     preprocess: tuple[str, ...] = ("minmax",)
-    missing: Literal["error", "drop_rows", "impute"] = "error"
+    missing: Literal["error", "drop_rows", "impute", "indicate"] = "error"
     inner_folds: int = 3
     inner_fit: Literal["fold", "outer"] = "fold"
     dtype: Literal["float64", "float32"] = "float64"

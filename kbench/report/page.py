@@ -43,12 +43,14 @@ class Lead:
     """Top of the page: the answer to a user's question.
 
     The recommendation with its reasons, on what it was measured, and the
-    command to type next.
+    command to type next; and a table of what became of the user's columns.
     """
 
     sentences: Sequence[str]
     facts: Sequence[str] = ()
     command: str = ""
+    headings: Sequence[str] = ()
+    lines: Sequence[Sequence[str]] = ()
 
 
 def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> str:

@@ -62,6 +62,8 @@ class BoundedText(io.RawIOBase):
         The dataset, for messages.
     delimiter : str
         Sign between two values of a line.
+    may_have_nul : bool, default True
+        NUL bytes, which parsers take for the end of a value, are not refused.
 
     Attributes
     ----------
@@ -69,9 +71,11 @@ class BoundedText(io.RawIOBase):
         The error that ended the stream: parsers replace it by an error of their own.
     """
 
-    def __init__(self, source: IO[bytes], what: str, delimiter: str) -> None:
+    def __init__(
+        self, source: IO[bytes], what: str, delimiter: str, may_have_nul: bool = True
+    ) -> None:
         self.problem: DatasetError | None = None
-        self._source, self._what = source, what
+        self._source, self._what, self._may_have_nul = source, what, may_have_nul
         self._delimiter = delimiter.encode()[:1] or b","
         self._n_bytes = self._n_values = 0
 
@@ -83,6 +87,12 @@ class BoundedText(io.RawIOBase):
         """Read into a buffer; DatasetError where the limit is exceeded."""
         data = self._source.read(len(buffer))
         buffer[: len(data)] = data
+        if not self._may_have_nul and b"\0" in data:
+            place = self._n_bytes + data.index(b"\0") + 1
+            self.problem = DatasetError(
+                f"{self._what}: it is not a text file (byte {place:,} is NUL)"
+            )
+            raise self.problem
         self._n_bytes += len(data)
         self._n_values += data.count(self._delimiter) + data.count(b"\n")
         try:

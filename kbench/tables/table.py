@@ -45,6 +45,9 @@ class Column:
         Type of the numbers of a numeric column, as the file has them.
     note : str
         What messages add to the name.
+    by_target : bool
+        The categories become one column of their numbers, which each fit replaces by means
+        of the target.
     """
 
     name: str
@@ -53,6 +56,12 @@ class Column:
     values: Any = None
     dtype: Any = np.float64
     note: str = ""
+    by_target: bool = False
+
+    @property
+    def is_one(self) -> bool:
+        """Whether this is one column of the canonical form."""
+        return self.kind == "numeric" or self.by_target
 
 
 @dataclass
@@ -101,8 +110,9 @@ def to_dataset(
     `X` is float32 where numpy promotes the types of all numeric columns to float32 or
     float16, so that it holds each value exactly, and float64 otherwise. Nominal columns
     become one indicator column per declared value, in that order, all of them NaN where the
-    value is missing. The target becomes labels or numbers, as `target_of` says. Rows
-    without a label are left out; `row_ids` then has the remaining ones.
+    value is missing; or one column of kind "category" with the numbers of the values. The
+    target becomes labels or numbers, as `target_of` says. Rows without a label are left out;
+    `row_ids` then has the remaining ones.
 
     Parameters
     ----------
@@ -157,11 +167,12 @@ def to_dataset(
     feature_kinds: list[str] = []
     for j in features:
         column = table.columns[j]
-        if column.kind == "numeric":
+        if column.is_one:
             feature_names.append(column.name)
         else:
             feature_names += [f"{column.name}={value}" for value in column.categories]
-        feature_kinds += [column.kind] * (len(feature_names) - len(feature_kinds))
+        kind = "category" if column.by_target else column.kind
+        feature_kinds += [kind] * (len(feature_names) - len(feature_kinds))
     build = _dense if table.sparse is None else _sparse
     X = build(table, features, len(feature_names), kept, what)
     made = _dataset(X, found, kept, feature_names, facts)
@@ -270,8 +281,10 @@ def _float_of(columns: Sequence[Column]) -> np.dtype:
 def _fill(X: np.ndarray, columns: Sequence[Column], blocks: Sequence[np.ndarray]) -> None:
     start = 0
     for column, values in zip(columns, blocks, strict=True):
-        if column.kind == "numeric":
-            X[:, start] = values
+        if column.is_one:
+            X[:, start] = (
+                values if column.kind == "numeric" else np.where(values < 0, np.nan, values)
+            )
             start += 1
             continue
         present = np.flatnonzero(values >= 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kbench.records import Dataset, Ref
+from kbench.records import FEATURE_KINDS, Dataset, Ref
 from kbench.registry.callables import resolve
 from kbench.registry.outlines import parameters_of
 from kbench.testing._subject import Subject
@@ -35,9 +35,9 @@ def check_shapes(subject: Subject) -> None:
     for field in ("feature_names", "feature_kinds"):
         if len(getattr(data, field)) != n_features:
             raise subject.fail(f"{len(getattr(data, field))} {field} for {n_features} columns")
-    strange = set(data.feature_kinds) - {"numeric", "nominal"}
+    strange = set(data.feature_kinds) - set(FEATURE_KINDS)
     if strange:
-        raise subject.fail(f"feature_kinds has {strange}; they are 'numeric' or 'nominal'")
+        raise subject.fail(f"feature_kinds has {strange}; they are in {FEATURE_KINDS}")
     if data.pairwise and n_samples != n_features:
         raise subject.fail(f"is pairwise, and X has shape {data.X.shape}; it must be square")
     for split in data.splits:

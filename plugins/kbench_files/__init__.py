@@ -20,6 +20,7 @@ def kbench_datasets():
             endings={".csv": {}, ".tsv": {"delimiter": "\t"}},
             named_by_label=True,
             table="kbench_files._csv:csv_table",
+            rows="kbench_files._csv:csv_rows",
         ),
         DatasetSource(
             "parquet",
@@ -27,6 +28,7 @@ def kbench_datasets():
             endings={".parquet": {}, ".pq": {}},
             named_by_label=True,
             table="kbench_files._parquet:parquet_table",
+            rows="kbench_files._parquet:parquet_rows",
         ),
         DatasetSource(
             "arff",

@@ -66,8 +66,13 @@ class ColumnScan:
         """Look at the next values."""
         import pandas
 
-        self.has_values = self.has_values or bool(series.notna().any())
-        if isinstance(series.dtype, pandas.CategoricalDtype):
+        has_values = bool(series.notna().any())
+        self.has_values = self.has_values or has_values
+        if not has_values and isinstance(series.dtype, np.dtype):
+            # pandas takes a block without values for one of numbers
+            if self._keeps_values:
+                self._blocks.append(len(series))
+        elif isinstance(series.dtype, pandas.CategoricalDtype):
             self._add_declared(series)
         elif is_numeric(series.dtype) and not self._is_nominal:
             self._is_numeric = True
@@ -89,14 +94,14 @@ class ColumnScan:
         """
         import pandas
 
-        if self._is_numeric:
-            values = np.concatenate(self._blocks) if self._keeps_values else None
+        if self._is_numeric or not (self._different or self._declared):
+            values = self._joined(np.nan) if self._keeps_values else None
             if values is not None:
                 values = values.astype(np.float64, copy=False)
             return Column(self.name, "numeric", (), values)
         if self._declared is not None:
             names = [str(value) for value in self._declared]
-            values = np.concatenate(self._blocks) if self._keeps_values else None
+            values = self._joined(-1) if self._keeps_values else None
             return Column(self.name, "nominal", names, values)
         self._compact()
         series = self._different[0]
@@ -108,9 +113,18 @@ class ColumnScan:
         self._index = pandas.Index(different)
         values = None
         if self._keeps_values:
-            values = np.concatenate([self._recoded(*block) for block in self._blocks])
+            self._blocks = [
+                block if isinstance(block, int) else self._recoded(*block) for block in self._blocks
+            ]
+            values = self._joined(-1)
         names = [str(value) for value in different]
         return Column(self.name, "nominal", names, values, note=self.note)
+
+    def _joined(self, missing: float) -> np.ndarray:
+        """Return the values of all blocks; of those without any, only the length is kept."""
+        return np.concatenate(
+            [np.full(b, missing) if isinstance(b, int) else b for b in self._blocks]
+        )
 
     def codes(self, series: Any) -> np.ndarray:
         """Return the numbers of categories, -1 for missing ones, once the column is known."""

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kbench import DatasetError
-from kbench_files._columns import MISSING, ColumnScan, is_number, is_numeric, text_places
+from kbench.messages import counted, listed
+from kbench.tables.rows import Opened, Scan
+from kbench_files._columns import MISSING, is_number, is_numeric, text_places
+from kbench_files._dialect import Dialect, detect, not_encoded
 from kbench_files._encoding import block_rows
 from kbench_files._reading import bounded, existing, first_line
 
 OPTIONS: dict[str, Any] = {
     "index_col": False,  # or surplus values would shift the columns, silently
-    "na_values": ["?"],
     "skipinitialspace": True,
     "low_memory": False,
 }
 """How pandas reads a CSV file."""
+
+RAGGED = 10
+"""Rows with too few or too many values that a message lists."""
 
 NUMBERS = {"int64", "float64"}
 """Types of numbers of which a column is float64 where blocks differ."""
@@ -30,49 +38,81 @@ LARGE = {"uint64", "other"}
 """Types of integers beyond int64, and of those beyond uint64."""
 
 
-def csv_table(path: str | Path, delimiter: str = ",", **_: Any) -> Any:
+def csv_table(
+    path: str | Path,
+    delimiter: str = ",",
+    decimal: str = ".",
+    thousands: str = "",
+    encoding: str = "utf-8",
+    missing: Sequence[str] = (),
+    **_: Any,
+) -> Any:
     """Return a CSV file as a data frame, before anything is encoded."""
     import pandas
 
+    file, what = existing(path)
+    dialect = Dialect(delimiter, decimal, thousands, encoding, tuple(missing)).checked(what)
     # a stream, not a name: pandas would fetch what looks like an address
-    with bounded(*existing(path), delimiter) as text:
-        return pandas.read_csv(text, sep=delimiter, **OPTIONS)
+    with bounded(file, what, delimiter, encoding) as text:
+        frame = pandas.read_csv(text, **_options(dialect))
+    frame.columns = [str(name).strip() for name in frame.columns]
+    return _cleaned(frame, dialect)[0]
+
+
+def csv_rows(path: str | Path, ignore: Sequence[str] = (), **given: Any) -> Opened:
+    """Return a CSV file as a table that is read in blocks; guess what is not `given`."""
+    file, what = existing(path)
+    names = [each.name for each in fields(Dialect)]
+    found = detect(file, what, {name: given[name] for name in names if name in given})
+    guessed = {
+        name: getattr(found.dialect, name)
+        for name in names
+        if name not in given and getattr(found.dialect, name) != getattr(Dialect(), name)
+    }
+    rows = CsvRows(str(path), found.dialect, ignore)
+    return Opened(rows, guessed, found.sentence, found.doubts)
 
 
 class CsvRows:
-    """The rows of a CSV file; see `kbench_files._encoding.TableRows`.
+    """The rows of a CSV file; see `kbench.tables.rows.TableRows`.
 
     pandas infers the types of each block. Where they differ, a column gets the type that
     pandas gives it in the whole file: integers and fractions are floats, numbers and text
     are text.
     """
 
-    def __init__(self, path: str, delimiter: str, ignore: Sequence[str]) -> None:
+    def __init__(self, path: str, dialect: Dialect, ignore: Sequence[str] = ()) -> None:
         file, self.what = existing(path)
         self.files = [file]
-        self._delimiter = delimiter
+        self._dialect = dialect.checked(self.what)
         self.names = self._header(ignore)
         self._types: dict[str, Any] = {}
         self._whole: dict[str, Any] = {}
+        self._as_text: set[str] = set()  # numbers that pandas does not parse as they are
         self._only: Any = None  # the frame, where there is one block
 
-    def scan(self, scans: Mapping[str, ColumnScan]) -> int:
+    def scan(self, scans: Mapping[str, Scan]) -> int:
         """Infer the types of all columns, look at those in `scans`, and count the rows."""
         kinds: dict[str, set[str]] = {name: set() for name in self.names}
         n_rows = n_blocks = 0
+        ends_early = False
         for frame in self._read(self.names):
+            ends_early = ends_early or bool(frame[self.names[-1]].isna().any())
             self._only = None if n_blocks else frame
             for name in self.names:
                 series = frame[name]
                 kind = _kind(series)
                 if name in scans:
                     if kind == "text" and "text" not in kinds[name]:
-                        _note_text(scans[name], series, n_rows, bool(kinds[name] & NUMBERS))
+                        is_after = bool(kinds[name] & NUMBERS)
+                        _note_text(scans[name], series, n_rows, is_after, self._dialect)
                     if scans[name].wants(series):
                         scans[name].add(series)
                 kinds[name].add(kind)
             n_rows += len(frame)
             n_blocks += 1
+        if ends_early:  # pandas fills rows that are too short
+            self._refuse_ragged()
         if n_blocks > 1:
             large = {n for n, found in kinds.items() if found & LARGE and found != {"uint64"}}
             self._whole = {name: self._whole_column(name) for name in large}
@@ -88,7 +128,7 @@ class CsvRows:
         ]
         return n_rows
 
-    def _scan_again(self, scans: Mapping[str, ColumnScan]) -> None:
+    def _scan_again(self, scans: Mapping[str, Scan]) -> None:
         """Look at columns of which the blocks have other types than the whole file."""
         no_numbers = {name for name, kind in self._types.items() if kind is str or kind is None}
         no_numbers |= {name for name, s in self._whole.items() if not is_numeric(s.dtype)}
@@ -121,11 +161,18 @@ class CsvRows:
     def _read(self, names: Sequence[str], types: Mapping[str, Any] | None = None) -> Iterator[Any]:
         import pandas
 
-        reading = {"usecols": list(names), "dtype": types} if types is not None else {}
-        with self._explained(), bounded(self.files[0], self.what, self._delimiter) as text:
+        reading: dict[str, Any] = {}
+        converted = None
+        if types is not None:
+            converted = {n for n in self._as_text if types.get(n, str) is not str}
+            reading = {"usecols": list(names), "dtype": {**types, **dict.fromkeys(converted, str)}}
+        with self._explained(), self._open() as text:
             rows = block_rows(len(self.names))
             with pandas.read_csv(
-                text, sep=self._delimiter, chunksize=rows, **OPTIONS, **reading
+                text,
+                **{**_options(self._dialect), "names": self.names, "header": 0},
+                chunksize=rows,
+                **reading,
             ) as blocks:
                 while True:
                     with warnings.catch_warnings():
@@ -133,7 +180,11 @@ class CsvRows:
                         frame = next(blocks, None)
                     if frame is None:
                         return
-                    frame.columns = [str(name) for name in frame.columns]
+                    frame, numbers = _cleaned(frame, self._dialect, converted)
+                    if types is None:
+                        self._as_text |= numbers
+                    for name in converted or ():
+                        frame[name] = frame[name].astype(np.float64)
                     yield frame
 
     def _type(self, kinds: set[str]) -> Any:
@@ -149,24 +200,31 @@ class CsvRows:
         """Read integers beyond int64: what they become depends on all values of a column."""
         import pandas
 
-        with self._explained(), bounded(self.files[0], self.what, self._delimiter) as text:
-            return pandas.read_csv(text, sep=self._delimiter, usecols=[name], **OPTIONS)[name]
+        with self._explained(), self._open() as text:
+            frame = pandas.read_csv(
+                text,
+                **{**_options(self._dialect), "names": self.names, "header": 0},
+                usecols=[name],
+            )
+        return _cleaned(frame, self._dialect)[0][name]
 
     def _header(self, ignore: Sequence[str]) -> list[str]:
         """Return the names of the columns; refuse those that pandas would change silently."""
         import pandas
 
-        as_written = {"header": None, "dtype": str, "keep_default_na": False}
-        with self._explained(), bounded(self.files[0], self.what, self._delimiter) as text:
-            header = pandas.read_csv(
-                text, sep=self._delimiter, nrows=1, skipinitialspace=True, **as_written
-            )
-        written = [str(name) for name in header.iloc[0]]
+        options = {**_options(self._dialect), "keep_default_na": False, "na_values": []}
+        with self._explained(), self._open() as text:
+            header = pandas.read_csv(text, **options, nrows=1, header=None, dtype=str)
+        written = [str(name).strip() for name in header.iloc[0]]
         self._n_names = len(written)
-        with self._explained(), bounded(self.files[0], self.what, self._delimiter) as text:
-            read = pandas.read_csv(text, sep=self._delimiter, nrows=0, **OPTIONS).columns
-        _check_header(written, list(read), self.what, ignore, self._delimiter)
-        return [str(name) for name in read]
+        # as pandas calls columns without a name
+        read = [name or f"Unnamed: {place}" for place, name in enumerate(written)]
+        _check_header(written, read, self.what, ignore, self._dialect)
+        return read
+
+    def _open(self) -> contextlib.AbstractContextManager[io.BufferedReader]:
+        dialect = self._dialect
+        return bounded(self.files[0], self.what, dialect.delimiter, dialect.encoding)
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -177,22 +235,84 @@ class CsvRows:
             yield
         except DatasetError:
             raise
-        except pandas.errors.ParserWarning:
-            raise DatasetError(
-                f"{self.what}: its rows have more values than its first line has names "
-                f"({self._n_names})"
-            ) from None
         except UnicodeDecodeError as error:
-            raise DatasetError(f"{self.what}: {_not_utf8(error)}") from None
+            raise DatasetError(not_encoded(error, self.what)) from None
         except Exception as error:  # pandas' errors have no common base
-            other = _other_delimiter(_first_text(self.files[0]), self._delimiter)
-            if isinstance(error, pandas.errors.ParserError) and other:
-                raise DatasetError(
-                    f"{self.what}: its rows do not have equally many values; is the delimiter "
-                    f"{other!r}? {_saying(other)}"
-                ) from None
+            if isinstance(error, pandas.errors.ParserError | pandas.errors.ParserWarning):
+                delimiter = self._dialect.delimiter
+                other = _other_delimiter(_first_text(self.files[0]), delimiter)
+                if other:
+                    raise DatasetError(
+                        f"{self.what}: its rows do not have equally many values; is the delimiter "
+                        f"{other!r}? {_saying(other)}"
+                    ) from None
+                self._refuse_ragged()
             why = f"it cannot be read as CSV: {first_line(error)}"
             raise DatasetError(f"{self.what}: {why}") from None
+
+    def _refuse_ragged(self) -> None:
+        """Refuse rows with more or fewer values than there are names."""
+        dialect, lines, n_ragged = self._dialect, [], 0
+        with self._open() as opened:
+            text = io.TextIOWrapper(opened, encoding=dialect.encoding, newline="")
+            reader = csv.reader(text, delimiter=dialect.delimiter, skipinitialspace=True)
+            with contextlib.suppress(csv.Error, UnicodeDecodeError):
+                for row in reader:
+                    if len(row) not in (0, self._n_names):
+                        n_ragged += 1
+                        if len(lines) < RAGGED:
+                            lines.append(f"line {reader.line_num:,} has {len(row):,}")
+        if n_ragged:
+            more = f", and {n_ragged - RAGGED:,} more" if n_ragged > RAGGED else ""
+            raise DatasetError(
+                f"{self.what}: its first line has {self._n_names:,} names, but "
+                f"{counted(n_ragged, 'row')} {'has' if n_ragged == 1 else 'have'} more or fewer "
+                f"values: {', '.join(lines)}{more}. Quote values that contain the delimiter "
+                f"{dialect.delimiter!r} or a line break, and keep the delimiters of empty ones."
+            )
+
+
+def _options(dialect: Dialect) -> dict[str, Any]:
+    """Return how pandas reads a file of this dialect."""
+    return {
+        **OPTIONS,
+        "sep": dialect.delimiter,
+        "decimal": dialect.decimal,
+        "encoding": dialect.encoding,
+        "na_values": ["?", *dialect.missing],
+    }
+
+
+def _cleaned(
+    frame: Any, dialect: Dialect, converted: set[str] | None = None
+) -> tuple[Any, set[str]]:
+    """Strip texts; make numbers of texts that are numbers then or have marks of thousands.
+
+    Only columns in `converted` are made numbers, or all that can be. Returned are their
+    names too.
+    """
+    import pandas
+
+    missing = {*MISSING, *dialect.missing}
+    numbers = set()
+    for name in frame.columns:
+        series = frame[name]
+        if is_numeric(series.dtype) or pandas.api.types.infer_dtype(series) != "string":
+            continue
+        text = series.str.strip()
+        text = text.mask(text.isin(missing))
+        is_changed = not text.equals(series)
+        if is_changed:
+            frame[name] = text
+        if converted is not None and name not in converted:
+            continue
+        present = text.dropna()
+        asked = is_changed or bool(dialect.thousands) or converted is not None
+        if asked and len(present) and present.str.fullmatch(dialect.number).all():
+            plain = dialect.plain(text) if dialect.thousands or dialect.decimal != "." else text
+            frame[name] = pandas.to_numeric(plain)
+            numbers.add(name)
+    return frame, numbers
 
 
 def _kind(series: Any) -> str:
@@ -218,24 +338,34 @@ def _agree(kinds: set[str]) -> bool:
     return len(known) < 2 and ("empty" not in kinds or known <= {"float64"})
 
 
-def _note_text(scan: ColumnScan, series: Any, start: int, is_after_numbers: bool) -> None:
+def _note_text(
+    scan: Scan, series: Any, start: int, is_after_numbers: bool, dialect: Dialect
+) -> None:
     """Note the first text in a column that begins with numbers."""
-    place = text_places(series)[0]
-    if is_after_numbers or series.iloc[:place].notna().any():
-        row, found = start + place + 1, str(series.iloc[place])[:40]
+    texts = series.astype(str)
+    is_text = series.notna() & ~texts.isin(MISSING) & ~texts.str.fullmatch(dialect.number)
+    places = np.flatnonzero(is_text)
+    if len(places) and (is_after_numbers or series.iloc[: places[0]].notna().any()):
+        row, found = start + places[0] + 1, str(series.iloc[places[0]])[:40]
         scan.note = f" (numbers before row {row:,}, which has {found!r})"
 
 
 def _check_header(
-    names: list[str], read: list[Any], what: str, ignore: Sequence[str], delimiter: str
+    names: list[str], read: list[str], what: str, ignore: Sequence[str], dialect: Dialect
 ) -> None:
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:
         raise DatasetError(f"{what}: several columns are named {twice[0]!r}; rename all but one")
     if len(names) == 1:
-        other = _other_delimiter(names[0], delimiter)
+        other = _other_delimiter(names[0], dialect.delimiter)
         hint = f"; is the delimiter {other!r}? {_saying(other)}" if other else ""
         raise DatasetError(f"{what}: it has one column only, {names[0][:60]!r}{hint}")
+    is_range = names in ([str(i + first) for i in range(len(names))] for first in (0, 1))
+    if all(map(dialect.number.fullmatch, names)) and not is_range:
+        raise DatasetError(
+            f"{what}: its first line has numbers, not the names of columns: "
+            f"{listed(names, 4)}. Add a line with a name for each column."
+        )
     for place, name in enumerate(names):
         if not name and read[place] not in ignore:
             # most often the row numbers that pandas writes, which may reveal the labels
@@ -255,14 +385,6 @@ def _other_delimiter(line: str, delimiter: str) -> str | None:
 def _saying(delimiter: str) -> str:
     written = "$'\\t'" if delimiter == "\t" else f"'{delimiter}'"
     return f"Say delimiter = {delimiter!r} (on the command line: --delimiter {written})"
-
-
-def _not_utf8(error: UnicodeDecodeError) -> str:
-    byte = error.object[error.start]
-    return (
-        f"it is not UTF-8 text (byte 0x{byte:02x}). Convert it, say with "
-        "`iconv -f latin1 -t utf-8 OLD > NEW`"
-    )
 
 
 def _first_text(file: Path) -> str:

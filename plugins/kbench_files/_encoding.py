@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
 
 import numpy as np
 
 from kbench import Dataset, DatasetError
 from kbench.messages import listed
+from kbench.tables.dates import DateColumn
+from kbench.tables.rows import TableRows
 from kbench.tables.table import Column, Table, check_columns, no_column, to_dataset
 from kbench_files._columns import ColumnScan, numbers
+from kbench_files._dated import DatedRows
 
 VALUES = 1 << 21
 """Values of a block of a table."""
@@ -22,50 +25,45 @@ def block_rows(n_columns: int) -> int:
     return max(1024, VALUES // max(n_columns, 1))
 
 
-class TableRows(Protocol):
-    """A table in one or several files, read in blocks of rows as often as needed.
+@dataclass(frozen=True)
+class Roles:
+    """What the columns of a table are for; parameters of the readers of files."""
 
-    Attributes
-    ----------
-    what : str
-        The files, for messages.
-    names : sequence of str
-        Names of all columns.
-    """
-
-    what: str
-    names: Sequence[str]
-
-    def scan(self, scans: Mapping[str, ColumnScan]) -> int:
-        """Look at columns, in one pass where that is enough; return the number of rows."""
-
-    def numeric(self) -> Mapping[str, np.dtype]:
-        """Return the types of columns of numbers; see `scan`, after which it is called."""
-
-    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-        """Yield the series of these columns, for consecutive rows."""
+    target: str
+    ignore: Sequence[str] = ()
+    nominal: Sequence[str] = ()
+    date: Sequence[str] = ()
+    by_target: Sequence[str] = ()
+    task: str | None = None
+    weight: str | None = None
 
 
-def encoded(
-    rows: TableRows,
-    target: str,
-    ignore: Sequence[str],
-    nominal: Sequence[str],
-    task: str | None,
-    weight: str | None,
-    facts: Mapping[str, str],
-) -> tuple[Dataset, int]:
+def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Dataset, int]:
     """Return the dataset of a table, and the number of the table's rows.
 
-    The parameters are those of the readers of files. DatasetError is raised where the table
-    has no rows, or a column does not exist, has no value or is text.
+    DatasetError is raised where the table has no rows, or a column does not exist, has no
+    value or is text.
     """
-    what, names = rows.what, list(rows.names)
-    check_columns(names, what, target, ignore, weight)
-    unknown = [name for name in nominal if name not in names]
-    if unknown:
-        raise DatasetError(f"{what}, nominal: {no_column(unknown[0], names)}")
+    what, target, weight, ignore = rows.what, roles.target, roles.weight, tuple(roles.ignore)
+    check_columns(list(rows.names), what, target, ignore, weight)
+    dates = {}
+    for spec in roles.date:
+        column = DateColumn.parsed(spec, what)
+        dates[column.name] = column
+    for option, given in (
+        ("nominal", roles.nominal),
+        ("date", dates),
+        ("by_target", roles.by_target),
+    ):
+        unknown = [name for name in given if name not in rows.names]
+        if unknown:
+            raise DatasetError(f"{what}, {option}: {no_column(unknown[0], rows.names)}")
+    if dates:
+        dates = {n: c for n, c in dates.items() if n not in (target, weight, *ignore)}
+        rows = DatedRows(rows, dates)
+    names = list(rows.names)
     kept = (target, weight)
+    nominal = {*roles.nominal, *roles.by_target}
     scans = {
         name: ColumnScan(name, what, name in nominal, name in kept)
         for name in names
@@ -82,9 +80,11 @@ def encoded(
         _column(scans.get(name), name, n_rows, name in kept, None if name in nominal else numeric)
         for name in names
     ]
+    for column in columns:
+        column.by_target = column.name in roles.by_target
     read = partial(_encoded_blocks, rows, scans, {c.name: c for c in columns}, refuse)
     table = Table(columns, n_rows, read=read)
-    return to_dataset(table, what, target, tuple(ignore), task, weight, **facts), n_rows
+    return to_dataset(table, what, target, ignore, roles.task, weight, **facts), n_rows
 
 
 def _column(

@@ -18,7 +18,8 @@ from kbench.parameters import is_pattern
 from kbench.tables.arff import read_arff
 from kbench.tables.table import Column, labelled, to_dataset
 from kbench_files._csv import CsvRows
-from kbench_files._encoding import encoded
+from kbench_files._dialect import Dialect
+from kbench_files._encoding import Roles, encoded
 from kbench_files._parquet import ParquetRows
 from kbench_files._reading import existing, unchanged
 from kbench_files._splits import with_splits
@@ -30,7 +31,13 @@ def load_csv(
     target: str,
     ignore: Sequence[str] = (),
     nominal: Sequence[str] = (),
+    date: Sequence[str] = (),
+    by_target: Sequence[str] = (),
     delimiter: str = ",",
+    decimal: str = ".",
+    thousands: str = "",
+    encoding: str = "utf-8",
+    missing: Sequence[str] = (),
     group: str = "",
     task: str | None = None,
     weight: str | None = None,
@@ -43,7 +50,8 @@ def load_csv(
     Parameters
     ----------
     path : str
-        The file, in UTF-8; also compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``).
+        The file; also compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``). Blanks around
+        names and values are left out.
     target : str
         Name of the column to predict.
     ignore : sequence of str, optional
@@ -51,8 +59,23 @@ def load_csv(
     nominal : sequence of str, optional
         Columns of numbers that stand for categories. Columns of text always do,
         in alphabetical order.
+    date : sequence of str, optional
+        Columns of dates as ``"COLUMN=FORMAT"``, such as ``"joined=%d.%m.%Y"`` or
+        ``"joined=ISO8601"``, which become days since 1970. ``"|year"``, ``"|week"`` and
+        ``"|day"`` after it add the sine and cosine of the place in that period.
+    by_target : sequence of str, optional
+        Columns of categories that each fit replaces by means of the target (scikit-learn's
+        `TargetEncoder`), instead of an indicator column per category.
     delimiter : str, default ","
         Sign between two values.
+    decimal : {".", ","}
+        Decimal mark.
+    thousands : str, optional
+        Sign between groups of three digits: ``"."``, ``","``, ``"'"``, or a blank.
+    encoding : str, default "utf-8"
+        Encoding of the text; a byte order mark is left out.
+    missing : sequence of str, optional
+        Texts of missing values, beside the usual ones.
     group : str, optional
         Group of the dataset; its name by default.
     task : {"classification", "regression"}, optional
@@ -79,10 +102,12 @@ def load_csv(
     DatasetError
         The file cannot be read, a column is not there, or is text.
     """
-    rows = CsvRows(path, delimiter, ignore)
+    dialect = Dialect(delimiter, decimal, thousands, encoding, tuple(missing))
+    rows = CsvRows(path, dialect, ignore)
+    roles = Roles(target, ignore, nominal, date, by_target, task, weight)
     with unchanged(rows.files, rows.what):
         facts = _facts(path, label, group)
-        data, n_rows = encoded(rows, target, ignore, nominal, task, weight, facts)
+        data, n_rows = encoded(rows, roles, facts)
     return with_splits(data, n_rows, splits, overlapping_splits)
 
 
@@ -91,6 +116,8 @@ def load_parquet(
     target: str,
     ignore: Sequence[str] = (),
     nominal: Sequence[str] = (),
+    date: Sequence[str] = (),
+    by_target: Sequence[str] = (),
     group: str = "",
     task: str | None = None,
     weight: str | None = None,
@@ -112,6 +139,13 @@ def load_parquet(
     nominal : sequence of str, optional
         Columns of numbers that stand for categories. Columns of text and
         dictionaries always do.
+    date : sequence of str, optional
+        Columns of dates as ``"COLUMN=FORMAT"``, such as ``"joined=%d.%m.%Y"`` or
+        ``"joined=ISO8601"``, which become days since 1970. ``"|year"``, ``"|week"`` and
+        ``"|day"`` after it add the sine and cosine of the place in that period.
+    by_target : sequence of str, optional
+        Columns of categories that each fit replaces by means of the target (scikit-learn's
+        `TargetEncoder`), instead of an indicator column per category.
     group : str, optional
         Group of the dataset; its name by default.
     task : {"classification", "regression"}, optional
@@ -142,9 +176,10 @@ def load_parquet(
         there, or is text.
     """
     rows = ParquetRows(path)
+    roles = Roles(target, ignore, nominal, date, by_target, task, weight)
     with unchanged(rows.files, rows.what):
         facts = _facts(path, label, group)
-        data, n_rows = encoded(rows, target, ignore, nominal, task, weight, facts)
+        data, n_rows = encoded(rows, roles, facts)
     return with_splits(data, n_rows, splits, overlapping_splits)
 
 

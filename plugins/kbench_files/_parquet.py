@@ -11,7 +11,7 @@ import numpy as np
 from kbench import DatasetError
 from kbench.messages import listed
 from kbench.tables.limits import check_values
-from kbench_files._columns import ColumnScan
+from kbench.tables.rows import Opened, Scan
 from kbench_files._encoding import block_rows
 from kbench_files._reading import existing_files, first_line
 
@@ -37,6 +37,11 @@ def parquet_table(path: str | Path, **_: Any) -> Any:
     return frame.astype(dict.fromkeys(decimals, np.float64))
 
 
+def parquet_rows(path: str | Path, **_: Any) -> Opened:
+    """Return parquet files as a table that is read in blocks."""
+    return Opened(ParquetRows(str(path)))
+
+
 def _check_size(file: BinaryIO, what: str) -> None:
     """Refuse a file that is small because the same values are stored once."""
     import pyarrow.parquet
@@ -56,7 +61,7 @@ def _check_size(file: BinaryIO, what: str) -> None:
 
 
 class ParquetRows:
-    """The rows of parquet files; see `kbench_files._encoding.TableRows`.
+    """The rows of parquet files; see `kbench.tables.rows.TableRows`.
 
     All files have the same columns, in any order. Types of numbers may differ, and a column
     without values, which has no type, fits any.
@@ -108,7 +113,7 @@ class ParquetRows:
             known.append(type_)
         self._n_rows.append(found.metadata.num_rows)
 
-    def scan(self, scans: Mapping[str, ColumnScan]) -> int:
+    def scan(self, scans: Mapping[str, Scan]) -> int:
         """Look at columns that are not known from the types; return the number of rows."""
         from pyarrow import types
 

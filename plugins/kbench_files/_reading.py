@@ -15,6 +15,9 @@ from kbench import DatasetError
 from kbench.parameters import is_pattern, named_files
 from kbench.tables.limits import BoundedText, check_file_size
 
+WIDE = ("utf-16", "utf16", "utf-32", "utf32")
+"""Encodings with NUL bytes."""
+
 
 def existing(path: Any, what: str = "file") -> tuple[Path, str]:
     """Return the file of a path and its description for messages, which begins with `what`."""
@@ -85,13 +88,19 @@ def _changed(what: str) -> str:
 
 
 @contextlib.contextmanager
-def bounded(file: Path, what: str, delimiter: str) -> Iterator[io.BufferedReader]:
-    """Open a CSV file, perhaps a packed one; DatasetError where it unpacks to too much."""
+def bounded(
+    file: Path, what: str, delimiter: str = ",", encoding: str = ""
+) -> Iterator[io.BufferedReader]:
+    """Open a text file, perhaps a packed one; DatasetError where it unpacks to too much.
+
+    Where the encoding is given and has no NUL bytes, these are refused.
+    """
     from pandas.io.common import get_handle
 
     # absolute: pandas takes a relative path such as "http:/x.csv" for an address
     with get_handle(file.absolute(), "rb", compression="infer", is_text=False) as opened:
-        text = BoundedText(opened.handle, what, delimiter)
+        may_have_nul = not encoding or encoding.lower().replace("_", "-").startswith(WIDE)
+        text = BoundedText(opened.handle, what, delimiter, may_have_nul)
         try:
             yield io.BufferedReader(text, 1 << 18)
         except Exception:

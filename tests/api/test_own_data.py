@@ -72,7 +72,7 @@ def test_cheap_methods_come_first(registry):
     assert len(found) == len(set(found)) == 14
     assert found[0] == ("identity", "majority")
     assert found.index(("nystroem", "ridge")) < found.index(("identity", "kernel-svm"))
-    assert suite.blocks[0].protocol.missing == "impute"
+    assert suite.blocks[0].protocol.missing == "indicate"
 
 
 def test_sizes_follow_the_data(registry):
@@ -144,7 +144,7 @@ def frozen(rows, features, sparse):
         inner_folds=inner,
         search="random",
         n_candidates=candidates,
-        missing="impute",
+        missing="indicate",
     )
     letters = MOST[max(each for each in MOST if each[0] <= features and each[1] <= rows)][sparse]
     methods = [METHODS[each] for each in letters]

@@ -39,7 +39,7 @@ TABLES = {
     "a column without a name": (csv(",b,y", NUMBERS, NUMBERS, LABELS), "ignore 'Unnamed: 0'"),
     "more values than names": (
         csv("a,y", NUMBERS, NUMBERS, LABELS),
-        "its rows have more values than its first line has names (2)",
+        "its first line has 2 names, but 20 rows have more or fewer values: line 2 has 3, ",
     ),
     "another delimiter": (
         csv("a,y", NUMBERS, LABELS).replace(",", ";"),

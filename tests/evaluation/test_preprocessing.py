@@ -99,7 +99,7 @@ def test_a_column_without_any_value_becomes_zero():
 
 def test_imputing_is_the_first_step():
     X = np.array([[0.0], [10.0], [np.nan]])
-    steps = Preprocessing("minmax", impute=("numeric",)).fit(X)
+    steps = Preprocessing("minmax", kinds=("numeric",), missing="impute").fit(X)
     np.testing.assert_allclose(steps.transform(X).ravel(), [0, 1, 0.5])
 
 

@@ -4,8 +4,8 @@ from kbench.evaluation.search._candidates import Candidate, candidates, is_numbe
 from kbench.evaluation.search._data import (
     Data,
     fit_map,
-    fit_preprocessing,
     has_converged,
+    preprocessed,
 )
 from kbench.evaluation.search._folds import Fold, inner_folds
 from kbench.evaluation.search._in_blocks import BlockFits
@@ -37,12 +37,12 @@ __all__ = [
     "embedding_of",
     "fit_from_sums",
     "fit_map",
-    "fit_preprocessing",
     "has_converged",
     "inner_folds",
     "is_number",
     "out_of_fold_decisions",
     "pass_over",
+    "preprocessed",
     "search",
     "takes_sums",
 ]

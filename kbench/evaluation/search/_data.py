@@ -29,8 +29,10 @@ class Data:
         Labels, or targets in their units.
     unlabelled : like X, optional
         Inputs without labels, on which unsupervised maps are fitted.
-    impute : sequence of {"numeric", "nominal"}, optional
-        Kind of each column, if missing values are imputed.
+    kinds : sequence of {"numeric", "nominal", "category"}, optional
+        Kind of each column.
+    missing : {"error", "drop_rows", "impute", "indicate"}
+        The protocol's treatment of missing values.
     pairwise : bool
         Never preprocess; slice columns as well as rows.
     task : {"classification", "regression"}
@@ -41,7 +43,8 @@ class Data:
     X: Any
     y: np.ndarray
     unlabelled: Any = None
-    impute: Sequence[str] | None = None
+    kinds: Sequence[str] = ()
+    missing: str = "error"
     pairwise: bool = False
     task: TaskType = "classification"
     weight: np.ndarray | None = None
@@ -61,21 +64,26 @@ class Data:
         return Scale.of(self.y[rows], self.task, self.weights(rows))
 
 
-def stacked(X: Any, more: Any) -> Any:
-    """Stack two blocks of rows; `more` may be None."""
-    if more is None:
-        return X
-    if hasattr(X, "indptr"):
-        from scipy.sparse import vstack
+def preprocessed(
+    data: Data, rows: np.ndarray | None, step: str, requires: str | None
+) -> tuple[Preprocessing, Any]:
+    """Fit the preprocessing on some labelled rows, or all, and the unlabelled ones.
 
-        return vstack([X, more], format="csr")
-    return np.vstack([X, more])
+    The preprocessed labelled rows are returned too. Other rows are `transform`ed.
+    """
+    if rows is None:
+        X, y = whole(data.X), data.y
+    else:
+        X, y = data.rows(rows), data.y[rows]
+    steps = preprocessing_of(data, step, requires)
+    return steps, steps.fit_transform(X, y, whole(data.unlabelled))
 
 
-def fit_preprocessing(data: Data, X: Any, step: str, requires: str | None) -> Preprocessing:
-    """Fit the preprocessing on labelled and unlabelled rows."""
-    steps = Preprocessing("none") if data.pairwise else Preprocessing(step, requires, data.impute)
-    return steps.fit(stacked(X, whole(data.unlabelled)))
+def preprocessing_of(data: Data, step: str, requires: str | None) -> Preprocessing:
+    """Return the preprocessing of these data, not fitted."""
+    if data.pairwise:
+        return Preprocessing("none")
+    return Preprocessing(step, requires, data.kinds, data.missing, data.task)
 
 
 def fit_map(

@@ -15,7 +15,7 @@ from kbench.evaluation.measures import Criterion
 from kbench.evaluation.outputs import check_embedding
 from kbench.evaluation.rows import whole
 from kbench.evaluation.search._candidates import Candidate
-from kbench.evaluation.search._data import Data, fit_map, fit_preprocessing, has_converged
+from kbench.evaluation.search._data import Data, fit_map, has_converged, preprocessed
 from kbench.evaluation.search._result import Score
 from kbench.evaluation.search._scoring import score as score_of
 from kbench.evaluation.search._spec import EstimatorSpec
@@ -207,9 +207,8 @@ def embedded(
 ) -> Embedded:
     """Fit preprocessing and map on the fold's training rows; embed both parts."""
     train, test = fold
-    X = data.rows(train)
-    steps = fit_preprocessing(data, X, candidate.preprocess, feature_map.requires)
-    X, X_test = steps.transform(X), steps.transform(data.rows(test, train))
+    steps, X = preprocessed(data, train, candidate.preprocess, feature_map.requires)
+    X_test = steps.transform(data.rows(test, train))
     unlabelled = None if data.unlabelled is None else steps.transform(data.unlabelled)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

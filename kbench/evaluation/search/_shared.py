@@ -12,10 +12,10 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.evaluation.outputs import check_embedding
-from kbench.evaluation.preprocessing import Preprocessing
+from kbench.evaluation.preprocessing import Preprocessing, stacked
 from kbench.evaluation.rows import Rows, blocks, numbered_blocks, whole
 from kbench.evaluation.search._candidates import Candidate
-from kbench.evaluation.search._data import Data, fit_map, has_converged, stacked
+from kbench.evaluation.search._data import Data, fit_map, has_converged, preprocessing_of
 from kbench.evaluation.search._spec import EstimatorSpec
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.timing import Stopwatch, Timed, timed
@@ -73,7 +73,7 @@ class SharedMap:
             raise PluginError(shared_targets(feature_map.what))
         parts = [X for X in (data.X, data.unlabelled) if X is not None]
         samples = [_sample(X, derive_seed(seed, "sample")) for X in parts]
-        steps = Preprocessing(candidate.preprocess, feature_map.requires, data.impute)
+        steps = preprocessing_of(data, candidate.preprocess, feature_map.requires)
         sample = stacked(samples[0], samples[1] if len(samples) > 1 else None)
         steps.fit_blocks(lambda: chain.from_iterable(map(blocks, parts)), sample)
         type_ = np.dtype(dtype)

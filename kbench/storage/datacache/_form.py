@@ -11,7 +11,7 @@ import numpy as np
 from kbench.errors import DatasetError
 from kbench.evaluation.row_hashes import row_hashes
 from kbench.parameters import check_choice
-from kbench.records import TASK_TYPES, Dataset, Split
+from kbench.records import FEATURE_KINDS, TASK_TYPES, Dataset, Split
 
 Refuse = Callable[[str], DatasetError]
 
@@ -68,9 +68,11 @@ def check_dataset(dataset: Dataset) -> Dataset:
     ):
         if len(values) != wanted:
             raise refuse(f"{what} must have {wanted} entries, got {len(values)}")
-    unknown = set(dataset.feature_kinds) - {"numeric", "nominal"}
+    unknown = set(dataset.feature_kinds) - set(FEATURE_KINDS)
     if unknown:
-        raise refuse(f"feature_kinds must be 'numeric' or 'nominal', got {sorted(unknown)}")
+        raise refuse(f"feature_kinds must be in {FEATURE_KINDS}, got {sorted(unknown)}")
+    if "category" in dataset.feature_kinds and (hasattr(X, "indptr") or dataset.pairwise):
+        raise refuse("feature_kinds has 'category', which is for dense inputs only")
     roles = ("evaluation", "development")
     check_choice(dataset.role, f"dataset {dataset.name!r}: role", roles, error=DatasetError)
     if dataset.pairwise and n != d:

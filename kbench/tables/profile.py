@@ -1,0 +1,442 @@
+"""What the columns of a user's table hold, and what becomes of each of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import DatasetError
+from kbench.messages import counted, printable
+from kbench.tables.columns import TEXT_ABOVE
+from kbench.tables.dates import ISO, PARTS, DateColumn, days_of, formats_of, is_dates, moments
+
+MOST_INDICATORS = 20
+"""Categories of a column that become indicators, at most; more are encoded by the target."""
+
+MOST_KEPT = 100_000
+"""Different values of a column that are counted, at most."""
+
+LEAST_NUMBERS = 20
+"""Different numbers or dates beside which a text is a mistake, not a category."""
+
+SHOWN = 40
+"""Characters of a value in a message."""
+
+_ID = re.compile(r"(^|[\W_])(id|ids|uuid|guid|key|index)$|[a-z](Id|ID)$", re.ASCII)
+_LOWER_ID = re.compile(r"(^|[\W_])(id|uuid|guid)([\W_]|$)", re.IGNORECASE | re.ASCII)
+_DRESS = re.compile(r"[\s,.'\u2019%$\u20ac\u00a3\u00a5\u20b9]|^[A-Z]{3}\s?|\s?[A-Z]{3}$")
+
+_SCALES = (
+    ("small", "medium", "large"),
+    ("low", "medium", "high"),
+    ("low", "mid", "high"),
+    ("low", "normal", "high"),
+    ("very low", "low", "medium", "high", "very high"),
+    ("none", "mild", "moderate", "severe"),
+    ("never", "rarely", "sometimes", "often", "always"),
+    ("poor", "fair", "good", "very good", "excellent"),
+    ("bad", "average", "good"),
+    ("xs", "s", "m", "l", "xl", "xxl"),
+    ("cold", "warm", "hot"),
+    ("bronze", "silver", "gold", "platinum"),
+)
+"""Words that have an order, from the least to the most."""
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What becomes of one column.
+
+    Parameters
+    ----------
+    name : str
+    read_as : str
+        What the column holds.
+    encoded_as : str
+        What it becomes, or that it is left out.
+    n_columns : int
+        Columns of the encoded table.
+    note : str
+        Why, and what to do about it.
+    """
+
+    name: str
+    read_as: str
+    encoded_as: str
+    n_columns: int
+    note: str = ""
+
+
+@dataclass
+class ColumnProfile:
+    """What the values of one column are; a `kbench.tables.rows.Scan`."""
+
+    name: str
+    date: DateColumn | None = None
+    note: str = ""
+    n_rows: int = 0
+    n_missing: int = 0
+    kinds: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all values: another pass begins."""
+        self.n_rows = self.n_missing = 0
+        self.kinds = set()
+        self.low, self.high = np.inf, -np.inf
+        self.is_whole, self.is_consecutive = True, True
+        self._last: float | None = None
+        self.different: set[Any] = set()
+        self.is_many = False
+        self.formats: list[str] | None = [self.date.format] if self.date else None
+        self._lost: tuple[str, str] | None = None  # a format, and the first text that has not
+        self._n_dates = 0
+        self.has_times = False
+        self.n_multiple = 0
+
+    def wants(self, series: Any = None) -> bool:
+        """Return True."""
+        return True
+
+    def add(self, series: Any) -> None:
+        """Look at the next values."""
+        import pandas
+        from pandas.api import types
+
+        self.n_rows += len(series)
+        present = series[series.notna()]
+        self.n_missing += len(series) - len(present)
+        if not len(present):
+            return
+        if is_dates(series):
+            self.kinds.add("dates")
+            self._add_dates(moments(present, ""))
+        elif isinstance(series.dtype, pandas.CategoricalDtype):
+            self.kinds.add("categories")
+            self._add_different(series.cat.categories)
+        elif types.is_bool_dtype(series.dtype):
+            self.kinds.add("truth values")
+            self._add_different(present.unique())
+        elif types.is_numeric_dtype(series.dtype):
+            self.kinds.add("numbers")
+            self._add_numbers(present.to_numpy(dtype=np.float64))
+        else:
+            self.kinds.add("texts")
+            self._add_texts(present)
+
+    def _add_numbers(self, values: np.ndarray) -> None:
+        self.low, self.high = min(self.low, values.min()), max(self.high, values.max())
+        self.is_whole = self.is_whole and bool(np.all(values == np.round(values)))
+        if self.is_whole:
+            steps = np.diff(values if self._last is None else np.append(self._last, values))
+            self.is_consecutive = self.is_consecutive and bool(np.all(steps == 1))
+            self._last = float(values[-1])
+            self._add_different(np.unique(values))
+
+    def _add_texts(self, present: Any) -> None:
+        values = present.unique()
+        if self.formats is None or self.formats:
+            self._add_dated(values)
+        self._add_different(values)
+
+    def _add_dated(self, values: Any) -> None:
+        """Keep the formats in which all texts so far are dates."""
+        import pandas
+
+        texts = [str(value) for value in values]
+        if self.formats is None:
+            self.formats = formats_of(texts[:20]) if {type(v) for v in values} == {str} else []
+        series = pandas.Series(texts, dtype=object)
+        kept = []
+        for form in self.formats:
+            when = moments(series, form)
+            wrong = np.flatnonzero(when.isna())
+            if not len(wrong):
+                kept.append(form)
+                if len(kept) == 1:
+                    self._add_dates(when)
+            elif self._lost is None and self._n_dates + wrong[0] >= LEAST_NUMBERS:
+                self._lost = (form, texts[wrong[0]])
+        self.formats = kept
+
+    def _add_dates(self, when: Any) -> None:
+        days = days_of(when)
+        self._n_dates += len(days)
+        self.low, self.high = min(self.low, days.min()), max(self.high, days.max())
+        self.has_times = self.has_times or bool(np.any(days != np.floor(days)))
+
+    def _add_different(self, values: Any) -> None:
+        if not self.is_many:
+            self.different.update(values.tolist() if hasattr(values, "tolist") else list(values))
+            if len(self.different) > MOST_KEPT:
+                self.is_many, self.different = True, set()
+
+    @property
+    def n_different(self) -> int:
+        """Different values; more than `MOST_KEPT` are not counted."""
+        return MOST_KEPT + 1 if self.is_many else len(self.different)
+
+    @property
+    def n_values(self) -> int:
+        """Rows with a value."""
+        return self.n_rows - self.n_missing
+
+    def lost(self) -> tuple[str, str] | None:
+        """Return what nearly all values are, and the first one that is not; None if all agree."""
+        if self._lost is not None and not self.formats:
+            return f"dates ({self._lost[0]})", self._lost[1]
+        if self.kinds != {"texts"} or self.is_many:
+            return None
+        texts = {str(value) for value in self.different}
+        # a column with two decimal marks is one of numbers too
+        odd = {text for text in texts if not _is_number(text.replace(",", "."))}
+        n_numbers = len(texts) - len(odd)
+        if n_numbers > LEAST_NUMBERS and len(odd) < n_numbers / 4:
+            first = re.search(r"which has '(.*)'\)$", self.note)
+            return "numbers", first[1] if first else min(odd or texts)
+        return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The fates of all columns, and the options of a loader that bring them about."""
+
+    fates: tuple[Fate, ...]
+    ignore: tuple[str, ...] = ()
+    nominal: tuple[str, ...] = ()
+    date: tuple[str, ...] = ()
+    by_target: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user said of columns, and what the loader takes.
+
+    `taken` has the names of the loader's parameters, `target` and `weight` are columns.
+    """
+
+    what: str
+    target: str
+    weight: str | None = None
+    ignore: Collection[str] = ()
+    nominal: Collection[str] = ()
+    keep: Collection[str] = ()
+    date: Mapping[str, DateColumn] = field(default_factory=dict)
+    taken: Collection[str] = ("ignore", "nominal", "date", "by_target")
+
+
+def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: Asked) -> Decided:
+    """Decide what becomes of each column.
+
+    Raises
+    ------
+    DatasetError
+        Nearly all values of a column are numbers or dates, and some are not.
+    """
+    decided = Decided(())
+    for name in names:
+        if name == asked.target:
+            fate = Fate(name, "target", "what is predicted", 0)
+        elif name == asked.weight:
+            fate = Fate(name, "weights", "weights of the rows", 0)
+        elif name in asked.ignore:
+            fate = Fate(name, "not read", LEFT_OUT, 0, "--ignore")
+        else:
+            fate = _fate(profiles[name], asked)
+        decided = _with(decided, fate, profiles.get(name), asked)
+    return decided
+
+
+LEFT_OUT = "left out"
+_INDICATORS, _BY_TARGET = "indicator", "mean of the target by category"
+
+
+def _with(decided: Decided, fate: Fate, profile: ColumnProfile | None, asked: Asked) -> Decided:
+    """Add the fate of a column, and the options for it."""
+    name = fate.name
+    lists: dict[str, Any] = {"fates": (*decided.fates, fate)}
+    if fate.encoded_as == LEFT_OUT and name not in asked.ignore:
+        lists["ignore"] = (*decided.ignore, name)
+    elif profile is not None and fate.read_as == "dates":
+        lists["date"] = (*decided.date, _date_column(profile, asked).spec)
+    elif fate.encoded_as.startswith(_BY_TARGET):
+        lists["by_target"] = (*decided.by_target, name)
+    is_category = fate.read_as.startswith("categor")
+    if is_category and profile is not None and (name in asked.keep or "numbers" in profile.kinds):
+        lists["nominal"] = (*decided.nominal, name)
+    return replace(decided, **lists)
+
+
+def _fate(profile: ColumnProfile, asked: Asked) -> Fate:
+    """Decide what becomes of a feature."""
+    name, n = profile.name, profile.n_rows
+    is_kept = name in asked.keep or name in asked.nominal or "ignore" not in asked.taken
+    if not profile.n_values:
+        return Fate(name, "nothing", LEFT_OUT, 0, "no row has a value")
+    holds_dates = "dates" in profile.kinds or (profile.formats and profile.kinds == {"texts"})
+    if holds_dates and "date" in asked.taken and name not in asked.nominal:
+        return _of_dates(profile, asked)
+    if name in asked.date:
+        raise DatasetError(_not_dates(profile, asked.date[name].format, asked.what))
+    if name not in asked.nominal and not is_kept and (lost := profile.lost()):
+        raise DatasetError(_conflict(profile, *lost, asked))
+    is_constant = profile.n_different == 1 or (
+        profile.kinds == {"numbers"} and profile.low == profile.high
+    )
+    if is_constant and not profile.n_missing and not is_kept:
+        note = f"the same value in all rows; {_keeping(name)}"
+        return Fate(name, "a constant", LEFT_OUT, 0, note)
+    if profile.kinds == {"numbers"} and name not in asked.nominal:
+        return _of_numbers(profile, is_kept)
+    share = profile.n_different / max(1, n)
+    is_text = profile.n_different > TEXT_ABOVE and (share > 0.5 or profile.is_many)
+    if is_text and not is_kept:
+        n_different = f"more than {MOST_KEPT:,}" * profile.is_many or f"{profile.n_different:,}"
+        what = "an identifier" if _is_id(name) else "text"
+        note = f"{n_different} different values in {n:,} rows; {_keeping(name)}"
+        return Fate(name, what, LEFT_OUT, 0, note + _signs(profile))
+    return _of_categories(profile, asked)
+
+
+def _of_numbers(profile: ColumnProfile, is_kept: bool) -> Fate:
+    name, n = profile.name, profile.n_rows
+    is_id = _is_id(name) and profile.is_whole and profile.n_different > n / 2
+    counts = profile.is_whole and profile.is_consecutive and n > 2 and not profile.n_missing
+    if counts and (is_id or profile.low in (0, 1)) and not is_kept:
+        return Fate(name, "row numbers", LEFT_OUT, 0, _keeping(name))
+    if is_id and profile.n_different > TEXT_ABOVE and not is_kept:
+        note = f"{profile.n_different:,} different whole numbers; {_keeping(name)}"
+        return Fate(name, "an identifier", LEFT_OUT, 0, note)
+    note = ""
+    if profile.is_whole and 19_000_101 <= profile.low <= profile.high <= 21_001_231:
+        note = f"are these dates? --date '{name}=%Y%m%d'"
+    elif _is_id(name) and profile.is_whole:
+        note = f"are these categories? --nominal {name}"
+    return (
+        Fate(name, "numbers", "number", 1, note)
+        if not profile.n_missing
+        else Fate(name, "numbers", "number, and whether it is missing", 2, note)
+    )
+
+
+def _of_categories(profile: ColumnProfile, asked: Asked) -> Fate:
+    name, k = profile.name, profile.n_different
+    is_truth = profile.kinds == {"truth values"}
+    what = "truth values" if is_truth else "categories" + _marks(profile)[1]
+    how_many = f"{what} ({k:,})" if not is_truth else what
+    note = _marks(profile)[0] + _signs(profile)
+    if k > MOST_INDICATORS and "by_target" in asked.taken:
+        return Fate(name, how_many, _BY_TARGET, 1, note)
+    missing = ", and whether it is missing" if profile.n_missing else ""
+    width = k + bool(missing)
+    return Fate(name, how_many, f"{counted(k, _INDICATORS)}{missing}", width, note)
+
+
+def _of_dates(profile: ColumnProfile, asked: Asked) -> Fate:
+    column = _date_column(profile, asked)
+    n = len(column.feature_names)
+    encoded = "days since 1970"
+    if column.parts:
+        encoded += f", sine and cosine of the {' and the '.join(column.parts)}"
+    note = ""
+    if "dates" not in profile.kinds and profile.name not in asked.date:
+        note = f"written as {column.format}"
+        others = [each for each in profile.formats or () if not _same(each, column.format)]
+        if others:
+            note += f"; {others[0]} fits too: --date '{profile.name}={others[0]}'"
+    if profile.n_missing:
+        encoded, n = f"{encoded}, and whether it is missing", n + 1
+    return Fate(profile.name, "dates", encoded, n, note)
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two formats read dates in the same way: alike, or the year first."""
+    return one == other or all(form.startswith((ISO, "%Y-%m")) for form in (one, other))
+
+
+def _date_column(profile: ColumnProfile, asked: Asked) -> DateColumn:
+    """Return the encoding of dates; those of less than a period have no place in it."""
+    given = asked.date.get(profile.name)
+    span = profile.high - profile.low
+    parts = [part for part, days in PARTS.items() if part != "day" and span >= days]
+    if profile.has_times:
+        parts.append("day")
+    if given is not None:
+        return replace(given, parts=given.parts or tuple(parts))
+    form = profile.formats[0] if profile.formats else ISO
+    return DateColumn(profile.name, form, tuple(parts))
+
+
+def _not_dates(profile: ColumnProfile, form: str, what: str) -> str:
+    example = printable(str(next(iter(profile.different), "")), SHOWN)
+    if profile._lost:
+        example = printable(profile._lost[1], SHOWN)
+    return (
+        f"{what}: column {profile.name!r} is not a column of dates written as {form}: it has "
+        f"{example!r}"
+    )
+
+
+def _conflict(profile: ColumnProfile, kind: str, odd: str, asked: Asked) -> str:
+    name, odd = profile.name, printable(odd, SHOWN)
+    row = re.search(r"before row ([\d,]+)", profile.note)
+    where = f"row {row[1]} has" if row else "it also has"
+    mark = "" if "missing" not in asked.taken else f"--missing {odd!r} (a missing value), "
+    return (
+        f"{asked.what}: column {name!r} holds {kind}, but {where} {odd!r}. Mend the file, or say "
+        f"{mark}--ignore {name!r} (left out) or --nominal {name!r} (categories)."
+    )
+
+
+def _keeping(name: str) -> str:
+    return f"--keep {name!r} keeps it" if " " in name else f"--keep {name} keeps it"
+
+
+def _is_id(name: str) -> bool:
+    return bool(_ID.search(name) or _LOWER_ID.search(name))
+
+
+def _signs(profile: ColumnProfile) -> str:
+    """Say where texts are numbers with signs around them."""
+    if profile.is_many or not profile.different or profile.kinds != {"texts"}:
+        return ""
+    values = [str(value) for value in profile.different]
+    odd = next((v for v in values if not _is_number(v)), None)
+    if odd is None or len(values) <= LEAST_NUMBERS:
+        return ""
+    if all(_is_number(_DRESS.sub("", value)) for value in values):
+        return f"; numbers with signs, such as {odd[:SHOWN]!r}: write plain ones to use them"
+    return ""
+
+
+def _marks(profile: ColumnProfile) -> tuple[str, str]:
+    """Return advice on categories that have an order, or are lists, and what they are called."""
+    if profile.is_many:
+        return "", ""
+    words = {str(value).strip().casefold() for value in profile.different}
+    for scale in _SCALES:
+        if len(words) >= 3 and words <= set(scale):
+            order = " < ".join(word for word in scale if word in words)
+            return f"an order, {order}? write numbers to use it", " with an order"
+    for sign in (";", "|", ","):
+        lists = [word.split(sign) for word in words]
+        single = {part.strip() for parts in lists for part in parts}
+        several = sum(len(parts) > 1 for parts in lists)
+        if several >= 0.3 * len(words) and len(words) > 5 and 1 < len(single) < len(words):
+            note = f"lists of {len(single)} words? a column of 0 and 1 for each would say more"
+            return note, " that look like lists"
+    return "", ""

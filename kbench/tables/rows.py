@@ -1,0 +1,108 @@
+"""A user's table that is read in blocks of rows, as often as needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class Scan(Protocol):
+    """What looks at one column, block by block."""
+
+    note: str
+    """What messages add to the name of the column."""
+
+    def wants(self, series: Any = None) -> bool:
+        """Whether values matter: those of this type, or of any."""
+
+    def add(self, series: Any) -> None:
+        """Look at the next values."""
+
+    def restart(self) -> None:
+        """Forget all values: another pass begins."""
+
+
+class TableRows(Protocol):
+    """A table in one or several files.
+
+    Attributes
+    ----------
+    what : str
+        The files, for messages.
+    names : sequence of str
+        Names of all columns.
+    """
+
+    what: str
+    names: Sequence[str]
+
+    def scan(self, scans: Mapping[str, Any]) -> int:
+        """Show columns to their `Scan`, in one pass if possible; return the number of rows."""
+
+    def numeric(self) -> Mapping[str, np.dtype]:
+        """Return the types of columns of numbers; see `scan`, after which it is called."""
+
+    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+        """Yield the series of these columns, for consecutive rows."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A user's table, and how its files are written.
+
+    Parameters
+    ----------
+    rows : TableRows
+    params : mapping
+        Parameters of the source that were not given and have been guessed.
+    sentence : str
+        How the files are read.
+    doubts : sequence of str
+        What the guess leaves open, and the option that changes it.
+    """
+
+    rows: TableRows
+    params: Mapping[str, Any] = field(default_factory=dict)
+    sentence: str = ""
+    doubts: Sequence[str] = ()
+
+
+class FrameRows:
+    """The rows of a data frame, in one block.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    what : str
+        The dataset, for messages.
+    """
+
+    def __init__(self, frame: Any, what: str) -> None:
+        self._frame, self.what = frame, what
+        self.names: Sequence[str] = [str(name).strip() for name in frame.columns]
+        self._frame.columns = self.names
+
+    def scan(self, scans: Mapping[str, Any]) -> int:
+        """Show columns to their `Scan`; return the number of rows."""
+        for name, scan in scans.items():
+            if scan.wants(self._frame[name]):
+                scan.add(self._frame[name])
+        return len(self._frame)
+
+    def numeric(self) -> Mapping[str, np.dtype]:
+        """Return the types of columns of numbers."""
+        from pandas.api import types
+
+        found = {}
+        for name in self.names:
+            dtype = self._frame[name].dtype
+            if types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype):
+                found[name] = dtype if isinstance(dtype, np.dtype) else np.dtype(np.float64)
+        return found
+
+    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+        """Yield the series of these columns."""
+        yield {name: self._frame[name] for name in names}

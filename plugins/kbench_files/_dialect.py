@@ -1,0 +1,326 @@
+"""Dialects of CSV files: delimiter, decimal mark, thousands mark and encoding of a sample.
+
+A guess is never silent: `Found.sentence` says what was chosen, and `Found.doubts` what a
+sample leaves open. Options replace a guess.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from kbench import DatasetError
+from kbench_files._columns import MISSING
+from kbench_files._reading import bounded
+
+SAMPLE = 1 << 20
+"""Bytes of a file, unpacked, from which its dialect is guessed."""
+
+SAMPLE_ROWS = 1000
+"""Rows of the sample that are looked at."""
+
+DELIMITERS = (",", ";", "\t", "|")
+
+BLANKS = " \u00a0\u2009\u202f"
+"""Blanks that may stand between groups of three digits; all are one thousands mark."""
+
+_BOMS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_NAMES = {",": "`,`", ";": "`;`", "\t": "tabs", "|": "`|`", " ": "blanks"}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written.
+
+    Parameters
+    ----------
+    delimiter : str
+        Sign between two values.
+    decimal : {".", ","}
+        Decimal mark.
+    thousands : str
+        Sign between groups of three digits; empty where there is none. A blank stands
+        for all `BLANKS`.
+    encoding : str
+    missing : sequence of str
+        Texts of missing values beside the usual ones.
+    """
+
+    delimiter: str = ","
+    decimal: str = "."
+    thousands: str = ""
+    encoding: str = "utf-8"
+    missing: Sequence[str] = ()
+
+    def checked(self, what: str) -> Dialect:
+        """Return the dialect; DatasetError where it has a wrong value."""
+        if self.decimal not in (".", ","):
+            raise DatasetError(f"{what}: decimal must be '.' or ',', got {self.decimal!r}")
+        if self.thousands not in ("", ".", ",", "'", "_", *BLANKS):
+            raise DatasetError(
+                f"{what}: thousands must be one of '.', ',', \"'\", '_' or a blank, got "
+                f"{self.thousands!r}"
+            )
+        if self.thousands == self.decimal:
+            raise DatasetError(
+                f"{what}: decimal and thousands must differ, both are {self.decimal!r}"
+            )
+        try:
+            codecs.lookup(self.encoding)
+        except LookupError:
+            raise DatasetError(
+                f"{what}: no encoding is called {self.encoding!r}; usual ones are utf-8, utf-16, "
+                "cp1252 and latin-1"
+            ) from None
+        return self
+
+    @property
+    def number(self) -> re.Pattern[str]:
+        """Pattern of the numbers, with groups of exactly three digits."""
+        mark = re.escape(self.decimal)
+        whole = r"\d+"
+        if self.thousands:
+            group = f"[{BLANKS}]" if self.thousands in BLANKS else re.escape(self.thousands)
+            whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)"
+        finite = rf"(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][+-]?\d+)?"
+        return re.compile(rf"[+-]?(?:{finite}|inf|Inf|infinity|Infinity)")
+
+    def plain(self, series: Any) -> Any:
+        """Return texts that are numbers of this dialect as Python writes them."""
+        text = series.str
+        if self.thousands:
+            marks = BLANKS if self.thousands in BLANKS else self.thousands
+            for mark in marks:
+                text = text.replace(mark, "", regex=False).str
+        return text.replace(self.decimal, ".", regex=False)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The dialect of a file, in words, and what a sample of it leaves open."""
+
+    dialect: Dialect
+    sentence: str
+    doubts: Sequence[str] = ()
+
+
+def detect(file: Path, what: str, given: Mapping[str, Any]) -> Found:
+    """Return the dialect of a file; values that are `given` are not guessed.
+
+    Raises
+    ------
+    DatasetError
+        The file is not text, or in several encodings.
+    """
+    with bounded(file, what) as opened:
+        raw = opened.read(SAMPLE)
+        more = len(raw) == SAMPLE
+    dialect = replace(Dialect(), **given).checked(what)
+    doubts = []
+    has_bom = any(raw.startswith(bom) for bom in _BOMS)
+    if "encoding" not in given:
+        encoding, doubt = _encoding(raw, what)
+        dialect = replace(dialect, encoding=encoding)
+        doubts += doubt
+    text = _decoded(raw, dialect.encoding, what)
+    if more:  # the last line is cut
+        text = text[: text.rfind("\n") + 1] or text
+    if "delimiter" not in given:
+        delimiter, doubt = _delimiter(text)
+        dialect = replace(dialect, delimiter=delimiter)
+        doubts += doubt
+    if "decimal" not in given or "thousands" not in given:
+        rows = list(_rows(text, dialect.delimiter))
+        dialect, doubt = _marks(dialect, rows[1:], given)
+        doubts += doubt
+    return Found(dialect, _sentence(dialect, has_bom), doubts)
+
+
+def _sentence(dialect: Dialect, has_bom: bool) -> str:
+    parts = [
+        f"{_NAMES.get(dialect.delimiter, repr(dialect.delimiter))} between values",
+        f"`{dialect.decimal}` as the decimal mark",
+    ]
+    if dialect.thousands:
+        mark = "a blank" if dialect.thousands in BLANKS else f"`{dialect.thousands}`"
+        parts.append(f"{mark} between thousands")
+    parts.append(dialect.encoding + (" with a byte order mark" if has_bom else ""))
+    return ", ".join(parts)
+
+
+def _encoding(raw: bytes, what: str) -> tuple[str, list[str]]:
+    """Guess an encoding: a byte order mark, UTF-8, else one of western Europe."""
+    for bom, name in _BOMS.items():
+        if raw.startswith(bom):
+            return name, []
+    if b"\0" in raw:
+        wide = raw[1::2].count(0) > len(raw) / 4 or raw[::2].count(0) > len(raw) / 4
+        hint = "; if it is UTF-16 without a byte order mark, say --encoding utf-16-le" * wide
+        raise DatasetError(f"{what}: it is not a text file (byte {raw.index(0) + 1} is NUL){hint}")
+    lines = raw.split(b"\n")
+    wide_line = bad_line = 0
+    for number, line in enumerate(lines, 1):
+        if line.isascii():
+            continue
+        try:
+            line.decode("utf-8")
+            wide_line = wide_line or number
+        except UnicodeDecodeError as error:
+            is_cut = number == len(lines) and error.end == len(line)
+            if not is_cut:
+                bad_line = bad_line or number
+    if not bad_line:
+        return "utf-8", []
+    name = "cp1252"
+    try:
+        raw.decode(name)
+    except UnicodeDecodeError:
+        name = "latin-1"
+    if wide_line:
+        raise DatasetError(
+            f"{what}: it has two encodings: line {wide_line:,} is UTF-8, line {bad_line:,} is "
+            f"not. Convert one part, or say --encoding {name}, which reads all of it as that"
+        )
+    doubt = (
+        f"line {bad_line:,} is not UTF-8, so the file is read as {name}; --encoding names another "
+        "one"
+    )
+    return name, [doubt]
+
+
+def _decoded(raw: bytes, encoding: str, what: str) -> str:
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)()
+        text = decoder.decode(raw)
+    except UnicodeDecodeError as error:
+        raise DatasetError(not_encoded(error, what)) from None
+    return text.removeprefix("\ufeff")
+
+
+def not_encoded(error: UnicodeDecodeError, what: str) -> str:
+    """Describe a byte that is not text in an encoding."""
+    byte = error.object[error.start]
+    return (
+        f"{what}: it is not {error.encoding.upper()} text (byte 0x{byte:02x}). Say its encoding, "
+        "such as --encoding cp1252, or convert it: `iconv -f cp1252 -t utf-8 OLD > NEW`"
+    )
+
+
+def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
+    """Yield the rows of a sample that are not empty."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    with contextlib.suppress(csv.Error):  # a cut or huge value: what was read suffices
+        for number, row in enumerate(reader):
+            if number > SAMPLE_ROWS:
+                return
+            if row:
+                yield row
+
+
+def _delimiter(text: str) -> tuple[str, list[str]]:
+    """Guess the sign that divides most rows into as many values as the first one."""
+    found = []
+    for sign in DELIMITERS:
+        widths = [len(row) for row in _rows(text, sign)]
+        if widths and widths[0] > 1:
+            agree = sum(width == widths[0] for width in widths) / len(widths)
+            found.append((agree, widths[0], sign))
+    if not found:
+        return ",", []
+    found.sort(key=lambda each: (-each[0], -each[1], DELIMITERS.index(each[2])))
+    (agree, _, sign), *others = found
+    rivals = [other for share, _, other in others if share == agree == 1.0]
+    if not rivals:
+        return sign, []
+    doubt = (
+        f"{_NAMES[sign]} or {_NAMES[rivals[0]]} may stand between values; {_NAMES[sign]} gives "
+        "more columns and was chosen, --delimiter names the other one"
+    )
+    return sign, [doubt]
+
+
+def _marks(
+    dialect: Dialect, rows: Sequence[Sequence[str]], given: Mapping[str, Any]
+) -> tuple[Dialect, list[str]]:
+    """Guess the marks under which most columns are numbers, the plainest of equal ones."""
+    width = max(map(len, rows), default=0)
+    ignored = {*MISSING, *dialect.missing}
+    columns: list[set[str]] = [set() for _ in range(width)]
+    for row in rows:
+        for place, value in enumerate(row):
+            if (value := value.strip()) not in ignored:
+                columns[place].add(value)
+    columns = [values for values in columns if values]
+    found: list[tuple[int, Dialect]] = []
+    for decimal in [given["decimal"]] if "decimal" in given else [".", ","]:
+        for thousands in [given["thousands"]] if "thousands" in given else ["", ",", ".", " ", "'"]:
+            if thousands == decimal:
+                continue
+            tried = replace(dialect, decimal=decimal, thousands=thousands)
+            pattern = tried.number
+            found.append((sum(all(map(pattern.fullmatch, c)) for c in columns), tried))
+    most = max((n for n, _ in found), default=0)
+    best = [tried for n, tried in found if n == most]
+    if not best:
+        return dialect, []
+    plain = [tried for tried in best if not tried.thousands]
+    marks = {tried.decimal for tried in plain}
+    chosen = plain[0] if plain else best[0]
+    if "." not in marks and len({tried.decimal for tried in best}) == 2:
+        # 1,234 is 1.234 or 1234: where values are divided by `;`, a comma is a decimal mark
+        by_comma = next(tried for tried in best if tried.decimal == ",")
+        by_dot = next(tried for tried in best if tried.decimal == ".")
+        chosen, other = (by_comma, by_dot) if dialect.delimiter == ";" else (by_dot, by_comma)
+        doubt = _doubt(chosen, other, columns)
+        return chosen, [doubt] if doubt else []
+    grouped = [tried for tried in best if tried.thousands == chosen.decimal]
+    if dialect.delimiter == ";" and chosen.decimal == "." and grouped:
+        doubt = _doubt(chosen, grouped[0], columns)
+        return chosen, [doubt] if doubt else []
+    return chosen, []
+
+
+def _doubt(chosen: Dialect, other: Dialect, columns: Sequence[set[str]]) -> str:
+    """Say how the first number that has two readings was read, and what changes it."""
+    example = next(
+        (
+            value
+            for values in columns
+            if all(map(chosen.number.fullmatch, values))
+            and all(map(other.number.fullmatch, values))
+            for value in sorted(values)
+            if _value(value, chosen) != _value(value, other)
+        ),
+        None,
+    )
+    if example is None:
+        return ""
+
+    def options(dialect: Dialect) -> str:
+        return f"--decimal {dialect.decimal}" + (
+            f" --thousands {dialect.thousands!r}" if dialect.thousands else ""
+        )
+
+    return (
+        f"{example!r} is read as {_value(example, chosen):g}; {options(other)} reads it as "
+        f"{_value(example, other):g}"
+    )
+
+
+def _value(text: str, dialect: Dialect) -> float:
+    import pandas
+
+    return float(dialect.plain(pandas.Series([text]))[0])
