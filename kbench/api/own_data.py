@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kbench.api.inputs import check_limit
+from kbench.api.own_measure import Comparison
 from kbench.api.own_target import TargetColumn, choose
 from kbench.errors import DatasetError
 from kbench.execution.fetching import opened
@@ -460,8 +461,11 @@ def suite_for(
     feature_maps: Sequence[str] = (),
     learners: Sequence[str] = (),
     total_s: float | None = None,
+    by: Comparison | None = None,
 ) -> Suite:
     """Return the suite that compares methods on one file, the whole in `total_s` seconds.
+
+    They are compared by the measure of `by`, or that of the suite in `OWN_TABLES`.
 
     Named components replace the methods of the suite in `OWN_TABLES`, as
     `kbench.planning.sized.chosen_cells` does it; methods that are not installed are
@@ -489,8 +493,13 @@ def suite_for(
     limits = sized.suite.limits
     if total_s is not None:
         limits = replace(limits, time_s=min(limits.time_s, max(total_s / SHARE, SHORTEST_S)))
-    blocks = [Block((ref,), (c.feature_map,), (c.learner,), c.protocol) for c in methods]
+    by = by or Comparison()
+    blocks = [
+        Block((ref,), (c.feature_map,), (c.learner,), by.protocol(c.protocol, known.n_classes))
+        for c in methods
+    ]
     name = Path(ref.params["path"]).name
     if is_pattern(name):
         name = ref.label
-    return replace(sized.suite, name=name, blocks=tuple(blocks), limits=limits)
+    measure = by.measure or sized.suite.measure
+    return replace(sized.suite, name=name, blocks=tuple(blocks), limits=limits, measure=measure)

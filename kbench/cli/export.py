@@ -19,8 +19,10 @@ from kbench.cli.options import (
     Encoding,
     Ignore,
     Keep,
+    MeasureName,
     Missing,
     Nominal,
+    Proba,
     Sheet,
     Target,
     Task,
@@ -73,6 +75,8 @@ def export(
     data: Data = None,
     target: Target = None,
     task: Task = None,
+    measure: MeasureName = None,
+    proba: Proba = False,
     ignore: Ignore = None,
     nominal: Nominal = None,
     keep: Keep = None,
@@ -116,6 +120,8 @@ def export(
         "encoding": encoding,
         "missing": missing,
         "sheet": sheet,
+        "measure": measure,
+        "proba": proba,
     }
     chosen = _suite(suite, registry, dataset, feature_map, learner, data, options)
     cache = DataCache()
@@ -181,6 +187,7 @@ def _suite(
     """Return the suite of a name, or that of a file of data, with the filters applied."""
     from kbench.api.inputs import chosen_suite
     from kbench.api.own_data import is_data_file, prepared, suite_for
+    from kbench.api.own_measure import comparison
 
     def listed(given: str | None) -> list[str]:
         return [given] if given else []
@@ -199,10 +206,13 @@ def _suite(
     if dataset is not None:
         raise SuiteError(f"--dataset has no meaning: {name} is the dataset")
     given = {option: value for option, value in options.items() if value}
+    wanted, proba = given.pop("measure", None), given.pop("proba", False)
     own = prepared(name, registry, **given)
+    by = comparison(wanted, proba, own.facts, registry)
     for text in (*own.notices, own.target):
         echo(f"kbench: {text}", err=True)
-    return suite_for(own.ref, own.facts, registry, listed(feature_map), listed(learner))
+    maps, learners = listed(feature_map), listed(learner)
+    return suite_for(own.ref, own.facts, registry, maps, learners, by=by)
 
 
 def _one(planned: list[PlannedCell], wanted: str | None, suite: str) -> PlannedCell:

@@ -58,6 +58,21 @@ Task = Annotated[
         help="classification or regression; by default the values of the target decide.",
     ),
 ]
+MeasureName = Annotated[
+    str | None,
+    typer.Option(
+        "--measure",
+        metavar="NAME",
+        help="Compare methods by this measure, such as roc_auc or mae; `kbench list measures` "
+        "shows all.",
+    ),
+]
+Proba = Annotated[
+    bool,
+    typer.Option(
+        "--proba", help="Also measure probabilities, calibrated where a learner has none."
+    ),
+]
 Ignore = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; repeatable.")
 ]

@@ -23,8 +23,10 @@ from kbench.cli.options import (
     Ignore,
     JsonEvents,
     Keep,
+    MeasureName,
     Missing,
     Nominal,
+    Proba,
     Quiet,
     Sheet,
     Store,
@@ -33,7 +35,7 @@ from kbench.cli.options import (
     Thousands,
 )
 from kbench.errors import SuiteError
-from kbench.messages import counted, number
+from kbench.messages import counted, listed, number
 
 if TYPE_CHECKING:
     from kbench.api.own_data import OwnData
@@ -54,6 +56,8 @@ def run(
     ],
     target: Target = None,
     task: Task = None,
+    measure: MeasureName = None,
+    proba: Proba = False,
     feature_map: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Try this feature map; repeatable.")
     ] = None,
@@ -99,6 +103,7 @@ def run(
     """
     from kbench.api.inputs import check_limit
     from kbench.api.own_data import prepared, suite_for
+    from kbench.api.own_measure import comparison
     from kbench.api.running import run_shown
     from kbench.execution.plugins import load_registry
     from kbench.report.fates import COLUMNS, fate_lines
@@ -127,8 +132,11 @@ def run(
         "sheet": sheet,
     }
     data = prepared(file, registry, **own)
+    by = comparison(measure, proba, data.facts, registry)
+    suite = suite_for(
+        data.ref, data.facts, registry, feature_map or (), learner or (), time_limit, by
+    )
     _show_columns(data, as_json)
-    suite = suite_for(data.ref, data.facts, registry, feature_map or (), learner or (), time_limit)
     left = math.inf if time_limit is None else time_limit - (time.monotonic() - started)
     report = run_shown(
         suite,
@@ -148,9 +156,13 @@ def run(
         report.suite.compared,
         data.facts.task,
     )
-    export = _export(file, own, report, advice) if advice else ""
-    facts = (_shape(data), data.target)
-    answer = _answer(rows, advice, time_limit)
+    given = {**own, "measure": measure}
+    export = _export(file, given, report, advice, proba) if advice else ""
+    facts = (_shape(data), data.target, *filter(None, [by.sentence]))
+    answer = (
+        *_answer(rows, advice, time_limit),
+        *_without_measure(rows, report.suite.compared),
+    )
     if as_json:
         _print_json(report, rows, advice, export, data)
     else:
@@ -191,6 +203,8 @@ def _show_columns(data: OwnData, as_json: bool) -> None:
 
 def _shape(data: OwnData) -> str:
     """Describe the data: rows, columns before and after encoding, target, missing values."""
+    from kbench.api.own_measure import shares_of
+
     facts, looked = data.facts, data.look
     columns = counted(facts.n_features, "column")
     if looked is not None and looked.n_columns != facts.n_features:
@@ -203,7 +217,7 @@ def _shape(data: OwnData) -> str:
             f"{number(facts.target_sd)}"
         )
     else:
-        parts.append(counted(facts.n_classes, "class", "classes"))
+        parts.append(f"{counted(facts.n_classes, 'class', 'classes')} ({shares_of(facts)})")
     if facts.n_missing:
         parts.append(counted(facts.n_missing, "missing value"))
     if looked is not None and looked.n_unlabelled:
@@ -248,7 +262,18 @@ def _rows(report: Report, time_limit: float | None) -> list[Row]:
     return sorted(rows, key=order)
 
 
-def _export(file: str, given: Mapping[str, Any], report: Report, advice: Advice) -> str:
+def _without_measure(rows: Sequence[Row], measure: Measure) -> list[str]:
+    """Say which methods were measured, but do not have the measure."""
+    lacking = [row for row in rows if row.status == "ok" and measure.name not in row.measures]
+    if not lacking:
+        return []
+    names = listed([f"{row.feature_map} + {row.learner}" for row in lacking], 3)
+    return [f"No {measure.words} for {names}: the learner does not predict what it needs."]
+
+
+def _export(
+    file: str, given: Mapping[str, Any], report: Report, advice: Advice, proba: bool
+) -> str:
     """Return the command that exports the recommended method."""
     chosen = (advice.chosen.feature_map, advice.chosen.learner)
     cell = next(
@@ -260,6 +285,7 @@ def _export(file: str, given: Mapping[str, Any], report: Report, advice: Advice)
     for name, value in given.items():
         for item in [value] if isinstance(value, str) else value or ():
             words += [f"--{name}", item]
+    words += ["--proba"] if proba else []
     words += ["--feature-map", cell.feature_map.name, "--learner", cell.learner.name, "-o", "model"]
     return shlex.join(words)
 
@@ -277,6 +303,8 @@ def _print_json(
         [{name: row.value(name) for name in names} | {"error": row.error} for row in rows],
         task=data.facts.task,
         target=data.target,
+        measure=report.suite.compared.name,
+        classes=dict(zip(data.facts.target_names, data.facts.class_counts, strict=False)),
         recommended=advice and {name: advice.chosen.value(name) for name in NAMES},
         sentences=list(advice.sentences) if advice else [],
         export=export,
@@ -286,8 +314,9 @@ def _print_json(
 def _columns(rows: Sequence[Row], measure: Measure) -> tuple[str, ...]:
     """Return the columns of the table: labels, what is compared, costs."""
     compared = [measure.name, measure.sd]
-    if any("r2" in row.measures for row in rows):
-        compared.append("r2")
+    beside = ["r2"] if measure.task == "regression" else ["roc_auc", "accuracy"]
+    if measure.name != "accuracy":
+        compared += [name for name in beside if any(name in row.measures for row in rows)]
     return (*LABELS, *compared, *COSTS)
 
 
@@ -302,9 +331,11 @@ def _print(
     from kbench.report.recommendation import size
 
     console = printing.console()
-    shape, target = map(escape, lead.facts)
+    shape, *others = map(escape, lead.facts)
     console.print(f"[bold]{escape(label)}[/bold]: {shape}", soft_wrap=True)
-    console.print(f"{target}\n", soft_wrap=True)
+    for fact in others:
+        console.print(fact, soft_wrap=True)
+    console.print()
     columns = _columns(rows, report.suite.compared)
     headings = {name: name not in LABELS for name in (*columns, "size", "splits")}
     lines = []

@@ -130,7 +130,9 @@ class _Comparison:
         """How a method within noise may differ from the best one."""
         if self._is_error:
             return f"an error at most {LARGER_ERROR:.0%} larger".replace("%", " %")
-        return f"at most {ROPE} less accurate"
+        if self.measure == ACCURACY:
+            return f"at most {ROPE} less accurate"
+        return f"at most {ROPE} less {self.measure.words}"
 
     @property
     def _is_error(self) -> bool:
@@ -163,6 +165,8 @@ class _Comparison:
         text = f"Take {name_of(row.method)}: {self.measure.words} {self.written(value)}"
         if sd is not None:
             text += f" ± {self.written(sd)} (mean and sd over {row.n_splits} splits)"
+        if self.measure.name == "balanced_accuracy" and "roc_auc" in row.measures:
+            text += f", roc auc {row.measures['roc_auc']:.3f}"
         if self.task == "regression" and "r2" in row.measures:
             text += f", r2 {row.measures['r2']:.3f}"
         text += f", fitted in {duration(row.measures['fit_time_s'])}"

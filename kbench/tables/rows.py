@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,12 +31,14 @@ class TableRows(Protocol):
 
     Attributes
     ----------
+    files : sequence of Path
     what : str
         The files, for messages.
     names : sequence of str
         Names of all columns.
     """
 
+    files: Sequence[Path]
     what: str
     names: Sequence[str]
 
@@ -82,6 +85,7 @@ class FrameRows:
 
     def __init__(self, frame: Any, what: str) -> None:
         self._frame, self.what = frame, what
+        self.files: Sequence[Path] = ()
         self.names: Sequence[str] = [str(name).strip() for name in frame.columns]
         self._frame.columns = self.names
 

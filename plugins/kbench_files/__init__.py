@@ -6,7 +6,9 @@ from kbench import DatasetSource, hookimpl
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submod_attrs={"_files": ["load_arff", "load_csv", "load_parquet", "load_svmlight"]},
+    submod_attrs={
+        "_files": ["load_arff", "load_csv", "load_excel", "load_parquet", "load_svmlight"]
+    },
 )
 
 
@@ -29,6 +31,14 @@ def kbench_datasets():
             named_by_label=True,
             table="kbench_files._parquet:parquet_table",
             rows="kbench_files._parquet:parquet_rows",
+        ),
+        DatasetSource(
+            "excel",
+            load="kbench_files._files:load_excel",
+            endings={".xlsx": {}, ".xls": {}},
+            named_by_label=True,
+            table="kbench_files._excel:excel_table",
+            rows="kbench_files._excel:excel_rows",
         ),
         DatasetSource(
             "arff",

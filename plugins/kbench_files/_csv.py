@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -27,6 +28,9 @@ OPTIONS: dict[str, Any] = {
     "low_memory": False,
 }
 """How pandas reads a CSV file."""
+
+UNNAMED = re.compile(r"Unnamed: \d+$")
+"""What pandas calls a column without a name."""
 
 RAGGED = 10
 """Rows with too few or too many values that a message lists."""
@@ -366,6 +370,13 @@ def _check_header(
             f"{what}: its first line has numbers, not the names of columns: "
             f"{listed(names, 4)}. Add a line with a name for each column."
         )
+    refuse_unnamed(names, read, what, ignore)
+
+
+def refuse_unnamed(
+    names: Sequence[str], read: Sequence[str], what: str, ignore: Sequence[str]
+) -> None:
+    """Refuse columns without a name; `read` has the names that pandas gives them."""
     for place, name in enumerate(names):
         if not name and read[place] not in ignore:
             # most often the row numbers that pandas writes, which may reveal the labels

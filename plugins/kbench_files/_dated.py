@@ -23,7 +23,8 @@ class DatedRows:
     """
 
     def __init__(self, rows: TableRows, dates: Mapping[str, DateColumn]) -> None:
-        self._rows, self._dates, self.what = rows, dates, rows.what
+        self._rows, self._dates = rows, dates
+        self.what, self.files = rows.what, rows.files
         self._source = {}
         for name in rows.names:
             made = dates[name].feature_names if name in dates else [name]

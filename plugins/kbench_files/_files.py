@@ -20,6 +20,7 @@ from kbench.tables.table import Column, labelled, to_dataset
 from kbench_files._csv import CsvRows
 from kbench_files._dialect import Dialect
 from kbench_files._encoding import Roles, encoded
+from kbench_files._excel import excel_rows
 from kbench_files._parquet import ParquetRows
 from kbench_files._reading import existing, unchanged
 from kbench_files._splits import with_splits
@@ -176,6 +177,76 @@ def load_parquet(
         there, or is text.
     """
     rows = ParquetRows(path)
+    roles = Roles(target, ignore, nominal, date, by_target, task, weight)
+    with unchanged(rows.files, rows.what):
+        facts = _facts(path, label, group)
+        data, n_rows = encoded(rows, roles, facts)
+    return with_splits(data, n_rows, splits, overlapping_splits)
+
+
+def load_excel(
+    path: str,
+    target: str,
+    ignore: Sequence[str] = (),
+    nominal: Sequence[str] = (),
+    date: Sequence[str] = (),
+    by_target: Sequence[str] = (),
+    sheet: str = "",
+    group: str = "",
+    task: str | None = None,
+    weight: str | None = None,
+    splits: str | None = None,
+    overlapping_splits: bool = False,
+    label: str = "",
+) -> Dataset:
+    """Read a sheet of an Excel file with a line of column names.
+
+    Parameters
+    ----------
+    path : str
+        The file. ``.xlsx`` needs openpyxl (the extra ``excel``), ``.xls`` needs xlrd.
+    target : str
+        Name of the column to predict.
+    ignore : sequence of str, optional
+        Columns to leave out.
+    nominal : sequence of str, optional
+        Columns of numbers that stand for categories. Columns of text always do.
+    date : sequence of str, optional
+        Columns of dates as ``"COLUMN=FORMAT"``, such as ``"joined=%d.%m.%Y"`` or
+        ``"joined=ISO8601"``, which become days since 1970. ``"|year"``, ``"|week"`` and
+        ``"|day"`` after it add the sine and cosine of the place in that period.
+    by_target : sequence of str, optional
+        Columns of categories that each fit replaces by means of the target (scikit-learn's
+        `TargetEncoder`), instead of an indicator column per category.
+    sheet : str, optional
+        Name of the sheet; the first one by default.
+    group : str, optional
+        Group of the dataset; its name by default.
+    task : {"classification", "regression"}, optional
+        By default regression if the target has a number that is not whole.
+    weight : str, optional
+        Name of the column with the weights of the rows.
+    splits : str, optional
+        File of the splits for ``splits = "official"`` in the protocol: CSV, perhaps
+        compressed, with a line of names, then one line per row of the data; one column
+        per split, 1 where the row is tested and 0 where it is for training.
+    overlapping_splits : bool, default False
+        Rows may be tested in several splits, as in repeated holdouts.
+    label : str, optional
+        Name of the dataset; the file's name without its ending by default. In a suite
+        file it is the label of the line.
+
+    Returns
+    -------
+    Dataset
+        Empty cells and the usual marks are missing values.
+
+    Raises
+    ------
+    DatasetError
+        The file cannot be read, a column is not there, or is text.
+    """
+    rows = excel_rows(path, sheet, ignore).rows
     roles = Roles(target, ignore, nominal, date, by_target, task, weight)
     with unchanged(rows.files, rows.what):
         facts = _facts(path, label, group)

@@ -11,7 +11,7 @@ import pytest
 
 import kbench
 from kbench import Block, DatasetError, Learner, Limits, Protocol, Ref, Search, Suite, SuiteError
-from kbench.api.own_data import fetched, look, prepared, source_of, suite_for, without_texts
+from kbench.api.own_data import fetched, look, prepared, source_of, suite_for, with_look
 from kbench.planning.cells import cells
 from kbench.records import TASK_TYPES, DatasetFacts
 from kbench.registry.installed import installed
@@ -302,10 +302,10 @@ def test_svmlight_has_no_target(registry, tmp_path):
         ("a.libsvm", {"ignore": ["c"]}, "--ignore has no meaning for svmlight files"),
         ("a.arff", {"target": None}, "--target is missing: name the column to predict"),
         (
-            "a.xlsx",
+            "a.ods",
             {},
-            "its name must end in one of "
-            ".csv, .tsv, .parquet, .pq, .arff, .svmlight, .libsvm, .svm, got '.xlsx'",
+            "its name must end in one of .csv, .tsv, .parquet, .pq, .xlsx, .xls, .arff, "
+            ".svmlight, .libsvm, .svm, got '.ods'",
         ),
     ],
 )
@@ -340,7 +340,7 @@ def test_a_plugin_adds_a_kind_of_file(customers, store_uri, install_plugin, capf
         *["run", *words, "--feature-map", "identity", "--store", store_uri], capfd=capfd
     )
     assert code == 0, err
-    assert "60 rows, 2 columns, 3 after encoding, 2 classes" in out
+    assert "60 rows, 2 columns, 3 after encoding, 2 classes ('yes' 50 %, 'no' 50 %)" in out
     method = ["--feature-map", "identity", "--format", "joblib", "-o", "model"]
     code, out, err = command("export", *words, *method, capfd=capfd)
     assert code == 0, err
@@ -363,7 +363,7 @@ def test_a_run_answers_and_goes_on_from_the_journal(customers, tmp_path, store_u
     words += ["--feature-map", "identity", "--learner", "majority", "--store", store_uri]
     code, out, err = command(*words, "-o", "report.html", capfd=capfd)
     assert code == 0, err
-    assert "60 rows, 2 columns, 3 after encoding, 2 classes" in out
+    assert "60 rows, 2 columns, 3 after encoding, 2 classes ('yes' 50 %, 'no' 50 %)" in out
     assert "Take identity + ridge (ovr): accuracy" in out
     assert "kbench export customers.csv --target churn --feature-map identity" in out
     text = (tmp_path / "report.html").read_text()
@@ -418,16 +418,17 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
     found = look(ref, registry)
     assert (found.n_rows, found.n_unlabelled, found.n_columns) == (90, 30, 2)
     assert found.notices() == [
-        "left out: 'date' (90 different texts); name it with --nominal to keep it"
+        "left out: 'date', text: 90 different values in 90 rows; --keep date keeps it"
     ]
-    kept = fetched(without_texts(ref, found), registry)
+    kept = fetched(with_look(ref, found), registry)
     assert (kept.n_samples, kept.n_features) == (60, 3)
     # what is named is kept, and the source agrees on what is text
     named = source_of("mine.csv", "y", nominal=["date"], registry=registry)
-    assert without_texts(named, look(named, registry)) == named
+    assert "date" not in with_look(named, look(named, registry)).params.get("ignore", ())
     with pytest.raises(DatasetError, match="--ignore date"):
         fetched(ref, registry)
-    assert look(source_of("mine.csv", "yy", registry=registry), registry) is None
+    with pytest.raises(DatasetError, match="did you mean 'y'"):
+        look(source_of("mine.csv", "yy", registry=registry), registry)
 
 
 @pytest.mark.parametrize(
@@ -443,7 +444,7 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
         (["customers.csv", "--target", "churn", "-o", "no/where.html"], "there is no folder"),
         (["customers.csv", "--target", "churn", "--feature-map", "rf"], "did you mean 'rff'"),
         (["customers.csv", "--target", "churn", "--ignore", "cty"], "did you mean 'city'"),
-        (["customers.xlsx", "--target", "churn"], "its name must end in one of"),
+        (["customers.ods", "--target", "churn"], "its name must end in one of"),
     ],
 )
 def test_mistakes_are_named_before_anything_runs(customers, tmp_path, arguments, words, capfd):

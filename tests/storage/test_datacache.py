@@ -192,7 +192,7 @@ def test_any_finite_matrix_comes_back_bit_by_bit(tmp_path_factory, X):
         ({"y": np.arange(40) % 3 * 1.0}, "dtype float64"),
         ({"feature_names": ("a", "b")}, "feature_names must have 3 entries, got 2"),
         ({"feature_kinds": ("numeric",) * 4}, "feature_kinds must have 3 entries, got 4"),
-        ({"feature_kinds": ("numeric", "real", "numeric")}, "'numeric' or 'nominal', got ['real']"),
+        ({"feature_kinds": ("numeric", "real", "numeric")}, "'category'), got ['real']"),
         ({"target_names": ("a", "b")}, "target_names must have 3 entries, got 2"),
         ({"role": "test"}, "'development', got 'test'"),
         ({"row_ids": np.arange(4)}, "row_ids must have shape (40,), got (4,)"),

@@ -1,0 +1,68 @@
+"""Excel files, read by pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kbench import DatasetError
+from kbench.messages import did_you_mean, listed
+from kbench.tables.limits import check_values
+from kbench.tables.rows import FrameRows, Opened
+from kbench_files._csv import UNNAMED, refuse_unnamed
+from kbench_files._reading import existing, first_line
+
+
+def excel_table(path: str | Path, sheet: str = "", **_: Any) -> Any:
+    """Return a sheet of an Excel file as a data frame, before anything is encoded."""
+    import pandas
+
+    file, what = existing(path)
+    try:
+        with pandas.ExcelFile(file.absolute()) as book:
+            names = [str(name) for name in book.sheet_names]
+            if sheet and sheet not in names:
+                hint = did_you_mean(sheet, names) or f"; there are {listed(names)}"
+                raise DatasetError(f"{what}: no sheet is called {sheet!r}{hint}")
+            frame = book.parse(sheet or names[0], na_values=["?"])
+    except ImportError as error:
+        needed = "openpyxl" if file.suffix.lower() == ".xlsx" else "xlrd"
+        extra = "pip install 'kbench-core[excel]'" if needed == "openpyxl" else "pip install xlrd"
+        raise DatasetError(
+            f"{what}: reading it needs {needed}: {extra}, or save it as CSV"
+        ) from error
+    except DatasetError:
+        raise
+    except Exception as error:  # the readers' errors have no common base
+        why = f"it cannot be read as an Excel file: {first_line(error)}"
+        raise DatasetError(f"{what}: {why}") from None
+    names = [str(name).strip() for name in frame.columns]
+    # pandas tells columns of one name apart by a number
+    twice = [name for name in names if name.endswith(".1") and name[:-2].strip() in names]
+    if twice:
+        raise DatasetError(
+            f"{what}: several columns are named {twice[0][:-2]!r}; rename all but one"
+        )
+    frame.columns = names
+    check_values(frame.size, what, f"{len(frame):,} rows with {len(names):,} columns")
+    for name in names:
+        if frame[name].dtype == object or str(frame[name].dtype) == "str":
+            values = frame[name].map(_stripped)
+            frame[name] = values.where(values != "").infer_objects()
+    return frame
+
+
+def _stripped(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
+
+
+def excel_rows(path: str | Path, sheet: str = "", ignore: Sequence[str] = (), **_: Any) -> Opened:
+    """Return a sheet of an Excel file as a table in blocks."""
+    frame = excel_table(path, sheet)
+    what = existing(path)[1]
+    read = list(frame.columns)
+    refuse_unnamed(["" if UNNAMED.match(name) else name for name in read], read, what, ignore)
+    rows = FrameRows(frame, what)
+    rows.files = [existing(path)[0]]
+    return Opened(rows, {}, f"the sheet {sheet!r}" if sheet else "the first sheet")
