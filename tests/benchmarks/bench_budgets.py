@@ -30,7 +30,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 
-from kbench.evaluation.evaluate import evaluate_split  # noqa: E402
+from kbench.evaluation.evaluate import Evaluation, evaluate_split  # noqa: E402
 from kbench.evaluation.method import Method, learner_side, map_side  # noqa: E402
 from kbench.planning.cells import cells  # noqa: E402
 from kbench.planning.suite_file import find, read  # noqa: E402
@@ -111,9 +111,8 @@ def dataset(data_id: int, registry: Registry) -> Dataset:
     return _data[data_id]
 
 
-def measured(cell: Cell, split: int) -> Split | None:
+def evaluated(cell: Cell, split: int, registry: Registry) -> Evaluation | None:
     """Evaluate one split of a cell; None if the method cannot be fitted there."""
-    registry = build(installed())
     data = dataset(cell.dataset.params["data_id"], registry)
     n_test = min(N_TEST, len(data.y) - N_TRAIN)
     protocol = cell.protocol
@@ -125,11 +124,17 @@ def measured(cell: Cell, split: int) -> Split | None:
         **map_side(cell.feature_map, registry), **learner_side(cell.learner, registry, data.task)
     )
     try:
-        found = evaluate_split(data, split, method, protocol)
+        return evaluate_split(data, split, method, protocol)
     except Exception as error:
         print(f"{cell.name}: {type(error).__name__}: {error}"[:200])
         return None
-    return Split(
+
+
+def measured(cell: Cell, split: int) -> Split | None:
+    """Return what one split of a cell has measured; None if the method cannot be fitted there."""
+    registry = build(installed())
+    found = evaluated(cell, split, registry)
+    return found and Split(
         family_of(
             registry.get("feature map", cell.feature_map.name),
             registry.get("learner", cell.learner.name),
