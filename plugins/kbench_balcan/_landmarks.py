@@ -12,14 +12,18 @@ from kbench.kernels import Kernel, Precomputed
 SAMPLINGS = ("uniform", "kmeans", "rpcholesky", "greedy")
 
 MAX_CANDIDATES = 20_000
-"""Largest number of rows among which the two Cholesky samplings choose; bounds the memory."""
+"""Largest number of rows among which the two Cholesky samplings choose; bounds the memory.
+
+More rows are clustered in mini-batches.
+"""
 
 
 def choose_landmarks(X, kernel: Kernel, n_landmarks: int, sampling: str, rng):
     """Choose at most `n_landmarks` landmarks for a kernel whose numbers are all set.
 
-    Returns what `kernel.take` keeps of them, and their rows in `X`; the centres of
-    k-means, and None. The two Cholesky samplings return fewer landmarks where those
+    k-means sees more than `MAX_CANDIDATES` rows in mini-batches (scikit-learn's
+    MiniBatchKMeans). Returns what `kernel.take` keeps of them, and their rows in `X`; the
+    centres of k-means, and None. The two Cholesky samplings return fewer landmarks where those
     already span all candidates.
     """
     if sampling == "kmeans":
@@ -28,10 +32,10 @@ def choose_landmarks(X, kernel: Kernel, n_landmarks: int, sampling: str, rng):
                 "sampling must be 'uniform', 'rpcholesky' or 'greedy' with kernel='precomputed', "
                 "got 'kmeans', which needs the inputs"
             )
-        from sklearn.cluster import KMeans
+        from sklearn.cluster import KMeans, MiniBatchKMeans
 
-        means = KMeans(n_landmarks, n_init=1, random_state=rng).fit(X)
-        return means.cluster_centers_, None
+        clustering = KMeans if X.shape[0] <= MAX_CANDIDATES else MiniBatchKMeans
+        return clustering(n_landmarks, n_init=1, random_state=rng).fit(X).cluster_centers_, None
     if sampling == "uniform":
         rows = rng.choice(X.shape[0], n_landmarks, replace=False)
     else:

@@ -163,7 +163,8 @@ class BalcanF1(_BalcanMap):
         Landmarks are random points (the paper's), centres of k-means, pivots
         of a randomly pivoted Cholesky decomposition, or of one that always
         takes the largest residual. The last two choose among at most 20,000
-        random points and may find fewer landmarks that span all.
+        random points and may find fewer landmarks that span all. k-means sees
+        more than 20,000 points in mini-batches.
     margin : float, optional
         Assumed margin gamma, for "theory".
     epsilon, delta : float, default 0.1

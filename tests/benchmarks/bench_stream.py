@@ -4,7 +4,7 @@ Synthetic rows of 28 float32 features in a memory-mapped file, `rff` with 1,000 
 `ridge` with 20 penalties and five inner folds, the embedding in blocks of float32::
 
     python tests/benchmarks/bench_stream.py [--rows 200000] [--small 20000]
-    python tests/benchmarks/bench_stream.py --passes [--rows 1000000]
+    python tests/benchmarks/bench_stream.py --passes [--rows 1000000] [--map nbcs]
 
 Each part runs in a process of its own, on one thread:
 
@@ -113,13 +113,25 @@ def learner_of(part: str, task: str) -> Any:
     }[part]
 
 
-def split(folder: Path, task: str, part: str) -> dict[str, float]:
+def map_of(name: str) -> Any:
+    """Return a feature map."""
+    from kbench.evaluation.search import EstimatorSpec
+    from kbench_baselines import NystroemMap, RandomFourierFeatures
+    from kbench_nbcs import NestedBarycentricMap
+
+    params = {"n_components": N_COMPONENTS, "bandwidth": BANDWIDTH}
+    return {
+        "rff": EstimatorSpec(RandomFourierFeatures, params),
+        "nystroem": EstimatorSpec(NystroemMap, params),
+        "nbcs": EstimatorSpec(NestedBarycentricMap, {"depth": 3}),
+    }[name]
+
+
+def split(folder: Path, task: str, part: str, name: str = "rff") -> dict[str, float]:
     """Measure one split."""
     from kbench import Protocol
     from kbench.evaluation.evaluate import measure_split
     from kbench.evaluation.method import Method
-    from kbench.evaluation.search import EstimatorSpec
-    from kbench_baselines import RandomFourierFeatures
 
     inputs, (visible, y_test) = split_of(folder, task)
     given: list[Any] = []
@@ -128,8 +140,7 @@ def split(folder: Path, task: str, part: str) -> dict[str, float]:
         given.append(predictions.predicted)
         return np.asarray(y_test)
 
-    params = {"n_components": N_COMPONENTS, "bandwidth": BANDWIDTH}
-    method = Method(EstimatorSpec(RandomFourierFeatures, params), learner_of(part, task))
+    method = Method(map_of(name), learner_of(part, task))
     protocol = Protocol(
         preprocess=("standard",), inner_folds=N_FOLDS, inner_fit="outer", dtype="float32"
     )
@@ -202,20 +213,21 @@ def pipeline(folder: Path, task: str) -> dict[str, float]:
     return {"seconds": seconds, "cpu": cpu, "error": float(error)}
 
 
-def measured(part: str, folder: Path, task: str) -> dict[str, float]:
+def measured(part: str, folder: Path, task: str, name: str = "rff") -> dict[str, float]:
     """Run one part in a process of its own."""
     command = [sys.executable, __file__, "--part", part, "--folder", str(folder), "--task", task]
+    command += ["--map", name]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return dict(json.loads(done.stdout))
 
 
-def passes(n: int) -> None:
+def passes(n: int, feature_map: str) -> None:
     """Print fits in passes over blocks beside the one pass of ridge."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write(n, folder)
-        found = {part: measured(part, folder, "classification") for part in PARTS[1:4]}
-    print(f"two classes, {n:,} rows, {N_COMPONENTS:,} components, one penalty, no search")
+        found = {part: measured(part, folder, "classification", feature_map) for part in PARTS[1:4]}
+    print(f"{feature_map}, two classes, {n:,} rows, one penalty, no search")
     for part, each in found.items():
         print(
             f"  {part:11}{each['fit cpu']:7.1f} s of CPU, "
@@ -231,17 +243,20 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--small", type=int, default=20_000)
     parser.add_argument("--passes", action="store_true")
+    parser.add_argument("--map", choices=("rff", "nystroem", "nbcs"), default="rff")
     parser.add_argument("--task", choices=TASKS, action="append")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.part:
         given = asked.folder, asked.task[0]
-        found = pipeline(*given) if asked.part == "pipeline" else split(*given, asked.part)
+        found = (
+            pipeline(*given) if asked.part == "pipeline" else split(*given, asked.part, asked.map)
+        )
         print(json.dumps(found))
         return
     if asked.passes:
-        passes(asked.rows)
+        passes(asked.rows, asked.map)
         return
     for task in asked.task or TASKS:
         print(

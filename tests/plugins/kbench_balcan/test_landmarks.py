@@ -54,3 +54,18 @@ def test_many_candidates_are_sampled(monkeypatch, points):
     monkeypatch.setattr(landmarks, "MAX_CANDIDATES", 30)
     f1 = BalcanF1("gaussian", n_landmarks=10, sampling="rpcholesky", random_state=0).fit(points)
     np.testing.assert_array_equal(f1.landmarks_, points[f1.landmark_rows_])
+
+
+def test_many_rows_are_clustered_in_mini_batches(monkeypatch, points):
+    import kbench_balcan._landmarks as landmarks
+
+    def centres():
+        f1 = BalcanF1("gaussian", n_landmarks=10, sampling="kmeans", random_state=0)
+        return f1.fit(points).landmarks_
+
+    of_all = centres()
+    monkeypatch.setattr(landmarks, "MAX_CANDIDATES", len(points) - 1)
+    in_batches = centres()
+    assert in_batches.shape == of_all.shape
+    assert not np.array_equal(in_batches, of_all)
+    assert np.abs(in_batches).max() <= np.abs(points).max()
