@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
 
-from kbench import Dataset, PluginError, Protocol
+from kbench import Dataset, DatasetError, PluginError, Protocol
 from kbench.evaluation import rows
 from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import evaluate_split
@@ -362,10 +362,34 @@ def test_maps_that_use_the_targets_are_refused():
         evaluate_split(DATA["two"], 0, replace(method, learner=replace(RIDGE, space={})), OUTER)
 
 
-def test_a_map_that_does_not_work_row_by_row_is_refused(in_blocks):
+@pytest.mark.parametrize("learner", [RIDGE, SVM], ids=["ridge", "linear-svm"])
+def test_a_map_that_does_not_work_row_by_row_is_refused(learner, in_blocks):
     centring = EstimatorSpec(FunctionTransformer, {"func": lambda X: X - X.mean(axis=0)})
     with pytest.raises(PluginError, match="embeds rows differently in a block than alone"):
-        evaluate_split(DATA["two"], 0, method_for(DATA["two"], centring), OUTER)
+        evaluate_split(DATA["two"], 0, Method(centring, learner), OUTER)
+
+
+@pytest.mark.parametrize("learner", [RIDGE, SVM], ids=["ridge", "linear-svm"])
+def test_a_value_that_is_no_number_in_some_block_is_refused(learner, in_blocks):
+    largest = np.unique(DATA["two"].X[:, 0])[-2]  # of one row, in the middle of the data
+
+    def rooted(X):
+        with np.errstate(invalid="ignore"):
+            return np.hstack([X, np.sqrt(largest - X[:, :1])])
+
+    method = Method(
+        EstimatorSpec(FunctionTransformer, {"func": rooted}, what="map 'root'"), learner
+    )
+    with pytest.raises(PluginError, match=r"map 'root' returned the value nan from transform"):
+        evaluate_split(DATA["two"], 0, method, replace(OUTER, preprocess=("none",)))
+
+
+def test_missing_values_are_refused_before_a_pass(in_blocks, counting):
+    X = DATA["two"].X.copy()
+    X[250, 1] = np.nan
+    with pytest.raises(DatasetError, match="missing"):
+        evaluate_split(Dataset("hole", X, DATA["two"].y), 0, Method(counting, SVM), OUTER)
+    assert Counting.blocks == []
 
 
 @pytest.mark.parametrize("learner", ["ridge", "linear-svm"])
