@@ -293,7 +293,10 @@ def _note(cell: PlannedCell) -> str:
     if cell.problem:
         skipped = "skipped: " if cell.problem.status == "skipped" else ""
         return f"{skipped}{cell.problem.reason}"
-    return "" if cell.dataset else "not in the cache, to be fetched"
+    if cell.dataset is None:
+        return "not in the cache, to be fetched"
+    is_slow = cell.cost is not None and cell.cost.seconds is None
+    return "no time: the search on a sample took too long" if is_slow else ""
 
 
 def _written_cost(cell: PlannedCell) -> tuple[str, str]:

@@ -97,7 +97,10 @@ def suite(
         ),
     ] = Timing.shared,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the plan and compute nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Show the plan, with predicted memory and times, and run no task."
+        ),
     ] = False,
     as_json: JsonEvents = False,
     quiet: Quiet = False,
