@@ -84,6 +84,14 @@ def test_the_cost_of_all_rows():
     assert cost.predict([Trial(2048, False, "crash", 1.0, 5.0)], 400_000) is None
 
 
+def test_a_trial_on_all_rows_is_the_task():
+    known = [*trials(whole=3), Trial(40_000, True, "ok", 55.0, 123.0)]
+    predicted = cost.predict(known, 40_000)
+    assert predicted.memory_mb.value == pytest.approx(123.0)
+    assert predicted.seconds.value == pytest.approx(55.0)
+    assert predicted.seconds.low < 55.0 < predicted.seconds.high
+
+
 def test_memory_is_not_less_than_that_of_a_trial():
     # a step of the whole search, such as a Gram matrix, needs more than the rows
     known = [*trials(), Trial(2048, True, "ok", 1.0, 900.0)]

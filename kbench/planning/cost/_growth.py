@@ -58,6 +58,11 @@ class Growth:
         sd = math.sqrt(within + between + (self.drift * beyond) ** 2)
         return estimate(mean, math.hypot(sd, self.noise))
 
+    def measured(self, cost: float) -> Estimate:
+        """Return the estimate of a cost that was measured once."""
+        # the difference of two measured costs
+        return estimate(math.log(cost), math.sqrt(2) * self.noise)
+
     def _score(self, exponent: float, points: Sequence[Point]) -> float:
         """Return the logarithm of the likelihood of an exponent."""
         return -_Law.fitted(points, exponent).error / (2 * self.noise**2) if points else 0.0

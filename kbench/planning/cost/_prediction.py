@@ -30,7 +30,7 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
     Memory grows as that of short searches, and is at least that of any trial. Time is that
     of the whole searches, extrapolated with the exponent of the short ones, which had more
     rows; and that of the short ones, times the ratio of a whole search to a short one on the
-    same rows.
+    same rows. A trial of the whole search on all rows is the task itself.
 
     Examples
     --------
@@ -41,6 +41,12 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
     (True, True)
     """
     good = [trial for trial in trials if trial.status == "ok"]
+    for trial in good:
+        if trial.is_whole and trial.n_rows == n_rows:  # it is the task
+            return Cost(
+                MEMORY.measured(max(LEAST_MB, trial.memory_mb)),
+                TIME.measured(max(LEAST_S, trial.seconds)),
+            )
     over = [trial for trial in trials if trial.status == "memory"]
     if not (good or over):
         return None
