@@ -16,8 +16,9 @@ from kbench import DatasetError
 from kbench.storage.datacache import DataCache, _scratch
 from kbench.tables import growing
 from kbench.tables.growing import spilling_to
+from kbench_datasets import hypersphere_shells
 from kbench_files import _csv, _parquet, _svmlight
-from kbench_files._files import load_csv, load_parquet, load_svmlight
+from kbench_files._files import load_arff, load_csv, load_parquet, load_svmlight
 from tests.support.command_here import command
 
 N = 120
@@ -48,6 +49,13 @@ def write_parquet(name="mine.parquet", n=N, **columns):
     table = {"a": np.arange(n) + 0.25, "y": ["no", "yes"] * (n // 2), **columns}
     Path(name).parent.mkdir(parents=True, exist_ok=True)
     pyarrow.parquet.write_table(pyarrow.table(table), name, row_group_size=30)
+
+
+def write_arff(name="mine.arff"):
+    header = "@attribute a numeric\n@attribute y {no,yes}\n@data\n"
+    Path(name).write_text(
+        header + "".join(f"{i + 0.25},{['no', 'yes'][i % 2]}\n" for i in range(N))
+    )
 
 
 def stored(cache, load, *args):
@@ -219,13 +227,22 @@ def test_a_file_that_changes_while_it_is_read(cache, monkeypatch, change):
     assert not list(cache.root.glob(".tmp-*"))
 
 
-def test_a_disk_that_is_full(cache, monkeypatch):
+@pytest.mark.parametrize(
+    ("load", "given"),
+    [
+        (load_parquet, ("mine.parquet", "y")),
+        (load_arff, ("mine.arff", "y")),
+        (hypersphere_shells, (1000,)),
+    ],
+)
+def test_a_disk_that_is_full(cache, monkeypatch, load, given):
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full on this system")
     write_parquet()
+    write_arff()
     monkeypatch.setattr(_scratch.ScratchFolder, "new_file", lambda _: Path("/dev/full"))
     with pytest.raises(DatasetError) as error:
-        stored(cache, load_parquet, "mine.parquet", "y")
+        stored(cache, load, *given)
     assert str(error.value) == (
         f"dataset 'mine' cannot be written to the cache {cache.root}: No space left on device; "
         "make room"
