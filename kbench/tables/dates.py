@@ -108,8 +108,16 @@ def moments(series: Any, format_: str) -> Any:
 
     if is_dates(series) or not len(series):
         return pandas.to_datetime(series, utc=True, errors="coerce")
+    if pandas.api.types.is_numeric_dtype(series.dtype):
+        series = as_texts(series)
     text = series.astype(object).where(series.notna(), None)
     return pandas.to_datetime(text, utc=True, errors="coerce", format=format_)
+
+
+def as_texts(series: Any) -> Any:
+    """Return numbers as texts, whole ones without a fraction: 20240131 is a date too."""
+    texts = series.astype(object).map(lambda value: f"{value:.15g}", na_action="ignore")
+    return texts.where(series.notna(), None)
 
 
 def days_of(when: Any) -> np.ndarray:

@@ -12,7 +12,16 @@ import numpy as np
 from kbench.errors import DatasetError
 from kbench.messages import counted, printable
 from kbench.tables.columns import TEXT_ABOVE
-from kbench.tables.dates import ISO, PARTS, DateColumn, days_of, formats_of, is_dates, moments
+from kbench.tables.dates import (
+    ISO,
+    PARTS,
+    DateColumn,
+    as_texts,
+    days_of,
+    formats_of,
+    is_dates,
+    moments,
+)
 
 MOST_INDICATORS = 20
 """Categories of a column that become indicators, at most; more are encoded by the target."""
@@ -114,16 +123,18 @@ class ColumnProfile:
         self.n_missing += len(series) - len(present)
         if not len(present):
             return
+        if self.date and types.is_numeric_dtype(series.dtype):
+            present = as_texts(present)
         if is_dates(series):
             self.kinds.add("dates")
             self._add_dates(moments(present, ""))
         elif isinstance(series.dtype, pandas.CategoricalDtype):
             self.kinds.add("categories")
             self._add_different(series.cat.categories)
-        elif types.is_bool_dtype(series.dtype):
+        elif types.is_bool_dtype(present.dtype):
             self.kinds.add("truth values")
             self._add_different(present.unique())
-        elif types.is_numeric_dtype(series.dtype):
+        elif types.is_numeric_dtype(present.dtype):
             self.kinds.add("numbers")
             self._add_numbers(present.to_numpy(dtype=np.float64))
         else:
@@ -258,6 +269,12 @@ def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: A
         else:
             fate = _fate(profiles[name], asked)
         decided = _with(decided, fate, profiles.get(name), asked)
+    if not any(fate.n_columns for fate in decided.fates):
+        left = [f"{f.name!r} ({f.read_as})" for f in decided.fates if f.encoded_as == LEFT_OUT]
+        why = (
+            f": {', '.join(left[:5])} {'is' if len(left) == 1 else 'are'} left out" if left else ""
+        )
+        raise DatasetError(f"{asked.what}: there is no column beside the target{why}")
     return decided
 
 
@@ -393,12 +410,16 @@ def _not_dates(profile: ColumnProfile, form: str, what: str) -> str:
 
 def _conflict(profile: ColumnProfile, kind: str, odd: str, asked: Asked) -> str:
     name, odd = profile.name, printable(odd, SHOWN)
-    row = re.search(r"before row ([\d,]+)", profile.note)
+    remedy = f"--ignore {name!r} (left out) or --nominal {name!r} (categories)."
+    row = re.search(r"before row ([\d,]*\d)", profile.note)
     where = f"row {row[1]} has" if row else "it also has"
-    mark = "" if "missing" not in asked.taken else f"--missing {odd!r} (a missing value), "
+    if _is_number(odd.replace(",", ".")):
+        where = f"{where} another decimal mark,"
+    elif "missing" in asked.taken:
+        remedy = f"--missing {odd!r} (a missing value), {remedy}"
     return (
         f"{asked.what}: column {name!r} holds {kind}, but {where} {odd!r}. Mend the file, or say "
-        f"{mark}--ignore {name!r} (left out) or --nominal {name!r} (categories)."
+        f"{remedy}"
     )
 
 

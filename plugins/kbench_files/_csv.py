@@ -357,6 +357,14 @@ def _note_text(
 def _check_header(
     names: list[str], read: list[str], what: str, ignore: Sequence[str], dialect: Dialect
 ) -> None:
+    is_range = names in ([str(i + first) for i in range(len(names))] for first in (0, 1))
+    n_numbers = sum(bool(dialect.number.fullmatch(name)) for name in names)
+    n_fractions = sum(dialect.decimal in n and bool(dialect.number.fullmatch(n)) for n in names)
+    if (n_numbers == len(names) and not is_range) or n_fractions >= max(2, len(names) / 2):
+        raise DatasetError(
+            f"{what}: its first line has numbers, not the names of columns: "
+            f"{listed(names, 4)}. Add a line with a name for each column."
+        )
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:
         raise DatasetError(f"{what}: several columns are named {twice[0]!r}; rename all but one")
@@ -364,12 +372,6 @@ def _check_header(
         other = _other_delimiter(names[0], dialect.delimiter)
         hint = f"; is the delimiter {other!r}? {_saying(other)}" if other else ""
         raise DatasetError(f"{what}: it has one column only, {names[0][:60]!r}{hint}")
-    is_range = names in ([str(i + first) for i in range(len(names))] for first in (0, 1))
-    if all(map(dialect.number.fullmatch, names)) and not is_range:
-        raise DatasetError(
-            f"{what}: its first line has numbers, not the names of columns: "
-            f"{listed(names, 4)}. Add a line with a name for each column."
-        )
     refuse_unnamed(names, read, what, ignore)
 
 
