@@ -210,7 +210,9 @@ class ColumnProfile:
         n_numbers = len(texts) - len(odd)
         if n_numbers > LEAST_NUMBERS and len(odd) < n_numbers / 4:
             first = re.search(r"which has '(.*)'\)$", self.note)
-            return "numbers", first[1] if first else min(odd or texts)
+            by_comma = {text for text in texts if "," in text}
+            odd = odd or min(by_comma, texts - by_comma, key=len)
+            return ("numbers", first[1] if first else min(odd)) if odd else None
         return None
 
 
@@ -437,8 +439,10 @@ def _signs(profile: ColumnProfile) -> str:
         return ""
     values = [str(value) for value in profile.different]
     odd = next((v for v in values if not _is_number(v)), None)
-    if odd is None or len(values) <= LEAST_NUMBERS:
+    if len(values) <= LEAST_NUMBERS:
         return ""
+    if odd is None:
+        return "; numbers that are stored as text: store them as numbers to use them"
     if all(_is_number(_DRESS.sub("", value)) for value in values):
         return f"; numbers with signs, such as {odd[:SHOWN]!r}: write plain ones to use them"
     return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ def excel_table(path: str | Path, sheet: str = "", **_: Any) -> Any:
             if sheet and sheet not in names:
                 hint = did_you_mean(sheet, names) or f"; there are {listed(names)}"
                 raise DatasetError(f"{what}: no sheet is called {sheet!r}{hint}")
-            frame = book.parse(sheet or names[0], na_values=["?"])
+            frame = pandas.read_excel(book, sheet_name=sheet or names[0], na_values=["?"])
     except ImportError as error:
         needed = "openpyxl" if file.suffix.lower() == ".xlsx" else "xlrd"
         extra = "pip install 'kbench-core[excel]'" if needed == "openpyxl" else "pip install xlrd"
@@ -49,7 +50,10 @@ def excel_table(path: str | Path, sheet: str = "", **_: Any) -> Any:
     for name in names:
         if frame[name].dtype == object or str(frame[name].dtype) == "str":
             values = frame[name].map(_stripped)
-            frame[name] = values.where(values != "").infer_objects()
+            values = values.where(values != "").infer_objects()
+            with contextlib.suppress(ValueError, TypeError):  # numbers in cells of text
+                values = pandas.to_numeric(values)
+            frame[name] = values
     return frame
 
 

@@ -117,3 +117,76 @@ def test_rows_with_missing_values_are_found_in_dense_and_sparse_data():
     expected = [False, True, False, True, False]
     assert missing_rows(X).tolist() == expected
     assert missing_rows(scipy.sparse.csr_matrix(X)).tolist() == expected
+
+
+KINDS = ("category", "numeric")
+
+
+def categories(n=300, k=30, seed=0):
+    """Return numbers of categories beside a number, and labels that say nothing of them."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, k, n), rng.normal(size=n)])
+    return X, rng.integers(0, 2, n)
+
+
+def test_training_rows_are_encoded_without_their_own_targets():
+    X, y = categories(k=150)
+    steps = Preprocessing("none", kinds=KINDS)
+    encoded = steps.fit_transform(X, y)[:, 1]
+    # means that contained a row's own target would tell it
+    assert abs(np.corrcoef(encoded, y)[0, 1]) < 0.25
+    assert np.corrcoef(steps.transform(X)[:, 1], y)[0, 1] > 0.4
+
+
+def test_means_are_those_of_scikit_learn_and_come_after_other_columns():
+    from sklearn.preprocessing import TargetEncoder
+
+    X, y = categories()
+    steps = Preprocessing("none", kinds=KINDS)
+    steps.fit_transform(X, y)
+    expected = TargetEncoder().fit(X[:, :1], y).transform(X[:, :1])[:, 0]
+    np.testing.assert_allclose(steps.transform(X)[:, 1], expected)
+    np.testing.assert_array_equal(steps.transform(X)[:, 0], X[:, 1])
+
+
+def test_three_classes_have_a_mean_each_and_numbers_one():
+    X, _ = categories()
+    y = np.arange(300) % 3
+    assert Preprocessing("none", kinds=KINDS).fit_transform(X, y).shape == (300, 4)
+    steps = Preprocessing("none", kinds=KINDS, task="regression")
+    assert steps.fit_transform(X, X[:, 1]).shape == (300, 2)
+
+
+def test_missing_and_new_categories_have_means():
+    X, y = categories()
+    X[:40, 0], y[:40] = np.nan, 1
+    steps = Preprocessing("minmax", kinds=KINDS, missing="indicate")
+    assert np.isfinite(steps.fit_transform(X, y)).all()
+    new = steps.transform(np.array([[np.nan, 0.0], [99.0, 0.0]]))
+    assert new[0, 1] > new[1, 1]  # all rows without a category are of class 1
+    raw = Preprocessing("none", kinds=KINDS)
+    raw.fit_transform(X, y)
+    assert raw.transform(np.array([[99.0, 0.0]]))[0, 1] == pytest.approx(y.mean())
+
+
+def test_few_rows_of_a_class_are_encoded_too():
+    X, y = categories(n=12)
+    y[:] = 0
+    y[3] = 1
+    assert np.isfinite(Preprocessing("none", kinds=KINDS).fit_transform(X, y)).all()
+
+
+def test_categories_are_not_encoded_once_for_all_inner_folds():
+    X, _ = categories()
+    with pytest.raises(DatasetError, match="need inner_fit = 'fold'"):
+        Preprocessing("minmax", kinds=KINDS).fit(X)
+
+
+def test_an_indicator_per_pattern_says_what_was_missing():
+    X = np.array([[1.0, np.nan, np.nan, 4.0], [2.0, 3.0, 5.0, np.nan], [3.0, 4.0, 6.0, 7.0]])
+    steps = Preprocessing("none", kinds=("numeric",) * 4, missing="indicate").fit(X)
+    np.testing.assert_array_equal(steps.transform(X)[:, 4:], [[1, 0], [0, 1], [0, 0]])
+    # the pattern is that of the training rows
+    assert steps.transform(np.full((1, 4), np.nan)).shape == (1, 6)
+    complete = Preprocessing("none", kinds=("numeric",) * 4, missing="indicate").fit(X[2:])
+    assert complete.transform(X).shape == (3, 4)
