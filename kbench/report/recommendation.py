@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from kbench.evaluation.definitions import MEASURES
 from kbench.messages import counted, number
 from kbench.records import ACCURACY, Measure, TaskType
 from kbench.report.axes import duration
@@ -22,6 +23,9 @@ from kbench.results.stats import NO_TEST, CorrectedT
 
 RATIO = 1.5
 """Smallest ratio of fit times that is mentioned."""
+
+BESIDE = "roc_auc"
+"""The measure beside the balanced accuracy."""
 
 LARGER_ERROR = 0.02
 """How much larger an error may be within noise, as a share of the best method's."""
@@ -96,6 +100,8 @@ class _Comparison:
     ) -> Advice:
         """Recommend the cheapest of the methods within noise of the best."""
         equal = [row for row in self.complete if self.is_within_noise(row)]
+        if (ranking := self.by_ranking(equal)) is not None:
+            equal = [row for row in equal if ranking.is_within_noise(row)]
         chosen = min(equal, key=lambda row: row.measures["fit_time_s"])
         beside = self.alone() if chosen is self.best else self.beside_best(chosen, len(equal))
         sentences = [
@@ -142,11 +148,18 @@ class _Comparison:
         """Name a method with its value."""
         return f"{name_of(row.method)} ({self.what}{self.written(self.value(row))})"
 
+    @property
+    def also(self) -> str:
+        """What methods within noise have in common beside the measure."""
+        return ", by roc auc too," if self.measure.name == "balanced_accuracy" else ""
+
     # -- decisions
 
     def is_within_noise(self, row: Row) -> bool:
         if row is self.best:
             return True
+        if self.measure.name not in row.measures:
+            return False
         margin = LARGER_ERROR * abs(self.value(self.best)) if self._is_error else ROPE
         if self.measure.gain(self.value(self.best) - self.value(row)) > margin:
             return False
@@ -154,6 +167,16 @@ class _Comparison:
         if test is None:
             return False
         return test.is_zero if test.p is None else test.p > ALPHA
+
+    def by_ranking(self, rows: Sequence[Row]) -> _Comparison | None:
+        """Compare methods of one balanced accuracy by ROC AUC; None by other measures.
+
+        Where a class is rare, labels of all methods may be those of the commonest class.
+        """
+        ranked = [row for row in rows if BESIDE in row.measures]
+        if self.measure.name != "balanced_accuracy" or not ranked:
+            return None
+        return _Comparison(ranked, MEASURES[BESIDE], self.task)
 
     def test(self, one: Row, other: Row) -> CorrectedT | None:
         return on_dataset(one, other, self.measure)
@@ -182,9 +205,14 @@ class _Comparison:
         found = f"the difference is {self.written(abs(test.difference))}, {self.tested(test)}"
         if test.is_zero:
             found = "both score the same on every split"
+        if n_equal == 1:
+            return [
+                f"It is within noise of the {self.most}, {self.named(self.best)}: {found}. "
+                "Of the methods within noise it is measurably the best by roc auc."
+            ]
         return [
             f"It is within noise of the {self.most}, {self.named(self.best)}: {found}. "
-            f"Of the {n_equal} methods within noise it is fitted in the least time."
+            f"Of the {n_equal} methods within noise{self.also} it is fitted in the least time."
         ]
 
     def tested(self, test: CorrectedT) -> str:
@@ -257,6 +285,14 @@ class _Comparison:
             ]
         test = self.test(chosen, plain)
         text = f"Always {doing} gives {self.what}{self.written(self.value(plain))}"
+        ranking = self.by_ranking([chosen, plain])
+        is_told_apart = test is not None and test.p is not None and test.p <= ALPHA
+        if ranking is not None and not is_told_apart and not ranking.is_within_noise(plain):
+            return [
+                f"{text}, which is not told apart from it: its labels hardly name the rare class. "
+                f"But it ranks the rows better, with roc auc {ranking.value(chosen):.3f}: choose a "
+                "threshold of its scores or probabilities; --measure roc_auc compares by ranks."
+            ]
         if test is not None and test.p is None:
             return [f"{text} ({NO_TEST})."]
         if test is not None and test.p is not None and test.p > ALPHA:
