@@ -43,6 +43,7 @@ def as_run(
         "family": row.family,
         "search_space": ", ".join(row.search_space),
         "search_curves": _curves(row),
+        "map_details": _map_details(row),
         "measure": measure.name,
         "better": measure.better,
         "budget": budget,
@@ -107,6 +108,12 @@ def _curves(row: Row) -> str:
     return text if curves else ""
 
 
+def _map_details(row: Row) -> str:
+    """Return what a map reports of itself, if it fits into a tag; the artifact has it."""
+    text = dumps(row.map_details) if row.map_details else ""
+    return text if len(text) <= TAG_CHARS else ""
+
+
 def _by_split(planned: PlannedCell, row: Row, measure: Measure) -> dict[str, dict[int, float]]:
     done = planned.done
     names = (measure.name, PLAIN[row.task].name, *BY_SPLIT)
@@ -135,6 +142,9 @@ def _artifacts(planned: PlannedCell, row: Row) -> dict[str, str]:
     artifacts = {}
     if done := planned.done:
         artifacts["search.json"] = dumps({result.split: result.details.search for result in done})
+        of_map = {result.split: result.details.map_details for result in done}
+        if any(of_map.values()):
+            artifacts["map.json"] = dumps(of_map)
     failed = next((result for result in planned.in_order if not result.is_ok), None)
     if failed:
         printed = f"\n\nPrinted last:\n{failed.printed}" if failed.printed else ""

@@ -10,6 +10,7 @@ the labels of the test part, which only the measures of plugins need.
 from __future__ import annotations
 
 import inspect
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -217,8 +218,20 @@ def measure_split(
         at_edge=searched.at_edge,
         notes=notes,
         work_s=time.perf_counter() - start - aside.wall,
+        map_details=_map_details(fitted.map_, method.feature_map.what),
     )
     return {name: float(value) for name, value in measures.items()}, details
+
+
+def _map_details(fitted: Any, what: str) -> dict[str, Any]:
+    """Return a fitted map's ``details_`` as plain JSON values; PluginError if it is not."""
+    given = getattr(fitted, "details_", {})
+    try:
+        if not isinstance(given, dict):
+            raise TypeError(f"is {type(given).__name__}, not dict")
+        return dict(json.loads(json.dumps(given, allow_nan=False)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PluginError(f"details_ of {what} must be plain JSON values: {error}") from error
 
 
 def _refuse_overwriting(

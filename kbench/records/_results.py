@@ -102,7 +102,8 @@ class Details(AsJson):
     all of its candidates: parameters, ``accuracies`` by inner fold, and whether they
     ``converged``. `at_edge` names parameters whose chosen value is an end of its grid.
     `notes` has warnings, and facts that a reader must know of the split. `split_hash` is
-    that of the split's rows. `contention` says why the times are not reliable; it is empty
+    that of the split's rows. `map_details` is the attribute ``details_`` of the fitted map, if
+    it has one: plain values. `contention` says why the times are not reliable; it is empty
     if they are. `work_s` is the wall clock of all that computes a reported number: search,
     refit with its repeats, default candidate, calibration and measures of the model; the
     untimed pass, processes, data and the hand-over are not in it.
@@ -115,6 +116,7 @@ class Details(AsJson):
     split_hash: str = ""
     contention: Sequence[str] = ()
     work_s: float = field(default=0.0, compare=False)
+    map_details: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, values: Any) -> Self:

@@ -17,7 +17,7 @@ from kbench._version import __version__
 from kbench.errors import PluginError
 from kbench.messages import counted, printable, printable_json, printable_lines
 from kbench.registry.registry import Registry
-from kbench.report import charts, diagram, figures
+from kbench.report import charts, diagram, figures, metric
 from kbench.report import content as content_module
 from kbench.report.content import ReportData, name_of
 from kbench.report.tables import TABLES, lacking
@@ -105,6 +105,10 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
         "data": Markup(_script_json(content.splits_by_cell())),
         "curves": Markup(_script_json(curves)) if curves["methods"] else "",
         "diagram": "",
+        "metrics": [
+            {"metric": each, "words": metric.described(each), "picture": Markup(each.picture)}
+            for each in content.learned_metrics()[:_MOST_LISTED]
+        ],
         "figures": [
             _embedded(figure, content)
             for figure in figures.given_for(content.suite, registry).values()

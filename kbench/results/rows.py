@@ -90,6 +90,9 @@ class Row:
         Hash of the row indices, by number of the split.
     search : mapping of str to list
         Curves of the search, by parameter: points of `CURVE`.
+    map_details : mapping
+        What the fitted map of the first finished split reports of itself, with ``split`` and the
+        ``feature_names`` of the dataset; empty if it reports nothing.
     version, at_edge, notes, contention, timing, calibration_s, error, equivalence : str
         See the tags of a run in the documentation; `calibration_s` holds
         numbers with commas between them.
@@ -121,6 +124,7 @@ class Row:
     values_by_split: Mapping[str, Values] = field(default_factory=dict)
     split_hash: Mapping[str, str] = field(default_factory=dict)
     search: Mapping[str, Sequence[Sequence[Any]]] = field(default_factory=dict)
+    map_details: Mapping[str, Any] = field(default_factory=dict)
     version: str = ""
     at_edge: str = ""
     notes: str = ""
@@ -199,6 +203,7 @@ class Row:
             "split_hash": self.split_hash,
             "protocol": self.protocol,
             "search": self.search,
+            "map_details": self.map_details,
             **{name: getattr(self, name) for name in TEXTS},
             "search_space": list(self.search_space),
             "start_ms": self.start_ms,

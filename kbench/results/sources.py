@@ -112,6 +112,7 @@ def of_cell_in_full(planned: PlannedCell, machine: str, measure: Measure = ACCUR
         split_hash={str(result.split): result.details.split_hash for result in done},
         search=curves_of(candidates, measure_of_search(protocol.search_measure, row.task)),
         search_space=searched_parameters(candidates.values()),
+        map_details=_map_details(planned, done),
         version=_joined(result.version for result in results),
         at_edge=_joined(name for result in done for name in result.details.at_edge),
         notes=_joined((note for result in done for note in result.details.notes), "; "),
@@ -122,6 +123,21 @@ def of_cell_in_full(planned: PlannedCell, machine: str, measure: Measure = ACCUR
         start_ms=min((result.started_ms for result in results), default=since),
         end_ms=max((result.ended_ms for result in results), default=since),
     )
+
+
+def _map_details(planned: PlannedCell, done: Sequence[Result]) -> dict[str, Any]:
+    """Return what the map of the first split reports of itself, with names of columns."""
+    first = next((result for result in done if result.details.map_details), None)
+    if first is None:
+        return {}
+    names = planned.dataset.feature_names if planned.dataset else ()
+    columns = first.details.map_details.get("columns", ())
+    reached = max(columns, default=-1) + 1 if isinstance(columns, list) else len(names)
+    return {
+        **first.details.map_details,
+        "split": first.split,
+        "feature_names": list(names[:reached]),
+    }
 
 
 def by_split(results: Iterable[Result], name: str) -> dict[int, float]:
@@ -164,6 +180,7 @@ def of_run(run: StoredRun) -> Row:
         },
         split_hash=_parse_object(tags.get("split_hash", "")),
         search=_parse_object(tags.get("search_curves", "")),
+        map_details=_parse_object(tags.get("map_details", "")),
         **{name: tags.get(name, "") for name in TEXTS},
         search_space=tuple(name for name in tags.get("search_space", "").split(", ") if name),
         start_ms=run.start_ms,

@@ -5,11 +5,14 @@ The base maps are those of other plugins, by their names.
 
 import lazy_loader
 
-from kbench import BANDWIDTH_FACTORS, FeatureMap, Ref, hookimpl
+from kbench import BANDWIDTH_FACTORS, FeatureMap, Learner, Ref, hookimpl
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submod_attrs={"_map": ["LearnedMetricMap", "LearnedPartitionMap"]},
+    submod_attrs={
+        "_map": ["LearnedMetricMap", "LearnedPartitionMap"],
+        "_rfm": ["RecursiveFeatureMachineClassifier", "RecursiveFeatureMachineRegressor"],
+    },
 )
 
 _FACTORS = {"bandwidth_factor": BANDWIDTH_FACTORS}
@@ -36,4 +39,19 @@ def kbench_feature_maps():
         # its roots are fitted to each column, which undoes the weights of a diagonal
         _learned("nbcs-rotated", {"metric": ("full", "low_rank")}, "LearnedPartitionMap"),
         _learned("simplicial-mesh", {}, scaling="common"),
+    ]
+
+
+@hookimpl
+def kbench_learners():
+    """List the exact method that the learned maps approximate."""
+    return [
+        Learner(
+            "rfm",
+            make=f"{__name__}._rfm:RecursiveFeatureMachineClassifier",
+            regressor=f"{__name__}._rfm:RecursiveFeatureMachineRegressor",
+            multiclass="ovr",
+            grid={**_FACTORS, "metric": ("full", "diagonal")},
+            family="kernel",
+        )
     ]

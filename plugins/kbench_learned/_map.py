@@ -97,8 +97,8 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     n_rounds_ : int
         Rounds that were tried.
     details_ : dict
-        For reports: ``metric`` (its form), ``round``, ``errors``, the ``diagonal`` of M, and of
-        the at most 30 ``columns`` with the largest weights the ``matrix``.
+        For reports: ``metric`` (its form), ``bandwidth_factor``, ``round``, ``errors``, and of
+        the at most 30 ``columns`` with the largest weights their part of M, ``matrix``.
 
     Raises
     ------
@@ -206,7 +206,7 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.float64)
-        targets, strata = _targets(np.asarray(y))
+        targets, strata = standardised_targets(np.asarray(y))
         rng = check_random_state(self.random_state)
         base = self._base(rng)
         self.mean_ = X.mean(axis=0)
@@ -361,10 +361,9 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             "bandwidth_factor": self.factor_,
             "round": self.round_,
             "errors": [float(f"{error:.4g}") for error in self.errors_],
-            "diagonal": [float(f"{value:.4g}") for value in diagonal],
             "columns": columns.tolist(),
             "matrix": [
-                [float(f"{value:.4g}") for value in row]
+                [float(f"{value:.2g}") for value in row]
                 for row in self.metric_[np.ix_(columns, columns)]
             ],
         }
@@ -438,7 +437,7 @@ def _refuse_without_gradient(base) -> None:
         ) from None
 
 
-def _targets(y: np.ndarray):
+def standardised_targets(y: np.ndarray):
     """Return standardised columns of targets, and strata for the held-out rows."""
     if y.dtype.kind == "f":
         columns, strata = y[:, None], np.zeros(len(y), dtype=np.intp)

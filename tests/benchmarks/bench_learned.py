@@ -129,7 +129,7 @@ def compare_sets(options):
             middle = time.process_time()
             with_learning, how = learned(options.components, part)
             seconds = time.process_time() - middle
-            trees, count = boosting(part, seconds)
+            trees, count = boosting(part, seconds) if options.boosting else (np.nan, 0)
             print(
                 f"{name},{split},{len(part[1])},{without:.4f},{with_learning:.4f},{trees:.4f},"
                 f"{middle - start:.1f},{seconds:.1f},{count},{how}",
@@ -139,7 +139,8 @@ def compare_sets(options):
 
 def planted(options):
     """A function of degree 2 of k directions of d, with noise: angles, and the oracle's error."""
-    for d, k, form in itertools.product((20, 100), (1, 3), ("full", "low_rank")):
+    dimensions = (options.dimension,) if options.dimension else (20, 100)
+    for d, k, form in itertools.product(dimensions, (1, 3), ("full", "low_rank")):
         rng = np.random.default_rng(0)
         n = 100 * d
         directions = np.linalg.qr(rng.standard_normal((d, k)))[0]
@@ -194,6 +195,8 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--rows", type=int, default=10**6)
     parser.add_argument("--components", type=int, default=500)
+    parser.add_argument("--dimension", type=int, default=0, help="of planted problems, if one")
+    parser.add_argument("--boosting", action=argparse.BooleanOptionalAction, default=True)
     options = parser.parse_args()
     {"sets": compare_sets, "planted": planted, "time": times}[options.what](options)
 

@@ -110,3 +110,21 @@ def test_a_grid_that_fits_into_no_tag_stays_in_the_artifact():
     assert run.tags.get("search_curves", "{}") == "{}"
     assert all(len(tag) <= TAG_CHARS for tag in run.tags.values())
     assert len(json.loads(run.artifacts["search.json"])["0"]) == 2000
+
+
+def test_what_a_map_says_of_itself_is_kept_with_the_names_of_columns():
+    first = planned()
+    said = {"columns": [0, 2], "round": 1}
+    done = {
+        i: dataclasses.replace(
+            result, details=dataclasses.replace(result.details, map_details=said)
+        )
+        for i, result in first.results.items()
+    }
+    names = ("a", "b", "c", "d")
+    facts = dataclasses.replace(first.dataset, feature_names=names)
+    run = as_run(dataclasses.replace(first, results=done, dataset=facts), "s", "m")
+    assert json.loads(run.artifacts["map.json"]) == {"0": said, "1": said}
+    expected = {**said, "split": 0, "feature_names": ["a", "b", "c"]}
+    assert of_run(stored(run)).map_details == expected
+    assert "map.json" not in as_run(first, "s", "m").artifacts

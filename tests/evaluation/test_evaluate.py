@@ -1,5 +1,6 @@
 import time
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -482,3 +483,28 @@ def test_a_search_of_one_candidate_takes_the_default(iris):
     assert found.details.chosen["learner.C"] == 0.01
     assert found.details.at_edge == []
     assert found.measures["n_candidates"] == 1
+
+
+class Talkative(FunctionTransformer):
+    """A map that says something of itself."""
+
+    said: ClassVar = {"weights": [1.0, 0.5]}
+
+    def fit(self, X, y=None):
+        self.details_ = self.said
+        return super().fit(X, y)
+
+
+class Garrulous(Talkative):
+    """A map that says what no journal can hold."""
+
+    said: ClassVar = {"weights": np.ones(2)}
+
+
+def test_details_have_what_a_fitted_map_says_of_itself(iris):
+    learner = EstimatorSpec(LogisticRegression)
+    protocol = Protocol(n_folds=2)
+    evaluation = evaluate_split(iris, 0, Method(EstimatorSpec(Talkative), learner), protocol)
+    assert evaluation.details.map_details == {"weights": [1.0, 0.5]}
+    with pytest.raises(PluginError, match="must be plain JSON values"):
+        evaluate_split(iris, 0, Method(EstimatorSpec(Garrulous), learner), protocol)

@@ -136,7 +136,16 @@ def test_json_has_the_columns_first_and_then_all_else(measure):
             "values_by_split",
             "split_hash",
         ),
-        *("protocol", "search", "version", "at_edge", "notes", "contention", "timing"),
+        *(
+            "protocol",
+            "search",
+            "map_details",
+            "version",
+            "at_edge",
+            "notes",
+            "contention",
+            "timing",
+        ),
         *(
             "calibration_s",
             "error",

@@ -243,7 +243,7 @@ def test_fits_are_reproducible_and_leave_the_base_alone():
 
 
 def test_a_run_finds_the_parts_by_their_names():
-    names = {"rff-learned", "nbcs-rotated-learned"}
+    names = {"rff-learned", "nbcs-rotated-learned", "rfm"}
     subjects = [each for each in components("learned") if each.name in names]
     outcomes = list(run(subjects, slow=False))
     assert {each.status for each in outcomes} == {"passed"}, outcomes

@@ -1,0 +1,161 @@
+"""Learned metrics as SVG: bars of the weights of columns, and a heat map of the matrix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kbench.report.svg import document, element, escape, text, width_of
+from kbench.results.rows import Row
+
+MOST_COLUMNS = 30
+_MOST_BARS = 15
+_BAR, _LONG, _CELL, _GAP = 15.0, 150.0, 15.0, 36.0
+_LONGEST_NAME = 24
+
+
+@dataclass(frozen=True)
+class LearnedMetric:
+    """The metric that the map of a cell has learned on one split.
+
+    Parameters
+    ----------
+    row : Row
+        The cell.
+    split, round : int
+        Number of the split, and the round that was chosen.
+    form : str
+        "full", "diagonal" or "low_rank".
+    names : sequence of str
+        The columns with the largest weights, in the order of the dataset.
+    matrix : sequence of sequence of float
+        Their part of the metric.
+    errors : sequence of float
+        Error of held-out rows after 0, 1, ... rounds.
+    """
+
+    row: Row
+    split: int
+    round: int
+    form: str
+    names: Sequence[str]
+    matrix: Sequence[Sequence[float]]
+    errors: Sequence[float]
+
+    @property
+    def weights(self) -> list[tuple[str, float]]:
+        """Names and weights of the columns, the largest weight first."""
+        diagonal = [row[i] for i, row in enumerate(self.matrix)]
+        pairs = zip(self.names, diagonal, strict=True)
+        return sorted(pairs, key=lambda pair: -pair[1])[:_MOST_BARS]
+
+    @property
+    def picture(self) -> str:
+        """The bars, and beside them the heat map."""
+        return draw(self)
+
+
+def learned_metrics(rows: Iterable[Row]) -> list[LearnedMetric]:
+    """Return the metrics of cells whose maps have learned one; a store may hold anything."""
+    return [found for found in map(_of, rows) if found is not None]
+
+
+def _of(row: Row) -> LearnedMetric | None:
+    given = row.map_details
+    try:
+        columns = [int(column) for column in given["columns"]][:MOST_COLUMNS]
+        size = len(columns)
+        matrix = [[float(value) for value in line[:size]] for line in given["matrix"][:size]]
+        errors = [float(value) for value in given["errors"]]
+        known = given.get("feature_names", ())
+        names = [str(known[j]) if 0 <= j < len(known) else f"x{j}" for j in columns]
+        found = LearnedMetric(
+            row,
+            int(given["split"]),
+            int(given["round"]),
+            str(given["metric"]),
+            names,
+            matrix,
+            errors,
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+    square = size > 0 and len(matrix) == size and all(len(line) == size for line in matrix)
+    numbers = [*errors, *(value for line in matrix for value in line)]
+    return found if square and found.round > 0 and all(map(math.isfinite, numbers)) else None
+
+
+def draw(metric: LearnedMetric) -> str:
+    """Draw bars of the largest weights, and a heat map unless the metric is diagonal.
+
+    In the heat map, blue entries are positive and orange ones negative; darker ones are larger.
+    """
+    bars, width, height = _bars(metric.weights)
+    if metric.form != "diagonal" and len(metric.names) > 1:
+        cells, right, low = _heat_map(metric.names, metric.matrix, width + _GAP)
+        bars, width, height = [*bars, *cells], right, max(height, low)
+    label = f"Learned metric of {metric.row.feature_map} on {metric.row.dataset}"
+    return document(width, height, bars, label, class_="metric")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def _bars(weights: Sequence[tuple[str, float]]) -> tuple[list[str], float, float]:
+    names = max(width_of(_short(name), 11.5) for name, _ in weights) + 8
+    largest = max(weight for _, weight in weights) or 1.0
+    parts = [text("weight of a column", names, 12, class_="tick small")]
+    for i, (name, weight) in enumerate(weights):
+        y = 20 + i * (_BAR + 3)
+        parts.append(text(_short(name), names - 5, y + 11.5, class_="label", text_anchor="end"))
+        length = max(0.0, _LONG * weight / largest)
+        title = element("title", escape(f"{name}: {weight:.3g}"))
+        bar = element("rect", title, x=names, y=y, width=length, height=_BAR, fill="currentColor")
+        parts.append(element("g", bar, class_="c0"))
+        parts.append(text(f"{weight:.2g}", names + length + 5, y + 11.5, class_="small"))
+    return parts, names + _LONG + 48, 20 + len(weights) * (_BAR + 3) + 4
+
+
+def _heat_map(
+    names: Sequence[str], matrix: Sequence[Sequence[float]], left: float
+) -> tuple[list[str], float, float]:
+    edge = max(width_of(_short(name), 10.5) for name in names) + 6
+    largest = max(abs(value) for line in matrix for value in line) or 1.0
+    x0, y0 = left + edge, edge + 4
+    parts = []
+    for i, name in enumerate(names):
+        middle = (i + 0.5) * _CELL + 3.5
+        short = _short(name)
+        parts.append(text(short, x0 - 5, y0 + middle, class_="small", text_anchor="end"))
+        turn = f"rotate(-90 {x0 + middle:.2f} {y0 - 5:.2f})"
+        parts.append(text(short, x0 + middle, y0 - 5, class_="small", transform=turn))
+        for j, other in enumerate(names):
+            value = matrix[i][j]
+            title = element("title", escape(f"{name}, {other}: {value:.3g}"))
+            cell = element(
+                "rect",
+                title,
+                x=x0 + j * _CELL,
+                y=y0 + i * _CELL,
+                width=_CELL - 1,
+                height=_CELL - 1,
+                fill="currentColor",
+                fill_opacity=round(abs(value) / largest, 3),
+            )
+            parts.append(element("g", cell, class_="c0" if value >= 0 else "c1"))
+    size = len(names) * _CELL
+    return parts, x0 + size + 4, y0 + size + 4
+
+
+def described(metric: LearnedMetric) -> Mapping[str, Any]:
+    """Return the words beside a picture: the form, the round, and the gain on held-out rows."""
+    first, last = metric.errors[0], metric.errors[min(metric.round, len(metric.errors) - 1)]
+    return {
+        "form": metric.form.replace("_", "-"),
+        "round": metric.round,
+        "before": f"{first:.3f}",
+        "after": f"{last:.3f}",
+    }

@@ -1,0 +1,63 @@
+"""Learned metrics: what is read of a row, and the picture."""
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from kbench.report.metric import draw, learned_metrics
+from kbench.results.rows import Row
+
+DETAILS = {
+    "split": 0,
+    "metric": "full",
+    "round": 2,
+    "errors": [0.5, 0.4, 0.3, 0.35],
+    "columns": [0, 2],
+    "matrix": [[0.25, -0.1], [-0.1, 1.0]],
+    "feature_names": ["age", "height", "<b>"],
+}
+ROW = Row("iris", "rff-learned", "ridge", "ok", 2, 2, map_details=DETAILS)
+
+
+def test_weights_have_the_names_of_their_columns():
+    (metric,) = learned_metrics([ROW])
+    assert metric.weights == [("<b>", 1.0), ("age", 0.25)]
+
+
+def test_columns_without_a_name_are_numbered():
+    (metric,) = learned_metrics([replace(ROW, map_details={**DETAILS, "feature_names": []})])
+    assert metric.names == ["x0", "x2"]
+
+
+def test_a_full_metric_has_a_heat_map_and_a_diagonal_one_only_bars():
+    (metric,) = learned_metrics([ROW])
+    rects = [
+        len(list(_parsed(m).iter("{http://www.w3.org/2000/svg}rect")))
+        for m in (metric, replace(metric, form="diagonal"))
+    ]
+    assert rects == [2 + 4, 2]
+    assert "<b>" not in draw(metric)
+    assert "height" not in draw(metric).replace("height=", "")
+
+
+def _parsed(metric):
+    return ElementTree.fromstring(draw(metric))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"round": 0},  # nothing was learned
+        {"matrix": [[1.0]]},
+        {"matrix": "none"},
+        {"matrix": [[0.25, float("nan")], [0.0, 1.0]]},
+        {"columns": []},
+        {"columns": [0, "b"]},
+        {"errors": None},
+        {"feature_names": None},
+    ],
+)
+def test_what_a_store_says_wrongly_is_not_drawn(changed):
+    assert learned_metrics([replace(ROW, map_details={**DETAILS, **changed})]) == []
+    assert learned_metrics([replace(ROW, map_details={})]) == []
