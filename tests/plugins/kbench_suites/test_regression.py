@@ -59,3 +59,14 @@ def test_gp_uci_finds_the_twenty_sets(registry):
     assert len(data.splits) == 10
     tested = np.concatenate([split.test for split in data.splits])
     assert sorted(tested) == list(range(308))
+
+
+def test_learned_maps_stand_beside_the_same_maps_without_learning(registry):
+    suite = chosen_suite("learned-maps", registry)
+    planned = cells(suite, registry)
+    maps = {cell.feature_map.label for cell in planned}
+    assert {f"{name}-learned" for name in ("rff", "nystroem")} <= maps
+    assert {name.removesuffix("-learned") for name in maps} <= maps
+    # cubic costs are for small sets only
+    learners = {cell.learner.name for cell in planned if cell.dataset.label == "pendigits"}
+    assert learners == {"ridge", "gradient-boosting"}
