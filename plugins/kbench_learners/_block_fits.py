@@ -13,7 +13,7 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from kbench_learners._descent import Descent, Problem, solver_of
+from kbench_learners._descent import Descent, Problem
 from kbench_learners._design import Design
 from kbench_learners._paths import binary_path
 
@@ -40,7 +40,7 @@ class BlockFit:
         rising = sorted(set(values))
         self._problems = dict(zip(rising, self._begin(estimator, sample, rising), strict=True))
         together = [problem for C in rising for problem in self._problems[C]]
-        self._descent = Descent(together, self._bias)
+        self._descent = Descent(together, self._bias, sample)
 
     def _constant(self, estimator: Any) -> float:
         return 1.0 if estimator.fit_intercept else 0.0
@@ -48,20 +48,15 @@ class BlockFit:
     def _begin(self, estimator: Any, sample: Any, values: list[float]) -> list[list[Problem]]:
         raise NotImplementedError
 
-    def _with_constant(self, values: np.ndarray) -> np.ndarray:
-        """Return a vector or matrix with an entry for the intercept, zero if there is none."""
-        return values if self._bias else np.pad(values, (0, 1))
-
     @property
     def is_done(self) -> bool:
         """Whether no more passes are needed."""
-        return not self._descent.running
+        return self._descent.is_done
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the factorisations that are kept."""
-        n_columns = sum(p.w.shape[1] for each in self._problems.values() for p in each)
-        return 8 * n_columns * (self._n_features + 1) ** 2
+        """Bytes of the matrices that are kept."""
+        return self._descent.nbytes
 
     def add(self, Z: Any, codes: np.ndarray) -> None:
         """Take a block of rows and the numbers of their classes."""
@@ -112,25 +107,15 @@ class SquaredHingeFit(BlockFit):
         drawn = [scale * C for C in values]
         max_iter = estimator.max_iter
         solutions = binary_path(design, y, drawn, "squared_hinge", _START_TOL, max_iter)
-        S, before = np.zeros((design.shape[1],) * 2), np.zeros(len(y), dtype=bool)
         penalty = np.ones(self._n_features + 1)
 
         def residual(objective: float, g: np.ndarray) -> float:
             return 0.5 * float(np.vdot(g, g)) / (estimator.tol * objective)
 
         for C, solution in zip(values, solutions, strict=True):
-            active = y * design.margins(solution.w) < 1.0
-            design.add_gram(S, 1.0, np.flatnonzero(active & ~before))
-            design.add_gram(S, -1.0, np.flatnonzero(before & ~active))
-            before = active
-            yield Problem(
-                self._with_constant(solution.w)[:, None],
-                penalty,
-                SquaredHinge(C, signs),
-                solver_of([self._with_constant(S * (2.0 * scale * C))], penalty),
-                residual,
-                max_iter,
-            )
+            w = solution.w if self._bias else np.append(solution.w, 0.0)
+            loss = SquaredHinge(C, signs)
+            yield Problem(w[:, None], penalty, loss, scale, residual, max_iter)
 
     def _finish(self, each: Any, problems: list[Problem]) -> None:
         each.objective_ = np.array([problem.objective for problem in problems])
@@ -148,7 +133,6 @@ class LogisticFit(BlockFit):
             warnings.simplefilter("ignore", ConvergenceWarning)
             starting = clone(estimator).set_params(tol=_START_TOL)
             starts = starting.fit_path(sample.Z, sample.codes, [scale * C for C in values])
-        design = Design(sample.Z, self._bias)
         n_classes = len(sample.classes)
         joint = n_classes > 2 and estimator.multiclass == "multinomial"
         coding = coding_matrix(n_classes, "ovr")
@@ -161,22 +145,14 @@ class LogisticFit(BlockFit):
             def residual(_: float, g: np.ndarray, C: float = C) -> float:
                 return float(np.abs(g).max()) / (estimator.tol * C * n)
 
-            scores = sample.Z @ W[:-1] + self._bias * W[-1]
-            shares = np.exp(log_softmax(scores, axis=1)) if joint else expit(scores)
-            weights = (scale * C * shares * (1.0 - shares)).T
-            hessians = [self._with_constant(design.gram(weights=each)) for each in weights]
             penalty = np.append(np.ones(len(W) - 1), 0.0 if self._bias else 1.0)
-            options = residual, estimator.max_iter
+            options = scale, residual, estimator.max_iter
             if joint:
-                problems = [
-                    Problem(W, penalty, Multinomial(C), solver_of(hessians, penalty), *options)
-                ]
+                problems = [Problem(W, penalty, Multinomial(C), *options)]
             else:
                 problems = [
-                    Problem(
-                        w[:, None], penalty, Logistic(C, signs), solver_of([H], penalty), *options
-                    )
-                    for w, H, signs in zip(W.T, hessians, coding, strict=True)
+                    Problem(w[:, None], penalty, Logistic(C, signs), *options)
+                    for w, signs in zip(W.T, coding, strict=True)
                 ]
             found.append(problems)
         return found

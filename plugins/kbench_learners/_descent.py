@@ -23,6 +23,7 @@ from scipy.linalg import lapack
 _KEPT_STEPS = 20
 _MAX_TRIALS = 12
 _PROGRESS = 0.1  # of the slope in a step, above which the Hessian is not good enough
+_SAMPLE_ROWS = 4096  # that are multiplied together
 _PATIENCE = 30  # passes without a smaller residual
 
 
@@ -43,9 +44,8 @@ class Problem:
     """One problem in `w`, shape (n_columns, k), and its state between passes.
 
     The objective is ``sum(penalty * w**2) / 2`` and the loss of all rows; their scores are
-    the rows times `w`. `solve` applies the inverse of a matrix near the Hessian to an array
-    like `w`. `residual` of the objective and the gradient is at most 1 where the problem
-    counts as solved.
+    the rows times `w`. `scale` is the number of rows for each row of the sample. `residual`
+    of the objective and the gradient is at most 1 where the problem counts as solved.
     """
 
     def __init__(
@@ -53,21 +53,36 @@ class Problem:
         w: np.ndarray,
         penalty: np.ndarray,
         loss: Loss,
-        solve: Solve,
+        scale: float,
         residual: Callable[[float, np.ndarray], float],
         max_iter: int,
     ) -> None:
-        self.w, self.loss = w, loss
+        self.w, self.loss, self.scale = w, loss, scale
         self.objective, self.gradient = np.inf, np.zeros_like(w)
         self.n_iter = 0
         self.converged = self.done = self.needs_hessian = False
-        self._penalty, self._solve, self._residual = penalty[:, None], solve, residual
+        self._penalty, self._residual = penalty[:, None], residual
+        self._solve: Solve | None = None
         self._max_iter = max_iter
         self._base = w
         self._direction: np.ndarray | None = None
         self._slope, self._length, self._trials = 0.0, 1.0, 0
         self._steps: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=_KEPT_STEPS)
         self._best, self._best_iter, self._renewed = np.inf, 0, 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a Hessian, as blocks of its diagonal."""
+        return 8 * len(self.w) * self.w.size
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the problem has a first Hessian."""
+        return self._solve is not None
+
+    def prepare(self, hessians: list[np.ndarray]) -> None:
+        """Take the Hessians of the loss on the sample, by each column of `w`."""
+        self._solve = solver_of(hessians, self._penalty)
 
     def advance(self, loss: float, adjoint: np.ndarray, hessians: list[np.ndarray]) -> None:
         """Take the sums of a pass at `w`, and move `w` to the point of the next one.
@@ -90,7 +105,8 @@ class Problem:
         is_stuck = self._trials > _MAX_TRIALS or self.n_iter - self._best_iter >= _PATIENCE
         self.done = self.converged or is_stuck or self.n_iter >= self._max_iter
         if self.done:
-            self.w = self._base
+            self.w, self._solve = self._base, None
+            self._steps.clear()
 
     def _is_acceptable(self, objective: float, gradient: np.ndarray) -> bool:
         slope = float(np.vdot(gradient, self._direction))
@@ -139,6 +155,7 @@ class Problem:
             share = float(np.vdot(step, q)) / curvature
             q -= share * change
             shares.append(share)
+        assert self._solve is not None
         q = self._solve(q)
         for (step, change, curvature), share in zip(self._steps, reversed(shares), strict=True):
             q += (share - float(np.vdot(change, q)) / curvature) * step
@@ -149,30 +166,71 @@ class Descent:
     """Problems on the same rows that advance together, one step a pass.
 
     The rows have a last column `bias`, which is not given; without it `bias` is 0.
+    `sample` has ``Z`` and ``codes`` of some rows. At most `max_bytes` of Hessians are kept,
+    but one at least: other problems wait until some are done.
     """
 
-    def __init__(self, problems: list[Problem], bias: float) -> None:
+    def __init__(
+        self, problems: list[Problem], bias: float, sample: Any, max_bytes: int = 2**28
+    ) -> None:
         self.problems = problems
-        self._bias = bias
+        self._bias, self._sample, self._max_bytes = bias, sample, max_bytes
         self._begin_pass()
 
     @property
-    def running(self) -> list[Problem]:
-        """The problems that are not done."""
-        return [problem for problem in self.problems if not problem.done]
+    def is_done(self) -> bool:
+        """Whether all problems are done."""
+        return not self._running
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the Hessians, and of the sample as long as a problem needs it."""
+        Z = None if self._sample is None else self._sample.Z
+        of_sample = 0 if Z is None else 12 * Z.nnz if hasattr(Z, "indptr") else Z.nbytes
+        return int(of_sample) + sum(problem.nbytes for problem in self._running)
+
+    def _next(self) -> list[Problem]:
+        """Return the first problems that are not done, as many as may be kept."""
+        found, size = [], 0
+        for problem in self.problems:
+            if not problem.done:
+                size += problem.nbytes
+                if found and size > self._max_bytes:
+                    break
+                found.append(problem)
+        return found
 
     def _begin_pass(self) -> None:
-        self._running = self.running
+        self._running = self._next()
+        for problem in self._running:
+            if not problem.is_prepared:
+                problem.prepare(self._sampled_hessians(problem))
+        if all(problem.is_prepared or problem.done for problem in self.problems):
+            self._sample = None
         if not self._running:
             return
         self._W = np.hstack([problem.w for problem in self._running])
         self._losses = np.zeros(len(self._running))
         self._adjoint = np.zeros_like(self._W)
-        size = len(self._W)
         self._hessians = [
-            [np.zeros((size, size)) for _ in range(problem.w.shape[1] * problem.needs_hessian)]
-            for problem in self._running
+            self._zeros(problem) if problem.needs_hessian else [] for problem in self._running
         ]
+
+    def _zeros(self, problem: Problem) -> list[np.ndarray]:
+        size, n = problem.w.shape
+        return [np.zeros((size, size)) for _ in range(n)]
+
+    def _sampled_hessians(self, problem: Problem) -> list[np.ndarray]:
+        """Return the Hessians of a problem's loss, from the sample."""
+        hessians = self._zeros(problem)
+        for start in range(0, len(self._sample.codes), _SAMPLE_ROWS):
+            part = slice(start, start + _SAMPLE_ROWS)
+            Z, codes = self._sample.Z[part], self._sample.codes[part]
+            scores = Z @ problem.w[:-1] + self._bias * problem.w[-1]
+            weights = problem.scale * problem.loss.curvature(scores, codes)
+            for H, each in zip(hessians, weights.T, strict=True):
+                self._add_gram(H, Z, each)
+        return hessians
 
     def add(self, Z: np.ndarray, codes: np.ndarray) -> None:
         """Add a block of rows to the sums of a pass, which are in float64."""

@@ -18,7 +18,7 @@ from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.search import EstimatorSpec, _in_blocks, _passes, _shared
 from kbench.evaluation.splits import derive_seed, stratified_folds
-from kbench_learners import LinearSVM, LogisticClassifier, PathRidge, PathRidgeClassifier
+from kbench_learners import LinearSVM, LogisticClassifier, PathRidge, PathRidgeClassifier, _descent
 
 OUTER = Protocol(inner_fit="outer")
 ALPHAS = (1e-3, 0.1, 1.0, 10.0, 1000.0)
@@ -202,6 +202,24 @@ def test_the_gap_is_that_of_the_fit_in_memory(in_blocks, monkeypatch):
     (((learner, converged),),) = fitted
     assert converged
     assert 0.0 < learner.gap_ <= 1e-6
+
+
+@pytest.mark.parametrize("learner", [SVM, LOGISTIC], ids=["svm", "logistic"])
+def test_problems_wait_where_their_matrices_have_no_room(learner, in_blocks, monkeypatch):
+    together = evaluate_split(DATA["three"], 0, Method(RFF, learner), OUTER)
+    before = _descent.Descent.__init__
+    at_a_time = []
+
+    def narrow(self, *given):
+        before(self, *given, max_bytes=1)
+        at_a_time.append(len(self._running))
+
+    monkeypatch.setattr(_descent.Descent, "__init__", narrow)
+    found = evaluate_split(DATA["three"], 0, Method(RFF, learner), OUTER)
+    assert set(at_a_time) == {1}
+    assert found.details.chosen == together.details.chosen
+    np.testing.assert_allclose(values(found), values(together), rtol=1e-12)
+    assert found.measures["embedding_passes"] > 1.5 * together.measures["embedding_passes"]
 
 
 def test_a_fit_in_passes_that_does_not_converge_is_reported(in_blocks):
