@@ -29,11 +29,11 @@ from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 
-LEAST_S, MOST_S = 2.5, 5.0
-"""CPU time of the trials of one kind: short searches, and whole ones."""
+SHARE, LEAST_S, MOST_S = 0.1, 0.5, 5.0
+"""CPU time of the trials of one kind, short searches or whole ones.
 
-SHARE = 0.1
-"""CPU time of these trials as a share of that of the cell, between the two bounds."""
+It is a share of that of all tasks of the cell, between two bounds.
+"""
 
 FIRST_ROWS = 2048
 """Training rows of the smallest trial."""

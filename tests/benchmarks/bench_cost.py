@@ -1,6 +1,6 @@
 """Predicted memory and time of tasks beside what they then needed.
 
-One split of each cell of a suite, after the trials that predict its cost::
+One split of each cell of a suite, after the trials that predict the cost of five::
 
     python tests/benchmarks/bench_cost.py [SUITE] [--dataset PATTERN] [--rows 50000 100000]
 
@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from statistics import median
@@ -83,9 +85,12 @@ def show(folder: Path, given: argparse.Namespace) -> None:
         name = str(file)
     registry = load_registry()
     chosen = (given.dataset, given.feature_map, given.learner)
-    suite = chosen_suite(name, registry, *chosen, splits=1)
     options = Options(f"sqlite:///{folder / 'mlflow.db'}", given.jobs)
-    report = Runner(suite, registry, options).run()
+    fetch = [sys.executable, "-m", "kbench.cli", "data", "fetch", name]
+    subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
+    # the number of splits is not in the key of a cell: the run has the trials of the plan
+    Runner(chosen_suite(name, registry, *chosen, splits=5), registry, options).plan()
+    report = Runner(chosen_suite(name, registry, *chosen, splits=1), registry, options).run()
     trials = {line["key"]: line["trials"] for line in Journal().read("trials")}
     memory, time, inside = [], [], 0
     print(f"{'cell':50} {'MB':>7} {'measured':>9} {'error':>6}   {'s':>7} {'measured':>9} error")
