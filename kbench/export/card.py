@@ -9,6 +9,7 @@ from typing import Any
 
 from kbench.export.fit import Fitted, has_intervals
 from kbench.messages import counted, number
+from kbench.tables.dates import DateColumn
 
 _SHOWN: Mapping[str, Mapping[str, str]] = {
     "classification": {"accuracy": "accuracy"},
@@ -159,8 +160,13 @@ def _input(fitted: Fitted) -> str:
         "the protocol says what to do with them; a category that is not listed is none of them.",
         "",
     ]
+    dates = {date.name: date for date in (DateColumn.parsed(d, "dates") for d in encoder.dates)}
     for name, categories in encoder.columns[:100]:
         what = "number" if categories is None else "one of " + ", ".join(categories[:20])
+        if categories is not None and len(categories) > 20:
+            what += f" and {len(categories) - 20:,} more"
+        if name in dates:
+            what = f"date written as {dates[name].format}, or of a type for dates"
         lines.append(f"- {_code(name)}: {_text(what)}")
     if len(encoder.columns) > 100:
         lines.append(f"- and {len(encoder.columns) - 100} more, in `model.json` of the encoder")

@@ -90,6 +90,49 @@ def test_the_model_takes_the_table_and_gives_the_labels(customers, tmp_path, cap
     assert "not measured" in card
 
 
+def test_a_model_encodes_dates_and_many_categories_as_its_search_did(tmp_path, monkeypatch, capfd):
+    from sklearn.base import clone
+
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    n = 160
+    street = rng.integers(0, 40, n)
+    days = pandas.Timestamp("2021-01-01") + pandas.to_timedelta(rng.integers(0, 900, n), "D")
+    score = (street % 3 == 0) + rng.normal(size=n) / 3
+    frame = pandas.DataFrame(
+        {
+            "id": np.arange(n),
+            "street": [f"S{k}" for k in street],
+            "joined": days.strftime("%d.%m.%Y"),
+            "wage": rng.normal(size=n).round(2),
+            "churn": np.where(score > 0.5, "yes", "no"),
+        }
+    )
+    frame.loc[::9, "wage"] = np.nan
+    frame.loc[::11, "joined"] = None
+    frame.to_csv("eu.csv", sep=";", decimal=",", index=False, encoding="utf-8-sig")
+    code, out, err = command(
+        *["export", "eu.csv", "--target", " churn ", *METHOD, "-o", "model"], capfd=capfd
+    )
+    assert code == 0, err
+    assert "left out: 'id', row numbers" in err
+    assert "predicts the same on all 160 rows" in out
+    model = loaded(tmp_path / "model")
+    answers = model.predict(frame)
+    assert (answers == frame["churn"]).mean() > 0.75
+    # dates of a type for dates are the same; names of columns may have blanks
+    typed = frame.assign(joined=pandas.to_datetime(frame["joined"], format="%d.%m.%Y"))
+    np.testing.assert_array_equal(model.predict(typed.rename(columns=lambda n: f" {n} ")), answers)
+    assert set(model.predict(frame.assign(street="elsewhere"))) <= {"no", "yes"}
+    with pytest.raises(ValueError, match=r"'joined' must be dates written as %d\.%m\.%Y: 'soon'"):
+        model.predict(frame.assign(joined="soon"))
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "`joined`: date written as %d.%m.%Y" in card
+    # the encoding is fitted by the pipeline too, for other rows
+    again = clone(model).fit(frame, frame["churn"])
+    np.testing.assert_array_equal(again.predict(frame), answers)
+
+
 def test_labels_that_are_numbers_stay_numbers(customers, tmp_path, capfd):
     customers.assign(churn=(customers["churn"] == "yes") * 2).to_csv("numbers.csv", index=False)
     words = ["numbers.csv", "--target", "churn", *METHOD, "--format", "joblib", "-o", "out/model"]
