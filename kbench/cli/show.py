@@ -241,9 +241,11 @@ def _n_cells(report: Report, condition: Callable[[Result], bool]) -> int:
 
 
 def _failures(console: Console, report: Report) -> None:
-    """Print in a line each which cells failed, and why."""
+    """Print in a line each which cells failed or could not fit into memory, and why."""
     for planned in report.cells:
-        if planned.status not in ("ok", "unavailable", "skipped"):
+        # others are skipped because the run ended before them
+        is_refused = planned.status == "skipped" and planned.problem is not None
+        if is_refused or planned.status not in ("ok", "unavailable", "skipped"):
             errors = [result.error for result in planned.results.values() if not result.is_ok]
             errors += [planned.problem.reason] if planned.problem else []
             printing.print_failure(console, planned.status, planned.cell.name, (*errors, "")[0])

@@ -9,7 +9,7 @@ import numpy as np
 from kbench.evaluation.assignment import Assignment, Visible
 from kbench.evaluation.splits import strata
 
-MOST_ROWS = 2**20
+MOST_ROWS = 2**23
 """Training rows of a sample at most."""
 
 _LEAST_TEST_ROWS = 2

@@ -20,6 +20,10 @@ class Estimate:
         """Return the estimate in another unit."""
         return Estimate(factor * self.value, factor * self.low, factor * self.high)
 
+    def less(self, known: float) -> Estimate:
+        """Return the estimate of a number without a part that is known."""
+        return Estimate(self.value - known, self.low - known, self.high - known)
+
     def at_least(self, least: float) -> Estimate:
         """Return the estimate where the number is known not to be smaller than another."""
         return Estimate(max(self.value, least), max(self.low, least), max(self.high, least))

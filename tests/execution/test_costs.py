@@ -1,11 +1,13 @@
 """Trials of cells, and cells that cannot fit into the memory limit."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
 
 from kbench import Dataset
+from kbench.cli import show
 from kbench.evaluation.assignment import assign
 from kbench.execution import costs, entry_points
 from kbench.execution.samples import Samples
@@ -109,7 +111,6 @@ def runner(install_plugin, store_uri, monkeypatch):
     install_plugin("wide_plugin", PLUGIN)
     monkeypatch.setattr(_screen, "ROWS", 3000)
     monkeypatch.setattr(costs, "FIRST_ROWS", 128)
-    monkeypatch.setattr(costs, "TIME_S", 3.0)
 
     def make(*maps, memory=4096, **options):
         registry = build(installed())
@@ -152,7 +153,8 @@ def test_a_run_predicts_and_keeps_what_it_predicted(runner, store_uri):
     assert len(list(Journal().read("trials"))) == 1
 
 
-def test_a_hanging_map_costs_its_own_prediction(runner):
+def test_a_hanging_map_costs_its_own_prediction(runner, monkeypatch):
+    monkeypatch.setattr(costs, "TIME_S", 5.0)
     runner(wide(3))[0].run()  # fetches the data
     plan = runner(wide(3), wide(4), wide(5, "hang"), wide(6, "exit"))[0].plan()
     costs_of = {cell.cell.feature_map.label: cell.cost for cell in plan.cells}
@@ -161,6 +163,22 @@ def test_a_hanging_map_costs_its_own_prediction(runner):
     assert costs_of["exit 6"] is None
     assert costs_of["work 3"] is None  # known
     assert all(cell.problem is None for cell in plan.cells)
+
+
+def test_the_plan_shows_memory_and_time(runner, capsys):
+    runner(wide(3), memory=70)[0].run()  # fetches the data
+    plan = runner(wide(3), wide(400), wide(6000), memory=70)[0].plan()
+    show.print_plan(plan, as_json=True)
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    assert [(cell["known"], cell["tasks"]) for cell in cells] == [(1, 0), (0, 1), (0, 0)]
+    assert cells[0]["memory_mb"] is cells[0]["time_s"] is None
+    assert cells[1]["time_s"].keys() == {"value", "low", "high"}
+    assert cells[1]["time_s"]["low"] < cells[1]["time_s"]["high"]
+    assert cells[2]["note"].startswith("skipped: needs at least")
+    show.print_plan(plan, as_json=False)
+    printed = capsys.readouterr().out
+    assert "memory of a task" in printed
+    assert "skipped: needs" in " ".join(printed.split())
 
 
 def test_a_plan_of_data_that_are_not_in_the_cache_predicts_nothing(runner):
@@ -174,24 +192,28 @@ def test_a_limited_time_is_not_spent_on_trials(runner):
     assert (report.cells[0].status, report.cells[0].cost) == ("ok", None)
 
 
-def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, store_uri):
-    report, seen = ran(*runner(wide(20_000), wide(5), memory=150))
+def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, store_uri, capsys):
+    report, seen = ran(*runner(wide(6000), wide(5), memory=70))
     large, small = report.cells
     assert (large.status, small.status, seen.tasks) == ("skipped", "ok", 1)
     assert report.failed
     words = large.problem.reason
     assert words.startswith("needs at least ")
-    assert ", the limit is 150 MB; the largest n_components that fits is " in words
+    assert ", the limit is 70 MB; the largest n_components that fits is " in words
     largest = int(words.rpartition(" ")[2].replace(",", ""))
-    assert 500 < largest < 10_000
+    assert 100 < largest < 6000
     # rows planned = rows shown = runs in the store
     assert len(Store(store_uri).read("trial")) == 2
     assert of_cell_in_full(large, "here").error == words
+    show.print_report(report, ["trial"], as_json=False, filtered=False, with_store=True)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "1 skipped" in printed
+    assert words in printed
 
-    fits = runner(wide(largest), memory=150)[0].run()
+    fits = runner(wide(largest), memory=70)[0].run()
     assert fits.cells[0].status == "ok", [words, *Journal().read("trials")]
 
-    raised, seen = ran(*runner(wide(20_000), wide(5), memory=2500))
+    raised, seen = ran(*runner(wide(6000), wide(5), memory=1000))
     assert raised.cells[0].problem is None
     assert [cell.status for cell in raised.cells] == ["ok", "ok"]
     assert seen.tasks == 1
@@ -200,7 +222,7 @@ def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, sto
 
 def test_a_sample_must_show_that_a_cell_cannot_fit(runner):
     """A map that needs less for each row of many is not skipped."""
-    report = runner(wide(20_000, "sparing"), memory=250)[0].run()
+    report = runner(wide(6000, "sparing"), memory=80)[0].run()
     assert report.cells[0].status == "ok"
 
 

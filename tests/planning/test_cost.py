@@ -98,6 +98,12 @@ def test_memory_is_not_less_than_that_of_a_trial():
     assert cost.predict(known, 40_000).memory_mb.low == 900.0
 
 
+def test_a_few_megabytes_say_little_of_growth():
+    """Trials of 0, 1 and 5 MB are no square."""
+    few = [Trial(n, False, "ok", 1.0, mb) for n, mb in ((2048, 0.1), (8192, 1.0), (32_768, 5.0))]
+    assert 10 < cost.predict(few, 200_000).memory_mb.value < 120
+
+
 def test_a_trial_that_hits_the_limit_is_a_lower_bound():
     known = [*trials(), Trial(100_000, False, "memory", 9.0, 4096.0)]
     predicted = cost.predict(known, 400_000)

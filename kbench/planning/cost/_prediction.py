@@ -20,8 +20,8 @@ RATIO_SD = 0.15
 """Standard deviation of the logarithm of the ratio of a whole search to a short one, between
 those rows on which both were made and all rows."""
 
-LEAST_MB, LEAST_S = 1.0, 1e-3
-"""Costs below which trials say nothing of their growth."""
+LEAST_MB, LEAST_S = 8.0, 1e-3
+"""Costs that are lost in others: the fit adds memory of this size, and takes no shorter time."""
 
 
 def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
@@ -44,7 +44,7 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
     for trial in good:
         if trial.is_whole and trial.n_rows == n_rows:  # it is the task
             return Cost(
-                MEMORY.measured(max(LEAST_MB, trial.memory_mb)),
+                MEMORY.measured(max(1.0, trial.memory_mb)),
                 TIME.measured(max(LEAST_S, trial.seconds)),
             )
     over = [trial for trial in trials if trial.status == "memory"]
@@ -57,8 +57,9 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
         # it grows in proportion to the rows, or faster
         least = max(trial.memory_mb * n_rows / trial.n_rows for trial in over)
     memory = Estimate(least, least, least)
-    if points := _points(short or whole, LEAST_MB):
-        memory = MEMORY.predict(points[-LAST:], n_rows).at_least(least)
+    if points := [(n, mb + LEAST_MB) for n, mb in sorted((short or whole).items())]:
+        with_more = MEMORY.predict(points[-LAST:], n_rows)
+        memory = with_more.less(LEAST_MB).at_least(least)
     return Cost(memory, _seconds(good, n_rows), bool(over))
 
 
@@ -81,14 +82,14 @@ def _seconds(good: Sequence[Trial], n_rows: int) -> Estimate | None:
     if not whole:
         return None
     common = whole.keys() & short.keys()
-    of_whole = TIME.predict(_points(whole, LEAST_S), n_rows, beside=_points(short, LEAST_S))
+    of_whole = TIME.predict(_points(whole), n_rows, beside=_points(short))
     if not common or max(whole) >= max(short):
         return of_whole
     ratio = whole[max(common)] / max(LEAST_S, short[max(common)])
-    of_short = TIME.predict(_points(short, LEAST_S), n_rows).scaled(ratio)
+    of_short = TIME.predict(_points(short), n_rows).scaled(ratio)
     of_short = wider(of_short, RATIO_SD)
     return of_short if len(whole) == 1 else combined(of_whole, of_short)
 
 
-def _points(costs: Mapping[int, float], least: float) -> list[Point]:
-    return [(n, max(value, least)) for n, value in sorted(costs.items())]
+def _points(seconds: Mapping[int, float]) -> list[Point]:
+    return [(n, max(value, LEAST_S)) for n, value in sorted(seconds.items())]
