@@ -16,6 +16,7 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.evaluation.assignment import assign
+from kbench.evaluation.evaluate import GRAM_ROWS
 from kbench.evaluation.rows import BLOCK_ROWS
 from kbench.execution.engine.local import over_slots
 from kbench.execution.handover import Handover
@@ -34,6 +35,9 @@ SHARE, LEAST_S, MOST_S = 0.1, 0.5, 5.0
 
 It is a share of that of all tasks of the cell, between two bounds.
 """
+
+CHEAP_S = 1.5
+"""CPU time of a trial after which there is a second one in any case."""
 
 FIRST_ROWS = 2048
 """Training rows of the smallest trial."""
@@ -159,7 +163,7 @@ class Costs:
         self._grow(subject, is_whole=False, n_splits=n_splits, n_least=2)
         if subject.trials[-1].status == "ok":
             most = max(trial.n_rows for trial in subject.trials)
-            self._grow(subject, is_whole=True, n_splits=n_splits, most=most)
+            self._grow(subject, is_whole=True, n_splits=n_splits, n_least=2, most=most)
 
     def _grow(
         self,
@@ -171,7 +175,7 @@ class Costs:
     ) -> None:
         """Make trials of one kind until the next would take too long.
 
-        Of the cheap ones there are at least `n_least`.
+        There are at least `n_least`, unless one is not cheap.
         """
         n_all, made = subject.samples.n_rows, list[Trial]()
         # the largest block of rows is in the first trial already
@@ -188,7 +192,7 @@ class Costs:
             # in proportion to the rows at first, and then like the step before
             before = made[-2].seconds if len(made) > 1 else last / STEP
             following = last + max(0.0, last - before) * (step - 1) / (1 - 1 / STEP)
-            if (len(made) >= n_least or last > MOST_S) and spent + following > budget:
+            if (len(made) >= n_least or last > CHEAP_S) and spent + following > budget:
                 return
             n = min(STEP * n, n_all)
 
@@ -226,13 +230,15 @@ class Costs:
             "share": samples.share(n_rows),
             "is_miniature": not is_whole,
         }
+        # what measures cost on a number of rows is in all whole trials
+        sample = samples.first(n_rows, GRAM_ROWS) if is_whole else samples.first(n_rows)
         with self._parents.using(task.plugins) as sandbox:
             outcome = sandbox.run(
                 "kbench.execution.entry_points:evaluate_sample",
                 payload,
                 time_s=min(TIME_S, self._limits.time_s),
                 memory_mb=self._limits.memory_mb,
-                converse=Handover(samples.first(n_rows)),
+                converse=Handover(sample),
             )
         seconds = outcome.cpu_s if cell.protocol.threads == 1 else outcome.seconds
         memory = outcome.peak_memory_mb

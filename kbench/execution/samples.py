@@ -56,12 +56,15 @@ class Samples:
         """Return the part of the training rows that a sample has."""
         return n_rows / self.n_rows
 
-    def first(self, n_rows: int) -> Assignment:
-        """Return a sample of training rows, and the same share of the other parts."""
+    def first(self, n_rows: int, least_test: int = _LEAST_TEST_ROWS) -> Assignment:
+        """Return a sample of training rows, and the same share of the other parts.
+
+        It has `least_test` rows of the test part, if there are so many.
+        """
         whole, visible = self.whole, self.whole.visible
         share = self.share(n_rows)
         train = np.sort(self.train[:n_rows])
-        test = np.sort(self.test[: max(_LEAST_TEST_ROWS, round(share * len(visible.test)))])
+        test = np.sort(self.test[: max(least_test, round(share * len(visible.test)))])
         more = np.sort(self.unlabelled[: round(share * len(visible.unlabelled))])
         weight = visible.weight_train
         return Assignment(

@@ -16,7 +16,7 @@ MEMORY = Growth(exponent_scale=0.05, noise=0.03, drift=0.04)
 LAST = 3
 """Trials that memory is predicted from: those on the most rows."""
 
-RATIO_SD = 0.15
+RATIO_SD = 0.3
 """Standard deviation of the logarithm of the ratio of a whole search to a short one, between
 those rows on which both were made and all rows."""
 
