@@ -24,7 +24,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import KFold
 
 from kbench_baselines import RandomFourierFeatures
-from kbench_learned import LearnedMetricMap
+from kbench_learned import LearnedMetricMap, RecursiveFeatureMachineRegressor
 from kbench_learners import PathRidge
 
 SETS = (
@@ -186,6 +186,27 @@ def times(options):
     print(f"exponent {np.polyfit(np.log(rows), np.log(seconds), 1)[0]:.3f}")
 
 
+def against_exact(options):
+    """The exact machine with the Gaussian kernel, whose form and bandwidth are given."""
+    for name in options.sets.split(","):
+        part = parts(options.folder, name, options.first, options.rows)
+        base = RandomFourierFeatures(options.components)
+        approximate = LearnedMetricMap(base, metric="full", rounds=5, random_state=0)
+        start = time.process_time()
+        error = with_ridge(approximate.fit(*part[:2]), *part)[1]
+        middle = time.process_time()
+        exact = RecursiveFeatureMachineRegressor("gaussian", metric="full", rounds=5)
+        predicted = exact.fit(*part[:2]).predict(part[2])
+        end = time.process_time()
+        deviation = np.std((predicted - part[3]) ** 2) / np.sqrt(len(part[3]))
+        best = rmse(predicted, part[3])
+        print(
+            f"{name}, {len(part[1])} rows: learned {error:.4f} in {middle - start:.1f} CPU s; "
+            f"exact {best:.4f} +- {deviation / (2 * best):.4f} in {end - middle:.1f} CPU s",
+            flush=True,
+        )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
@@ -198,7 +219,8 @@ def main():
     parser.add_argument("--dimension", type=int, default=0, help="of planted problems, if one")
     parser.add_argument("--boosting", action=argparse.BooleanOptionalAction, default=True)
     options = parser.parse_args()
-    {"sets": compare_sets, "planted": planted, "time": times}[options.what](options)
+    what = {"sets": compare_sets, "planted": planted, "time": times, "rfm": against_exact}
+    what[options.what](options)
 
 
 if __name__ == "__main__":
