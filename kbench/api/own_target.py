@@ -271,6 +271,12 @@ def _refuse(column: TargetColumn, name: str, what: str, asked: TaskType | None) 
         raise DatasetError(f"{target} has no value in any row")
     if column.n_different == 1:
         raise DatasetError(f"{target} has the same value in all rows; a constant cannot be learned")
+    is_of_texts = column.kind == "texts" and not column.n_odd and asked is None
+    if is_of_texts and column.n_different == column.n_rows > MOST_CLASSES:
+        raise DatasetError(
+            f"{target} has another value in each of {column.n_rows:,} rows; a class needs several "
+            "rows. Name another target."
+        )
     if column.n_odd and asked != "classification":
         remedy = "Write plain numbers, such as 1234.5, and remove rows without one"
         if asked is None and column.may_be_classes:
