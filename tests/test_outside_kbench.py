@@ -41,7 +41,13 @@ def made(kind, name):
         for parameter, values in record.grid.items()
         if not any(names_components(value) for value in values)
     }
-    return resolve(record.make)(), dict(list(plain.items())[:1])
+    return resolve(record.make)(**nested(record)), dict(list(plain.items())[:1])
+
+
+def nested(record):
+    """Return the maps that a map is around, which have no default."""
+    bases = (value for value in record.grid.get("base_map", ()) if isinstance(value, Ref))
+    return {"base_map": made("feature map", base.name)[0] for base in bases}
 
 
 @pytest.fixture(params=sorted(REGISTRY.all("feature map")))

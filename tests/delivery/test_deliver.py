@@ -101,7 +101,7 @@ def test_a_run_of_a_regression_task_has_no_accuracy():
 def test_what_the_search_saw_comes_back():
     row = of_run(stored(as_run(planned(), "s", "m")))
     assert row.search == {
-        "learner.alpha": [[0.0, 0.5, 0.0, 2, False], [1.0, 0.500001, 0.0, 2, False]]
+        "learner.alpha": [[0.0, 0.5, 0.0, 2, False], [1.0, 0.500001, 0.0, 2, True]]
     }
 
 

@@ -52,7 +52,7 @@ SOURCES = {source.name: source for source in kbench_datasets.kbench_datasets()}
 def test_every_source_is_listed():
     assert set(SOURCES) == set(SHAPES)
     files = [*kbench_openml.kbench_datasets(), *kbench_files.kbench_datasets()]
-    assert {source.name for source in files} == {"openml", "csv", "parquet", "arff", "svmlight"}
+    assert {source.name for source in files} == {"openml", "csv", "excel", "parquet", "arff", "svmlight"}
     for source in files:
         assert callable(_loader(source))
 
@@ -264,7 +264,7 @@ def test_svmlight(tmp_path):
         (CSV, {"target": "labels"}, "did you mean 'label'"),
         (CSV, {"target": "label", "ignore": ["x"]}, "no column 'x'"),
         (CSV, {"target": "label", "nominal": ["x"]}, "nominal: there is no column 'x'"),
-        ("a,b\n1,2,3\n4,5\n6,7,8,9\n", {"target": "b"}, "cannot be read as CSV"),
+        ("a,b\n1,2,3\n4,5\n6,7,8,9\n", {"target": "b"}, "its first line has 2 names"),
         ("", {"target": "b"}, "is empty"),
         ("a,b\n1,inf\n2,0.7\n", {"target": "b"}, "the target 'b' is infinite in 1 row of 2"),
         ("a,b\n1,x\n2,x\n", {"target": "b"}, "at least 2"),
