@@ -133,8 +133,9 @@ def stratified_folds(
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(len(y))
     by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
-    fold_of = np.empty(len(y), dtype=np.intp)
-    fold_of[by_class] = np.arange(len(y)) % n_folds
+    fold_of = np.empty(len(y), dtype=np.int32)
+    fold_of[by_class] = np.arange(len(y), dtype=np.int64) % n_folds
+    del shuffled, by_class  # the caller may keep the rows of all folds meanwhile
     for fold in range(n_folds):
         yield np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
 
