@@ -34,7 +34,7 @@ from kbench.registry.references import Reference
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.tables.dates import DateColumn
-from kbench.tables.profile import LEFT_OUT, Asked, ColumnProfile, Fate, decide
+from kbench.tables.profile import BY_TARGET, LEFT_OUT, Asked, ColumnProfile, Fate, decide
 from kbench.tables.reading import table_of
 from kbench.tables.rows import FrameRows, Opened
 from kbench.tables.table import check_columns, no_column
@@ -105,6 +105,18 @@ class Look:
             )
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError("not the look at a table") from error
+
+    def for_classes(self, n_classes: int) -> Look:
+        """Return the look at a table with this number of classes, which have a mean each."""
+        if n_classes <= 2:
+            return self
+        fates = [
+            replace(fate, encoded_as=f"{BY_TARGET} and class", n_columns=n_classes)
+            if fate.encoded_as == BY_TARGET
+            else fate
+            for fate in self.fates
+        ]
+        return replace(self, fates=tuple(fates))
 
     @property
     def n_columns(self) -> int:
@@ -382,7 +394,8 @@ def prepared(
         # labels are the source's own affair
         if looked.target.kind == "numbers" or asked:
             ref = _with_task(ref, choice.task)
-        return OwnData(ref, looked, fetched(ref, registry), choice.sentence)
+        facts = fetched(ref, registry)
+        return OwnData(ref, looked.for_classes(facts.n_classes), facts, choice.sentence)
     return _chosen_after_loading(ref, what, asked, registry)
 
 

@@ -281,7 +281,8 @@ def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: A
 
 
 LEFT_OUT = "left out"
-_INDICATORS, _BY_TARGET = "indicator", "mean of the target by category"
+BY_TARGET = "mean of the target by category"
+_INDICATORS = "indicator"
 
 
 def _with(decided: Decided, fate: Fate, profile: ColumnProfile | None, asked: Asked) -> Decided:
@@ -292,7 +293,7 @@ def _with(decided: Decided, fate: Fate, profile: ColumnProfile | None, asked: As
         lists["ignore"] = (*decided.ignore, name)
     elif profile is not None and fate.read_as == "dates":
         lists["date"] = (*decided.date, _date_column(profile, asked).spec)
-    elif fate.encoded_as.startswith(_BY_TARGET):
+    elif fate.encoded_as.startswith(BY_TARGET):
         lists["by_target"] = (*decided.by_target, name)
     is_category = fate.read_as.startswith("categor")
     if is_category and profile is not None and (name in asked.keep or "numbers" in profile.kinds):
@@ -359,7 +360,7 @@ def _of_categories(profile: ColumnProfile, asked: Asked) -> Fate:
     how_many = f"{what} ({k:,})" if not is_truth else what
     note = _marks(profile)[0] + _signs(profile)
     if k > MOST_INDICATORS and "by_target" in asked.taken:
-        return Fate(name, how_many, _BY_TARGET, 1, note)
+        return Fate(name, how_many, BY_TARGET, 1, note)
     missing = ", and whether it is missing" if profile.n_missing else ""
     width = k + bool(missing)
     return Fate(name, how_many, f"{counted(k, _INDICATORS)}{missing}", width, note)

@@ -547,3 +547,13 @@ def test_numbers_have_methods_of_their_own(registry):
     for map_, learner in found:
         assert "regression" in registry.get("feature map", map_).tasks
         assert "regression" in registry.get("learner", learner).tasks
+
+
+def test_many_categories_have_a_mean_for_each_of_three_classes(tmp_path, monkeypatch, registry):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"S{i % 30},{i / 4},{'abc'[i % 7 % 3]}" for i in range(150)]
+    (tmp_path / "mine.csv").write_text("\n".join(["street,x,y", *lines]) + "\n")
+    data = prepared("mine.csv", registry, target="y")
+    street = data.look.fates[0]
+    assert (street.encoded_as, street.n_columns) == ("mean of the target by category and class", 3)
+    assert data.facts.feature_kinds == ("category", "numeric")
