@@ -116,17 +116,6 @@ def estimate(mean: float, sd: float) -> Estimate:
     return Estimate(*(math.exp(mean + z * sd) for z in (0.0, -SPREAD, SPREAD)))
 
 
-def combined(one: Estimate, other: Estimate) -> Estimate:
-    """Return the mean of two estimates of one number, weighed by their precision."""
-    sds = [math.log(each.high / each.low) / (2 * SPREAD) for each in (one, other)]
-    weights = [1 / sd**2 for sd in sds]
-    logs = [math.log(each.value) for each in (one, other)]
-    mean = sum(map(mul, weights, logs)) / sum(weights)
-    # they share their points: two are not more certain than one
-    between = sum(w * (x - mean) ** 2 for w, x in zip(weights, logs, strict=True)) / sum(weights)
-    return estimate(mean, math.sqrt(min(sds) ** 2 + between))
-
-
 def wider(given: Estimate, sd: float) -> Estimate:
     """Return an estimate to whose logarithm an error of standard deviation `sd` is added."""
     own = math.log(given.high / given.low) / (2 * SPREAD)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kbench.planning.cost._growth import Growth, Point, combined, wider
+from kbench.planning.cost._growth import Growth, Point, wider
 from kbench.records import Cost, Estimate, Trial
 
 TIME = Growth(exponent_scale=0.05, noise=0.06, drift=0.06)
@@ -20,17 +20,17 @@ RATIO_SD = 0.3
 """Standard deviation of the logarithm of the ratio of a whole search to a short one, between
 those rows on which both were made and all rows."""
 
-LEAST_MB, LEAST_S = 8.0, 1e-3
-"""Costs that are lost in others: the fit adds memory of this size, and takes no shorter time."""
+LEAST_MB, LEAST_S = 8.0, 0.1
+"""Costs whose growth is lost in others: they are added before the fit, and taken off after."""
 
 
 def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
     """Predict the cost of a task with `n_rows` training rows; None without a good trial.
 
-    Memory grows as that of short searches, and is at least that of any trial. Time is that
-    of the whole searches, extrapolated with the exponent of the short ones, which had more
-    rows; and that of the short ones, times the ratio of a whole search to a short one on the
-    same rows. A trial of the whole search on all rows is the task itself.
+    Memory grows as that of short searches, and is at least that of any trial. Time is
+    that of the whole searches, extrapolated with the exponent of the short ones, which had
+    more rows; of a single whole search, that of the short ones times their ratio. A trial of
+    the whole search on all rows is the task itself.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
         if trial.is_whole and trial.n_rows == n_rows:  # it is the task
             return Cost(
                 MEMORY.measured(max(1.0, trial.memory_mb)),
-                TIME.measured(max(LEAST_S, trial.seconds)),
+                TIME.measured(max(1e-3, trial.seconds)),
             )
     over = [trial for trial in trials if trial.status == "memory"]
     if not (good or over):
@@ -57,7 +57,7 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
         # it grows in proportion to the rows, or faster
         least = max(trial.memory_mb * n_rows / trial.n_rows for trial in over)
     memory = Estimate(least, least, least)
-    if points := [(n, mb + LEAST_MB) for n, mb in sorted((short or whole).items())]:
+    if points := _points(short or whole, LEAST_MB):
         with_more = MEMORY.predict(points[-LAST:], n_rows)
         memory = with_more.less(LEAST_MB).at_least(least)
     return Cost(memory, _seconds(good, n_rows), bool(over))
@@ -81,15 +81,16 @@ def _seconds(good: Sequence[Trial], n_rows: int) -> Estimate | None:
     short = {trial.n_rows: trial.seconds for trial in good if not trial.is_whole}
     if not whole:
         return None
-    common = whole.keys() & short.keys()
-    of_whole = TIME.predict(_points(whole), n_rows, beside=_points(short))
-    if not common or max(whole) >= max(short):
-        return of_whole
-    ratio = whole[max(common)] / max(LEAST_S, short[max(common)])
-    of_short = TIME.predict(_points(short), n_rows).scaled(ratio)
-    of_short = wider(of_short, RATIO_SD)
-    return of_short if len(whole) == 1 else combined(of_whole, of_short)
+    least = max(whole.values())
+    of_short, of_whole = _points(short, LEAST_S), _points(whole, LEAST_S)
+    if len(whole) > 1 or max(whole) not in short:
+        predicted = TIME.predict(of_whole, n_rows, beside=of_short)
+    else:
+        ratio = of_whole[-1][1] / (short[max(whole)] + LEAST_S)
+        predicted = wider(TIME.predict(of_short, n_rows).scaled(ratio), RATIO_SD)
+    return predicted.less(LEAST_S).at_least(least)
 
 
-def _points(seconds: Mapping[int, float]) -> list[Point]:
-    return [(n, max(value, LEAST_S)) for n, value in sorted(seconds.items())]
+def _points(costs: Mapping[int, float], more: float) -> list[Point]:
+    """Return costs by rows, in the order of the rows, with a constant added."""
+    return [(n, cost + more) for n, cost in sorted(costs.items())]
