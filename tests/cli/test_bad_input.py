@@ -96,7 +96,10 @@ def test_the_command_line_says_the_same(here, what, capfd):
     said = {
         **TABLES,
         # `kbench run` looks at the target before it reads it
-        "one class": (csv("a,y", [0.5, 2, 1], ["yes"]), "the target 'y' has the same value in all rows"),
+        "one class": (
+            csv("a,y", [0.5, 2, 1], ["yes"]),
+            "the target 'y' has the same value in all rows",
+        ),
         "no text at all": (TABLES["no text at all"][0], "it is not a text file (byte 1 is NUL)"),
         "fewer rows than folds": (FEW, "3 rows"),
     }

@@ -52,7 +52,14 @@ SOURCES = {source.name: source for source in kbench_datasets.kbench_datasets()}
 def test_every_source_is_listed():
     assert set(SOURCES) == set(SHAPES)
     files = [*kbench_openml.kbench_datasets(), *kbench_files.kbench_datasets()]
-    assert {source.name for source in files} == {"openml", "csv", "excel", "parquet", "arff", "svmlight"}
+    assert {source.name for source in files} == {
+        "openml",
+        "csv",
+        "excel",
+        "parquet",
+        "arff",
+        "svmlight",
+    }
     for source in files:
         assert callable(_loader(source))
 
