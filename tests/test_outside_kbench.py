@@ -46,8 +46,11 @@ def made(kind, name):
 
 def nested(record):
     """Return the maps that a map is around, which have no default."""
-    bases = (value for value in record.grid.get("base_map", ()) if isinstance(value, Ref))
-    return {"base_map": made("feature map", base.name)[0] for base in bases}
+    return {
+        parameter: made("feature map", values[0].name)[0]
+        for parameter, values in record.grid.items()
+        if parameter == "base_map"
+    }
 
 
 @pytest.fixture(params=sorted(REGISTRY.all("feature map")))
