@@ -18,8 +18,8 @@ class _MultilayerPerceptron(Unweighted):
         n_units=128,
         alpha=1e-4,
         learning_rate=1e-3,
-        max_iter=500,
-        n_iter_no_change=10,
+        max_iter=1000,
+        n_iter_no_change=50,
         random_state=None,
     ):
         self.n_layers = n_layers
@@ -67,10 +67,10 @@ class MultilayerPerceptronClassifier(_MultilayerPerceptron, HeldOutClassifier):
         L2 penalty of the weights.
     learning_rate : float, default 1e-3
         First step size of Adam.
-    max_iter : int, default 500
+    max_iter : int, default 1000
         Epochs at most; if they are exhausted there is a ConvergenceWarning.
-    n_iter_no_change : int, default 10
-        Epochs without improvement.
+    n_iter_no_change : int, default 50
+        Epochs without improvement: few of them stop on the noise of the held-out rows.
     random_state : int, RandomState or None, default None
         Draws the held-out rows, the first weights and the batches.
 
@@ -117,10 +117,10 @@ class MultilayerPerceptronRegressor(_MultilayerPerceptron, HeldOutRegressor):
         L2 penalty of the weights.
     learning_rate : float, default 1e-3
         First step size of Adam.
-    max_iter : int, default 500
+    max_iter : int, default 1000
         Epochs at most; if they are exhausted there is a ConvergenceWarning.
-    n_iter_no_change : int, default 10
-        Epochs without improvement.
+    n_iter_no_change : int, default 50
+        Epochs without improvement: few of them stop on the noise of the held-out rows.
     random_state : int, RandomState or None, default None
         Draws the held-out rows, the first weights and the batches.
 
