@@ -213,7 +213,7 @@ def test_next_commands_read_the_same_store(ran):
 
 @pytest.mark.slow
 def test_the_command_that_continues_a_run_has_its_filters(tmp_path):
-    (tmp_path / "table.csv").write_text("x,z\n1,2\n")  # a table that lacks its target
+    (tmp_path / "table.csv").write_text("x,y\n1,a\n")  # a table of one class
     (tmp_path / "away.toml").write_text(
         SUITE.replace('"iris"', '{name = "csv", path = "table.csv", target = "y"}')
     )
