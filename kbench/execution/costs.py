@@ -18,6 +18,7 @@ from kbench.errors import DatasetError
 from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import GRAM_ROWS
 from kbench.evaluation.rows import BLOCK_ROWS
+from kbench.evaluation.search._passes import MAX_COLUMNS, WHOLE_BYTES
 from kbench.execution.engine.local import over_slots
 from kbench.execution.handover import Handover
 from kbench.execution.samples import MOST_ROWS, Samples
@@ -259,8 +260,33 @@ class Costs:
     def _refusal(self, predicted: Cost, subject: _Subject) -> str:
         limit = self._limits.memory_mb
         width = cost.given_width(subject.cell)
-        largest = None if width is None else self._largest(predicted, subject, width)
-        return cost.too_large(predicted, limit, cost.WIDTH, largest)
+        if width is None:
+            return cost.too_large(predicted, limit)
+        largest = self._largest(predicted, subject, width)
+        return cost.too_large(
+            predicted, limit, cost.WIDTH, largest, self._in_blocks(subject, width)
+        )
+
+    def _in_blocks(self, subject: _Subject, width: int) -> int | None:
+        """Return a larger number of components that fits because it is embedded in blocks."""
+        if subject.cell.protocol.inner_fit != "outer":
+            return None
+        wider = cost.rounded_up(WHOLE_BYTES / (8 * subject.samples.n_rows))
+        if not width < wider <= MAX_COLUMNS:
+            return None
+        known = self._cost_of_width(subject, wider)
+        fits = known is not None and known.memory_mb.high <= self._limits.memory_mb
+        return wider if fits else None
+
+    def _cost_of_width(self, subject: _Subject, width: int) -> Cost | None:
+        """Try a cell with another number of components."""
+        cell = cost.of_width(subject.cell, width)
+        key = f"{subject.key}/{cost.WIDTH}={width}"
+        other = self._subject(key, cell, subject.task, subject.samples)
+        if not other.trials:
+            self._grow(other, is_whole=False, n_least=2)
+            self._keep(other)
+        return other.cost()
 
     def _largest(self, predicted: Cost, subject: _Subject, width: int) -> int | None:
         """Return the largest number of components that should fit; None if none is found."""
@@ -270,13 +296,7 @@ class Costs:
             smaller = cost.next_width(needs, limit)
             if smaller is None:
                 break
-            narrow = cost.of_width(subject.cell, smaller)
-            key = f"{subject.key}/{cost.WIDTH}={smaller}"
-            other = self._subject(key, narrow, subject.task, subject.samples)
-            if not other.trials:
-                self._grow(other, is_whole=False, n_least=2)
-                self._keep(other)
-            known = other.cost()
+            known = self._cost_of_width(subject, smaller)
             if known is None:
                 break
             needs[smaller] = known.memory_mb.high

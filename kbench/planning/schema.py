@@ -71,6 +71,8 @@ class ProtocolTable(_Strict):
     @classmethod
     def _of_this_machine(cls, value: Any) -> Any:
         # the number is in the key of a cell: times of other machines are other results
+        if isinstance(value, str) and value != "all":
+            raise ValueError(f'must be an integer >= 1 or "all", got {value!r}')
         return physical_cores() if value == "all" else value
 
     @field_validator("search_measure")

@@ -121,8 +121,7 @@ class ParquetRows:
         if nested:
             raise DatasetError(
                 f"{self.what}: lists and records are neither features nor targets: "
-                f"{listed(nested)}. Leave these columns out: ignore "
-                f"{', '.join(map(repr, nested[:3]))}."
+                f"{listed(nested)}. Leave these columns out with ignore = {nested[:3]!r}."
             )
         n_rows, n = sum(self._n_rows), len(scans)
         numeric = self.numeric()

@@ -7,7 +7,7 @@ import pytest
 from kbench.planning import cost
 from kbench.planning.cost._growth import Growth, estimate, wider
 from kbench.planning.planner import PlannedCell
-from kbench.records import Cell, DatasetFacts, Estimate, Protocol, Ref, Search, Trial
+from kbench.records import Cell, Cost, DatasetFacts, Estimate, Protocol, Ref, Search, Trial
 
 TIME = Growth(exponent_scale=0.05, noise=0.05, drift=0.05)
 
@@ -138,6 +138,18 @@ def test_a_refusal_says_what_would_fit():
         "needs at least 41 GB, the limit is 4 GB; the largest n_components that fits is 2,000"
     )
     assert cost.too_large(known, 512.0) == "needs at least 41 GB, the limit is 512 MB"
+
+
+@pytest.mark.parametrize(
+    ("largest", "words"),
+    [
+        (130, "; n_components up to 130 fit, and from 700 on, in blocks"),
+        (None, "; from n_components = 700 on, in blocks"),
+    ],
+)
+def test_a_refusal_names_the_width_from_which_blocks_fit(largest, words):
+    text = cost.too_large(Cost(Estimate(302, 290, 310)), 150, "n_components", largest, 700)
+    assert text.endswith(words)
 
 
 class Records:

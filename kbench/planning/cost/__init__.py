@@ -5,7 +5,7 @@ whatever a plugin does. `predict` extrapolates from the trials of a cell to all 
 `too_large` writes why a cell cannot fit into the limit of memory.
 """
 
-from kbench.planning.cost._largest import largest_width, next_width
+from kbench.planning.cost._largest import largest_width, next_width, rounded_up
 from kbench.planning.cost._prediction import predict, rows_that_need
 from kbench.planning.cost._screen import (
     WIDTH,
@@ -27,6 +27,7 @@ __all__ = [
     "of_memory",
     "of_width",
     "predict",
+    "rounded_up",
     "rows_of_width",
     "rows_that_need",
     "shortened",

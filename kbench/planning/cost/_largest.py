@@ -39,6 +39,16 @@ def largest_width(needs: Mapping[int, float], limit_mb: float) -> int | None:
     return max(width, _rounded(width * (MARGIN * limit_mb / need) ** (1 / exponent)))
 
 
+def rounded_up(width: float) -> int:
+    """Round up to two digits, and to more than `width`.
+
+    >>> rounded_up(699.05), rounded_up(700), rounded_up(4000)
+    (700, 710, 4100)
+    """
+    unit: int = 10 ** max(0, math.floor(math.log10(max(1.0, width))) - 1)
+    return (int(width // unit) + 1) * unit
+
+
 def _rounded(width: float) -> int:
     """Round down to two digits."""
     unit: int = 10 ** max(0, math.floor(math.log10(max(1.0, width))) - 1)
