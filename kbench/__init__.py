@@ -8,7 +8,7 @@ A plugin author imports everything from here::
     def kbench_feature_maps():
         return [FeatureMap("my-map", make="my_plugin._map:MyMap", grid={"gamma": [0.1, 1.0]})]
 
-`run_suite`, `load_results` and `evaluate` do from Python what the command line
+`run`, `run_suite`, `load_results` and `evaluate` do from Python what the command line
 does. All names are loaded on first use, so that a command loads what it needs.
 """
 
@@ -19,6 +19,7 @@ from kbench._version import __version__
 
 if TYPE_CHECKING:
     from kbench.api.functions import evaluate, load_results, run_suite
+    from kbench.api.own_frame import run
     from kbench.errors import (
         DatasetError,
         DatasetParameterError,
@@ -84,11 +85,18 @@ __all__ = [
     "evaluate",
     "hookimpl",
     "load_results",
+    "run",
     "run_suite",
 ]
 
 
-_HOMES = ("kbench.errors", "kbench.records", "kbench.hookspecs", "kbench.api.functions")
+_HOMES = (
+    "kbench.errors",
+    "kbench.records",
+    "kbench.hookspecs",
+    "kbench.api.functions",
+    "kbench.api.own_frame",
+)
 """Where the public names are, the lightest first."""
 
 

@@ -57,8 +57,8 @@ def gone():
 
 
 class Obedient(TransformerMixin, BaseEstimator):
-    def __init__(self, do="work", factor=1.0, log=""):
-        self.do, self.factor, self.log = do, factor, log
+    def __init__(self, do="work", factor=1.0, log="", seconds=0.0):
+        self.do, self.factor, self.log, self.seconds = do, factor, log, seconds
 
     def fit(self, X, y=None):
         if self.log:
@@ -66,6 +66,7 @@ class Obedient(TransformerMixin, BaseEstimator):
                 file.write(f"{self.do}\\n")
         if self.do == "hang":
             time.sleep(600)
+        time.sleep(self.seconds)
         if self.do == "exit":
             os._exit(3)
         if self.do == "raise":
@@ -264,7 +265,9 @@ def test_what_is_known_reaches_a_store_that_never_saw_the_suite(run_suite, store
 
 
 def test_each_failure_costs_its_own_cell_only(run_suite, store_uri):
-    maps = [f'{{ name = "obedient", do = "{do}" }}' for do in ("work", "hang", "exit", "raise")]
+    # a text that hangs would be found before the run, in a trial of some seconds
+    given = ('do = "work"', "seconds = 600", 'do = "exit"', 'do = "raise"')
+    maps = [f'{{ name = "obedient", {parameter} }}' for parameter in given]
     report, seen = run_suite(*maps)
     found = {
         cell.cell.feature_map.label: cell.status
@@ -273,12 +276,12 @@ def test_each_failure_costs_its_own_cell_only(run_suite, store_uri):
     }
     assert found == {
         "obedient(do=work)": "ok",
-        "obedient(do=hang)": "timeout",
+        "obedient(seconds=600)": "timeout",
         "obedient(do=exit)": "crash",
         "obedient(do=raise)": "error",
     }
     assert report.failed
-    statuses = [status for label, _, status in seen.done if label == "obedient(do=hang)"]
+    statuses = [status for label, _, status in seen.done if label == "obedient(seconds=600)"]
     assert 1 <= len(statuses) <= 2  # the splits after the first are skipped
     assert len(rows_of(store_uri)) == len(report.cells) == 8
     runs = Store(store_uri).read("trial")
@@ -289,7 +292,7 @@ def test_each_failure_costs_its_own_cell_only(run_suite, store_uri):
     _, seen = run_suite(*maps)
     assert seen.tasks == 0
     _, seen = run_suite(*maps[:2], text=SUITE.replace("time_s = 2", "time_s = 2.5"))
-    assert {label for label, _, _ in seen.done} == {"obedient(do=hang)"}
+    assert {label for label, _, _ in seen.done} == {"obedient(seconds=600)"}
 
 
 def test_a_misspelt_parameter_is_found_before_anything_runs(run_suite, store_uri):

@@ -43,6 +43,17 @@ def cell_problems(suite: Suite, registry: Registry) -> list[str]:
     return [*_indistinct(suite, registry), *_supervised(suite, registry)]
 
 
+def seedless(suite: Suite, registry: Registry) -> list[str]:
+    """Return one message if a suite asks for several seeds of maps, and no map of it has one."""
+    several = [cell for cell in cells(suite, registry) if cell.protocol.map_seeds > 1]
+    if not several or any(cell.feature_map.name != IDENTITY for cell in several):
+        return []
+    return [
+        f"protocol.map_seeds has an effect only with feature maps that are drawn by a seed; "
+        f"the only feature map is {IDENTITY!r}"
+    ]
+
+
 def _indistinct(suite: Suite, registry: Registry) -> list[str]:
     seen: set[str] = set()
     problems = []

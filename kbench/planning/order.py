@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from kbench.planning.planner import PlannedCell
+from kbench.planning.planned import PlannedCell
 from kbench.records import Cell, Ref, Search, alternatives
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry

@@ -1,4 +1,4 @@
-"""Planned cells: their keys, and the results that the journal has already.
+"""Keys of cells, and the tasks that they are.
 
 Planning loads no data: the cache's manifest knows the checksums.
 """
@@ -7,24 +7,21 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import operator
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from kbench.errors import PluginError
 from kbench.evaluation.definitions import COMPUTED
-from kbench.messages import SHARED_CATEGORIES
+from kbench.messages import SHARED_CATEGORIES, counted
 from kbench.planning.cells import cells
 from kbench.planning.fingerprint import Fingerprinter, evaluation_modules
+from kbench.planning.planned import PlannedCell
 from kbench.planning.spans import Spans
 from kbench.records import (
-    STOPPING,
-    WORST_FIRST,
     Cell,
-    Cost,
     DatasetFacts,
     Limits,
     Problem,
@@ -32,7 +29,6 @@ from kbench.records import (
     Ref,
     Result,
     Search,
-    Status,
     Suite,
     Task,
     TaskType,
@@ -45,158 +41,6 @@ from kbench.registry.dependencies import Dependencies, declared
 from kbench.registry.identity import identity_of
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
-from kbench.storage.journal import Journal
-
-LOOK_AHEAD = 16
-"""Splits of a cell that are looked up at least: some beyond the planned ones may be known."""
-
-
-@dataclass
-class PlannedCell:
-    """A cell with its key and the known results of its splits.
-
-    `key` is `Planner.cell_key`, or that of the suite lines where the dataset cannot be
-    had, whose facts are None then. `n_splits` are planned; `recall` adds those that are
-    known beyond them. `problem` is the reason why the cell cannot be computed. `results`
-    are by split, and shared by cells of one key. `equivalence` is equal for methods that
-    are the same up to a rotation of the features (see `kbench.FeatureMap`), and empty
-    where none is known. `family` is that of the method. `cost` is that of one task, if it
-    was predicted.
-    """
-
-    cell: Cell
-    key: str
-    dataset: DatasetFacts | None
-    n_splits: int
-    problem: Problem | None = None
-    results: dict[int, Result] = field(default_factory=dict)
-    equivalence: str = ""
-    family: str = ""
-    cost: Cost | None = None
-
-    @property
-    def missing(self) -> list[int]:
-        """Splits still to be computed; none once one was stopped by a limit or a crash."""
-        # a copy: slots ask while the results of others come in
-        known = dict(self.results)
-        if self.problem or any(result.status in STOPPING for result in known.values()):
-            return []
-        return [i for i in range(self.n_splits) if i not in known]
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether nothing more is to be computed."""
-        return not self.missing
-
-    @property
-    def status(self) -> Status:
-        """The worst status of its splits; "skipped" while some are to come."""
-        if self.problem:
-            return self.problem.status
-        seen: set[Status] = {result.status for result in self.results.values()}
-        if self.missing:
-            seen.add("skipped")
-        return next(status for status in WORST_FIRST if status in seen)
-
-    @property
-    def done(self) -> list[Result]:
-        """Results of the splits that are ok, in order."""
-        return [result for result in self.in_order if result.is_ok]
-
-    @property
-    def in_order(self) -> list[Result]:
-        """Results of all splits that are done, in order."""
-        return [self.results[i] for i in sorted(self.results)]
-
-
-def task_key(cell_key: str, split_index: int) -> str:
-    """Return the key of a task."""
-    return hashlib.sha256(f"{cell_key}/{split_index}".encode()).hexdigest()
-
-
-def recall(
-    planned: Iterable[PlannedCell],
-    journal: Journal,
-    limits: Limits | None = None,
-    retry_failed: bool = False,
-) -> int:
-    """Add the journal's results to cells, as far as they still hold.
-
-    Where all splits that are asked for are ok, those that follow and are ok too
-    belong to the cell as well: asking for fewer loses nothing. Tasks that hit a limit
-    which is higher in `limits` are left out, so that they are computed again;
-    `retry_failed` leaves out all that failed.
-
-    Returns
-    -------
-    int
-        Number of missing splits that the journal has, in lines that cannot be read.
-    """
-    planned = list(planned)
-    unreadable: set[str] = set()
-    spans = [(cell, range(max(cell.n_splits, LOOK_AHEAD))) for cell in planned if not cell.problem]
-    while spans:
-        wanted = {task_key(cell.key, i) for cell, span in spans for i in span}
-        results = {key: _parsed(line) for key, line in journal.results(wanted).items()}
-        unreadable |= journal.unreadable
-        unreadable |= {key for key, result in results.items() if result is None}
-        further = []
-        for cell, span in spans:
-            asked, all_ok = cell.n_splits, True
-            for index in span:
-                result = results.get(task_key(cell.key, index))
-                is_ok = result is not None and result.is_ok
-                all_ok = all_ok and is_ok
-                if index >= asked and not all_ok:
-                    break
-                if result and (is_ok or not (retry_failed or _is_raised(result, limits))):
-                    cell.results[index] = result
-                cell.n_splits = max(asked, index + 1)
-            if all_ok:
-                further.append((cell, range(span.stop, 2 * span.stop)))
-        spans = further
-    return len(unreadable & {task_key(cell.key, i) for cell in planned for i in cell.missing})
-
-
-def recall_added(
-    planned: Iterable[PlannedCell], journal: Journal, codes: Mapping[str, str]
-) -> None:
-    """Add the measures that the journal has beside the results of cells.
-
-    `codes` has the fingerprints of the measures' present code; a value of other code, or
-    of an earlier result of its task, is left out. What a task measured itself stays.
-    """
-    planned = list(planned)
-    tasks = {result.task_key for cell in planned for result in cell.done}
-    lines = journal.added(tasks) if tasks and codes else {}
-    if not lines:
-        return
-    for cell in planned:
-        for index, result in cell.results.items():
-            added = {
-                line["name"]: line["value"]
-                for line in lines.get(result.task_key, ())
-                if line["ended_ms"] == result.ended_ms and codes.get(line["name"]) == line["code"]
-            }
-            if added and result.is_ok:
-                cell.results[index] = replace(result, measures={**added, **result.measures})
-
-
-def _parsed(line: Mapping[str, Any]) -> Result | None:
-    """Parse a journal line; None if its format is not understood."""
-    try:
-        return Result.from_json(line)
-    except ValueError:
-        return None
-
-
-def _is_raised(result: Result, limits: Limits | None) -> bool:
-    """Tell whether the limit that a task hit is higher now."""
-    if limits is None:
-        return False
-    if result.status == "timeout":
-        return limits.time_s > result.limits.time_s
-    return result.status == "memory" and limits.memory_mb > result.limits.memory_mb
 
 
 def line_key(cell: Cell) -> str:
@@ -482,7 +326,8 @@ def _refused(cell: Cell, dataset: DatasetFacts) -> Problem | None:
         more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
         return Problem(
             "error",
-            f"{cell.dataset.label} has {dataset.n_missing} missing values in {shown}{more}; "
+            f"{cell.dataset.label} has {counted(dataset.n_missing, 'missing value')} in "
+            f"{shown}{more}; "
             'set missing = "impute", "indicate" or "drop_rows" in [protocol]',
         )
     if cell.protocol.inner_fit == "outer" and "category" in dataset.feature_kinds:

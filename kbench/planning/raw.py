@@ -21,6 +21,9 @@ OWN_TABLES: Mapping[TaskType, str] = {
 }
 """Suites that `kbench run` reads, by the task of the target."""
 
+FIRST_ROUNDS: Mapping[TaskType, str] = {task: f"{name}-first" for task, name in OWN_TABLES.items()}
+"""Suites whose methods it measures first in a limited time."""
+
 
 def parsed(text: str, name: str) -> dict[str, Any]:
     """Parse the tables of a suite file.

@@ -24,6 +24,9 @@ from kbench.records import Limits, Measure, Protocol
 Share = Annotated[float, Field(gt=0, lt=1)] | Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
 Step = Literal["minmax", "standard", "unit_ball", "none"]
+MOST_SEEDS = 50
+"""Seeds of the map on one split: the predictions of all of them are handed over together."""
+
 Lines = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
 
 
@@ -44,6 +47,7 @@ class ProtocolTable(_Strict):
     n_folds: Annotated[int, Field(ge=2)] = 5
     train_size: Share | None = None
     test_size: Share = 0.3
+    train_rows: Annotated[int, Field(ge=2)] | None = None
     unlabelled_size: Annotated[float, Field(ge=0, lt=1)] | Annotated[int, Field(ge=0)] = 0
     preprocess: Step | _SearchedSteps = "minmax"
     missing: Literal["error", "drop_rows", "impute", "indicate"] = "error"
@@ -56,7 +60,9 @@ class ProtocolTable(_Strict):
     search_measure: str | None = None
     search_time_s: Annotated[float, Field(gt=0)] | None = None
     calibration: Literal["none", "sigmoid", "isotonic"] = "none"
+    map_seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] = 1
     threads: Annotated[int, Field(ge=1)] = 1
+    gram_rows: Annotated[int, Field(ge=2)] = 1000
     seed: Annotated[int, Field(ge=0)] = 0
 
     @field_validator("preprocess", mode="before")
@@ -182,10 +188,19 @@ class SuiteFile(_Strict):
     protocol: ProtocolTable = ProtocolTable()
     limits: LimitsTable = LimitsTable()
     published: list[PublishedTable] = []
+    published_file: str = ""
     datasets: Lines | None = None
     feature_maps: Lines | None = None
     learners: Lines | None = None
     block: list[BlockTable] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tables_or_file(cls, raw: Any) -> Any:
+        # a union would report a mistake in a table once per member
+        if isinstance(raw, dict) and isinstance(raw.get("published"), str):
+            return {**raw, "published": [], "published_file": raw["published"]}
+        return raw
 
     @field_validator("measure", mode="before")
     @classmethod

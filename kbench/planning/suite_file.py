@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from kbench.errors import SuiteError
 from kbench.messages import similar
-from kbench.planning.cells import cell_problems
+from kbench.planning.cells import cell_problems, seedless
 from kbench.planning.lines import LISTS, Lines, parameter_problems
 from kbench.planning.raw import OWN_TABLES, has_rules, lists_of, parsed, runnable
 from kbench.planning.schema import BlockTable, ProtocolTable, SuiteFile, explained
@@ -114,11 +114,12 @@ def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Re
         blocks=blocks,
         limits=Limits(**file.limits.model_dump()),
         published=tuple(Published(**table.model_dump()) for table in file.published),
+        published_file=file.published_file,
         measure=file.compared,
         data_from=file.data_from,
         budget=file.budget or "",
     )
-    problems = cell_problems(suite, registry)
+    problems = [*cell_problems(suite, registry), *seedless(suite, registry)]
     threads = sorted({block.protocol.threads for block in blocks})
     if len(threads) > 1:
         problems.append(

@@ -10,8 +10,7 @@ In a test module of the plugin::
 
 One case per component and check. A failure says what is wrong and how to correct
 it; something that is only missing is a `ConformanceWarning`. ``kbench check my-plugin``
-runs the same from the command line. `Component` and `Outcome` are earlier names of
-`Subject` and `CheckResult`.
+runs the same from the command line.
 """
 
 from kbench.testing._cases import (
@@ -24,16 +23,11 @@ from kbench.testing._cases import (
 )
 from kbench.testing._subject import ConformanceWarning, Nonconforming, Subject
 
-Component = Subject
-Outcome = CheckResult
-
 __all__ = [
     "CHECKS",
     "CheckResult",
-    "Component",
     "ConformanceWarning",
     "Nonconforming",
-    "Outcome",
     "Subject",
     "checks_of",
     "components",

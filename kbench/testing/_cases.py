@@ -28,9 +28,13 @@ from kbench.testing import (
     _regressors,
 )
 from kbench.testing._find import find
+from kbench.testing._limit import TimeLimitExceeded, time_limit
 from kbench.testing._subject import ConformanceWarning, Nonconforming, Subject, named_error
 
 Check = Callable[[Subject], None]
+
+TIME_S = 300.0
+"""Seconds that one check may take; those of the built-in components take up to 20."""
 
 
 def _checks_in(*modules: ModuleType) -> tuple[Check, ...]:
@@ -64,12 +68,14 @@ _OF_TASK: Mapping[Check, TaskType] = {
 _ONLY_IF: Mapping[Check, Callable[[Any], Any]] = {
     _feature_maps.check_learns_nothing_from_y: lambda record: not record.supervised,
     _feature_maps.check_gram_error: lambda record: record.kernel is not None,
+    _feature_maps.check_unbiased: lambda record: record.unbiased,
     _estimators.check_grid: lambda record: record.grid,
     _estimators.check_measures: lambda record: record.measures is not None,
     _kernels.check_psd: lambda record: record.psd,
     _learners.check_kernelized: lambda record: record.kernelized,
     _learners.check_path: lambda record: record.path is not None,
     _learners.check_sums: lambda record: record.path is not None,
+    _learners.check_passes: lambda record: record.path is not None,
     _learners.check_simpler: lambda record: record.simpler,
     _measures.check_weights: _measures.has_weights,
     _datasets.check_expand: lambda record: record.expand is not None,
@@ -203,6 +209,9 @@ class CheckResult:
 def run(checked: Iterable[Subject], slow: bool = True) -> Iterator[CheckResult]:
     """Run all checks of components and yield the result of each.
 
+    A check that has not ended within 5 minutes has failed, and the component's further
+    checks are skipped. Code that never returns to Python cannot be stopped.
+
     Parameters
     ----------
     checked : iterable of Subject
@@ -210,7 +219,20 @@ def run(checked: Iterable[Subject], slow: bool = True) -> Iterator[CheckResult]:
     slow : bool, default True
         Run scikit-learn's own estimator checks too.
     """
-    return (_result(subject, check) for subject, check in _cases(checked, slow))
+    hung: dict[str, str] = {}
+    for subject, check in _cases(checked, slow):
+        if first := hung.get(str(subject)):
+            yield CheckResult(subject, check.__name__, "skipped", f"{first} did not end")
+            continue
+        try:
+            with time_limit(TIME_S):
+                result = _result(subject, check)
+        except TimeLimitExceeded:
+            hung[str(subject)] = check.__name__
+            result = CheckResult(
+                subject, check.__name__, "failed", f"it did not end within {TIME_S:g} s"
+            )
+        yield result
 
 
 def _cases(subjects: Iterable[Subject], slow: bool) -> Iterator[tuple[Subject, Check]]:

@@ -241,6 +241,33 @@ def check_gram_error(subject: Subject) -> None:
         )
 
 
+def check_unbiased(subject: Subject) -> None:
+    """Inner products of a map that is declared unbiased average to its kernel over seeds."""
+    if subject.record.kernel is None:
+        raise subject.fail("unbiased=True needs a kernel; declare it in the record")
+    if not _is_random(subject):
+        raise subject.fail("unbiased=True is for random maps; it has no parameter random_state")
+    kernel, n_seeds = resolve(subject.record.kernel), 60
+    X = _inputs(subject, 12)
+    few = {"n_components": 16} if _width(subject, X, 16) else {}
+    grams = []
+    for seed in range(n_seeds):
+        fitted = subject.fitted(X, targets(X, subject.task), **few, random_state=seed)
+        Z = dense(_steady(subject, fitted, X))
+        grams.append(Z @ Z.T)
+    exact = dense(kernel(fitted, X.copy(), X.copy()))
+    error = np.abs(np.mean(grams, axis=0) - exact)
+    # 6 standard errors of 60 draws: a false alarm about once in 100,000 checks
+    allowed = 6 * np.std(grams, axis=0, ddof=1) / np.sqrt(n_seeds) + 1e-6 * np.abs(exact).max()
+    if (error > allowed).any():
+        i, j = np.unravel_index(np.argmax(error / allowed), error.shape)
+        raise subject.fail(
+            f"inner products are {np.mean(grams, axis=0)[i, j]:.4g} on average over {n_seeds} "
+            f"seeds where the kernel is {exact[i, j]:.4g}; check the scaling of the features, or "
+            "take unbiased=True out of the record"
+        )
+
+
 def check_input_gradient(subject: Subject) -> None:
     """An optional `input_gradient` has the derivatives of the features."""
     X = _inputs(subject)

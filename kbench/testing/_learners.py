@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from kbench.evaluation.search import is_number
+from kbench.evaluation.search import LinearModels, Sample, is_number, labels
 from kbench.evaluation.sums import Sums, Targets
 from kbench.messages import did_you_mean
 from kbench.testing._samples import blobs, linear, noise, standardised
 from kbench.testing._subject import Subject, most_classes
+
+MOST_PASSES = 1000
+"""Passes over a small set after which a fit should be done."""
+
+_OF_PASSES = ("add", "step", "is_done", "nbytes", "estimators")
 
 
 def check_kernelized(subject: Subject) -> None:
@@ -111,6 +118,105 @@ def _sums_of(X: np.ndarray, y: np.ndarray, subject: Subject) -> Sums:
         part.add(X[rows], targets.block(rows))
         parts.append(part)
     return targets.named(Sums.added(parts), np.arange(len(y)))
+
+
+def check_passes(subject: Subject) -> None:
+    """`begin_fit`, where there is one, gives what fits on the rows give, whatever the blocks."""
+    estimator = subject.build()
+    if not callable(getattr(estimator, "begin_fit", None)) or subject.task == "regression":
+        return
+    name = subject.record.path
+    values = sorted(subject.record.grid.get(name, ())) or [getattr(estimator, name)]
+    values = [values[-1], values[0]]
+    X, codes = blobs(most_classes(subject))
+    X += 0.1 * np.random.default_rng(1).standard_normal(X.shape)  # a fit on a sample differs
+    y = 2 * codes + 3
+    in_order = np.array_split(np.arange(len(y)), 3)
+    backwards = np.array_split(np.arange(len(y))[::-1], 11)
+    found = _in_passes(subject, X, y, values, in_order)
+    for blocks, dtype in ((backwards, "float64"), (in_order, "float32")):
+        other = _in_passes(subject, X, y, values, blocks, dtype)
+        if not _is_close(_linear(found, X), _linear(other, X)):
+            raise subject.fail(
+                f"begin_fit gives something else from {len(blocks)} blocks in {dtype} than from "
+                "3 in float64; a step must come after a whole pass, of sums over its blocks"
+            )
+    for value, fitted in zip(values, found, strict=True):
+        alone = subject.fitted(X, y, **{name: value})
+        both = [_linear([each], X) for each in (alone, fitted) if hasattr(each, "coef_")]
+        agreeing = np.mean(subject.output(alone, X) == subject.output(fitted, X))
+        if agreeing < 0.95 or (len(both) == 2 and not _is_close(*both)):
+            raise subject.fail(
+                f"begin_fit and fit disagree at {name}={value!r}, on {1 - agreeing:.0%} of the "
+                "rows in the class; give labels as sample.classes has them, take as many passes "
+                "as are needed, and sum the loss over all rows"
+            )
+        predicted = labels(LinearModels([fitted]).values(X)[0], fitted.classes_)
+        if not np.array_equal(predicted, subject.output(fitted, X)):
+            raise subject.fail(
+                "predicts something else than X @ coef_.T + intercept_ after begin_fit; kbench "
+                "predicts blocks of rows with these"
+            )
+
+
+def _in_passes(
+    subject: Subject,
+    X: np.ndarray,
+    y: np.ndarray,
+    values: list[float],
+    blocks: list[np.ndarray],
+    dtype: str = "float64",
+) -> list[Any]:
+    """Fit in passes over blocks, as a search does, and return the estimators."""
+    classes, codes = np.unique(y, return_inverse=True)
+    drawn = np.unique(codes, return_index=True)[1]
+    drawn = np.union1d(drawn, np.arange(0, len(y), 4))
+    sample = Sample(X[drawn].copy(), codes[drawn].copy(), classes, np.bincount(codes))
+    fit = subject.build().begin_fit(sample, list(values))
+    lacking = [name for name in _OF_PASSES if not hasattr(fit, name)]
+    if lacking:
+        raise subject.fail(
+            f"begin_fit returns a {type(fit).__name__} without {', '.join(lacking)}; it needs "
+            f"{', '.join(_OF_PASSES)}"
+        )
+    for _ in range(MOST_PASSES):
+        if fit.is_done:
+            break
+        for rows in blocks:
+            Z = X[rows].astype(dtype)
+            given = Z.copy()
+            fit.add(Z, codes[rows])
+            if not np.array_equal(Z, given):
+                raise subject.fail(
+                    "add changes the block that it is given; fits of other folds get it too"
+                )
+        fit.step()
+    else:
+        raise subject.fail(
+            f"begin_fit is not done after {MOST_PASSES} passes over {len(y)} rows; set is_done, "
+            "at the latest after max_iter of them"
+        )
+    if not 0 <= fit.nbytes < np.inf:
+        raise subject.fail(f"nbytes must be a number of bytes, got {fit.nbytes!r}")
+    found = list(fit.estimators())
+    given_values = [each.get_params()[subject.record.path] for each in found]
+    if given_values != values:
+        raise subject.fail(
+            f"begin_fit gives estimators with {subject.record.path}={given_values} for the values "
+            f"{values}"
+        )
+    return found
+
+
+def _linear(fitted: list[Any], X: np.ndarray) -> np.ndarray:
+    """Return the values of the linear functions of estimators."""
+    return np.hstack([X @ np.atleast_2d(e.coef_).T + e.intercept_ for e in fitted])
+
+
+def _is_close(first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether values are equal up to what the stopping rules of two fits allow."""
+    size = np.abs(first).max(initial=0.0)
+    return first.shape == second.shape and bool(np.abs(first - second).max() <= 0.02 * size)
 
 
 def check_simpler(subject: Subject) -> None:

@@ -5,7 +5,9 @@ import pytest
 
 from kbench import Cell, Limits, Protocol, Ref, Search
 from kbench.planning.cells import cells
-from kbench.planning.planner import PlannedCell, Planner, line_key, recall, task_key
+from kbench.planning.planned import PlannedCell, task_key
+from kbench.planning.planner import Planner, line_key
+from kbench.planning.recall import recall
 from kbench.planning.suite_file import read
 from kbench.records import DatasetFacts, Problem, Result
 from kbench.registry.installed import installed
@@ -106,7 +108,9 @@ def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
         "n_folds": 9,
         "train_size": 0.1,
         "test_size": 0.9,
+        "train_rows": 7,
         "unlabelled_size": 0.2,
+        "gram_rows": 7,
         "preprocess": ("none",),
         "missing": "impute",
         "inner_folds": 9,
@@ -118,6 +122,7 @@ def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
         "search_measure": "log_loss",
         "calibration": "sigmoid",
         "search_time_s": 9.0,
+        "map_seeds": 9,
         "threads": 9,
         "seed": 9,
     }

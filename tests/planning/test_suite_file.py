@@ -469,6 +469,23 @@ def test_a_key_without_an_effect_is_refused(registry, protocol, words):
     assert problems(f"{LISTS}[protocol]\n{protocol}", registry) == (words,)
 
 
+def test_several_seeds_need_a_map_that_has_one(registry):
+    text = 'datasets = ["iris"]\nfeature_maps = [{}]\nlearners = ["ridge"]\n[protocol]\n'
+    (problem,) = problems(text.format('"identity"') + "map_seeds = 5", registry)
+    assert problem == (
+        "protocol.map_seeds has an effect only with feature maps that are drawn by a seed; the "
+        "only feature map is 'identity'"
+    )
+    suite = read(text.format('"identity", "rff"') + "map_seeds = 5", "s", registry)
+    assert suite.blocks[0].protocol.map_seeds == 5
+
+
+@pytest.mark.parametrize("value", ["0", "51", "true", '"3"', "2.0"])
+def test_a_number_of_seeds_is_an_integer_from_1_to_50(registry, value):
+    (problem,) = problems(f"{LISTS}[protocol]\nmap_seeds = {value}", registry)
+    assert problem.startswith("protocol.map_seeds must be")
+
+
 def test_a_key_that_any_block_uses_may_stand_at_the_top(registry):
     blocks = """
 [protocol]

@@ -185,6 +185,108 @@ class Offset(Indicators):
         return (X @ self.coef_.T + self.offset_).argmax(axis=1)
 
 
+class Streamed(Indicators):
+    """Least squares on indicators in two passes over blocks, without a defect."""
+
+    fit_sums = None
+
+    def begin_fit(self, sample, values):
+        return TwoPasses([type(self)(shrink=each) for each in values], sample)
+
+
+class TwoPasses:
+    """The mean in the first pass, products with it subtracted in the second."""
+
+    def __init__(self, fitted, sample):
+        self.fitted, self.classes, self.counts = fitted, sample.classes, sample.counts
+        p, t = sample.Z.shape[1], len(sample.classes)
+        self.total, self.gram, self.moments = np.zeros(p), np.zeros((p, p)), np.zeros((p, t))
+        self.mean, self.passes = np.zeros(p), 0
+        self.nbytes = self.gram.nbytes
+
+    @property
+    def is_done(self):
+        return self.passes == 2
+
+    def add(self, Z, codes):
+        Z = Z.astype(np.float64)
+        if not self.passes:
+            self.total += Z.sum(axis=0)
+            return
+        self.gram += (Z - self.mean).T @ (Z - self.mean)
+        self.moments += (Z - self.mean).T @ np.eye(len(self.classes))[codes]
+
+    def step(self):
+        self.passes += 1
+        self.mean = self.total / self.counts.sum()
+
+    def estimators(self):
+        shares = self.counts / self.counts.sum()
+        for each in self.fitted:
+            each.classes_, each.n_features_in_ = self.classes, len(self.mean)
+            each.solve(self.mean, shares, self.gram, self.moments)
+        return self.fitted
+
+
+class Endless(Streamed):
+    def begin_fit(self, sample, values):
+        class Fit(TwoPasses):
+            is_done = False
+
+        return Fit([type(self)(shrink=each) for each in values], sample)
+
+
+class Forgetful(Streamed):
+    def begin_fit(self, sample, values):
+        class Fit(TwoPasses):
+            def add(self, Z, codes):
+                self.gram[:], self.moments[:] = 0.0, 0.0
+                super().add(Z, codes)
+
+        return Fit([type(self)(shrink=each) for each in values], sample)
+
+
+class Satisfied(Streamed):
+    """The solution on the sample, and no passes."""
+
+    def begin_fit(self, sample, values):
+        fit = TwoPasses([type(self)(shrink=each) for each in values], sample)
+        fit.counts = np.bincount(sample.codes)
+        for _ in range(2):
+            fit.add(sample.Z, sample.codes)
+            fit.step()
+        return fit
+
+
+class Numbered(Streamed):
+    def begin_fit(self, sample, values):
+        fit = super().begin_fit(sample, values)
+        fit.classes = np.arange(len(fit.classes))
+        return fit
+
+
+class Swapped(Streamed):
+    def begin_fit(self, sample, values):
+        return super().begin_fit(sample, values[::-1])
+
+
+class Greedy(Streamed):
+    def begin_fit(self, sample, values):
+        class Fit(TwoPasses):
+            def add(self, Z, codes):
+                super().add(Z, codes)
+                Z -= self.mean
+
+        return Fit([type(self)(shrink=each) for each in values], sample)
+
+
+class Sizeless(Streamed):
+    def begin_fit(self, sample, values):
+        fit = super().begin_fit(sample, values)
+        del fit.nbytes
+        return fit
+
+
 LEARNER_DEFECTS = {
     Positions: "check_labels",
     Unnormalised: "check_probabilities",
@@ -198,6 +300,13 @@ LEARNER_DEFECTS = {
     Uncentred: "check_sums",
     Disordered: "check_sums",
     Offset: "check_sums",
+    Endless: "check_passes",
+    Forgetful: "check_passes",
+    Satisfied: "check_passes",
+    Numbered: "check_passes",
+    Swapped: "check_passes",
+    Greedy: "check_passes",
+    Sizeless: "check_passes",
     Scaling: "check_inputs_untouched",
     Attached: "check_pickle_and_clone",
     Lenient: "check_width",

@@ -116,6 +116,13 @@ def regression_row(dataset, feature_map, errors, sd=1.0, **more):
     )
 
 
+def searched(rows, inner=0.85, default=0.8, optimism=0.01):
+    """Return rows with what their searches found on the inner folds."""
+    found = {"search_inner": inner, "search_inner_default": default, "search_optimism": optimism}
+    curve = [[0.1, default], [1.0, inner]]
+    return [changed(each, budget_curve=curve, **found) for each in rows]
+
+
 def nasty_rows():
     """Return rows whose names attack HTML, SVG, LaTeX and scripts."""
     rows = [
@@ -123,7 +130,9 @@ def nasty_rows():
         for i, dataset in enumerate(NASTY)
         for j, (feature_map, learner) in enumerate(zip(NASTY, reversed(NASTY), strict=True))
     ]
+    rows = searched(rows)
     rows.append(row(NASTY[1], "bad", NASTY[0], status="error", error=f"first\n{NASTY[0]}"))
+    rows.append(row(NASTY[1], "big", NASTY[0], status="skipped", error=NASTY[2]))
     rows.append(row("gone" + NASTY[0], "bad", status="unavailable", error=NASTY[1]))
     rows[0] = changed(rows[0], notes=NASTY[0], at_edge=NASTY[2], version=NASTY[0])
     rows[1] = changed(rows[1], converged=False, contention="busy")

@@ -1,11 +1,14 @@
 """The conformance kit: what it runs on, and that every check can fail."""
 
+import contextlib
+import signal
+import time
 import warnings
 
 import pytest
 
-from kbench import DatasetSource, Figure, Learner, PluginError
-from kbench.testing import CHECKS, components, parametrize_with_checks, run
+from kbench import DatasetSource, Figure, Learner, Measure, PluginError
+from kbench.testing import CHECKS, _cases, components, parametrize_with_checks, run
 from tests.support.conformance import failures, map_plugin
 from tests.support.defective_datasets import DATASET_DEFECTS, dataset
 from tests.support.defective_kernels import KERNEL_DEFECTS
@@ -50,7 +53,13 @@ def test_every_check_has_a_planted_defect():
     planted |= {check for _, check in DATASET_DEFECTS} | {*REGRESSOR_DEFECTS.values()}
     # those that have a test of their own
     planted |= {"check_grid", "check_measures", "check_sklearn", "check_kernelized"}
-    planted |= {"check_simpler", "check_number", "check_order_of_rows", "check_direction"}
+    planted |= {
+        "check_unbiased",
+        "check_simpler",
+        "check_number",
+        "check_order_of_rows",
+        "check_direction",
+    }
     planted |= {"check_expand", "check_endings", "check_loads", "check_suite", "check_draw"}
     assert {check.__name__ for checks in CHECKS.values() for check in checks} == planted
 
@@ -85,3 +94,19 @@ def test_a_failure_says_what_to_do(plugin_of):
         for make in (Centred, Careless, Rude, Leaking):
             (message,) = failures(map_plugin(plugin_of, make)).values()
             assert ";" in message or "," in message
+
+
+def test_a_check_that_does_not_end_has_failed(plugin_of, monkeypatch):
+    def never(y_true, y_pred):
+        while True:
+            with contextlib.suppress(Exception):
+                time.sleep(60)
+
+    monkeypatch.setattr(_cases, "TIME_S", 0.2)
+    ours = Measure("ours", "lower", "never", "classification", function=never)
+    checked = components(plugin_of(kbench_measures=[ours]))
+    first, *others = (result for result in run(checked) if result.status != "passed")
+    assert (first.status, first.message) == ("failed", "it did not end within 0.2 s")
+    assert others
+    assert {(r.status, r.message) for r in others} == {("skipped", f"{first.check} did not end")}
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

@@ -8,15 +8,16 @@ from sklearn.utils.validation import validate_data
 from kbench import Ref, Search
 from kbench.testing import CHECKS, ConformanceWarning, checks_of, components, run
 from tests.support.conformance import failures, map_plugin
-from tests.support.defective_maps import MAP_DEFECTS, Demanding, Fourier, Nosy, Sloped
+from tests.support.defective_maps import MAP_DEFECTS, Demanding, Fourier, Nosy, Shrunken, Sloped
 
 
 def test_a_good_map_passes_everything(plugin_of):
     outcomes = list(run(components(map_plugin(plugin_of, Fourier))))
     assert {each.status for each in outcomes} == {"passed"}
     applied = {each.check for each in outcomes}
-    # of those for maps, all but `measures`, which it does not declare
-    wanted = {each.__name__ for each in CHECKS["feature map"]} - {"check_measures"}
+    # of those for maps, all but those of what it does not declare
+    undeclared = {"check_measures", "check_unbiased"}
+    wanted = {each.__name__ for each in CHECKS["feature map"]} - undeclared
     assert wanted <= applied
 
 
@@ -28,6 +29,16 @@ def test_a_map_with_gradients_passes_everything(plugin_of):
 def test_a_defect_of_a_map_is_caught_by_its_check(plugin_of, make):
     found = failures(map_plugin(plugin_of, make))
     assert list(found) == [MAP_DEFECTS[make]], found
+
+
+def test_a_map_that_is_declared_unbiased_must_be(plugin_of):
+    assert not failures(map_plugin(plugin_of, Shrunken))
+    found = failures(map_plugin(plugin_of, Shrunken, unbiased=True))
+    assert list(found) == ["check_unbiased"]
+    assert "where the kernel is" in found["check_unbiased"]
+    assert not failures(map_plugin(plugin_of, Fourier, unbiased=True))
+    found = failures(map_plugin(plugin_of, Fourier, unbiased=True, kernel=None))
+    assert "needs a kernel" in found["check_unbiased"]
 
 
 def test_a_map_that_needs_y_must_say_so(plugin_of):

@@ -5,10 +5,10 @@ import pytest
 
 from kbench.testing import components, run
 from tests.support.conformance import failures, learner_plugin
-from tests.support.defective_learners import LEARNER_DEFECTS, Centroids, Indicators
+from tests.support.defective_learners import LEARNER_DEFECTS, Centroids, Indicators, Streamed
 
 
-@pytest.mark.parametrize("make", [Centroids, Indicators])
+@pytest.mark.parametrize("make", [Centroids, Indicators, Streamed])
 def test_a_good_learner_passes_everything(plugin_of, make):
     outcomes = list(run(components(learner_plugin(plugin_of, make))))
     assert {each.status for each in outcomes} == {"passed"}

@@ -1,4 +1,4 @@
-"""A run of a suite: plan, execute, store, deliver."""
+"""The steps of a run: plan, execute, store, deliver."""
 
 from __future__ import annotations
 
@@ -6,165 +6,57 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Literal
+from itertools import count
 
 from kbench import machine
-from kbench._version import __version__
 from kbench.delivery.deliver import Delivered, Delivery, lock_name, views_of
 from kbench.delivery.owed import Plans
 from kbench.delivery.sync import deliver_leftovers
 from kbench.errors import ClusterError, SuiteError
 from kbench.execution import components
-from kbench.execution.costs import Costs
-from kbench.execution.engine import Answer, DaskEngine, Engine, LocalEngine, Terms, ThisMachine
+from kbench.execution.costs import CELL_S, Costs
+from kbench.execution.engine import DaskEngine, Engine, LocalEngine, Terms, ThisMachine
 from kbench.execution.fetching import Fetching, is_offline
 from kbench.execution.rescoring import Added, Rescoring, measure_called
 from kbench.execution.warm_parents import WarmParents, preload_of
 from kbench.messages import counted
-from kbench.parameters import check_choice, check_integer
 from kbench.planning.cells import cell_problems
 from kbench.planning.order import longest_first
-from kbench.planning.planner import (
-    PlannedCell,
-    Planner,
-    recall,
-    recall_added,
-    task_key,
-    with_expanded,
-)
+from kbench.planning.planned import PlannedCell
+from kbench.planning.planner import Planner, with_expanded
+from kbench.planning.recall import recall, recall_added
+from kbench.planning.schedule import Schedule
 from kbench.planning.tasks import task_of, with_measure
 from kbench.records import (
+    Block,
+    Cell,
     Cost,
     DatasetFacts,
-    Details,
-    Measure,
     Mistake,
     Problem,
-    Result,
+    Status,
     Suite,
     Task,
     TaskType,
 )
 from kbench.registry.registry import Registry
+from kbench.runner.options import Options
+from kbench.runner.report import Report
+from kbench.runner.watcher import Watcher
+from kbench.runner.writing import note_problems, write_result
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal, state_folder
 from kbench.storage.locks import Holder, named
-from kbench.storage.predictions import BLOB
-from kbench.tracking import Store, View, check_store, default_uri
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of a run; none of them decides a number.
-
-    They are those of `kbench.run_suite`. If `jobs` is None, it is 1 with exclusive timing,
-    else as many tasks as the physical cores have the threads for; on a cluster it stays
-    None, for the threads of all workers.
-
-    `total_s` is the wall clock of the whole run: no task begins that would not end by
-    then, judged by the longest of its cell. The first of a cell may overrun, and the
-    first of all begins in any case.
-
-    Raises
-    ------
-    SuiteError
-        `jobs` is not positive, `timing` is unknown, or exclusive timing is asked for
-        with several tasks at a time or on a cluster.
-    """
-
-    store: str | None = None
-    jobs: int | None = 1
-    scheduler: str = ""
-    fresh: bool = False
-    retry_failed: bool = False
-    offline: bool = False
-    timing: Literal["shared", "exclusive"] = "shared"
-    total_s: float = math.inf
-
-    def __post_init__(self) -> None:
-        check_store(self.uri)
-        if self.jobs is not None:
-            check_integer(self.jobs, "jobs", least=1, otherwise="None", error=SuiteError)
-        check_choice(self.timing, "timing", ("shared", "exclusive"), error=SuiteError)
-        if self.exclusive and self.scheduler:
-            raise SuiteError("--timing exclusive is for this machine; leave out --scheduler")
-        if self.exclusive and self.jobs not in (None, 1):
-            raise SuiteError(
-                f"--jobs must be 1 with --timing exclusive: one task at a time, got {self.jobs}"
-            )
-
-    def of_suite(self, suite: Suite) -> Options:
-        """Return the options with the number of tasks at a time."""
-        if self.jobs is not None or self.scheduler:
-            return self
-        threads = max(block.protocol.threads for block in suite.blocks)
-        jobs = 1 if self.exclusive else max(1, machine.physical_cores() // threads)
-        return replace(self, jobs=jobs)
-
-    @property
-    def uri(self) -> str:
-        """URI of the MLflow store."""
-        return self.store or default_uri()
-
-    @property
-    def exclusive(self) -> bool:
-        """Whether nothing else may run while times are taken, kbench's writer included."""
-        return self.timing == "exclusive"
-
-
-class Watcher:
-    """Callbacks for progress; the command line draws them. Called from several threads."""
-
-    def notice(self, text: str) -> None:
-        """Show a notice to the user."""
-
-    def loading(self, dataset: str) -> None:
-        """Show that a dataset is being fetched."""
-
-    def planned(self, cells: list[PlannedCell], n_tasks: int, measure: Measure) -> None:
-        """Show the plan: the cells, the number of tasks to compute, and what is compared."""
-
-    def started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
-        """Show that a slot has begun a task."""
-
-    def finished(self, cell: PlannedCell, result: Result) -> None:
-        """Show the result of a task, which is in the journal."""
-
-    def delivering(self) -> None:
-        """Show that all is computed, and that the store is brought up to date."""
-
-
-@dataclass(frozen=True)
-class Report:
-    """The result of a run, or of a plan, which has no `delivered`.
-
-    In its suite, lines that mean many datasets are replaced by these datasets; its
-    cells have the journal's results. `seconds` is the wall clock of the whole, and
-    `interrupted` says that the user ended it. `added` are measures of plugins that were
-    computed from kept predictions.
-    """
-
-    suite: Suite
-    cells: list[PlannedCell]
-    seconds: float
-    delivered: Delivered | None = None
-    interrupted: bool = False
-    added: tuple[Added, ...] = ()
-
-    @property
-    def failed(self) -> bool:
-        """Whether a cell or a measure failed; unavailable data is not a failure."""
-        return any(cell.status not in ("ok", "unavailable") for cell in self.cells) or any(
-            added.failed for added in self.added
-        )
+from kbench.tracking import Store, View
 
 
 class Runner:
     """Runs a suite, or only plans it: once.
 
-    The journal is that of this machine, or of its clusters, if none is given.
+    The journal is that of this machine, or of its clusters, if none is given. A `schedule`
+    decides which tasks a limited time is for; cells that it leaves out are not reported.
     """
 
     def __init__(
@@ -175,9 +67,10 @@ class Runner:
         watcher: Watcher | None = None,
         journal: Journal | None = None,
         data_cache: DataCache | None = None,
+        schedule: Schedule | None = None,
     ) -> None:
         self._start = time.monotonic()
-        self._suite, self._registry = suite, registry
+        self._suite, self._registry, self._schedule = suite, registry, schedule
         self._options = (options or Options()).of_suite(suite)
         self._watch = watcher or Watcher()
         self._offline = self._options.offline or is_offline()
@@ -201,7 +94,13 @@ class Runner:
             return machine.cluster_id(), connect
         assert jobs is not None
         return machine.machine_id(), partial(
-            LocalEngine, self._parents, cache.root, jobs, self._machine, self._started
+            LocalEngine,
+            self._parents,
+            cache.root,
+            jobs,
+            self._machine,
+            self._started,
+            until=self._start + self._options.total_s if self._schedule else math.inf,
         )
 
     def plan(self) -> Report:
@@ -291,12 +190,20 @@ class Runner:
             computing.close()
             # interrupted before the plan was made: known results are shown all the same
             cells = self._cells() if cells is None else cells
+            if self._schedule is not None:
+                cells = self._schedule.kept(cells)
             delivered = self._deliver(cells, delivery, store)
             if not (interrupted or delivered.problem):
                 self._deliver_leftovers(views)
         if lost is not None:
             raise lost
         seconds = time.monotonic() - self._start
+        if interrupted:
+            # after delivery, which leaves out what is to come
+            for cell in cells:
+                if cell.missing:
+                    status: Status = "unfinished" if cell.results else "not run"
+                    cell.problem = Problem(status, "the run was interrupted before")
         return Report(self._suite, cells, seconds, delivered, interrupted, tuple(added))
 
     # -----------------------------------------------------------------------
@@ -387,10 +294,16 @@ class Runner:
         self._machine.acquire()
         if n := costs.n_unknown(chosen):
             self._watch.notice(
-                f"trying {counted(n, 'cell')} on samples of the rows, a few seconds each, to "
-                "predict memory and time"
+                f"trying {counted(n, 'cell')} on samples of the rows, at most {CELL_S:.0f} s each, "
+                "to predict memory and time"
             )
-        found = costs.predict(chosen, options.jobs or machine.physical_cores())
+        done = count(1)
+
+        def predicted(cell: PlannedCell, cost: Cost | None) -> None:
+            if n:
+                self._watch.predicted(cell, cost, next(done), len(chosen))
+
+        found = costs.predict(chosen, options.jobs or machine.physical_cores(), predicted)
         for cell in cells:
             if (prediction := found.get(cell.key)) is None:
                 continue
@@ -435,7 +348,7 @@ class Runner:
             )
             if not self._options.exclusive:
                 delivery.start()
-        _note_problems(self._journal, cells)
+        note_problems(self._journal, cells)
         Plans(self._journal).keep(self._suite, store, cells, self._kept_codes(cells))
         if self._options.exclusive:
             self._notice_shared(cells)
@@ -449,11 +362,21 @@ class Runner:
         # a limited time is for the first methods of the suite; one slot is never idle
         ordered = self._options.total_s == math.inf and self._options.jobs != 1
         waiting = longest_first(cells, self._registry) if ordered else cells
-        tasks = self._planner.tasks(waiting, until=self._start + self._options.total_s)
+        until = self._start + self._options.total_s
+        if self._schedule is None:
+            tasks = self._planner.tasks(waiting, until)
+        else:
+            plan = partial(self._plan_further, cells)
+            steps = self._schedule.steps(cells, self._suite.compared, until, plan)
+            tasks = (self._planner.task(cell, index) for cell, index in steps)
         try:
             for task, answer in engine.run(tasks):
+                if answer.is_cut_off:
+                    continue
                 same = self._by_key[task.cell_key]
-                result = self._write(task, answer, same[0].cost)
+                result = write_result(
+                    self._journal, task, answer, self._suite.limits, self._options, same[0].cost
+                )
                 same[0].results[task.split_index] = result  # cells of one key share them
                 self._watch.finished(same[0], result)
                 if same[0].is_finished and not self._of_plugin:
@@ -463,44 +386,18 @@ class Runner:
             return error
         return None
 
+    def _plan_further(self, cells: list[PlannedCell], cell: Cell) -> PlannedCell:
+        """Plan a cell while others are computed, and add it to them."""
+        block = Block((cell.dataset,), (cell.feature_map,), (cell.learner,), cell.protocol)
+        planned = self._planner.plan(replace(self._suite, blocks=(block,)), self._datasets)
+        if not self._options.fresh:
+            recall(planned, self._journal, self._suite.limits, self._options.retry_failed)
+        self._by_key.setdefault(planned[0].key, []).extend(planned)
+        cells += planned
+        return planned[0]
+
     def _started(self, task: Task, slot: int) -> None:
         self._watch.started(self._by_key[task.cell_key][0], task.split_index, slot)
-
-    def _write(self, task: Task, answer: Answer, cost: Cost | None) -> Result:
-        """Write the result of a task to the journal and return it."""
-        outcome, host = answer.outcome, answer.host
-        key = task_key(task.cell_key, task.split_index)
-        measures, details = {}, Details()
-        if outcome.status == "ok":
-            value = outcome.value
-            measures = {**value["measures"], "peak_memory_mb": outcome.peak_memory_mb}
-            details = replace(Details.from_json(value["details"]), contention=answer.doubts)
-            self._journal.save_blob(key, BLOB, value["predictions"])
-        result = Result(
-            task_key=key,
-            cell_key=task.cell_key,
-            split=task.split_index,
-            status=outcome.status,
-            measures=measures,
-            details=details,
-            error=outcome.error,
-            printed=outcome.printed,
-            started_ms=answer.started_ms,
-            ended_ms=answer.ended_ms,
-            seconds=outcome.seconds,
-            limits=replace(self._suite.limits, n_splits=None),
-            jobs=self._options.jobs,
-            timing=self._options.timing,
-            version=__version__,
-            machine=host.machine,
-            host=host.name,
-            cpu=host.cpu,
-            calibration_s=host.calibration_s,
-            cpu_s=outcome.cpu_s,
-            predicted=cost,
-        )
-        self._journal.append("result", **result.to_json())
-        return result
 
     # -----------------------------------------------------------------------
     # Measures of plugins
@@ -581,23 +478,3 @@ def _refuse_unknown(suite: str, cells: Sequence[PlannedCell]) -> None:
             f"no results of {suite!r} are known here: `kbench suite` computes them; an edit of "
             "the code makes earlier ones out of date"
         )
-
-
-def _note_problems(journal: Journal, cells: list[PlannedCell]) -> None:
-    """Journal cells that cannot be computed; their runs have the time of the first line."""
-    seen = {(line["cell_key"], line["reason"]): line["at_ms"] for line in journal.read("problem")}
-    for cell in cells:
-        problem = cell.problem
-        if problem is None:
-            continue
-        key = (cell.key, problem.reason)
-        if key not in seen:
-            seen[key] = time.time_ns() // 1_000_000
-            journal.append(
-                "problem",
-                cell_key=cell.key,
-                status=problem.status,
-                reason=problem.reason,
-                at_ms=seen[key],
-            )
-        cell.problem = replace(problem, since_ms=seen[key])

@@ -1,0 +1,80 @@
+"""Cells with their keys, and what is known of their splits."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from kbench.records import (
+    STOPPING,
+    WORST_FIRST,
+    Cell,
+    Cost,
+    DatasetFacts,
+    Problem,
+    Result,
+    Status,
+)
+
+
+@dataclass
+class PlannedCell:
+    """A cell with its key and the known results of its splits.
+
+    `key` is `Planner.cell_key`, or that of the suite lines where the dataset cannot be
+    had, whose facts are None then. `n_splits` are planned; `recall` adds those that are
+    known beyond them. `problem` is the reason why the cell cannot be computed. `results`
+    are by split, and shared by cells of one key. `equivalence` is equal for methods that
+    are the same up to a rotation of the features (see `kbench.FeatureMap`), and empty
+    where none is known. `family` is that of the method. `cost` is that of one task, if it
+    was predicted.
+    """
+
+    cell: Cell
+    key: str
+    dataset: DatasetFacts | None
+    n_splits: int
+    problem: Problem | None = None
+    results: dict[int, Result] = field(default_factory=dict)
+    equivalence: str = ""
+    family: str = ""
+    cost: Cost | None = None
+
+    @property
+    def missing(self) -> list[int]:
+        """Splits still to be computed; none once one was stopped by a limit or a crash."""
+        # a copy: slots ask while the results of others come in
+        known = dict(self.results)
+        if self.problem or any(result.status in STOPPING for result in known.values()):
+            return []
+        return [i for i in range(self.n_splits) if i not in known]
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing more is to be computed."""
+        return not self.missing
+
+    @property
+    def status(self) -> Status:
+        """The worst status of its splits; "skipped" while some are to come."""
+        if self.problem:
+            return self.problem.status
+        seen: set[Status] = {result.status for result in self.results.values()}
+        if self.missing:
+            seen.add("skipped")
+        return next(status for status in WORST_FIRST if status in seen)
+
+    @property
+    def done(self) -> list[Result]:
+        """Results of the splits that are ok, in order."""
+        return [result for result in self.in_order if result.is_ok]
+
+    @property
+    def in_order(self) -> list[Result]:
+        """Results of all splits that are done, in order."""
+        return [self.results[i] for i in sorted(self.results)]
+
+
+def task_key(cell_key: str, split_index: int) -> str:
+    """Return the key of a task."""
+    return hashlib.sha256(f"{cell_key}/{split_index}".encode()).hexdigest()

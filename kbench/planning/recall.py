@@ -1,0 +1,99 @@
+"""Results that the journal has for planned cells already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from kbench.planning.planned import PlannedCell, task_key
+from kbench.records import Limits, Result
+from kbench.storage.journal import Journal
+
+LOOK_AHEAD = 16
+"""Splits of a cell that are looked up at least: some beyond the planned ones may be known."""
+
+
+def recall(
+    planned: Iterable[PlannedCell],
+    journal: Journal,
+    limits: Limits | None = None,
+    retry_failed: bool = False,
+) -> int:
+    """Add the journal's results to cells, as far as they still hold.
+
+    Where all splits that are asked for are ok, those that follow and are ok too
+    belong to the cell as well: asking for fewer loses nothing. Tasks that hit a limit
+    which is higher in `limits` are left out, so that they are computed again;
+    `retry_failed` leaves out all that failed.
+
+    Returns
+    -------
+    int
+        Number of missing splits that the journal has, in lines that cannot be read.
+    """
+    planned = list(planned)
+    unreadable: set[str] = set()
+    spans = [(cell, range(max(cell.n_splits, LOOK_AHEAD))) for cell in planned if not cell.problem]
+    while spans:
+        wanted = {task_key(cell.key, i) for cell, span in spans for i in span}
+        results = {key: _parsed(line) for key, line in journal.results(wanted).items()}
+        unreadable |= journal.unreadable
+        unreadable |= {key for key, result in results.items() if result is None}
+        further = []
+        for cell, span in spans:
+            asked, all_ok = cell.n_splits, True
+            for index in span:
+                result = results.get(task_key(cell.key, index))
+                is_ok = result is not None and result.is_ok
+                all_ok = all_ok and is_ok
+                if index >= asked and not all_ok:
+                    break
+                if result and (is_ok or not (retry_failed or _is_raised(result, limits))):
+                    cell.results[index] = result
+                cell.n_splits = max(asked, index + 1)
+            if all_ok:
+                further.append((cell, range(span.stop, 2 * span.stop)))
+        spans = further
+    return len(unreadable & {task_key(cell.key, i) for cell in planned for i in cell.missing})
+
+
+def recall_added(
+    planned: Iterable[PlannedCell], journal: Journal, codes: Mapping[str, str]
+) -> None:
+    """Add the measures that the journal has beside the results of cells.
+
+    `codes` has the fingerprints of the measures' present code; a value of other code, or
+    of an earlier result of its task, is left out. What a task measured itself stays.
+    """
+    planned = list(planned)
+    tasks = {result.task_key for cell in planned for result in cell.done}
+    lines = journal.added(tasks) if tasks and codes else {}
+    if not lines:
+        return
+    for cell in planned:
+        for index, result in cell.results.items():
+            added = {
+                line["name"]: line["value"]
+                for line in lines.get(result.task_key, ())
+                if line["ended_ms"] == result.ended_ms and codes.get(line["name"]) == line["code"]
+            }
+            if added and result.is_ok:
+                cell.results[index] = replace(result, measures={**added, **result.measures})
+
+
+def _parsed(line: Mapping[str, Any]) -> Result | None:
+    """Parse a journal line; None if its format is not understood."""
+    try:
+        return Result.from_json(line)
+    except ValueError:
+        return None
+
+
+def _is_raised(result: Result, limits: Limits | None) -> bool:
+    """Tell whether the limit that a task hit is higher now."""
+    if limits is None:
+        return False
+    if result.status == "timeout":
+        return limits.time_s > result.limits.time_s
+    return result.status == "memory" and limits.memory_mb > result.limits.memory_mb

@@ -1,0 +1,35 @@
+"""What a run returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kbench.delivery.deliver import Delivered
+from kbench.execution.rescoring import Added
+from kbench.planning.planned import PlannedCell
+from kbench.records import Suite
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of a run, or of a plan, which has no `delivered`.
+
+    In its suite, lines that mean many datasets are replaced by these datasets; its
+    cells have the journal's results. `seconds` is the wall clock of the whole, and
+    `interrupted` says that the user ended it. `added` are measures of plugins that were
+    computed from kept predictions.
+    """
+
+    suite: Suite
+    cells: list[PlannedCell]
+    seconds: float
+    delivered: Delivered | None = None
+    interrupted: bool = False
+    added: tuple[Added, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether a cell or a measure failed; unavailable data is not a failure."""
+        return any(cell.status not in ("ok", "unavailable") for cell in self.cells) or any(
+            added.failed for added in self.added
+        )
