@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kbench.planning.planner import PlannedCell
+from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Measure, Ref, written
 from kbench.records.canonical import dumps
 from kbench.results.rows import LABELS, PLAIN, TIMES, Row
@@ -43,11 +43,13 @@ def as_run(
         "family": row.family,
         "search_space": ", ".join(row.search_space),
         "search_curves": _curves(row),
+        "budget_curve": dumps(row.budget_curve) if row.budget_curve else "",
         "map_details": _map_details(row),
         "measure": measure.name,
         "better": measure.better,
         "budget": budget,
         **{f"{name}_by_split": _numbered(values) for name, values in row.values_by_split.items()},
+        **{f"{name}_by_seed": _of_seeds(values) for name, values in row.values_by_seed.items()},
         "split_hash": _numbered(row.split_hash),
         "at_edge": row.at_edge,
         "notes": row.notes,
@@ -77,6 +79,12 @@ def as_run(
 def _numbered(values: Mapping[str, Any]) -> str:
     """Write values by the number of the split, in the order of the numbers."""
     return dumps({int(index): value for index, value in values.items()})
+
+
+def _of_seeds(values: Mapping[str, Any]) -> str:
+    """Return a measure by split and seed, if it fits into a tag; the artifact has it."""
+    text = _numbered(values)
+    return text if len(text) <= TAG_CHARS else ""
 
 
 def _params(planned: PlannedCell, row: Row) -> dict[str, str]:
@@ -145,6 +153,9 @@ def _artifacts(planned: PlannedCell, row: Row) -> dict[str, str]:
         of_map = {result.split: result.details.map_details for result in done}
         if any(of_map.values()):
             artifacts["map.json"] = dumps(of_map)
+        by_seed = {result.split: result.details.by_seed for result in done}
+        if any(by_seed.values()):
+            artifacts["seeds.json"] = dumps(by_seed)
     failed = next((result for result in planned.in_order if not result.is_ok), None)
     if failed:
         printed = f"\n\nPrinted last:\n{failed.printed}" if failed.printed else ""

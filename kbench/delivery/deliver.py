@@ -16,12 +16,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbench.delivery.as_run import as_run
+from kbench.delivery.methods import method_runs
 from kbench.delivery.owed import checksums, store_of
 from kbench.errors import JournalError, PluginError, StoreError
-from kbench.planning.planner import PlannedCell, line_key
+from kbench.planning.planned import PlannedCell
+from kbench.planning.planner import line_key
 from kbench.records import ACCURACY
 from kbench.registry.registry import Registry
 from kbench.results.rows import PLAIN, known_measure
+from kbench.results.sources import of_run
 from kbench.storage.journal import Journal
 from kbench.tracking import CellRun, Experiment, Store, View, delivered_without_mlflow
 
@@ -232,13 +235,20 @@ class Delivery:
         )
 
     def _tidy(self, planned: Collection[PlannedCell]) -> None:
-        """Mark runs whose key or data have changed; drop those that waited for data."""
+        """Mark runs whose key or data have changed; drop those that waited for data.
+
+        Then write the runs of methods.
+        """
         assert self._experiment is not None
         keys = {cell.cell.name: {cell.key} for cell in planned if cell.is_finished}
         lines = {line_key(cell.cell) for cell in planned if not cell.problem}
         try:
             self._store.withdraw(self._experiment, self._machine, lines)
             self._store.supersede(self._experiment, self._machine, keys, checksums(planned))
+            # over all cells of the store: this command may have planned a few of them
+            rows = [of_run(run) for run in self._store.cells(self._experiment, self._machine)]
+            methods = method_runs(rows, known_measure(self.measure))
+            self._store.log_methods(self._experiment, self._machine, methods)
         except (StoreError, JournalError) as error:
             self._problem = str(error)
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from kbench.errors import KbenchError
-from kbench.planning.planner import PlannedCell, recall, recall_added
+from kbench.planning.planned import PlannedCell
+from kbench.planning.recall import recall, recall_added
 from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Ref, Suite, canonical
 from kbench.records.canonical import dumps, from_json, to_json
 from kbench.storage.journal import Journal

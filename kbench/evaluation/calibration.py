@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,8 +20,8 @@ from sklearn.calibration import CalibratedClassifierCV
 
 from kbench.evaluation.method import Method
 from kbench.evaluation.outputs import Predictions
-from kbench.evaluation.search import Candidate, Data, Fold, inner_folds, out_of_fold_decisions
-from kbench.evaluation.splits import rare_classes
+from kbench.evaluation.search import Candidate, Data, inner_folds, out_of_fold_decisions
+from kbench.evaluation.splits import Fold, rare_classes
 from kbench.records import Protocol
 
 _SHOWN = 5
@@ -80,7 +81,7 @@ def calibrate(
 def _out_of_fold(
     method: Method,
     data: Data,
-    folds: list[Fold],
+    folds: Sequence[Fold],
     candidate: Candidate,
     seed: int,
     protocol: Protocol,
@@ -127,7 +128,7 @@ def _problem(decision: np.ndarray, n_classes: int) -> str:
     return "" if n_columns == expected else f"{n_columns} decision values per row, not {expected}"
 
 
-def _is_in_one_fold(members: np.ndarray, folds: list[Fold]) -> bool:
+def _is_in_one_fold(members: np.ndarray, folds: Sequence[Fold]) -> bool:
     return any(not members[train].any() for train, _ in folds)
 
 

@@ -23,10 +23,10 @@ from kbench.evaluation.assignment import Assignment, Visible, assign
 from kbench.evaluation.measures import MEASURES
 from kbench.evaluation.method import MeasureFunction, Method
 from kbench.evaluation.model_measures import gram_error
-from kbench.evaluation.outputs import Predictions, restored
+from kbench.evaluation.outputs import Committed, Predictions, restored
 from kbench.evaluation.refit import fit_and_predict, predictions_by, refit
 from kbench.evaluation.rows import Rows
-from kbench.evaluation.scores import scores
+from kbench.evaluation.scores import scores_over_seeds
 from kbench.evaluation.search import (
     Candidate,
     Data,
@@ -39,25 +39,26 @@ from kbench.evaluation.timing import Stopwatch
 from kbench.records import Dataset, Details, Inputs, Protocol
 
 WARM_UP_ROWS = 200
-GRAM_ROWS = 1000
 
-Reveal = Callable[[Predictions, Predictions | None], np.ndarray]
-"""Takes the predictions of the test part and returns its labels.
-
-The second predictions are those of the default candidate, where there was a search.
-"""
+Reveal = Callable[[Committed], np.ndarray]
+"""Takes the predictions of the test part and returns its labels."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """Measures, details and predictions of one split.
 
-    The predictions are of the test rows, in the order of the split.
+    The predictions, `of_seeds` of the map, are of the test rows in the order of the split.
     """
 
     measures: dict[str, float]
     details: Details
-    predictions: Predictions
+    of_seeds: tuple[Predictions, ...]
+
+    @property
+    def predictions(self) -> Predictions:
+        """Those of the first seed of the map."""
+        return self.of_seeds[0]
 
 
 def evaluate_split(
@@ -73,46 +74,46 @@ def evaluate_split(
     what cannot be scored.
     """
     assignment = assign(dataset, protocol, split_index)
-    committed: list[tuple[Predictions, Predictions | None]] = []
+    handed_over: list[Committed] = []
 
-    def reveal(predictions: Predictions, default: Predictions | None) -> np.ndarray:
-        committed.append((predictions, default))
+    def reveal(committed: Committed) -> np.ndarray:
+        handed_over.append(committed)
         return assignment.y_test
 
     measures, details = measure_split(
         Inputs.of(dataset), assignment.visible, method, protocol, reveal
     )
-    return scored(assignment, *committed[0], measures, details, method.learner.what)
+    return scored(assignment, handed_over[0], measures, details, method.learner.what)
 
 
 def scored(
     assignment: Assignment,
-    predictions: Predictions,
-    default: Predictions | None,
+    committed: Committed,
     measures: Mapping[str, float],
     details: Details,
     what: str,
 ) -> Evaluation:
     """Score predictions and add what the computation measured.
 
-    `default` are predictions of the default candidate; their scores have the prefix
-    ``default_``. Nothing here runs code of a plugin: predictions are data, and are
-    checked again. `what` is the name of the learner for messages.
+    The scores of the default candidate have the prefix ``default_``. Scores are means over the
+    seeds of the map; `Details.by_seed` has them by seed. Nothing here runs code of a plugin:
+    predictions are data, and are checked again. `what` is the name of the learner for messages.
     """
     truth = assignment.truth
 
-    def check(given: Predictions) -> Predictions:
-        return given.checked(truth.task, truth.classes, len(truth.y), what)
+    def check(given: Iterable[Predictions]) -> tuple[Predictions, ...]:
+        return tuple(p.checked(truth.task, truth.classes, len(truth.y), what) for p in given)
 
-    checked = check(predictions)
-    own = scores(assignment, checked)
-    if default is not None:
-        of_default = scores(assignment, check(default))
+    checked = check(committed.chosen)
+    own, by_seed = scores_over_seeds(assignment, checked)
+    if committed.default:
+        of_default, _ = scores_over_seeds(assignment, check(committed.default))
         own |= {MEASURES[k].of_default: v for k, v in of_default.items() if k in MEASURES}
     _refuse_overwriting(measures, own)
+    notes = [*assignment.notes, *details.notes]
     return Evaluation(
         {**own, **measures},
-        replace(details, notes=[*assignment.notes, *details.notes], split_hash=assignment.digest),
+        replace(details, notes=notes, split_hash=assignment.digest, by_seed=by_seed),
         checked,
     )
 
@@ -130,8 +131,10 @@ def measure_split(
     - ``search_time_s``: the inner cross-validation, in none of the others;
     - ``calibration_time_s``: fits on the inner folds, the calibration and its
       probabilities, in none of the others. Native probabilities are not timed either.
+
+    With several seeds of the map, times and measures of the model are those of the first.
     """
-    data, X_test = _parts(inputs, visible, protocol)
+    data, X_test = parts(inputs, visible, protocol)
     seed = derive_seed(protocol.seed, inputs.checksum, visible.index)
     notes = []
     start, aside = time.perf_counter(), Stopwatch()
@@ -172,7 +175,7 @@ def measure_split(
     if n_embedded := searched.n_embedded + fitted.n_embedded:
         measures["embedding_passes"] = n_embedded / len(data.y)
     if method.kernel is not None:
-        measures |= gram_error(method.kernel, fitted.map_, fitted.X_test[:GRAM_ROWS])
+        measures |= gram_error(method.kernel, fitted.map_, fitted.X_test[: protocol.gram_rows])
 
     n_test, what = len(visible.test), method.learner.what
 
@@ -181,13 +184,20 @@ def measure_split(
             return restored(given, scale, n_test, what)
         return given.checked(data.task, np.unique(data.y), n_test, what)
 
-    committed = committable(fitted.predictions)
-    default = committed if searched.default is best else None
+    def of_all_seeds(
+        candidate: Candidate, first: Predictions | None
+    ) -> list[tuple[Method, Predictions]]:
+        drawn = [
+            (each, committable(predictions_by(each, data, X_test, candidate, seed, protocol)))
+            for each in _drawn(method, candidate, protocol)[0 if first is None else 1 :]
+        ]
+        return drawn if first is None else [(method, committable(first)), *drawn]
+
+    chosen = of_all_seeds(best, fitted.predictions)
+    default = [given for _, given in chosen] if searched.default is best else []
     if other is not None:
         try:
-            default = committable(
-                fitted.default or predictions_by(method, data, X_test, other, seed, protocol)
-            )
+            default = [given for _, given in of_all_seeds(other, fitted.default)]
         except Exception as error:
             # a default that these data do not allow is not a failure of the method
             notes.append(f"the default parameters fail: {type(error).__name__}: {error}"[:300])
@@ -195,13 +205,20 @@ def measure_split(
         # loads a module of scikit-learn that other protocols do not need
         from kbench.evaluation.calibration import calibrate
 
-        default = default and replace(default, probabilities=None)
-        calibration = calibrate(method, data, best, protocol, seed, committed)
-        committed = replace(committed, probabilities=calibration.probabilities)
-        measures |= calibration.measures
-        notes += calibration.notes
+        default = [replace(given, probabilities=None) for given in default]
+        calibrations = [
+            calibrate(each, data, best, protocol, seed, given) for each, given in chosen
+        ]
+        chosen = [
+            (each, replace(given, probabilities=calibration.probabilities))
+            for (each, given), calibration in zip(chosen, calibrations, strict=True)
+        ]
+        measures |= calibrations[0].measures
+        notes += calibrations[0].notes
+    if protocol.map_seeds > 1:
+        measures["n_map_seeds"] = float(len(chosen))
     with aside:
-        revealed = reveal(committed, default)
+        revealed = reveal(Committed(tuple(given for _, given in chosen), tuple(default)))
     y_test = scale.standardise(revealed)[: fitted.X_test.shape[0]]
     if method.map_measures is not None:
         more = _requested(
@@ -215,12 +232,22 @@ def measure_split(
     details = Details(
         chosen={name: _plain(value) for name, value in best.params.items()},
         search=_search_table(searched),
+        search_seconds=[float(f"{score.seconds:.4g}") for score in searched.scores],
         at_edge=searched.at_edge,
         notes=notes,
         work_s=time.perf_counter() - start - aside.wall,
         map_details=_map_details(fitted.map_, method.feature_map.what),
     )
     return {name: float(value) for name, value in measures.items()}, details
+
+
+def _drawn(method: Method, candidate: Candidate, protocol: Protocol) -> list[Method]:
+    """Return the method with each seed of its map; one if the map takes none."""
+    spec = method.feature_map
+    if protocol.map_seeds == 1 or not spec.takes_seed(candidate.feature_map):
+        return [method]
+    draws = range(protocol.map_seeds)
+    return [replace(method, feature_map=replace(spec, draw=draw)) for draw in draws]
 
 
 def _map_details(fitted: Any, what: str) -> dict[str, Any]:
@@ -253,7 +280,7 @@ def _requested(measures: MeasureFunction, **available: Any) -> dict[str, Any]:
     return {name: value for name, value in available.items() if name in names}
 
 
-def _parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, Any]:
+def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, Any]:
     """Return the training data and the inputs of the test part."""
     X, train, test, unlabelled = inputs.X, visible.train, visible.test, visible.unlabelled
     if inputs.pairwise:

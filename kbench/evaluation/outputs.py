@@ -82,6 +82,22 @@ class Predictions:
         )
 
 
+@dataclass(frozen=True)
+class Committed:
+    """The predictions of one split, which are handed over before its labels are revealed.
+
+    Parameters
+    ----------
+    chosen : tuple of Predictions
+        Of the chosen candidate, for each seed of the map.
+    default : tuple of Predictions
+        Those of the default candidate; empty if there was no search.
+    """
+
+    chosen: tuple[Predictions, ...]
+    default: tuple[Predictions, ...] = ()
+
+
 def predictions_of(learner: Any, Z: Any, predicted: Any, task: TaskType) -> Predictions:
     """Ask a fitted learner for all that it says of some rows, beside what it predicts.
 

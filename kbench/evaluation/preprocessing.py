@@ -14,7 +14,7 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.evaluation.splits import strata, stratified_folds
-from kbench.messages import SHARED_CATEGORIES
+from kbench.messages import SHARED_CATEGORIES, counted
 from kbench.records import Dataset, TaskType
 
 
@@ -323,6 +323,6 @@ def refuse_missing(dataset: Dataset) -> None:
     shown = ", ".join(f"{dataset.feature_names[j]} ({counts[j]})" for j in columns[:5])
     more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
     raise DatasetError(
-        f"{dataset.name} has {int(counts.sum())} missing values in {shown}{more}; "
+        f"{dataset.name} has {counted(int(counts.sum()), 'missing value')} in {shown}{more}; "
         'set missing = "impute", "indicate" or "drop_rows" in [protocol]'
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kbench.evaluation.assignment import Assignment
@@ -25,3 +27,25 @@ def scores(assignment: Assignment, predictions: Predictions) -> dict[str, float]
     if assignment.seen is not None:
         measures["seen_rows"] = float(assignment.seen.mean())
     return measures
+
+
+def scores_over_seeds(
+    assignment: Assignment, predictions: Sequence[Predictions]
+) -> tuple[dict[str, float], dict[str, list[float]]]:
+    """Return the means of the scores over seeds of the map, and each measure by seed.
+
+    A measure that is not defined for all seeds is absent. The second is empty for one seed.
+    """
+    each = [scores(assignment, given) for given in predictions]
+    if len(each) == 1:
+        return each[0], {}
+    by_seed = {
+        name: [values[name] for values in each]
+        for name in each[0]
+        if name in MEASURES and all(name in values for values in each)
+    }
+    of_split = {name: value for name, value in each[0].items() if name not in MEASURES}
+    return {
+        **{name: float(np.mean(values)) for name, values in by_seed.items()},
+        **of_split,
+    }, by_seed

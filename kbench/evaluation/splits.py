@@ -7,9 +7,9 @@ later, and adding a method changes none.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from itertools import islice
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, overload
 
 import numpy as np
 
@@ -71,7 +71,9 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
         seed = derive_seed(protocol.seed, protocol.splits, dataset.checksum, repeat)
         groups = row_groups(dataset.X) if protocol.splits == "group_duplicates" else None
         folds = stratified_folds(y, protocol.n_folds, seed, groups)
-        train, test = next(islice(folds, fold, None))
+        train, test = folds[fold]
+    if protocol.train_rows is not None:
+        train = sample(train, y, protocol.train_rows, derive_seed(seed, "train_rows"))
     if protocol.unlabelled_size:
         rng = np.random.default_rng(derive_seed(seed, "unlabelled"))
         n_unlabelled = count(protocol.unlabelled_size, len(train))
@@ -103,10 +105,72 @@ def strata(y: np.ndarray, task: TaskType) -> np.ndarray:
     return y if task == "classification" else np.zeros(len(y), dtype=np.int64)
 
 
+Fold = tuple[np.ndarray, np.ndarray]
+"""Training and test rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Folds(Sequence[Fold]):
+    """Training and test rows of each fold, which are made when they are asked for.
+
+    Of 10 million rows the lists of five folds would have 400 MB.
+
+    Parameters
+    ----------
+    fold_of : ndarray of int, shape (n_rows,)
+        Number of the fold in whose test part a row is.
+    n_folds : int
+    """
+
+    fold_of: np.ndarray
+    n_folds: int
+
+    def __len__(self) -> int:
+        """Return the number of folds."""
+        return self.n_folds
+
+    @overload
+    def __getitem__(self, fold: int) -> Fold: ...
+
+    @overload
+    def __getitem__(self, fold: slice) -> Sequence[Fold]: ...
+
+    def __getitem__(self, fold: int | slice) -> Fold | Sequence[Fold]:
+        """Return the rows of a fold, or of several."""
+        numbers = range(self.n_folds)[fold]
+        if isinstance(numbers, range):
+            return [self[number] for number in numbers]
+        is_test = self.fold_of == numbers
+        return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut(Sequence[np.ndarray]):
+    """The test rows of each fold, which are made when they are asked for."""
+
+    folds: Sequence[Fold]
+
+    def __len__(self) -> int:
+        """Return the number of folds."""
+        return len(self.folds)
+
+    @overload
+    def __getitem__(self, fold: int) -> np.ndarray: ...
+
+    @overload
+    def __getitem__(self, fold: slice) -> Sequence[np.ndarray]: ...
+
+    def __getitem__(self, fold: int | slice) -> np.ndarray | Sequence[np.ndarray]:
+        """Return the test rows of a fold, or of several."""
+        if isinstance(fold, slice):
+            return HeldOut(self.folds[fold])
+        return self.folds[fold][1]
+
+
 def stratified_folds(
     y: np.ndarray, n_folds: int, seed: int, groups: np.ndarray | None = None
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield training and test rows of a stratified K-fold.
+) -> Folds:
+    """Return the training and test rows of a stratified K-fold.
 
     A class with fewer members than folds is spread over as many folds as it
     has members, and every fold keeps the others in training; the caller warns.
@@ -121,23 +185,22 @@ def stratified_folds(
     if n_units < n_folds:
         what = "rows" if groups is None else "different rows"
         raise DatasetError(f"{n_folds} folds need at least as many {what}; there are {n_units}")
+    fold_of = np.empty(len(y), dtype=np.min_scalar_type(n_folds))
     if groups is not None:
         from sklearn.model_selection import StratifiedGroupKFold
 
         splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
-        yield from splitter.split(np.zeros(len(y)), y, groups)
-        return
+        for fold, (_, test) in enumerate(splitter.split(np.zeros(len(y)), y, groups)):
+            fold_of[test] = fold
+        return Folds(fold_of, n_folds)
     # StratifiedKFold of scikit-learn refuses data whose classes are all smaller than
     # n_folds. Dealing the rows to the folds in turn, class by class, always works, and
     # the sizes of the folds differ by at most one.
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(len(y))
     by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
-    fold_of = np.empty(len(y), dtype=np.int32)
     fold_of[by_class] = np.arange(len(y), dtype=np.int64) % n_folds
-    del shuffled, by_class  # the caller may keep the rows of all folds meanwhile
-    for fold in range(n_folds):
-        yield np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+    return Folds(fold_of, n_folds)
 
 
 def stratified_order(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -150,6 +213,25 @@ def stratified_order(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         members = shuffled[y[shuffled] == label]
         place[members] = (np.arange(len(members)) + rng.random()) / len(members)
     return shuffled[np.argsort(place[shuffled], kind="stable")]
+
+
+def sample(rows: np.ndarray, y: np.ndarray, n: int, seed: int) -> np.ndarray:
+    """Return `n` of some rows, stratified; each class has one, if there is room for all.
+
+    The sample of a larger `n` contains that of a smaller one. `y` has the classes of all
+    rows of the data.
+
+    >>> import numpy as np
+    >>> y = np.array([0, 0, 0, 0, 0, 1])
+    >>> [sample(np.arange(6), y, n, seed=1).tolist() for n in (2, 3, 9)]
+    [[4, 5], [0, 4, 5], [0, 1, 2, 3, 4, 5]]
+    """
+    if n >= len(rows):
+        return rows
+    order = stratified_order(y[rows], np.random.default_rng(seed))
+    first = np.unique(y[rows][order], return_index=True)[1]
+    others = np.delete(order, first)
+    return np.sort(rows[np.concatenate([order[first], others])[:n]])
 
 
 def rare_classes(y: np.ndarray, n_folds: int) -> list[int]:

@@ -8,6 +8,8 @@ that a plugin's ``__init__`` costs nothing; heavy objects are named as
 from kbench.records._components import (
     BANDWIDTH_FACTORS,
     BASELINE,
+    INPUTS,
+    KERNEL,
     TASK_TYPES,
     DatasetSource,
     FeatureMap,
@@ -57,6 +59,8 @@ __all__ = [
     "BASELINE",
     "DEFAULT",
     "FEATURE_KINDS",
+    "INPUTS",
+    "KERNEL",
     "RESERVED",
     "STOPPING",
     "TASK_TYPES",

@@ -27,6 +27,9 @@ INPUTS = "inputs"
 LINEAR = "linear"
 """Family of learners that are linear in the features."""
 
+KERNEL = "kernel"
+"""Family of learners that are exact kernel machines: maps approximate them."""
+
 BASELINE = "baseline"
 """Family of learners that ignore the inputs: they have nothing to search over."""
 
@@ -129,8 +132,11 @@ class FeatureMap:
     family : str, optional
         The kind of the map. A fair suite searches over identical candidates within a
         family. kbench's maps have "Fourier", "landmarks", "partition", "polynomial",
-        "chi-squared" and, where the inputs stay as they are, "inputs". Empty where the
+        "chi-squared", "additive" and, where the inputs stay as they are, "inputs". Empty where the
         map is a family of its own.
+    unbiased : bool, default False
+        Over seeds, inner products of the features of training rows average to `kernel`, with any
+        number of features. The conformance kit checks it.
     """
 
     name: str
@@ -145,6 +151,7 @@ class FeatureMap:
     reads_env: Sequence[str] = ()
     span: Make | None = None
     family: str = ""
+    unbiased: bool = False
 
 
 @dataclass(frozen=True)

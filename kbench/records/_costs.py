@@ -43,9 +43,11 @@ class Trial(AsJson):
     status : str
         That of a task.
     seconds : float
-        CPU time of the task; its wall clock, where the protocol has several threads.
+        CPU time of the task; with several threads, its wall clock.
     memory_mb : float
         Its peak memory.
+    n_threads : int, default 1
+        Threads that it had.
     """
 
     n_rows: int
@@ -53,6 +55,7 @@ class Trial(AsJson):
     status: Status
     seconds: float
     memory_mb: float
+    n_threads: int = 1
 
 
 @dataclass(frozen=True)

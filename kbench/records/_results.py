@@ -21,6 +21,8 @@ WORST_FIRST: tuple[Status, ...] = (
     "error",
     "unavailable",
     "skipped",
+    "unfinished",
+    "not run",
     "ok",
 )
 
@@ -80,8 +82,9 @@ class Task:
 class Problem(AsJson):
     """The reason why a cell cannot be computed, or a dataset is unavailable.
 
-    `status` is "unavailable", "error", or what ended the loading of the data; `since_ms`
-    is the time when it was first seen, in milliseconds since 1970.
+    `status` is "unavailable", "error", "skipped" where it cannot fit into memory, "not run"
+    or "unfinished" where the user ended the run before, or what ended the loading of the
+    data; `since_ms` is the time when it was first seen, in milliseconds since 1970.
     """
 
     status: Status
@@ -103,9 +106,11 @@ class Details(AsJson):
     ``converged``. `at_edge` names parameters whose chosen value is an end of its grid.
     `notes` has warnings, and facts that a reader must know of the split. `split_hash` is
     that of the split's rows. `map_details` is the attribute ``details_`` of the fitted map, if
-    it has one: plain values. `contention` says why the times are not reliable; it is empty
-    if they are. `work_s` is the wall clock of all that computes a reported number: search,
-    refit with its repeats, default candidate, calibration and measures of the model; the
+    it has one: plain values. `by_seed` has the built-in measures of predictions for each seed of
+    the map; it is empty where there is one. `contention` says why the times are not reliable; it
+    is empty if they are. `search_seconds` has the wall clock of each candidate of `search`.
+    `work_s` is the wall clock of all that computes a reported number: search, refit with its
+    repeats and further seeds, default candidate, calibration and measures of the model; the
     untimed pass, processes, data and the hand-over are not in it.
     """
 
@@ -115,8 +120,10 @@ class Details(AsJson):
     notes: Sequence[str] = ()
     split_hash: str = ""
     contention: Sequence[str] = ()
+    search_seconds: Sequence[float] = field(default=(), compare=False)
     work_s: float = field(default=0.0, compare=False)
     map_details: Mapping[str, Any] = field(default_factory=dict)
+    by_seed: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, values: Any) -> Self:
@@ -204,6 +211,10 @@ class Result:
     def is_ok(self) -> bool:
         """Whether the task was measured to its end."""
         return self.status == "ok"
+
+    def of_seeds(self, name: str) -> Sequence[float | None]:
+        """Return a measure of predictions for each seed of the map."""
+        return self.details.by_seed.get(name) or [self.measures.get(name)]
 
     def with_measure(self, name: str, value: float) -> Result:
         """Return the result with one more measure."""

@@ -4,4 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-Status = Literal["ok", "error", "timeout", "memory", "crash", "unavailable", "skipped"]
+Status = Literal[
+    "ok",
+    "error",
+    "timeout",
+    "memory",
+    "crash",
+    "unavailable",
+    "skipped",
+    "unfinished",
+    "not run",
+]

@@ -105,6 +105,9 @@ class Protocol:
     train_size, test_size : float or int, optional
         Share (below 1.0) or number of rows of a holdout, "ordered" or not;
         `train_size` is all the rest by default.
+    train_rows : int, optional
+        Training rows at most: a stratified sample of the training part, of which a larger
+        one has all rows of a smaller one. The test part is that of all rows.
     unlabelled_size : float or int, default 0
         Share or number of the *training* rows set aside as unlabelled.
     preprocess : sequence of {"minmax", "standard", "unit_ball", "none"}
@@ -141,8 +144,13 @@ class Protocol:
     calibration : {"none", "sigmoid", "isotonic"}, default "none"
         Turns decision values of classifiers that have no probabilities into
         probabilities, fitted on the training part by the inner folds.
+    map_seeds : int, default 1
+        Seeds of the map with which the chosen candidate is fitted on each split. The scores of
+        the split are means over them. A map without a seed is fitted once.
     threads : int, default 1
         BLAS and OpenMP threads of a task.
+    gram_rows : int, default 1000
+        Rows of the test part from which errors of the Gram matrix are computed.
     seed : int, default 0
         Root of every seed.
     """
@@ -153,6 +161,7 @@ class Protocol:
     n_folds: int = 5
     train_size: float | int | None = None
     test_size: float | int = 0.3
+    train_rows: int | None = None
     unlabelled_size: float | int = 0
     preprocess: tuple[str, ...] = ("minmax",)
     missing: Literal["error", "drop_rows", "impute", "indicate"] = "error"
@@ -165,7 +174,9 @@ class Protocol:
     search_measure: str | None = None
     search_time_s: float | None = None
     calibration: Literal["none", "sigmoid", "isotonic"] = "none"
+    map_seeds: int = 1
     threads: int = 1
+    gram_rows: int = 1000
     seed: int = 0
 
 
@@ -232,6 +243,7 @@ class Block:
 class Suite:
     """A named set of blocks, with limits, published figures and the measure to compare.
 
+    `published_file` is a CSV file of such figures beside the suite file.
     Without a measure, the task of the datasets decides it. `data_from` says where to get
     the files that its datasets name, for a message. `budget` says in which respect methods
     are compared at equal budgets: "candidates" within each family, or "seconds" of the
@@ -242,6 +254,7 @@ class Suite:
     blocks: tuple[Block, ...]
     limits: Limits = Limits()
     published: tuple[Published, ...] = ()
+    published_file: str = ""
     measure: Measure | None = None
     data_from: str = ""
     budget: Literal["", "candidates", "seconds"] = ""

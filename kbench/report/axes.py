@@ -55,6 +55,8 @@ def linear(values: Sequence[float], label: str) -> Axis:
     first, last = math.floor((low - 0.06 * spread) / step), math.ceil((high + 0.06 * spread) / step)
     # nothing measured here is negative; do not pretend that it could be
     first = max(first, 0) if low >= 0 else first
+    # nor does a share exceed 1
+    last = min(last, round(1 / step)) if 0 <= low <= high <= 1 and last * step > 1 > step else last
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     digits = max(digits, 2) if step < 1 else digits
     form = f".{digits}f" if digits <= 6 else ".3g"
@@ -82,6 +84,45 @@ def of_measure(values: Sequence[float], measure: Measure) -> Axis:
         return linear(values, measure.words)
     label = f"{measure.words} (lower is better)"
     axis = logarithmic(values, label, number) if spans_decade(values) else linear(values, label)
+    return replace(axis, low=axis.high, high=axis.low)
+
+
+def upper_part(values: Sequence[float], measure: Measure) -> list[float]:
+    """Return the values that an axis shows: without a few that are far worse than the others.
+
+    A quarter of them at most, if the gap before the others is the larger half of the range.
+    One bad baseline would leave no room for the differences of all others.
+
+    >>> upper_part([0.46, 0.89, 0.91, 0.95], Measure("accuracy"))
+    [0.89, 0.91, 0.95]
+    >>> upper_part([0.5, 0.6, 0.7, 0.8], Measure("accuracy"))
+    [0.5, 0.6, 0.7, 0.8]
+    """
+    order = sorted(values, key=measure.gain)
+    spread = abs(order[-1] - order[0])
+    for n in range(len(order) // 4, 0, -1):
+        if abs(order[n] - order[n - 1]) > spread / 2:
+            shown = set(order[n:])
+            return [value for value in values if value in shown]
+    return list(values)
+
+
+def error_axis(values: Sequence[float], measure: Measure) -> Axis:
+    """Return a logarithmic axis of 1 - value, on which better values come later.
+
+    A value of 1 has no logarithm: it stands at half the smallest other error.
+
+    >>> axis = error_axis([0.9, 0.99], Measure("accuracy"))
+    >>> axis.label, axis.share(0.01) > axis.share(0.1)
+    ('1 - accuracy (lower is better)', True)
+    """
+    errors = [1 - value for value in values]
+    least = min((error for error in errors if error > 1e-9), default=0.01)
+    axis = logarithmic(
+        [max(error, least / 2) for error in errors],
+        f"1 - {measure.words} (lower is better)",
+        number,
+    )
     return replace(axis, low=axis.high, high=axis.low)
 
 
@@ -165,6 +206,23 @@ def duration(seconds: float) -> str:
     if seconds < 1:
         return f"{float(f'{seconds * 1e3:.3g}'):g} ms"
     return f"{float(f'{seconds:.3g}'):g} s"
+
+
+def duration_unit(seconds: Sequence[float]) -> tuple[str, Callable[[float], str]]:
+    """Return one unit for several times, and the function that writes a time in it.
+
+    >>> unit, written = duration_unit([0.0004, 0.05, 2.0])
+    >>> unit, written(0.0004), written(2.0)
+    ('ms', '0.4', '2000')
+    """
+    middle = sorted(seconds)[len(seconds) // 2] if seconds else 1.0
+    unit, scale = ("s", 1.0) if middle >= 1 else ("ms", 1e3) if middle >= 1e-3 else ("µs", 1e6)
+    return unit, lambda value: _three_digits(value * scale)
+
+
+def _three_digits(value: float) -> str:
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:.0f}" if abs(rounded) >= 1000 else f"{rounded:g}"
 
 
 def number(value: float) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
-from kbench.report import lines, scatter
+from kbench.report import claims, lines, scatter
 from kbench.report.axes import duration, number
-from kbench.report.content import ReportData
+from kbench.report.content import ReportData, name_of
 from kbench.report.tables import methods, sizes
-from kbench.report.text import Table, heading
+from kbench.report.text import Table, heading, shown
+from kbench.results.rows import is_share
 
 MOST_LINES = 10
 """Lines of a chart; more cannot be told apart."""
@@ -35,34 +37,79 @@ COSTS = (
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture with its numbers."""
+    """A picture with its numbers; of shares also one of logarithmic errors."""
 
     title: str
     svg: str
     table: Table
+    as_error: str = ""
+
+
+def _of_seconds(content: ReportData) -> Iterator[Chart]:
+    """Draw the best inner score against the seconds of the search."""
+    place = {standing.method: standing.place for standing in content.standings}
+    spent = sorted(content.claims.spent, key=lambda each: place[each.method])
+    if len({each.measure for each in spent}) != 1:
+        return
+    measure = spent[0].measure
+    drawn = [
+        lines.Line(
+            name_of(each.method),
+            each.curve,
+            place[each.method],
+            None if each.outer is None else (each.total_s, each.outer),
+        )
+        for each in spent[:MOST_LINES]
+    ]
+    written = partial(shown, measure.name)
+    label, words = "seconds of search on a split", f"inner {measure.words}"
+    picture = lines.draw(drawn, label, words, duration, written, measure)
+    title = f"Inner {measure.words} against seconds of search"
+    yield Chart(title, picture, claims.seconds(content))
+
+
+def _with_statuses(table: Table, content: ReportData, cost: str) -> Table:
+    """Return the table of methods with the statuses of the front against another cost."""
+    places = claims.places(content, cost)
+    decided = not content.claims.front(cost).reason
+    rows = [
+        {**row, "front": place.status if decided else None, "p_front": place.probability}
+        for row, place in zip(table.rows, places, strict=True)
+    ]
+    return replace(table, rows=rows, notes={})
+
+
+def drawn_costs(content: ReportData) -> Iterator[Cost]:
+    """Yield the costs that are known of all methods, and differ."""
+    for cost in COSTS:
+        costs = [getattr(standing, cost.attribute) for standing in content.standings]
+        # an older store may not have them, and a chart of one width shows nothing
+        if all(map(math.isfinite, costs)) and len({round(value, 12) for value in costs}) > 1:
+            yield cost
 
 
 def of(content: ReportData) -> Iterator[Chart]:
     """Draw the charts that the data allow, of several methods over common datasets."""
     standings, words = content.standings, heading(content.measure)
-    for cost in COSTS:
+    for cost in drawn_costs(content):
         costs = [getattr(standing, cost.attribute) for standing in standings]
-        # an older store may not have them, and a chart of one width shows nothing
-        if not all(map(math.isfinite, costs)) or len({round(value, 12) for value in costs}) < 2:
-            continue
         title = f"{words} against {cost.title}"
-        picture = scatter.draw(
+        draw = partial(
+            scatter.draw,
             [standing.name for standing in standings],
             costs,
             [standing.mean for standing in standings],
             content.measure,
             cost.label,
             cost.written,
+            [place.status for place in claims.places(content, cost.attribute)],
         )
-        shown = {"place", "feature_map", "learner", "mean", cost.attribute}
-        table = methods(content)
+        shown = {"place", "feature_map", "learner", "mean", cost.attribute, "front", "p_front"}
+        table = _with_statuses(methods(content), content, cost.attribute)
         columns = [replace(c, wide=False) for c in table.columns if c.name in shown]
-        yield Chart(title, picture, replace(table, title=title, columns=columns))
+        as_error = draw(as_error=True) if is_share(content.measure) else ""
+        yield Chart(title, draw(), replace(table, title=title, columns=columns), as_error)
+    yield from _of_seconds(content)
     growth = content.growth()
     if growth:
         drawn = [lines.Line(line.name, line.points, line.place) for line in growth[:MOST_LINES]]

@@ -11,17 +11,23 @@ from typing import Any
 
 import numpy as np
 
+from kbench import machine
 from kbench.records import ACCURACY, Measure, Published, TaskType
 from kbench.report import costs
 from kbench.report.budgets import sentences
 from kbench.report.metric import LearnedMetric, learned_metrics
 from kbench.results import stats
 from kbench.results.budgets import Budget, budgets
+from kbench.results.claims import Claims
 from kbench.results.order import rounded, unequal_splits
 from kbench.results.published import Beside, beside_published
 from kbench.results.rows import LABELS, PLAIN, Method, Row, task_of
 from kbench.results.search_curves import CURVE
 from kbench.results.stats import Scores, Standing
+
+NOT_MEASURED = ("skipped", "unfinished", "not run")
+NO_FAILURE = ("ok", "unavailable", *NOT_MEASURED)
+"""Statuses of cells that did not fail; those that were not measured are listed apart."""
 
 ALPHA = 0.05
 ROPE = 0.01
@@ -112,6 +118,10 @@ class ReportData:
         What is compared.
     budget : {"", "candidates", "seconds"}
         The equal budget that the suite claims.
+    order : sequence of (feature map, learner), optional
+        The first methods of tables; the others follow in the order of their mean ranks.
+    digits : int, optional
+        Decimals of the measure in tables; by the size of its values by default.
     """
 
     suite: str
@@ -122,12 +132,15 @@ class ReportData:
     without: Sequence[Method] = ()
     measure: Measure = ACCURACY
     budget: str = ""
+    order: Sequence[Method] = ()
+    digits: int | None = None
     datasets: list[str] = field(init=False)
     methods: list[Method] = field(init=False)
     scores: Scores = field(init=False)
     standings: list[Standing] = field(init=False)
     adjusted: stats.Array = field(init=False)
     friedman: stats.Friedman | None = field(init=False)
+    claims: Claims = field(init=False)
 
     def __post_init__(self) -> None:
         def put(name: str, value: Any) -> None:
@@ -141,9 +154,11 @@ class ReportData:
         put("adjusted", stats.wilcoxon_holm(values) if ranked else np.ones((len(values.T),) * 2))
         n, k = values.shape
         put("friedman", stats.friedman(values) if ranked and n > 1 and k > 2 else None)
-        order = {standing.method: standing.place for standing in self.standings}
-        methods = dict.fromkeys(row.method for row in self.rows)
-        put("methods", sorted(methods, key=lambda method: order.get(method, math.inf)))
+        put("claims", Claims(self.rows, self.scores, self.standings, ALPHA))
+        first = [*self.order, *(standing.method for standing in self.standings)]
+        every = {row.method for row in self.rows}
+        in_order = dict.fromkeys([*first, *(row.method for row in self.rows)])
+        put("methods", [method for method in in_order if method in every])
 
     # -- tables
 
@@ -171,7 +186,7 @@ class ReportData:
         if gains[row.method] == best_gain:
             return "best"
         best = next(r for r in rows if r is not None and gains.get(r.method) == best_gain)
-        test = on_dataset(best, row, self.measure)
+        test = stats.on_dataset(best, row, self.measure, ALPHA)
         if test is None or test.p is None:
             return "untested"
         return "tie" if test.p > ALPHA else ""
@@ -195,7 +210,7 @@ class ReportData:
         pairs = []
         for i, j in chosen:
             d, gained = values[:, i] - values[:, j], gains[:, i] - gains[:, j]
-            low, high = stats.bootstrap_interval(d)
+            low, high = stats.mean_interval(d)
             wins, ties, losses = map(int, counted[i, j])
             pairs.append(
                 Pair(
@@ -368,7 +383,11 @@ class ReportData:
 
     def failures(self) -> list[Row]:
         """Return the rows that failed."""
-        return [row for row in self.rows if row.status not in ("ok", "unavailable")]
+        return [row for row in self.rows if row.status not in NO_FAILURE]
+
+    def skipped(self) -> list[Row]:
+        """Return the rows that were not measured, because they would not fit or were not begun."""
+        return [row for row in self.rows if row.status in NOT_MEASURED]
 
     def partial(self) -> list[Row]:
         """Return the rows that are ok on fewer splits than planned."""
@@ -443,18 +462,6 @@ class ReportData:
         }
 
 
-def on_dataset(first: Row, second: Row, measure: Measure = ACCURACY) -> stats.CorrectedT | None:
-    """Compare two rows of a dataset over their common splits; None for fewer than two."""
-    a, b = first.by_split(measure.name), second.by_split(measure.name)
-    ours, theirs = first.split_hash, second.split_hash
-    common = [i for i in a if i in b and ours.get(i) == theirs.get(i)]
-    if len(common) < 2:
-        return None
-    unit = stats.unit_of([*a.values(), *b.values()], measure)
-    differences = [a[i] - b[i] for i in common]
-    return stats.corrected_t(differences, stats.holdout_ratio(first), ALPHA, unit)
-
-
 def _power(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
     """Fit log y = a + b log x by least squares; return b and R squared."""
     x, y = np.log(np.array(points, dtype=float)).T
@@ -473,3 +480,19 @@ def _places(rows: Sequence[Row]) -> str:
     names = [f"{name_of(r.method)} on {r.dataset}" for r in rows]
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return ", ".join(names[:4]) + more
+
+
+def machine_facts(owner: str) -> dict[str, str]:
+    """Describe the machine of the runs, as far as it is known here."""
+    here = machine.describe()
+    if here.id != owner:
+        return {"machine": owner}
+    versions = ", ".join(f"{name} {version}" for name, version in here.versions.items())
+    return {
+        "machine": owner,
+        "cpu": here.cpu,
+        "cores": f"{here.physical_cores} ({here.logical_cores} hardware threads)",
+        "memory": f"{here.memory_mb / 1024:.1f} GB",
+        "system": here.system,
+        "versions now": versions,
+    }

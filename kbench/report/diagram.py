@@ -19,8 +19,9 @@ _LONGEST = 34
 
 @dataclass(frozen=True)
 class Label:
-    """A method's name beside the diagram; `y` is the middle of its lines."""
+    """A method's name beside the diagram, its number from 0; `y` is the middle of its lines."""
 
+    number: int
     lines: tuple[str, ...]
     rank: float
     left: bool
@@ -87,7 +88,7 @@ def layout(
         y = top
         for i in side:
             tall = _LINE * len(written[i])
-            labels.append(Label(written[i], ranks[i], left, y + tall / 2))
+            labels.append(Label(i, written[i], ranks[i], left, y + tall / 2))
             y += tall + 4
         bottom = max(bottom, y)
     start = widest[0] + 64
@@ -115,15 +116,18 @@ def draw(names: Sequence[str], ranks: Sequence[float], cliques: Sequence[Sequenc
     for label in plan.labels:
         x = plan.x(label.rank)
         edge = plan.edge(label)
-        parts.append(element("path", d=f"M{x:.1f} {y}V{label.y:.1f}H{edge:.1f}", class_="elbow"))
-        parts.append(element("circle", cx=x, cy=y, r=3.5, class_="dot"))
+        shapes = [
+            element("path", d=f"M{x:.1f} {y}V{label.y:.1f}H{edge:.1f}", class_="elbow"),
+            element("circle", cx=x, cy=y, r=3.5, class_="dot"),
+        ]
         inwards, anchor, inner = (1, "end", "start") if label.left else (-1, "start", "end")
         number = f"{label.rank:.2f}"
-        parts.append(
+        shapes.append(
             text(number, edge + 4 * inwards, label.y - 4, class_="small", text_anchor=inner)
         )
         first = label.y - _LINE * (len(label.lines) - 1) / 2 + 4.5
         for i, line in enumerate(label.lines):
             at = first + _LINE * i
-            parts.append(text(line, edge - 7 * inwards, at, class_="name", text_anchor=anchor))
+            shapes.append(text(line, edge - 7 * inwards, at, class_="name", text_anchor=anchor))
+        parts.append(element("g", *shapes, class_="method", data_m=label.number))
     return document(plan.width, plan.height, parts, "Critical-difference diagram", class_="cd")

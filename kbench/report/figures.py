@@ -6,7 +6,7 @@ import base64
 import io
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from kbench import records
 from kbench.errors import PluginError, SuiteError
@@ -15,12 +15,21 @@ from kbench.records import Make
 from kbench.registry.callables import resolve
 from kbench.registry.references import Reference
 from kbench.registry.registry import Registry
-from kbench.report import diagram
-from kbench.report.axes import duration, number, spans_decade
+from kbench.report import claims, diagram
+from kbench.report.axes import (
+    duration,
+    error_axis,
+    number,
+    of_measure,
+    spans_decade,
+    upper_part,
+)
 from kbench.report.charts import COSTS, MOST_LINES, Cost
 from kbench.report.content import ReportData
 from kbench.report.svg import wrapped
-from kbench.results.stats import pareto_front
+from kbench.report.text import shown
+from kbench.results.rows import is_share
+from kbench.results.stats import Status, pareto_front
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +39,15 @@ _COSTS = {
     "measure-predict-time": COSTS[1],
     "measure-components": COSTS[2],
 }
-KINDS = (*_COSTS, "time-rows", "ranks")
+_FILLS: Mapping[Status, Literal["full", "left", "none"]] = {
+    "frontier": "full",
+    "undecided": "left",
+    "dominated": "none",
+}
+"""A point is filled on the front, empty off it, and half filled where this is undecided."""
+_ERRORS = {kind.replace("measure", "error"): cost for kind, cost in _COSTS.items()}
+"""The same with 1 - value on a logarithmic axis, of measures whose best value is 1."""
+KINDS = (*_COSTS, *_ERRORS, "time-rows", "ranks")
 _EARLIER = {kind.replace("measure", "accuracy"): kind for kind in _COSTS}
 """Names that earlier versions had for kinds."""
 
@@ -63,10 +80,17 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
     if not content.standings:
         raise SuiteError("nothing to draw: no dataset was finished by at least two methods")
     if kind == "ranks":
-        return _saved(_ranks(content), form)
+        return saved(_ranks(content), form)
     if kind == "time-rows":
-        return _saved(_growth(content), form)
-    return _saved(_against(content, _COSTS[kind]), form)
+        return saved(_growth(content), form)
+    if kind in _ERRORS:
+        if not is_share(content.measure):
+            raise SuiteError(
+                f"nothing to draw: 1 - {content.measure.name} is not an error; "
+                f"draw {kind.replace('error', 'measure')}"
+            )
+        return saved(_against(content, _ERRORS[kind], as_error=True), form)
+    return saved(_against(content, _COSTS[kind]), form)
 
 
 def given_picture(figure: records.Figure, content: ReportData, form: str) -> bytes:
@@ -92,7 +116,7 @@ def _drawn(draw: Make, rows: Sequence[Any], form: str) -> bytes:
     drawn = resolve(draw)(rows)
     if not hasattr(drawn, "savefig"):
         raise TypeError(f"draw returned {type(drawn).__name__}, not a matplotlib Figure")
-    return _saved(drawn, form)
+    return saved(drawn, form)
 
 
 def given_for(suite: str, registry: Registry) -> Mapping[str, records.Figure]:
@@ -101,7 +125,7 @@ def given_for(suite: str, registry: Registry) -> Mapping[str, records.Figure]:
     return {name: figure for name, figure in every if not figure.suites or suite in figure.suites}
 
 
-def _saved(figure: Figure, form: str) -> bytes:
+def saved(figure: Figure, form: str) -> bytes:
     """Return a figure as a file.
 
     The same figure gives the same bytes: no date is written.
@@ -149,11 +173,17 @@ def _ranks(content: ReportData) -> Figure:
             size=9,
             parse_math=False,  # a name is not a formula
         )
+    if not claims.is_stable(content):
+        words = "The first place is not certain."
+        axes.text(plan.x((plan.n + 1) / 2), plan.height, words, ha="center", va="top", size=8)
     return figure
 
 
-def _against(content: ReportData, cost: Cost) -> Figure:
-    """Draw the measure against a cost, better values higher; the Pareto front is a line."""
+def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
+    """Draw the measure against a cost, better values higher; the Pareto front is a line.
+
+    A few methods that are far worse than the others stand at the lower end, with an arrow.
+    """
     standings = content.standings
     costs = [getattr(standing, cost.attribute) for standing in standings]
     if not all(map(math.isfinite, costs)):
@@ -167,11 +197,30 @@ def _against(content: ReportData, cost: Cost) -> Figure:
         scale = "log" if spans_decade(means) else "linear"
         axes.set(ylabel=f"{content.measure.words} (lower is better)", yscale=scale)
         axes.yaxis.set_inverted(True)
+    inside = upper_part(means, content.measure)
+    worst = min(map(content.measure.gain, inside))
+    clipped = [content.measure.gain(value) < worst for value in means]
+    if as_error:
+        axis = error_axis(inside, content.measure)
+        axes.set(ylabel=axis.label, yscale="log", ylim=(10**axis.low, 10**axis.high))
+        least = min((1 - value for value in inside if value < 1 - 1e-9), default=0.01) / 2
+        means = [max(1 - value, least) for value in means]
+    elif any(clipped):
+        axis = of_measure(inside, content.measure)
+        ends = (axis.low, axis.high)
+        axes.set(ylim=tuple(10**end for end in ends) if axis.log else ends)
     steps = [costs[i] for i in front], [means[i] for i in front]
     axes.step(*steps, where="post", color="0.6", lw=1, zorder=0)
-    for standing, x, y in zip(standings, costs, means, strict=True):
-        place = standing.place
-        axes.plot(x, y, "osv^D"[place // 10 % 5], label=_in_legend(place, standing.name))
+    places = claims.places(content, cost.attribute)
+    for i, (standing, on_front) in enumerate(zip(standings, places, strict=True)):
+        place, x, y = standing.place, costs[i], means[i]
+        marker, fill = "osv^D"[place // 10 % 5], _FILLS[on_front.status]
+        name = _in_legend(place, standing.name)
+        if clipped[i]:
+            y = axes.get_ylim()[0]
+            name += f" ({shown(content.measure.name, standing.mean)}, below the axis)"
+            axes.annotate("↓", (x, y), (-9, 3), textcoords="offset points", size=8)
+        axes.plot(x, y, marker, fillstyle=fill, label=name, clip_on=False)
         axes.annotate(str(place), (x, y), (5, 4), textcoords="offset points", size=8)
     return _finished(figure, axes, cost.written)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kbench.report.axes import HEIGHT, TOP, WIDTH, Axis, Frame, linear, logarithmic
+from kbench.records import Measure
+from kbench.report.axes import HEIGHT, TOP, WIDTH, Axis, Frame, linear, logarithmic, of_measure
 from kbench.report.svg import document, element, escape, text
 
 COLOURS = 8
@@ -15,11 +16,15 @@ COLOURS = 8
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a chart; its `number` stands at its end and decides its colour."""
+    """A line of a chart; its `number` stands at its end and decides its colour.
+
+    `beyond` is a further point that is not of the line: a ring, joined by a dotted line.
+    """
 
     name: str
     points: Sequence[tuple[float, float]]
     number: int
+    beyond: tuple[float, float] | None = None
 
 
 def draw(
@@ -28,27 +33,41 @@ def draw(
     vertical: str,
     written: Callable[[float], str],
     written_y: Callable[[float], str],
+    measure: Measure | None = None,
 ) -> str:
     """Draw at least one line; the horizontal axis is logarithmic where its values allow.
 
-    The vertical one always is. `label` and `vertical` are their labels;
-    `written` and `written_y` write their values.
+    The vertical one is too, unless its values are those of a measure. `label` and `vertical`
+    are their labels; `written` and `written_y` write their values.
     """
-    xs = [x for line in lines for x, _ in line.points]
-    ys = [y for line in lines for _, y in line.points]
+    every = [(*line.points, *([line.beyond] if line.beyond else [])) for line in lines]
+    xs = [x for points in every for x, _ in points]
+    ys = [y for points in every for _, y in points]
     spans = min(xs) > 0 and max(xs) >= 4 * min(xs)
     across: Axis = logarithmic(xs, label, written) if spans else linear(xs, label)
-    frame = Frame(across, logarithmic(ys, vertical, written_y))
+    upwards = _better_up(ys, vertical, measure) if measure else logarithmic(ys, vertical, written_y)
+    frame = Frame(across, upwards)
     parts = frame.drawn()
     ends: list[float] = []
     for line in lines:
         spots = [(frame.x(x), frame.y(y)) for x, y in line.points]
-        shapes = [element("title", escape(line.name))]
+        x, y = line.points[-1]
+        titles = f"{line.name}: {written_y(y)}, {written(x)}"
+        if line.beyond:
+            titles += f"; then {written_y(line.beyond[1])}, {written(line.beyond[0])}"
+        shapes = [element("title", escape(titles))]
         path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in spots)
         shapes.append(element("path", d=path, class_="run"))
         shapes += [element("circle", cx=x, cy=y, r=2.6) for x, y in spots]
-        # numbers at the ends keep clear of each other
         x, end = spots[-1]
+        if line.beyond:
+            at, up = frame.x(line.beyond[0]), frame.y(line.beyond[1])
+            shapes.append(
+                element("path", d=f"M{x:.1f} {end:.1f}L{at:.1f} {up:.1f}", class_="run beyond")
+            )
+            shapes.append(element("circle", cx=at, cy=up, r=4, class_="ring"))
+            x, end = at, up
+        # numbers at the ends keep clear of each other
         near = (end + (11 if k % 2 else -11) * math.ceil(k / 2) for k in range(60))
         free = (y for y in near if all(abs(y - other) >= 11 for other in ends))
         place = next((y for y in free if TOP <= y <= frame.floor), None)
@@ -57,5 +76,11 @@ def draw(
             shapes.append(text(str(line.number), x + 7, place + 4, class_="end"))
         kind = f"line c{(line.number - 1) % COLOURS}"
         dashed = " dashed" if (line.number - 1) // COLOURS % 2 else ""
-        parts.append(element("g", *shapes, class_=kind + dashed))
+        parts.append(element("g", *shapes, class_=kind + dashed, data_m=line.number - 1))
     return document(WIDTH, HEIGHT, parts, f"{vertical} against {label}", class_="scatter")
+
+
+def _better_up(values: Sequence[float], label: str, measure: Measure) -> Axis:
+    """Return an axis of a measure, labelled by what the values are."""
+    axis = of_measure(values, measure)
+    return replace(axis, label=axis.label.replace(measure.words, label, 1))

@@ -92,25 +92,49 @@ def draw(metric: LearnedMetric) -> str:
 
     In the heat map, blue entries are positive and orange ones negative; darker ones are larger.
     """
-    bars, width, height = _bars(metric.weights)
+    short = _shortened(metric.names)
+    bars, width, height = _bars(metric.weights, short)
     if metric.form != "diagonal" and len(metric.names) > 1:
-        cells, right, low = _heat_map(metric.names, metric.matrix, width + _GAP)
+        cells, right, low = _heat_map(metric.names, metric.matrix, short, width + _GAP)
         bars, width, height = [*bars, *cells], right, max(height, low)
     label = f"Learned metric of {metric.row.feature_map} on {metric.row.dataset}"
     return document(width, height, bars, label, class_="metric")
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+def _shortened(names: Sequence[str]) -> dict[str, str]:
+    """Shorten long names at their end, or in the middle where they would be equal then.
+
+    Those that are equal even so get a number.
+    """
+    end = _LONGEST_NAME // 3
+    cut = {name: f"{name[: _LONGEST_NAME - 1]}…" for name in names}
+    middle = {name: f"{name[: _LONGEST_NAME - 1 - end]}…{name[-end:]}" for name in names}
+    found: dict[str, str] = {}
+    for i, name in enumerate(dict.fromkeys(names)):
+        if len(name) <= _LONGEST_NAME:
+            found[name] = name
+        elif _is_alone(cut, name):
+            found[name] = cut[name]
+        elif _is_alone(middle, name):
+            found[name] = middle[name]
+        else:
+            found[name] = f"{cut[name][: _LONGEST_NAME - 6]}… ({i + 1})"
+    return found
 
 
-def _bars(weights: Sequence[tuple[str, float]]) -> tuple[list[str], float, float]:
-    names = max(width_of(_short(name), 11.5) for name, _ in weights) + 8
+def _is_alone(short: Mapping[str, str], name: str) -> bool:
+    return list(short.values()).count(short[name]) == 1
+
+
+def _bars(
+    weights: Sequence[tuple[str, float]], short: Mapping[str, str]
+) -> tuple[list[str], float, float]:
+    names = max(width_of(short[name], 11.5) for name, _ in weights) + 8
     largest = max(weight for _, weight in weights) or 1.0
     parts = [text("weight of a column", names, 12, class_="tick small")]
     for i, (name, weight) in enumerate(weights):
         y = 20 + i * (_BAR + 3)
-        parts.append(text(_short(name), names - 5, y + 11.5, class_="label", text_anchor="end"))
+        parts.append(text(short[name], names - 5, y + 11.5, class_="label", text_anchor="end"))
         length = max(0.0, _LONG * weight / largest)
         title = element("title", escape(f"{name}: {weight:.3g}"))
         bar = element("rect", title, x=names, y=y, width=length, height=_BAR, fill="currentColor")
@@ -120,18 +144,17 @@ def _bars(weights: Sequence[tuple[str, float]]) -> tuple[list[str], float, float
 
 
 def _heat_map(
-    names: Sequence[str], matrix: Sequence[Sequence[float]], left: float
+    names: Sequence[str], matrix: Sequence[Sequence[float]], short: Mapping[str, str], left: float
 ) -> tuple[list[str], float, float]:
-    edge = max(width_of(_short(name), 10.5) for name in names) + 6
+    edge = max(width_of(short[name], 10.5) for name in names) + 6
     largest = max(abs(value) for line in matrix for value in line) or 1.0
     x0, y0 = left + edge, edge + 4
     parts = []
     for i, name in enumerate(names):
         middle = (i + 0.5) * _CELL + 3.5
-        short = _short(name)
-        parts.append(text(short, x0 - 5, y0 + middle, class_="small", text_anchor="end"))
+        parts.append(text(short[name], x0 - 5, y0 + middle, class_="small", text_anchor="end"))
         turn = f"rotate(-90 {x0 + middle:.2f} {y0 - 5:.2f})"
-        parts.append(text(short, x0 + middle, y0 - 5, class_="small", transform=turn))
+        parts.append(text(short[name], x0 + middle, y0 - 5, class_="small", transform=turn))
         for j, other in enumerate(names):
             value = matrix[i][j]
             title = element("title", escape(f"{name}, {other}: {value:.3g}"))
@@ -143,7 +166,8 @@ def _heat_map(
                 width=_CELL - 1,
                 height=_CELL - 1,
                 fill="currentColor",
-                fill_opacity=round(abs(value) / largest, 3),
+                # the root has the unit of a slope, and shows small entries
+                fill_opacity=round(math.sqrt(abs(value) / largest), 3),
             )
             parts.append(element("g", cell, class_="c0" if value >= 0 else "c1"))
     size = len(names) * _CELL

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -17,12 +17,14 @@ from kbench._version import __version__
 from kbench.errors import PluginError
 from kbench.messages import counted, printable, printable_json, printable_lines
 from kbench.registry.registry import Registry
-from kbench.report import charts, diagram, figures, metric
+from kbench.report import agreement, charts, claims, diagram, figures, metric
 from kbench.report import content as content_module
 from kbench.report.content import ReportData, name_of
+from kbench.report.explanation import Explanation
 from kbench.report.tables import TABLES, lacking
 from kbench.report.text import OF_ANY_SIZE, beside, heading, p_value, shown
-from kbench.results.rows import columns
+from kbench.results.published import agreements
+from kbench.results.rows import Method, columns
 from kbench.results.stats import smallest_p
 
 if TYPE_CHECKING:
@@ -34,7 +36,11 @@ _EMBEDDED_SVG = 300_000
 
 _MOST_LISTED = 50
 """Remarks of a kind that are listed; the table `doubts` has all."""
-_SHOWN = ("plain", "methods", "ranks", "pairs", "published", "budgets", "failures", "unavailable")
+_SHOWN = (
+    *("plain", "methods", "ranks", "pairs", "published", "budgets"),
+    *("failures", "skipped", "unavailable"),
+    *("variance", "components", "optimism", "warnings"),
+)
 """Tables that the page draws as they are; its template lays out the others."""
 
 
@@ -43,7 +49,8 @@ class Lead:
     """Top of the page: the answer to a user's question.
 
     The recommendation with its reasons, on what it was measured, and the
-    command to type next; and a table of what became of the user's columns.
+    command to type next; a table of what became of the user's columns; and what the
+    recommended method uses.
     """
 
     sentences: Sequence[str]
@@ -51,6 +58,7 @@ class Lead:
     command: str = ""
     headings: Sequence[str] = ()
     lines: Sequence[Sequence[str]] = ()
+    explanation: Explanation | None = None
 
 
 def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> str:
@@ -78,6 +86,8 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
         "beside": beside,
         "counted": counted,
     }
+    numbers = {method: str(i) for i, method in enumerate(content.methods)}
+    environment.globals["numbers_of"] = partial(_numbers_of, numbers)
     folder = files("kbench.report") / "templates"
     names = columns(content.measure, content.task)
     curves = content.curves()
@@ -96,6 +106,7 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
         ),
         "most_listed": _MOST_LISTED,
         "most_lines": charts.MOST_LINES,
+        "residuals": Markup(lead.explanation.picture if lead and lead.explanation else ""),
         "version": __version__,
         "alpha": content_module.ALPHA,
         "rope": content_module.ROPE,
@@ -103,11 +114,21 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
         "css": Markup((folder / "page.css").read_text(encoding="utf-8")),
         "js": Markup((folder / "page.js").read_text(encoding="utf-8")),
         "data": Markup(_script_json(content.splits_by_cell())),
+        "variance": claims.variance_sentences(content),
+        "optimism": claims.optimism_sentences(content),
+        "warnings": claims.warnings(content),
         "curves": Markup(_script_json(curves)) if curves["methods"] else "",
         "diagram": "",
         "metrics": [
             {"metric": each, "words": metric.described(each), "picture": Markup(each.picture)}
             for each in content.learned_metrics()[:_MOST_LISTED]
+        ],
+        "agreements": [
+            {
+                "sentences": agreement.sentences(each),
+                "pictures": [Markup(agreement.scatter(each)), Markup(agreement.histogram(each))],
+            }
+            for each in agreements(content.beside_published())
         ],
         "figures": [
             _embedded(figure, content)
@@ -115,11 +136,22 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
         ],
     }
     if content.standings:
+        values["stable"] = claims.is_stable(content)
+        values["stability"] = claims.stability_sentences(content)
+        values["fronts"] = [
+            claims.front_sentence(content, content.claims.front(cost.attribute), cost.title)
+            for cost in charts.drawn_costs(content)
+        ]
         methods = [standing.name for standing in content.standings]
         ranks = [standing.rank for standing in content.standings]
         values["diagram"] = Markup(diagram.draw(methods, ranks, content.cliques()))
         values["charts"] = [
-            {"title": chart.title, "picture": Markup(chart.svg), "table": chart.table}
+            {
+                "title": chart.title,
+                "picture": Markup(chart.svg),
+                "as_error": Markup(chart.as_error),
+                "table": chart.table,
+            }
             for chart in charts.of(content)
         ]
     values["sections"] = [
@@ -128,6 +160,15 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
         if name.endswith(".html.j2")
     ]
     return environment.get_template("page.html.j2").render(values)
+
+
+def _numbers_of(numbers: Mapping[Method, str], row: Mapping[str, Any]) -> str:
+    """Return the numbers of the methods that a row of a table is about, with spaces."""
+    if "first" in row and "second" in row:
+        by_name = {name_of(method): number for method, number in numbers.items()}
+        found = [by_name.get(row["first"], ""), by_name.get(row["second"], "")]
+        return " ".join(filter(None, found))
+    return numbers.get((row.get("feature_map", ""), row.get("learner", "")), "")
 
 
 def _shown(value: Any) -> Any:

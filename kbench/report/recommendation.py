@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 from kbench.evaluation.definitions import MEASURES
 from kbench.messages import counted, number
+from kbench.planning.schedule import standard_error
 from kbench.records import ACCURACY, Measure, TaskType
 from kbench.report.axes import duration
-from kbench.report.content import ALPHA, ROPE, name_of, on_dataset
+from kbench.report.content import ALPHA, ROPE, name_of
 from kbench.report.text import p_value
 from kbench.results.rows import Row
-from kbench.results.stats import NO_TEST, CorrectedT
+from kbench.results.stats import NO_TEST, CorrectedT, on_dataset
 
 RATIO = 1.5
 """Smallest ratio of fit times that is mentioned."""
@@ -59,6 +60,9 @@ def advise(
     baselines: Collection[str] = (),
     measure: Measure = ACCURACY,
     task: TaskType = "classification",
+    boosted: Collection[str] = (),
+    nested: bool = False,
+    rarest: float | None = None,
 ) -> Advice | None:
     """Recommend a method from the rows of one dataset; None where no method finished.
 
@@ -74,41 +78,69 @@ def advise(
     measure : Measure, default accuracy
         What is compared.
     task : {"classification", "regression"}
+    boosted : collection of str, optional
+        Labels of the learners that the recommended method is compared with first.
+    nested : bool, default False
+        Rows have the same test parts; the training rows of one are a sample of another's.
+    rarest : float, optional
+        Share of the rows of the rarest class.
     """
     complete = [row for row in rows if row.is_complete and measure.name in row.measures]
     if not complete:
         return None
-    return _Comparison(complete, measure, task).advice(rows, kernelized, baselines)
+    found = _Comparison(complete, measure, task, nested, rarest)
+    return found.advice(rows, kernelized, baselines, boosted)
 
 
 class _Comparison:
     """The complete rows of one dataset, compared by a measure."""
 
-    def __init__(self, complete: Sequence[Row], measure: Measure, task: TaskType) -> None:
+    def __init__(
+        self,
+        complete: Sequence[Row],
+        measure: Measure,
+        task: TaskType,
+        nested: bool = False,
+        rarest: float | None = None,
+    ) -> None:
         self.complete, self.measure, self.task = complete, measure, task
+        self.nested, self.rarest = nested, rarest
+        self.longest = max(complete, key=lambda row: len(row.by_split(measure.name)))
+        self.most_rows = max(row.measures.get("n_train", 0.0) for row in complete)
         # ties go to the one that is fitted faster
         self.best = min(
             complete,
             key=lambda row: (
-                -measure.gain(float(f"{self.value(row):.12g}")),
+                -measure.gain(float(f"{self.level(row):.12g}")),
                 row.measures["fit_time_s"],
             ),
         )
 
     def advice(
-        self, rows: Sequence[Row], kernelized: Collection[str], baselines: Collection[str]
+        self,
+        rows: Sequence[Row],
+        kernelized: Collection[str],
+        baselines: Collection[str],
+        boosted: Collection[str],
     ) -> Advice:
         """Recommend the cheapest of the methods within noise of the best."""
         equal = [row for row in self.complete if self.is_within_noise(row)]
         if (ranking := self.by_ranking(equal)) is not None:
             equal = [row for row in equal if ranking.is_within_noise(row)]
-        chosen = min(equal, key=lambda row: row.measures["fit_time_s"])
+        # times are compared on the same rows
+        most = max(row.measures.get("n_train", 0.0) for row in equal)
+        chosen = min(
+            (row for row in equal if row.measures.get("n_train", 0.0) >= 0.9 * most),
+            key=lambda row: row.measures["fit_time_s"],
+        )
         beside = self.alone() if chosen is self.best else self.beside_best(chosen, len(equal))
         sentences = [
             self.measured(chosen),
             *beside,
-            *self.beside_kernels(chosen, kernelized),
+            *self.beside_boosting(chosen, boosted),
             *self.beside_baseline(chosen, baselines),
+            *self.beside_kernels(chosen, kernelized),
+            *self.on_a_sample(chosen),
             *self.intervals(chosen, equal, baselines),
             *_left_out(rows, len(self.complete)),
         ]
@@ -118,6 +150,34 @@ class _Comparison:
 
     def value(self, row: Row) -> float:
         return row.measures[self.measure.name]
+
+    def level(self, row: Row) -> float:
+        """Return the value of a row as it would be over the splits of the row with the most.
+
+        A row that lacks some of them is compared on the common ones.
+        """
+        mine, all_ = (each.by_split(self.measure.name) for each in (row, self.longest))
+        common = mine.keys() & all_.keys()
+        if not self.nested or not common or len(common) == len(all_):
+            return self.value(row)
+        ahead = sum(mine[i] - all_[i] for i in common) / len(common)
+        return self.value(self.longest) + ahead
+
+    def margin(self, tested: bool = True) -> float:
+        """How much worse than the best a method within noise is: half a standard error at most.
+
+        Methods that a test does not tell apart may be further apart than is worth a short fit.
+        Without a test, what all methods have in common of a rare class's few rows is not known.
+        """
+        value = self.value(self.best)
+        most = LARGER_ERROR * abs(value) if self._is_error else ROPE
+        n_test = self.best.measures.get("n_test", 0.0) * self.best.n_splits_done
+        if not n_test:
+            return most
+        error = standard_error(value, n_test, self.measure, self.rarest)
+        if not tested and self.measure.name == "balanced_accuracy":
+            return error
+        return min(most, error / 2)
 
     def written(self, value: float) -> str:
         return f"{value:.3f}" if self.measure.better == "higher" else number(value)
@@ -160,11 +220,11 @@ class _Comparison:
             return True
         if self.measure.name not in row.measures:
             return False
-        margin = LARGER_ERROR * abs(self.value(self.best)) if self._is_error else ROPE
-        if self.measure.gain(self.value(self.best) - self.value(row)) > margin:
-            return False
+        behind = self.measure.gain(self.level(self.best) - self.level(row))
         test = self.test(self.best, row)
         if test is None:
+            return self.nested and behind <= self.margin(tested=False)
+        if behind > self.margin():
             return False
         return test.is_zero if test.p is None else test.p > ALPHA
 
@@ -176,18 +236,21 @@ class _Comparison:
         ranked = [row for row in rows if BESIDE in row.measures]
         if self.measure.name != "balanced_accuracy" or not ranked:
             return None
-        return _Comparison(ranked, MEASURES[BESIDE], self.task)
+        return _Comparison(ranked, MEASURES[BESIDE], self.task, self.nested, self.rarest)
 
     def test(self, one: Row, other: Row) -> CorrectedT | None:
-        return on_dataset(one, other, self.measure)
+        return on_dataset(one, other, self.measure, ALPHA, self.nested)
 
     # -- sentences
 
     def measured(self, row: Row) -> str:
         value, sd = self.value(row), row.measures.get(self.measure.sd)
-        text = f"Take {name_of(row.method)}: {self.measure.words} {self.written(value)}"
+        text = f"Take {name_of(row.method)}: {self.written(value)}"
         if sd is not None:
-            text += f" ± {self.written(sd)} (mean and sd over {row.n_splits} splits)"
+            text += f" ± {self.written(sd)}"
+        text += f" {self.measure.words}"
+        if sd is not None:
+            text += f" (mean and sd over {row.n_splits} splits)"
         if self.measure.name == "balanced_accuracy" and "roc_auc" in row.measures:
             text += f", roc auc {row.measures['roc_auc']:.3f}"
         if self.task == "regression" and "r2" in row.measures:
@@ -201,9 +264,11 @@ class _Comparison:
 
     def beside_best(self, chosen: Row, n_equal: int) -> list[str]:
         test = self.test(self.best, chosen)
-        assert test is not None
-        found = f"the difference is {self.written(abs(test.difference))}, {self.tested(test)}"
-        if test.is_zero:
+        behind = self.written(abs(self.level(self.best) - self.level(chosen)))
+        found = f"the difference is {behind}, less than one standard error"
+        if test is not None:
+            found = f"the difference is {self.written(abs(test.difference))}, {self.tested(test)}"
+        if test is not None and test.is_zero:
             found = "both score the same on every split"
         if n_equal == 1:
             return [
@@ -256,12 +321,52 @@ class _Comparison:
         more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
         return ", ".join(map(self.named, rows[:3])) + more
 
+    def rows_of(self, row: Row) -> str:
+        """Say on how many rows a method was fitted, where others had more."""
+        n = row.measures.get("n_train", 0.0)
+        return f" on {n:,.0f} rows" if n < self.most_rows else ""
+
+    def on_a_sample(self, chosen: Row) -> list[str]:
+        if not self.rows_of(chosen):
+            return []
+        n = chosen.measures["n_train"]
+        return [
+            f"It was fitted on {n:,.0f} of {self.most_rows:,.0f} rows, and scored on the same test "
+            "rows as all others: on all rows it takes longer, and is rarely worse."
+        ]
+
+    def beside_boosting(self, chosen: Row, boosted: Collection[str]) -> list[str]:
+        """Compare the score with that of the best gradient boosting."""
+        rows = [row for row in self.complete if row.learner in boosted]
+        if not rows or chosen in rows:
+            return []
+        row = max(rows, key=lambda row: self.measure.gain(self.level(row)))
+        fitted = duration(row.measures["fit_time_s"])
+        text = (
+            f"The best gradient boosting, {name_of(row.method)}, gives "
+            f"{self.what}{self.written(self.value(row))}{self.rows_of(row)}, fitted in {fitted}"
+        )
+        test = self.test(chosen, row)
+        return [f"{text}." if test is None else f"{text}: {self.told_apart(test)}."]
+
+    def told_apart(self, test: CorrectedT) -> str:
+        if test.p is None:
+            return "the same on every split" if test.is_zero else NO_TEST
+        same = "not told apart" if test.p > ALPHA else "measurably different"
+        return f"{same} (p = {p_value(test.p)})"
+
     def beside_kernels(self, chosen: Row, kernelized: Collection[str]) -> list[str]:
         """Compare the time with that of the best kernel machine."""
         kernels = [row for row in self.complete if row.learner in kernelized]
         if not kernels or chosen in kernels:
             return []
         kernel = max(kernels, key=lambda row: self.measure.gain(self.value(row)))
+        if self.rows_of(kernel) != self.rows_of(chosen):
+            fitted = duration(kernel.measures["fit_time_s"])
+            return [
+                f"The kernel machine, {name_of(kernel.method)}, gives {self.what}"
+                f"{self.written(self.value(kernel))}{self.rows_of(kernel)}, fitted in {fitted}."
+            ]
         ratio = kernel.measures["fit_time_s"] / max(chosen.measures["fit_time_s"], 1e-9)
         if ratio < RATIO and 1 / ratio < RATIO:
             return []
@@ -336,7 +441,13 @@ def _left_out(rows: Sequence[Row], n_complete: int) -> list[str]:
         sentences.append(
             "It was chosen and scored on the same splits: new data may do a little worse."
         )
-    skipped = sum(row.status == "skipped" for row in rows)
+    too_large = sum(row.status == "skipped" and bool(row.error) for row in rows)
+    if too_large:
+        sentences.append(
+            f"{too_large} of {counted(len(rows), 'method')} {'does' if too_large == 1 else 'do'} "
+            "not fit into the memory limit."
+        )
+    skipped = sum(row.status == "skipped" and not row.error for row in rows)
     if skipped:
         sentences.append(
             f"{skipped} of {counted(len(rows), 'method')} {'was' if skipped == 1 else 'were'} not "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kbench.records import Measure
 from kbench.report.axes import (
@@ -14,15 +14,24 @@ from kbench.report.axes import (
     Box,
     Frame,
     duration,
+    error_axis,
     logarithmic,
     of_measure,
     overlap,
+    upper_part,
 )
 from kbench.report.svg import document, element, escape, text, width_of
 from kbench.report.text import shown
-from kbench.results.stats import pareto_front
+from kbench.results.stats import Status, pareto_front
 
 _R, _SIZE, _NUMBER = 10.0, 11.5, 10.5
+_FILLED: tuple[Status, ...] = ("frontier", "undecided", "dominated")
+_BELOW = " (below the axis)"
+_WORDS: Mapping[Status, str] = {
+    "frontier": "on the front",
+    "undecided": "undecided",
+    "dominated": "dominated",
+}
 
 
 def draw(
@@ -32,10 +41,14 @@ def draw(
     measure: Measure,
     label: str,
     written: Callable[[float], str] = duration,
+    statuses: Sequence[Status] = (),
+    as_error: bool = False,
 ) -> str:
     """Draw a measure against a cost on a logarithmic axis; the Pareto front is a line.
 
-    Better values stand higher, whatever the direction of the measure.
+    Better values stand higher, whatever the direction of the measure. A point is filled on the
+    front, empty off it, and half filled where this is undecided. A few methods that are far
+    worse than the others stand below the axis, with an arrow.
 
     Parameters
     ----------
@@ -49,10 +62,21 @@ def draw(
         Label of the horizontal axis.
     written : callable, default `duration`
         Writes a cost.
+    statuses : sequence of str, optional
+        What is known of each method and the front; all are undecided by default.
+    as_error : bool, default False
+        Draw 1 - value on a logarithmic axis.
     """
-    frame = Frame(logarithmic(costs, label, written), of_measure(values, measure))
+    inside = upper_part(values, measure)
+    axis = error_axis(inside, measure) if as_error else of_measure(inside, measure)
+    frame = Frame(logarithmic(costs, label, written), axis)
     parts = frame.drawn()
-    points = [(frame.x(a), frame.y(b)) for a, b in zip(costs, values, strict=True)]
+    worst = min(map(measure.gain, inside))
+    clipped = [measure.gain(value) < worst for value in values]
+    points = [
+        (frame.x(a), frame.floor - _R - 1 if below else frame.y(1 - b if as_error else b))
+        for a, b, below in zip(costs, values, clipped, strict=True)
+    ]
     front = pareto_front(costs, [measure.gain(round(value, 12)) for value in values])
     # the front begins at the worst that the axis shows
     d = f"M{points[front[0]][0]:.1f} {frame.floor:.1f}"
@@ -69,11 +93,14 @@ def draw(
     parts.append(element("path", d=f"{d}H{WIDTH - RIGHT:.1f}", class_="front"))
     # the last drawn lies on top: the front, and of it the best
     best = set(front)
+    if not statuses:
+        statuses = ["undecided" for _ in names]
     for group in sorted(_together(points), key=lambda some: (not best.isdisjoint(some), -some[0])):
         a, b = points[group[0]]
-        kind = "point" if best.isdisjoint(group) else "point front-point"
+        status = min((statuses[i] for i in group), key=_FILLED.index)
         titles = (
-            f"{names[i]}: {measure.words} {shown(measure.name, values[i])}, {written(costs[i])}"
+            f"{names[i]}: {measure.words} {shown(measure.name, values[i])}, "
+            f"{written(costs[i])}, {_WORDS[statuses[i]]}{_BELOW if clipped[i] else ''}"
             for i in group
         )
         numbers = ", ".join(str(i + 1) for i in group)
@@ -83,14 +110,29 @@ def draw(
                 "g",
                 element("title", escape("; ".join(titles))),
                 element("rect", x=a - half, y=b - _R, width=2 * half, height=2 * _R, rx=_R),
+                *([_left_half(a, b, half)] if status == "undecided" else []),
                 text(numbers, a, b + 4, text_anchor="middle"),
-                class_=kind,
+                *([_arrow(a, frame.floor)] if clipped[group[0]] else []),
+                class_=f"point {status}",
+                data_m=" ".join(map(str, group)),
             )
         )
         taken.append((a - half, b - _R, a + half, b + _R))
     for i in [*front, *(i for i in range(len(points)) if i not in front)]:
-        parts += _named(names[i], points[i], taken)
+        name = f"{names[i]}: {shown(measure.name, values[i])}" if clipped[i] else names[i]
+        parts += _named(name, points[i], taken)
     return document(WIDTH, HEIGHT, parts, f"{measure.words} against {label}", class_="scatter")
+
+
+def _arrow(a: float, floor: float) -> str:
+    d = f"M{a - 5:.1f} {floor + 1:.1f}h10l-5 6Z"
+    return element("path", d=d, class_="below")
+
+
+def _left_half(a: float, b: float, half: float) -> str:
+    left = a - half + _R
+    d = f"M{a:.1f} {b - _R:.1f}H{left:.1f}A{_R} {_R} 0 0 0 {left:.1f} {b + _R:.1f}H{a:.1f}Z"
+    return element("path", d=d, class_="half")
 
 
 def _together(points: Sequence[tuple[float, float]]) -> list[list[int]]:

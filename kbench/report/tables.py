@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from kbench.records import ACCURACY, Measure, Published
-from kbench.report.axes import duration, number
+from kbench.report import claims
+from kbench.report.axes import duration, duration_unit, number
 from kbench.report.content import ReportData, name_of
-from kbench.report.text import Column, Place, Table, p_value, shown, signed
+from kbench.report.text import Column, Place, Table, decimals, p_value, shown, signed
 from kbench.results.budgets import Budget
 from kbench.results.published import beside_published
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, task_of
@@ -25,14 +26,14 @@ _LABELS = (
 )
 
 
-def _values(measure: Measure) -> Callable[[Any], str]:
-    """Return the function that writes values of a measure."""
-    return partial(shown, measure.name)
+def _values(measure: Measure, digits: int | None = None) -> Callable[[Any], str]:
+    """Return the function that writes values of a measure, by its size or with some decimals."""
+    return partial(shown, measure.name) if digits is None else partial(decimals, digits=digits)
 
 
-def _differences(measure: Measure) -> Callable[[Any], str]:
+def _differences(measure: Measure, digits: int | None = None) -> Callable[[Any], str]:
     """Return the function that writes differences of a measure."""
-    return partial(signed, written=_values(measure))
+    return partial(signed, written=_values(measure, digits))
 
 
 def _two_digits(value: float) -> str:
@@ -110,12 +111,12 @@ def plain(content: ReportData) -> Table:
 
 def _against_methods(table: str, content: ReportData, measure: Measure) -> Table:
     """Return datasets against methods by a measure; marks are those of the compared one."""
-    compared = measure == content.measure
+    compared, written = measure == content.measure, _values(measure, content.digits)
     names = _headings(content.methods)
     made = [Column("dataset")]
     for name in names.values():
-        made.append(Column(name, "", _values(measure), True, sd=f"{name} (sd)"))
-        made.append(Column(f"{name} (sd)", "", _values(measure), True))
+        made.append(Column(name, "", written, True, sd=f"{name} (sd)"))
+        made.append(Column(f"{name} (sd)", "", written, True))
     rows, marks, notes = [], {}, {}
     for i, (dataset, entries) in enumerate(content.table()):
         values: dict[str, Any] = {"dataset": dataset}
@@ -154,7 +155,7 @@ def _headings(methods: Sequence[Method]) -> dict[Method, str]:
 def methods(content: ReportData) -> Table:
     """Return the methods in the order of their mean ranks."""
     measure, counted = content.measure, len(content.scores.groups)
-    written = _values(measure)
+    written = _values(measure, content.digits)
     made = [
         Column("place", "no.", numeric=True),
         *_LABELS[1:],
@@ -163,14 +164,19 @@ def methods(content: ReportData) -> Table:
         Column("low", "95 % from", written, True),
         Column("high", "to", written, True),
         Column("wins", "first or tied", lambda value: f"{value} of {counted}", True),
-        Column("fit_time_s", "fit time", duration, True),
-        Column("predict_row_s", "to predict a row", duration, True),
+        *claims.STANDING_COLUMNS,
+        Column("fit_time_s", "fit time", duration, True, unit=duration_unit),
+        Column("predict_row_s", "to predict a row", duration, True, unit=duration_unit),
         Column("n_components", "components", number, True, wide=True),
     ]
-    rows = []
-    for standing in content.standings:
+    rows: list[dict[str, Any]] = []
+    notes = {}
+    claimed = claims.of_standings(content)
+    for i, (standing, more) in enumerate(zip(content.standings, claimed, strict=True)):
         values = {name: _known(value) for name, value in vars(standing).items()}
-        rows.append(values | dict(zip(LABELS[1:], standing.method, strict=True)))
+        rows.append(values | dict(zip(LABELS[1:], standing.method, strict=True)) | more)
+        if more["dominated_by"]:
+            notes[i, "front"] = f"by {more['dominated_by']}"
     best: dict[str, float] = {}
     if rows:
         gains = [measure.gain(round(row["mean"], 12)) for row in rows]
@@ -183,7 +189,7 @@ def methods(content: ReportData) -> Table:
         for name, value in best.items()
         if row[name] is not None and round(row[name], 12) == round(value, 12)
     }
-    return Table("methods", "Methods over all datasets", made, rows, marks)
+    return Table("methods", "Methods over all datasets", made, rows, marks, notes)
 
 
 def _known(value: Any) -> Any:
@@ -210,7 +216,7 @@ def ranks(content: ReportData) -> Table:
 
 def pairs(content: ReportData) -> Table:
     """Return the methods two by two, with tests over datasets."""
-    written = _differences(content.measure)
+    written = _differences(content.measure, content.digits)
     made = [
         Column("first"),
         Column("second"),
@@ -233,12 +239,13 @@ def pairs(content: ReportData) -> Table:
 
 
 def published(
-    rows: Sequence[Row], figures: Sequence[Published], measure: Measure = ACCURACY
+    rows: Sequence[Row],
+    figures: Sequence[Published],
+    measure: Measure = ACCURACY,
+    digits: int | None = None,
 ) -> Table:
     """Return own results beside the figures that papers print."""
-    names = {figure.measure for figure in figures}
-    # a suite's figures are of one measure, as a rule
-    four = partial(shown, names.pop() if len(names) == 1 else measure.name)
+    four = _written_figures(figures, measure, digits)
     made = [
         *_LABELS,
         Column("measure", wide=True),
@@ -257,6 +264,50 @@ def published(
     return Table("published", "Beside published figures", made, compared, notes=notes)
 
 
+def _written_figures(
+    figures: Sequence[Published], measure: Measure, digits: int | None
+) -> Callable[[Any], str]:
+    """Return the function that writes published figures: of one measure, as a rule."""
+    names = {figure.measure for figure in figures}
+    return _values(Measure(names.pop()) if len(names) == 1 else measure, digits)
+
+
+def published_grid(content: ReportData) -> Table:
+    """Return datasets against methods as the paper has them; its figures are in brackets."""
+    compared = beside_published(content.rows, content.published, content.measure)
+    sources = list(dict.fromkeys(beside.published.source for beside in compared))
+    methods = dict.fromkeys(
+        (beside.published.feature_map, beside.published.learner) for beside in compared
+    )
+    names = _headings(list(methods))
+    written = _written_figures(content.published, content.measure, content.digits)
+    made = [
+        *([Column("source")] if len(sources) > 1 else []),
+        Column("dataset"),
+    ]
+    for name in names.values():
+        made.append(Column(name, "", written, True))
+        made.append(Column(f"{name} (published)", "", written, True, data_only=True))
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    for beside in compared:
+        figure = beside.published
+        place, name = (figure.source, figure.dataset), names[figure.feature_map, figure.learner]
+        empty = dict.fromkeys(column.name for column in made)
+        line = lines.setdefault(place, empty | dict(zip(("source", "dataset"), place, strict=True)))
+        line |= {name: beside.ours, f"{name} (published)": figure.value}
+    notes = {}
+    for i, line in enumerate(lines.values()):
+        for name in names.values():
+            if (value := line[f"{name} (published)"]) is not None:
+                text = written(value)
+                notes[i, name] = f"({text})" if line[name] is None else text
+    title = "Ours, and in brackets the figures of " + (
+        sources[0] if len(sources) == 1 else "papers"
+    )
+    rows, by = list(lines.values()), "source" if len(sources) > 1 else ""
+    return Table("published-grid", title, made, rows, notes=notes, by=by)
+
+
 def failures(content: ReportData) -> Table:
     """Return the cells that failed, and why."""
     made = [
@@ -273,6 +324,20 @@ def failures(content: ReportData) -> Table:
         values = {column.name: row.value(column.name) for column in made}
         rows.append(values | {"why": lines[-1].strip() if lines else "", "error": row.error})
     return Table("failures", "Failed cells", made, rows)
+
+
+def skipped(content: ReportData) -> Table:
+    """Return the cells that were not measured, and why."""
+    made = [*_LABELS, Column("status"), Column("why")]
+    rows = [
+        {column.name: row.value(column.name) for column in made} | {"why": _why(row)}
+        for row in content.skipped()
+    ]
+    return Table("skipped", "Skipped cells", made, rows)
+
+
+def _why(row: Row) -> str:
+    return row.error or "the run ended before"
 
 
 def unavailable(content: ReportData) -> Table:
@@ -348,7 +413,7 @@ def budgets(content: ReportData) -> Table:
         *_LABELS[1:],
         Column("least", "candidates from", number, True),
         Column("most", "to", number, True),
-        Column("search_time_cpu_s", "CPU time of a search", duration, True),
+        Column("search_time_cpu_s", "CPU time of a search", duration, True, unit=duration_unit),
         Column("searched", "", _without_sides),
         Column("at_edge", "best at an edge", lambda share: f"{share * 100:.0f} %", True),
     ]
@@ -395,12 +460,22 @@ TABLES: Mapping[str, tuple[str, Callable[[ReportData], Table]]] = {
     "pairs": ("methods two by two: differences and tests", pairs),
     "published": (
         "ours beside the figures of papers",
-        lambda content: published(content.rows, content.published, content.measure),
+        lambda content: published(content.rows, content.published, content.measure, content.digits),
+    ),
+    "published-grid": (
+        "the same on the grid of the paper, its figures in brackets",
+        published_grid,
     ),
     "sizes": ("fit time by number of training rows", sizes),
     "search": ("what searches saw: their measure by the values of each parameter", search),
     "budgets": ("candidates and search times of each method, default and tuned", budgets),
+    "variance": ("splits that the best method of each dataset needs", claims.variance),
+    "components": ("sources of the variance of scores", claims.components),
+    "optimism": ("inner scores of the searches, and how much too good they are", claims.optimism),
+    "seconds": ("the best inner score by seconds of search", claims.seconds),
+    "warnings": ("what to know before quoting a method, cell by cell", claims.warned),
     "failures": ("cells that failed, and why", failures),
+    "skipped": ("cells that were not measured, and why", skipped),
     "unavailable": ("unavailable datasets, and why", unavailable),
     "doubts": ("what makes numbers less certain, cell by cell", doubts),
     "cells": (
@@ -409,3 +484,6 @@ TABLES: Mapping[str, tuple[str, Callable[[ReportData], Table]]] = {
     ),
 }
 """Tables of a report by name: a description, and the function that makes it."""
+
+GRIDS = ("main", "plain", "ranks", "published-grid")
+"""Tables of datasets against methods, which can be turned."""

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kbench.evaluation.definitions import MEASURES
@@ -72,6 +72,15 @@ def of_any_size(value: float) -> str:
     return f"{value:.{max(0, (4 if size >= 10 else 3) - digits)}f}"
 
 
+def decimals(value: Any, digits: int) -> str:
+    """Write a number with some decimals.
+
+    >>> decimals(0.12345, digits=3), decimals(None, digits=3), decimals(12.0, digits=0)
+    ('0.123', '', '12')
+    """
+    return "" if value is None or value != value else f"{value:.{digits}f}"
+
+
 def beside(mean: str, sd: float, written: Callable[[Any], str]) -> str:
     """Write a standard deviation with as many decimals as its mean, unless it would be zero.
 
@@ -116,12 +125,16 @@ def signed(
 ) -> str:
     """Write a difference with its sign, by `written` or with some decimals; zero has none.
 
+    NaN, such as an end of the interval of a single dataset, is empty.
+
     >>> signed(0.01234), signed(-0.5), signed(-0.00001)
     ('+0.0123', '−0.5000', '0.0000')
+    >>> signed(float("nan"), written=of_any_size)
+    ''
     >>> signed(-0.00001, written=of_any_size)
     '−1.000e-05'
     """
-    if value is None:
+    if value is None or value != value:
         return ""
     text = written(abs(value)) if written else f"{abs(value):.{digits}f}"
     return text if float(text) == 0 else ("+" if value > 0 else "−") + text
@@ -144,6 +157,11 @@ class Column:
         A column whose value stands behind ± for people, and alone in data.
     wide : bool, default False
         Left out of LaTeX, where there is no room.
+    data_only : bool, default False
+        In CSV and JSON only.
+    unit : callable, optional
+        Chooses from all values one unit for the column of a printed table: its name, and the
+        function that writes a value in it.
     """
 
     name: str
@@ -152,6 +170,8 @@ class Column:
     numeric: bool = False
     sd: str = ""
     wide: bool = False
+    data_only: bool = False
+    unit: Callable[[Sequence[float]], tuple[str, Callable[[float], str]]] | None = None
 
     @property
     def heading(self) -> str:
@@ -193,7 +213,9 @@ class Table:
     def visible(self) -> list[Column]:
         """Columns that people see: a standard deviation stands beside its mean."""
         behind = {column.sd for column in self.columns}
-        return [column for column in self.columns if column.name not in behind]
+        return [
+            column for column in self.columns if column.name not in behind and not column.data_only
+        ]
 
     def value(self, place: int, column: Column) -> str:
         """Write a value for people, without its standard deviation and note."""
@@ -208,6 +230,8 @@ class Table:
 
 def write(table: Table, form: str) -> str:
     """Write a table as ``"csv"``, ``"json"``, ``"latex"`` or ``"markdown"``."""
+    if form in ("latex", "markdown"):
+        table = _in_units(table)
     writers: Mapping[str, Callable[[Table], str]] = {
         "csv": _csv,
         "json": _json,
@@ -215,6 +239,18 @@ def write(table: Table, form: str) -> str:
         "markdown": _markdown,
     }
     return writers[form](table)
+
+
+def _in_units(table: Table) -> Table:
+    """Return the table with one unit for each column that has units."""
+    columns = []
+    for column in table.columns:
+        if column.unit is not None:
+            values = [row[column.name] for row in table.rows if row[column.name] is not None]
+            unit, written = column.unit(values)
+            column = replace(column, title=f"{column.heading} ({unit})", written=written)
+        columns.append(column)
+    return replace(table, columns=columns)
 
 
 def _json(table: Table) -> str:

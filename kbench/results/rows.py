@@ -15,6 +15,9 @@ PLAIN: Mapping[TaskType, Measure] = {
 }
 """The best known measure of each task: shown for each dataset, whatever a suite compares."""
 
+SHARES = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc")
+"""Measures between 0 and 1, of which 1 - value is an error."""
+
 LABELS = ("dataset", "feature_map", "learner")
 
 COLUMNS = (
@@ -86,10 +89,15 @@ class Row:
         Fields of the protocol, as text.
     values_by_split : mapping of str to mapping of str to float
         Measures by name and number of the split.
+    values_by_seed : mapping of str to mapping of str to sequence of float
+        Measures by name, number of the split and seed of the map; empty where there is one seed.
     split_hash : mapping of str to str
         Hash of the row indices, by number of the split.
     search : mapping of str to list
         Curves of the search, by parameter: points of `CURVE`.
+    budget_curve : list
+        Points of `kbench.results.budget_curves`: seconds of search, and the best inner score
+        that they reach on average over orders of the candidates.
     map_details : mapping
         What the fitted map of the first finished split reports of itself, with ``split`` and the
         ``feature_names`` of the dataset; empty if it reports nothing.
@@ -122,8 +130,10 @@ class Row:
     machine: str = ""
     protocol: Mapping[str, str] = field(default_factory=dict)
     values_by_split: Mapping[str, Values] = field(default_factory=dict)
+    values_by_seed: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
     split_hash: Mapping[str, str] = field(default_factory=dict)
     search: Mapping[str, Sequence[Sequence[Any]]] = field(default_factory=dict)
+    budget_curve: Sequence[Sequence[float]] = ()
     map_details: Mapping[str, Any] = field(default_factory=dict)
     version: str = ""
     at_edge: str = ""
@@ -188,6 +198,15 @@ class Row:
         """Return a measure by the number of the split."""
         return self.values_by_split.get(measure, {})
 
+    def by_seed(self, measure: str, split: str) -> Sequence[float]:
+        """Return a measure on a split for each seed of the map; empty where it is not known.
+
+        A map without a seed has one value, if several seeds were asked for.
+        """
+        if self.measures.get("n_map_seeds") == 1.0:
+            return [self.by_split(measure)[split]]
+        return self.values_by_seed.get(measure, {}).get(split, ())
+
     def to_json(self, measure: Measure = ACCURACY) -> dict[str, Any]:
         """Return what `kbench results --format json` writes: columns first, then all else."""
         names = columns(measure, self.task)
@@ -200,9 +219,11 @@ class Row:
             "by_split": self.by_split(PLAIN[self.task].name),
             "measure_by_split": self.by_split(measure.name),
             "values_by_split": self.values_by_split,
+            "values_by_seed": self.values_by_seed,
             "split_hash": self.split_hash,
             "protocol": self.protocol,
             "search": self.search,
+            "budget_curve": list(self.budget_curve),
             "map_details": self.map_details,
             **{name: getattr(self, name) for name in TEXTS},
             "search_space": list(self.search_space),
@@ -231,6 +252,11 @@ def task_of(rows: Iterable[Row]) -> TaskType:
     """Return the task of a suite's rows: that of rows without data is not known."""
     tasks = {row.task for row in rows}
     return "regression" if "regression" in tasks else "classification"
+
+
+def is_share(measure: Measure) -> bool:
+    """Whether values are between 0 and 1, and 1 - value is an error."""
+    return measure.name in SHARES
 
 
 def known_measure(measure: Measure) -> Measure:

@@ -11,6 +11,7 @@ import numpy as np
 
 from kbench.records import ACCURACY, Measure
 from kbench.results.rows import LABELS, measure_of_search
+from kbench.results.stats import optimism
 
 CURVE = ("value", "mean", "standard_error", "n", "at_edge")
 """Fields of a point of a search curve."""
@@ -103,6 +104,36 @@ def curves_of(
     return curves
 
 
+def choice_of(splits: Sequence[Candidates], measure: Measure | None) -> dict[str, float]:
+    """Return what searches found on the inner folds, means over splits.
+
+    ``search_inner`` is the measure of the best candidate, ``search_inner_default`` that of
+    the first one, and ``search_optimism`` how much too good the former is. Empty for a
+    plugin's measure, whose direction is not known, and where no search has two folds.
+    """
+    found: list[tuple[float, float, float]] = []
+    for candidates in splits if measure is not None else ():
+        seen = [values_of(each) for each in candidates if is_whole(each)]
+        n_folds = max(map(len, seen), default=0)
+        table = np.array([values for values in seen if len(values) == n_folds], dtype=float)
+        if measure is None or n_folds < 2 or not np.isfinite(table).all():
+            continue
+        means = table.mean(axis=1)
+        best = float(means[int(np.argmax(measure.gain(means)))])
+        default = values_of(candidates[0])
+        first = float(np.mean(default)) if len(default) == n_folds else best
+        found.append((best, first, optimism(np.asarray(measure.gain(table)))))
+    if not found:
+        return {}
+    names = ("search_inner", "search_inner_default", "search_optimism")
+    return dict(zip(names, map(float, np.mean(found, axis=0)), strict=True))
+
+
+def is_whole(candidate: Mapping[str, Any]) -> bool:
+    """Whether a candidate did not fail, and was fitted on all rows."""
+    return not candidate.get("error") and candidate.get("share", 1.0) == 1.0
+
+
 def searched_parameters(splits: Iterable[Candidates]) -> tuple[str, ...]:
     """Return the parameters that were searched: candidates have different values of them.
 
@@ -119,7 +150,7 @@ def searched_parameters(splits: Iterable[Candidates]) -> tuple[str, ...]:
     return tuple(name for name, tried in values.items() if len(tried) > 1)
 
 
-def _values(candidate: Mapping[str, Any]) -> list[float]:
+def values_of(candidate: Mapping[str, Any]) -> list[float]:
     """Return the values of a candidate on the inner folds; earlier versions had accuracies."""
     values: list[float] = candidate.get("values", candidate.get("accuracies", []))
     return values
@@ -198,11 +229,8 @@ def _is_edge(
 def _best(candidates: Candidates, parameter: str, value: Any, measure: Measure) -> list[float]:
     """Return the values of the best candidate with a parameter's value; none if none has any."""
     judged = [
-        _values(candidate)
+        values_of(candidate)
         for candidate in candidates
-        if candidate.get(parameter) == value
-        and _values(candidate)
-        and not candidate.get("error")
-        and candidate.get("share", 1.0) == 1.0
+        if candidate.get(parameter) == value and values_of(candidate) and is_whole(candidate)
     ]
     return max(judged, key=lambda values: measure.gain(np.mean(values)), default=[])

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from kbench.planning.planner import PlannedCell
+from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, DEFAULT, Measure, Result
 from kbench.records.canonical import dumps, to_json
+from kbench.results.budget_curves import budget_curve
 from kbench.results.rows import PLAIN, TEXTS, TIMES, Row, known_measure, measure_of_search
-from kbench.results.search_curves import curves_of, searched_parameters
+from kbench.results.search_curves import choice_of, curves_of, searched_parameters
 from kbench.tracking import StoredRun
 
 
@@ -97,6 +98,8 @@ def of_cell_in_full(planned: PlannedCell, machine: str, measure: Measure = ACCUR
     if searches := [result for result in done if result.measures.get("n_candidates", 0) > 1]:
         at_edge = [bool(result.details.at_edge) for result in searches]
         measures["search_at_edge"] = sum(at_edge) / len(at_edge)
+        searched = measure_of_search(protocol.search_measure, row.task)
+        measures |= choice_of([result.details.search for result in searches], searched)
     return replace(
         row,
         measures=measures,
@@ -109,8 +112,17 @@ def of_cell_in_full(planned: PlannedCell, machine: str, measure: Measure = ACCUR
             name: {str(i): value for i, value in by_split(done, name).items()}
             for name in (PLAIN[row.task].name, measure.name, *TIMES)
         },
+        values_by_seed={
+            name: {str(result.split): result.details.by_seed[name] for result in having}
+            for name in dict.fromkeys((PLAIN[row.task].name, measure.name))
+            if (having := [result for result in done if name in result.details.by_seed])
+        },
         split_hash={str(result.split): result.details.split_hash for result in done},
         search=curves_of(candidates, measure_of_search(protocol.search_measure, row.task)),
+        budget_curve=budget_curve(
+            [(result.details.search, result.details.search_seconds) for result in done],
+            measure_of_search(protocol.search_measure, row.task),
+        ),
         search_space=searched_parameters(candidates.values()),
         map_details=_map_details(planned, done),
         version=_joined(result.version for result in results),
@@ -178,8 +190,14 @@ def of_run(run: StoredRun) -> Row:
             for name, value in tags.items()
             if name.endswith("_by_split")
         },
+        values_by_seed={
+            name.removesuffix("_by_seed"): _parse_numbers(value)
+            for name, value in tags.items()
+            if name.endswith("_by_seed")
+        },
         split_hash=_parse_object(tags.get("split_hash", "")),
         search=_parse_object(tags.get("search_curves", "")),
+        budget_curve=_parse_points(tags.get("budget_curve", "")),
         map_details=_parse_object(tags.get("map_details", "")),
         **{name: tags.get(name, "") for name in TEXTS},
         search_space=tuple(name for name in tags.get("search_space", "").split(", ") if name),
@@ -214,6 +232,25 @@ def _parse_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _parse_numbers(text: str) -> dict[str, list[float]]:
+    """Parse lists of numbers by name; none where somebody has edited the tag."""
+    try:
+        return {
+            name: [float(value) for value in values] for name, values in _parse_object(text).items()
+        }
+    except (TypeError, ValueError):
+        return {}
+
+
+def _parse_points(text: str) -> list[list[float]]:
+    """Parse the points of a curve; none where somebody has edited the tag."""
+    points = _parse_object(f'{{"points": {text or "[]"}}}').get("points", [])
+    try:
+        return [[float(seconds), float(value)] for seconds, value in points]
+    except (TypeError, ValueError):
+        return []
 
 
 def _parse_count(text: str, default: int) -> int:

@@ -15,6 +15,7 @@
     owner           the process that writes a run, and whether it still exists
     views           saved views of MLflow's pages
     report_run      the report, as a separate run
+    method_runs     a run for each method, with its means over datasets
     store           `Store`: all of this behind one class
     model           a fitted pipeline as an MLflow model in a folder
 
@@ -31,6 +32,7 @@ from kbench.tracking.location import (
     ui_address,
     ui_environment,
 )
+from kbench.tracking.method_runs import MethodRun
 from kbench.tracking.run import CellRun, DatasetInput, Experiment, StoredRun
 from kbench.tracking.store import Store
 from kbench.tracking.views import View
@@ -41,6 +43,7 @@ __all__ = [
     "CellRun",
     "DatasetInput",
     "Experiment",
+    "MethodRun",
     "Store",
     "StoredRun",
     "View",

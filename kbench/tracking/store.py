@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from kbench.errors import StoreError
 from kbench.records import ACCURACY, Measure
 from kbench.tracking.connection import Connection
 from kbench.tracking.faults import RETRY_AFTER_S, Interrupted
+from kbench.tracking.method_runs import MethodRun, log_methods
 from kbench.tracking.owner import owner_is_gone
 from kbench.tracking.report_run import abandoned, log_report
 from kbench.tracking.run import CellRun, Experiment, StoredRun
@@ -139,6 +140,27 @@ class Store:
         with self._connection.calls("cannot write the report"):
             self._connection.check_lock()
             return log_report(self._client, experiment.id, experiment.name, machine, files)
+
+    def cells(self, experiment: Experiment, machine: str) -> list[StoredRun]:
+        """Return a machine's complete runs of cells that are not superseded."""
+        self.open()
+        with self._connection.calls(f"cannot read experiment {experiment.name!r}"):
+            stored = self._index(experiment).items()
+            runs = [run for (_, owner, _), run in stored if owner == machine]
+            return [
+                run.read_back(experiment.id) for run in runs if run.complete and not run.superseded
+            ]
+
+    def log_methods(self, experiment: Experiment, machine: str, runs: Sequence[MethodRun]) -> int:
+        """Make the store hold a machine's runs of methods, and no others of them.
+
+        `read` leaves them out. Returns the number of those that were written.
+        """
+        self.open()
+        with self._connection.calls("cannot write the runs of methods"):
+            self._connection.check_lock()
+            place = self._client, experiment.id, experiment.name
+            return log_methods(*place, machine, runs)
 
     def log(self, experiment: Experiment, run: CellRun) -> str:
         """Make the store hold `run`, once; return MLflow's id of it.

@@ -23,8 +23,9 @@ from kbench.records import Measure
 TAG = "mlflow.sharedViewState."
 
 NOTE = (
-    "Written by kbench. MLflow's group means cover the first 100 loaded runs only; "
-    "publishable means are in the report: {command} (run `report`)."
+    "Written by kbench. Runs of kind `method` have means over the datasets that all methods "
+    "finished; runs of kind `cell` are single results, and MLflow's group means of them cover the "
+    "first 100 loaded runs only. Intervals and tests are in the report: {command} (run `report`)."
 )
 """MLflow shows it above the runs, as Markdown."""
 

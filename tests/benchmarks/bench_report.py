@@ -27,7 +27,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from kbench.registry.registry import Registry
-from kbench.report.content import Content
+from kbench.report.content import ReportData
 from kbench.report.page import page
 from tests.support.report_rows import grid
 
@@ -68,7 +68,7 @@ def main() -> None:
     for (n_datasets, n_methods), (size, built, drawn) in goals.items():
         rows = grid(n_datasets, n_methods)
         wall, cpu = time.perf_counter(), time.process_time()
-        text = page(Content("bench", rows), Registry())
+        text = page(ReportData("bench", rows), Registry())
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         megabytes = len(text.encode()) / 1e6
         line = f"{len(rows):>7,} {n_methods:>8} {megabytes:>6.2f} {wall:>8.2f} {cpu:>6.2f} "

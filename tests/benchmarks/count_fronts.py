@@ -102,9 +102,9 @@ def main():
 
 
 def as_svg(figure):
-    from kbench.report.figures import save
+    from kbench.report.figures import saved
 
-    return save(figure, "svg")
+    return saved(figure, "svg")
 
 
 if __name__ == "__main__":

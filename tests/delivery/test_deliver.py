@@ -8,9 +8,9 @@ import pytest
 from kbench import Cell, Measure, Protocol, Ref
 from kbench.delivery.as_run import TAG_CHARS, as_run
 from kbench.evaluation.definitions import MEASURES
-from kbench.planning.planner import PlannedCell
+from kbench.planning.planned import PlannedCell
 from kbench.records import DatasetFacts, Details, Result
-from kbench.results.sources import budget_of, measure_of, of_run
+from kbench.results.sources import budget_of, measure_of, of_cell_in_full, of_run
 from kbench.tracking import StoredRun
 
 ERROR = Measure("expected_error", "lower")
@@ -103,6 +103,50 @@ def test_what_the_search_saw_comes_back():
     assert row.search == {
         "learner.alpha": [[0.0, 0.5, 0.0, 2, False], [1.0, 0.500001, 0.0, 2, True]]
     }
+
+
+def of_seeds(n_seeds):
+    """Return a cell whose splits were measured with several seeds of the map."""
+    made = planned()
+    values = {i: [0.1 + i / 10 + k / 1e7 for k in range(n_seeds)] for i in made.results}
+    results = {
+        i: dataclasses.replace(
+            result.with_measure("n_map_seeds", n_seeds),
+            details=dataclasses.replace(
+                result.details, by_seed={"accuracy": values[i], "expected_error": values[i]}
+            ),
+        )
+        for i, result in made.results.items()
+    }
+    return dataclasses.replace(made, results=results), values
+
+
+def test_scores_by_seed_come_back():
+    made, values = of_seeds(3)
+    run = as_run(made, "s", "m", ERROR)
+    row = of_run(stored(run))
+    assert [list(row.by_seed("accuracy", str(i))) for i in values] == list(values.values())
+    assert row.by_seed("expected_error", "1") == values[1]
+    assert row.to_json()["values_by_seed"] == of_cell_in_full(made, "m", ERROR).values_by_seed
+    artifact = json.loads(run.artifacts["seeds.json"])
+    assert artifact["0"] == {"accuracy": values[0], "expected_error": values[0]}
+    assert "seeds.json" not in as_run(planned(), "s", "m").artifacts
+    edited = dataclasses.replace(run, tags=run.tags | {"accuracy_by_seed": '{"0": "x"}'})
+    assert of_run(stored(edited)).by_seed("accuracy", "0") == ()
+
+
+def test_scores_by_seed_that_fit_into_no_tag_are_not_known():
+    run = as_run(of_seeds(1000)[0], "s", "m")
+    assert "accuracy_by_seed" not in run.tags
+    assert of_run(stored(run)).by_seed("accuracy", "0") == ()
+    assert len(json.loads(run.artifacts["seeds.json"])["0"]["accuracy"]) == 1000
+
+
+def test_a_map_without_a_seed_has_one_score():
+    made = planned()
+    results = {i: result.with_measure("n_map_seeds", 1.0) for i, result in made.results.items()}
+    row = of_run(stored(as_run(dataclasses.replace(made, results=results), "s", "m")))
+    assert row.by_seed("accuracy", "1") == [0.6]
 
 
 def test_a_grid_that_fits_into_no_tag_stays_in_the_artifact():

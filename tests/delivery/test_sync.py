@@ -12,7 +12,7 @@ from kbench.delivery.deliver import lock_name
 from kbench.delivery.owed import Plans
 from kbench.delivery.sync import deliver_leftovers, sync
 from kbench.machine import machine_id
-from kbench.planning.planner import PlannedCell, task_key
+from kbench.planning.planned import PlannedCell, task_key
 from kbench.records import Cell, DatasetFacts, Details, Problem, Result, Search
 from kbench.storage.journal import Journal
 from kbench.tracking import Store

@@ -329,7 +329,7 @@ def test_labels_of_the_test_part_are_revealed_after_the_predictions(iris):
         order.append("measures")
         return {"hits": float((y == secret).all())}
 
-    def reveal(predictions, default):
+    def reveal(committed):
         order.append("reveal")
         return assignment.y_test
 

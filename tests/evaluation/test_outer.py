@@ -107,6 +107,21 @@ def test_classifiers_are_those_of_scikit_learn_on_one_embedding(kind, blocks, re
     np.testing.assert_array_equal(found.predictions.predicted, peer.predict(Z_test))
 
 
+@pytest.mark.parametrize("kind", ["two", "numbers"])
+def test_further_seeds_of_the_map_have_passes_of_their_own(monkeypatch, kind):
+    method, data = method_for(DATA[kind]), DATA[kind]
+    in_memory, found = both(monkeypatch, data, 0, method, replace(OUTER, map_seeds=3))
+    assert any(note.startswith("fitted from sums") for note in found.details.notes)
+    for number, (ours, peer) in enumerate(zip(found.of_seeds, in_memory.of_seeds, strict=True)):
+        spec = replace(method.feature_map, draw=number)
+        alone = evaluate_split(data, 0, replace(method, feature_map=spec), OUTER)
+        np.testing.assert_allclose(ours.predicted, peer.predicted, rtol=1e-6)
+        # the search of the first seed chooses; that of another may choose otherwise
+        if alone.details.chosen == found.details.chosen:
+            np.testing.assert_array_equal(peer.predicted, alone.predictions.predicted)
+    assert not np.array_equal(found.of_seeds[0].predicted, found.of_seeds[1].predicted)
+
+
 @pytest.mark.parametrize("blocks", [False, True])
 def test_regressors_are_those_of_scikit_learn_on_one_embedding(blocks, request):
     if blocks:

@@ -403,8 +403,8 @@ def test_halving_treats_a_learner_with_a_path_as_one_without(long_line):
         for learner in (one, path, one)
     )
     assert first.best == other.best
-    assert [vars(s) for s in first.scores] == [vars(s) for s in other.scores]
-    assert [vars(s) for s in first.scores] == [vars(s) for s in again.scores]
+    assert list(first.scores) == list(other.scores)
+    assert list(first.scores) == list(again.scores)
 
 
 def test_the_last_round_of_halving_is_the_plain_search(long_line):
@@ -632,7 +632,7 @@ def test_a_budget_that_is_enough_changes_nothing(line):
     )
     assert bounded.complete
     assert plain.best == bounded.best
-    assert [vars(s) for s in plain.scores] == [vars(s) for s in bounded.scores]
+    assert list(plain.scores) == list(bounded.scores)
 
 
 def test_however_small_the_budget_one_candidate_is_judged(line, ticking):
@@ -703,3 +703,13 @@ def test_components_in_a_sequence_are_made_too():
     component = Nested(dict, {"a": (inner, 1)}, "dict", "dict(a=[dict, 1])")
     spec = EstimatorSpec(Identity, {"width": (component, 2)})
     assert spec.build({}, seed=0).width == [{"a": [{}, 1]}, 2]
+
+
+@pytest.mark.parametrize("path", [None, "cut"])
+def test_candidates_have_the_seconds_of_the_search_between_them(line, path):
+    learner = EstimatorSpec(Threshold, space={"cut": (0.1, 0.5, 0.9)}, path=path)
+    found = search(EstimatorSpec(Identity, space={"width": (1, 2)}), learner, line, RAW, seed=0)
+    seconds = [score.seconds for score in found.scores]
+    assert len(seconds) == 6
+    assert min(seconds) > 0
+    assert sum(seconds) <= found.seconds

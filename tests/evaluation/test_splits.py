@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from kbench import Dataset, DatasetError, Protocol, Split
 from kbench.evaluation import row_hashes, splits
 from kbench.evaluation.splits import (
+    HeldOut,
     derive_seed,
     rare_classes,
     row_groups,
@@ -233,3 +236,39 @@ def test_a_sparse_row_has_the_hash_of_its_dense_form():
     hashes = row_hashes.row_hashes(scipy.sparse.csr_matrix(X))
     np.testing.assert_array_equal(row_hashes.row_hashes(stored), hashes)
     assert len(set(hashes.tolist())) == 3
+
+
+@pytest.mark.parametrize("splits", ["stratified", "holdout", "ordered", "group_duplicates"])
+def test_samples_of_training_rows_are_nested_and_the_test_rows_stay(splits):
+    rng = np.random.default_rng(0)
+    y = np.r_[np.zeros(194, dtype=int), np.full(6, 1)]
+    data = Dataset("t", X=rng.normal(size=(200, 2)), y=rng.permutation(y))
+    protocol = Protocol(splits=splits)
+    whole = split(data, protocol, 0)
+    few, more, all_ = (split(data, replace(protocol, train_rows=n), 0) for n in (20, 50, 500))
+    assert (len(few.train), len(more.train)) == (20, 50)
+    assert set(few.train) < set(more.train) < set(whole.train)
+    for each in (few, more, all_):
+        assert each.test.tolist() == whole.test.tolist()
+    assert all_.train.tolist() == whole.train.tolist()
+    # the rare class is there
+    if 1 in data.y[whole.train]:
+        assert 1 in data.y[few.train]
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_folds_keep_one_small_number_for_each_row(grouped):
+    """Lists of the rows of all folds would have 8 bytes for each row and fold."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 1000)
+    folds = stratified_folds(y, 5, seed=0, groups=np.arange(1000) // 4 if grouped else None)
+    assert (folds.fold_of.dtype, folds.fold_of.nbytes) == (np.uint8, 1000)
+    assert len(folds) == len(HeldOut(folds)) == 5
+    for (train, test), held_out in zip(folds, HeldOut(folds), strict=True):
+        assert np.array_equal(test, held_out)
+        assert np.array_equal(np.sort(np.r_[train, test]), np.arange(1000))
+        assert np.all(np.diff(train) > 0)
+    assert np.array_equal(folds[-1][1], folds[4][1])
+    assert [len(test) for _, test in folds[1:3]] == [len(test) for test in HeldOut(folds)[1:3]]
+    with pytest.raises(IndexError):
+        folds[5]

@@ -10,11 +10,12 @@ import pytest
 from kbench.records import ACCURACY, Measure, Result
 from kbench.report import Column, Table, latex_text, tables
 from kbench.report import write as write_table
-from kbench.report.content import ReportData, on_dataset
+from kbench.report.content import ReportData
 from kbench.results import stats
 from kbench.results.order import ranks
 from kbench.results.rows import COLUMNS, Row, columns
 from kbench.results.sources import means, measure_of
+from kbench.results.stats import on_dataset
 from kbench.tracking import StoredRun
 from tests.support.report_rows import changed
 
@@ -239,3 +240,19 @@ def test_a_failed_cell_is_in_every_form():
     rows = [row(status="crash", accuracy=None, accuracy_sd=None, n_splits_done=0)]
     for form in ("csv", "json", "latex", "markdown"):
         assert "crash" in write(rows, form)
+
+
+def test_cells_that_were_not_measured_are_no_failures():
+    rows = [
+        row(),
+        dataclasses.replace(row(), status="skipped", error="needs 41 GB, the limit is 4 GB"),
+        dataclasses.replace(row(), status="not run"),
+        dataclasses.replace(row(), status="memory", error="limit of 4096 MB"),
+    ]
+    content = ReportData("suite", rows)
+    assert [r.status for r in content.failures()] == ["memory"]
+    made = tables.skipped(content).rows
+    assert [(r["status"], r["why"]) for r in made] == [
+        ("skipped", "needs 41 GB, the limit is 4 GB"),
+        ("not run", "the run ended before"),
+    ]

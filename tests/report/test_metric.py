@@ -41,6 +41,24 @@ def test_a_full_metric_has_a_heat_map_and_a_diagonal_one_only_bars():
     assert "height" not in draw(metric).replace("height=", "")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "labels"),
+    [
+        ("{} of the measurements at the station", ["0 of the measurements a…", "2 of the mea"]),
+        ("mean of the measurements, part {}", ["mean of the mea…, part 0", "…, part 2"]),
+        ("the {} of all measurements at the station", ["the 0 of all measuremen…", "the 2 of"]),
+        ("measurements at the station {} of all stations", ["… (1)", "… (2)"]),
+    ],
+)
+def test_shortened_names_differ(pattern, labels):
+    names = [pattern.format(i) for i in range(3)]
+    (metric,) = learned_metrics([replace(ROW, map_details={**DETAILS, "feature_names": names})])
+    drawn = [each.text for each in _parsed(metric).iter("{http://www.w3.org/2000/svg}text")]
+    for label in labels:
+        assert any(label in text for text in drawn)
+    assert len({text for text in drawn if "…" in text}) == 2
+
+
 def _parsed(metric):
     return ElementTree.fromstring(draw(metric))
 

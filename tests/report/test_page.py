@@ -19,11 +19,10 @@ from kbench.evaluation.definitions import MEASURES
 from kbench.records import ACCURACY, Measure, Published
 from kbench.registry.registry import Registry
 from kbench.report import diagram, figures, lines, scatter, write
-from kbench.report.content import on_dataset
 from kbench.report.page import page
 from kbench.report.tables import TABLES
 from kbench.results.sources import of_run
-from kbench.results.stats import corrected_t
+from kbench.results.stats import corrected_t, on_dataset
 from kbench.tracking import StoredRun
 from tests.support.report_rows import (
     NASTY,
@@ -248,12 +247,18 @@ def test_the_page_refers_to_nothing_outside_it():
 
 def test_points_at_one_place_show_all_their_numbers():
     drawn = scatter.draw(
-        ["a", "b", "c"], [300.0, 4.0, 300.0], [0.9, 0.8, 0.9], ACCURACY, "components"
+        ["a", "b", "c"],
+        [300.0, 4.0, 300.0],
+        [0.9, 0.8, 0.9],
+        ACCURACY,
+        "components",
+        statuses=["dominated", "undecided", "frontier"],
     )
     groups = [each for each in ElementTree.fromstring(drawn).iter(f"{SVG}g") if each.get("class")]
     numbers = {each.find(f"{SVG}text").text: each for each in groups}
     assert set(numbers) == {"1, 3", "2"}
-    assert numbers["1, 3"].get("class") == "point front-point"
+    assert numbers["1, 3"].get("class") == "point frontier"
+    assert numbers["2"].get("class") == "point undecided"
     told = numbers["1, 3"].find(f"{SVG}title").text
     assert told.startswith("a: accuracy 0.9000")
     assert "; c: accuracy 0.9000" in told

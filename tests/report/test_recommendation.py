@@ -44,7 +44,7 @@ def test_the_cheapest_of_those_within_noise_is_taken():
     assert found.chosen.feature_map == "quick"
     assert [each.feature_map for each in found.within_noise] == ["slow", "quick"]
     text = " ".join(found.sentences)
-    assert text.startswith("Take quick + ridge: accuracy 0.916 ± 0.011")
+    assert text.startswith("Take quick + ridge: 0.916 ± 0.011 accuracy")
     assert "within noise of the most accurate, slow + ridge (0.920)" in text
     assert "8 kB" in text
 
@@ -116,7 +116,7 @@ def test_the_commonest_class_is_the_yardstick():
 
 def test_one_split_gives_an_answer_without_tests():
     found = advise([row("only", [0.9], 1.0, n_splits=1)])
-    assert found.sentences[0].startswith("Take only + ridge: accuracy 0.900, fitted in 1 s")
+    assert found.sentences[0].startswith("Take only + ridge: 0.900 accuracy, fitted in 1 s")
 
 
 @pytest.mark.parametrize(("floats", "words"), [(100, "0.8 kB"), (3e8, "2400 MB")])
@@ -151,7 +151,7 @@ def test_the_smallest_error_is_the_best():
     found = said(fitted("good", LOW, 1.0), fitted("identity", HIGH, 0.1, "mean"))
     assert found.chosen.feature_map == "good"
     text = " ".join(found.sentences)
-    assert text.startswith("Take good + ridge: rmse 20,300 ± 452.8 (mean and sd over 5 splits), ")
+    assert text.startswith("Take good + ridge: 20,300 ± 452.8 rmse (mean and sd over 5 splits), ")
     assert "r2 0.800, fitted in 1 s" in text
     assert "It is measurably more accurate than the other one" in text
     assert "Always predicting the mean gives rmse 50,500: its errors are 60 % smaller." in text
@@ -201,3 +201,63 @@ def test_long_times_are_whole_numbers():
     rows = [fitted("good", LOW, 0.001), fitted("identity", HIGH, 2.0, "kernel-ridge")]
     text = " ".join(said(*rows, kernelized=["kernel-ridge"]).sentences)
     assert "It is 2,000 times faster to fit than identity + kernel-ridge (rmse 50,500)." in text
+
+
+def nested(name, accuracies, n_train, **more):
+    """Return a row whose splits have the test rows of all others, 2,000 each."""
+    hashes = {str(i): f"{name}{i}" for i in range(5)}
+    fields = {
+        "n_train": n_train,
+        "n_test": 2000.0,
+        "split_hash": hashes,
+        "n_splits": len(accuracies),
+    }
+    fit_time_s = more.pop("fit_time_s", 1.0)
+    learner = more.pop("learner", "ridge")
+    return row(name, accuracies, fit_time_s, learner, **fields | more)
+
+
+def test_rows_on_samples_are_compared_on_their_common_splits():
+    # on the first split, which is an easy one, the second method is worse
+    full = nested("full", [0.95, 0.90, 0.90, 0.90, 0.90], 80_000.0)
+    sample = nested("sample", [0.93], 5000.0, fit_time_s=0.1)
+    found = advise([full, sample], nested=True)
+    assert found.chosen.feature_map == "full"
+    better = nested("better", [0.99], 5000.0)
+    found = advise([full, better], nested=True)
+    assert found.chosen.feature_map == "better"
+    assert "It was fitted on 5,000 of 80,000 rows" in " ".join(found.sentences)
+
+
+def test_a_quick_method_is_not_worth_a_standard_error():
+    # within 0.01, but with 10,000 test rows the standard error is 0.003
+    one = nested("one", [0.90, 0.92, 0.91, 0.90, 0.93], 8000.0, fit_time_s=9.0)
+    other = nested("other", [0.895, 0.911, 0.91, 0.89, 0.925], 8000.0, fit_time_s=0.1)
+    assert advise([one, other], nested=True).chosen.feature_map == "one"
+    near = nested("near", [0.9, 0.919, 0.911, 0.899, 0.9301], 8000.0, fit_time_s=0.1)
+    assert advise([one, near], nested=True).chosen.feature_map == "near"
+
+
+def test_gradient_boosting_and_the_kernel_machine_are_compared_with():
+    rows = [
+        nested("rff", [0.96, 0.95, 0.97], 80_000.0, learner="ridge"),
+        nested("identity", [0.91, 0.90, 0.92], 20_000.0, learner="trees"),
+        nested("identity", [0.85], 1250.0, learner="svm", fit_time_s=3.0),
+    ]
+    text = " ".join(advise(rows, ["svm"], (), boosted=["trees"], nested=True).sentences)
+    assert "The best gradient boosting, identity + trees, gives 0.910 on 20,000 rows" in text
+    assert "The kernel machine, identity + svm, gives 0.850 on 1,250 rows, fitted in 3 s." in text
+
+
+def test_of_a_rare_class_one_split_says_little():
+    balanced = Measure("balanced_accuracy")
+
+    def ranked(name, value, auc, **more):
+        fields = {"balanced_accuracy": value, "roc_auc": auc, "n_test": 800.0}
+        by_split = {"balanced_accuracy": {"0": value}, "roc_auc": {"0": auc}}
+        return nested(name, [0.9], 3200.0, **fields | {"values_by_split": by_split} | more)
+
+    rows = [ranked("lucky", 0.54, 0.60), ranked("sound", 0.50, 0.73)]
+    found = advise(rows, measure=balanced, nested=True, rarest=0.03)
+    assert found.chosen.feature_map == "sound"
+    assert "less than one standard error" in " ".join(found.sentences)

@@ -8,7 +8,7 @@ import pytest
 
 from kbench import Cell, Protocol, Ref, Result
 from kbench.delivery.as_run import as_run
-from kbench.planning.planner import PlannedCell
+from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, DatasetFacts, Details, Measure, Problem, Published
 from kbench.results.order import ranks
 from kbench.results.published import beside_published
@@ -134,11 +134,13 @@ def test_json_has_the_columns_first_and_then_all_else(measure):
             "by_split",
             "measure_by_split",
             "values_by_split",
+            "values_by_seed",
             "split_hash",
         ),
         *(
             "protocol",
             "search",
+            "budget_curve",
             "map_details",
             "version",
             "at_edge",

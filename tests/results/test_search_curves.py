@@ -51,13 +51,14 @@ def test_of_the_other_parameters_each_split_takes_the_best():
 @pytest.mark.parametrize(
     ("means", "edges"),
     [
+        ((0.9, 0.5, 0.4), [True, False, False]),
         ((0.5, 0.5, 0.4), [False, False, False]),
         ((0.4, 0.9, 0.5), [False, False, False]),
         ((0.4, 0.5, 0.9), [False, False, True]),
     ],
 )
 def test_the_best_value_at_an_end_of_its_grid_is_flagged(means, edges):
-    kept = [candidate(C, [mean]) for C, mean in zip((1, 2, 3), means, strict=True)]
+    kept = [candidate(C, [mean]) for C, mean in zip((0.5, 2, 3), means, strict=True)]
     assert [row["at_edge"] for row in search_curves([run(kept)])] == edges
 
 

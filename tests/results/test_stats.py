@@ -236,19 +236,30 @@ def test_wins_ties_losses_against_the_signs():
     assert list(found[1, 0]) == [10, 2, 2]
 
 
-def test_bootstrap_interval_is_scipys():
+def test_the_interval_of_few_groups_is_scipys_t_interval():
     x = DEMSAR[:, 1] - DEMSAR[:, 0]
-    expected = reference.bootstrap(
-        (x,), np.mean, method="percentile", n_resamples=10_000, rng=np.random.default_rng(0)
-    ).confidence_interval
-    assert stats.bootstrap_interval(x) == pytest.approx((expected.low, expected.high), abs=1e-3)
+    for level in (0.5, 0.95):
+        expected = reference.ttest_1samp(x, 0).confidence_interval(level)
+        assert stats.mean_interval(x, level) == pytest.approx((expected.low, expected.high))
 
 
-def test_half_of_the_resampled_means_are_in_the_interval_of_level_one_half():
-    x = DEMSAR[:, 1] - DEMSAR[:, 0]
-    low, high = stats.bootstrap_interval(x, level=0.5)
-    half = reference.norm.ppf(0.75) * x.std() / math.sqrt(len(x))
-    assert (low, high) == pytest.approx((x.mean() - half, x.mean() + half), abs=1e-3)
+def test_the_interval_of_many_groups_is_the_bootstrap_t_interval():
+    x = np.random.default_rng(1).gamma(1.0, size=25)
+    rng, n, drawn = np.random.default_rng(2), len(x), []
+    for _ in range(20_000):
+        sample = rng.choice(x, n)
+        drawn.append((sample.mean() - x.mean()) / (sample.std(ddof=1) / math.sqrt(n)))
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    error = x.std(ddof=1) / math.sqrt(n)
+    expected = x.mean() - high * error, x.mean() - low * error
+    assert stats.mean_interval(x) == pytest.approx(expected, abs=0.03)
+    # of a skewed distribution the longer side is that of large values
+    assert expected[1] - x.mean() > 1.2 * (x.mean() - expected[0])
+
+
+def test_one_group_has_no_interval_and_equal_values_have_no_width():
+    assert np.isnan(stats.mean_interval([0.3])).all()
+    assert stats.mean_interval([0.3] * 30) == pytest.approx((0.3, 0.3))
 
 
 def test_differences_of_rounding_are_ties():
@@ -396,7 +407,9 @@ def test_standings_of_two_methods_on_two_datasets():
         (2, "a + ridge", 1.5),
     ]
     assert (first.mean, second.mean) == pytest.approx((0.75, 0.7))
-    assert (first.low, first.high) == stats.bootstrap_interval([0.8, 0.7])
+    # no accuracy is above 1
+    assert stats.mean_interval([0.8, 0.7])[1] > 1
+    assert (first.low, first.high) == (stats.mean_interval([0.8, 0.7])[0], 1.0)
     assert (first.fit_time_s, second.fit_time_s) == pytest.approx((1.0, 2.0))
     assert (first.predict_time_s, second.predict_time_s) == pytest.approx((0.2, 0.2))
     assert (first.predict_row_s, second.predict_row_s) == pytest.approx((math.sqrt(2e-4),) * 2)

@@ -7,13 +7,15 @@ from kbench.evaluation.search._data import (
     has_converged,
     preprocessed,
 )
-from kbench.evaluation.search._folds import Fold, inner_folds
-from kbench.evaluation.search._in_blocks import BlockFits
+from kbench.evaluation.search._folds import inner_folds
+from kbench.evaluation.search._in_blocks import BlockFits, Sample
 from kbench.evaluation.search._out_of_fold import out_of_fold_decisions
 from kbench.evaluation.search._passes import (
+    LinearModels,
     Pass,
     embedding_of,
     fit_from_sums,
+    labels,
     pass_over,
     takes_sums,
 )
@@ -27,9 +29,10 @@ __all__ = [
     "Candidate",
     "Data",
     "EstimatorSpec",
-    "Fold",
+    "LinearModels",
     "Nested",
     "Pass",
+    "Sample",
     "Score",
     "SearchResult",
     "SharedMap",
@@ -40,6 +43,7 @@ __all__ = [
     "has_converged",
     "inner_folds",
     "is_number",
+    "labels",
     "out_of_fold_decisions",
     "pass_over",
     "preprocessed",

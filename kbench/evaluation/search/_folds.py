@@ -19,24 +19,20 @@ from kbench.evaluation.search._data import Data, fit_map, has_converged, preproc
 from kbench.evaluation.search._result import Score
 from kbench.evaluation.search._scoring import score as score_of
 from kbench.evaluation.search._spec import EstimatorSpec
-from kbench.evaluation.splits import derive_seed, row_groups, strata, stratified_folds
+from kbench.evaluation.splits import Fold, Folds, derive_seed, row_groups, strata, stratified_folds
 from kbench.evaluation.targets import Truth
 from kbench.records import Protocol
-
-Fold = tuple[np.ndarray, np.ndarray]
 
 Embedded = tuple[Any, Any, bool]
 """Embedded training and test rows of a fold, and whether the fit of the map converged."""
 
 
-def inner_folds(data: Data, protocol: Protocol, seed: int) -> list[Fold]:
+def inner_folds(data: Data, protocol: Protocol, seed: int) -> Folds:
     """Return the training and test rows of the inner folds of a training part."""
     apart = protocol.splits == "group_duplicates" and not data.pairwise
     groups = row_groups(whole(data.X)) if apart else None
     inner_seed = derive_seed(seed, "inner")
-    return list(
-        stratified_folds(strata(data.y, data.task), protocol.inner_folds, inner_seed, groups)
-    )
+    return stratified_folds(strata(data.y, data.task), protocol.inner_folds, inner_seed, groups)
 
 
 @dataclass
@@ -67,7 +63,15 @@ class FoldScorer:
         (train, test) rows than those of `self.folds`.
         """
         folds = self.folds if folds is None else folds
-        return all(self._score_group(group, folds) for group in self._in_order(_by_map(scores)))
+        return all(self._timed_group(group, folds) for group in self._in_order(_by_map(scores)))
+
+    def _timed_group(self, group: list[Score], folds: Sequence[Fold]) -> bool:
+        """Score the candidates of one map; what they share takes an equal part of each."""
+        begun, before = time.perf_counter(), sum(score.seconds for score in group)
+        complete = self._score_group(group, folds)
+        own = sum(score.seconds for score in group) - before
+        _add_seconds(group, time.perf_counter() - begun - own)
+        return complete
 
     def _score_group(self, group: list[Score], folds: Sequence[Fold]) -> bool:
         """Score the candidates of one map; return whether there was time for all."""
@@ -122,7 +126,9 @@ class FoldScorer:
             self._record_failure(unit, embedded)
             return
         for scores in by_path(unit, self.learner.path):
+            begun = time.perf_counter()
             self._score_path(embedded, fold, scores)
+            _add_seconds(scores, time.perf_counter() - begun)
 
     def _score_path(self, embedded: Embedded, fold: Fold, scores: list[Score]) -> None:
         """Score the candidates of one path on one inner fold.
@@ -167,6 +173,11 @@ class FoldScorer:
         self.failures.append(error)
         for score in scores:
             score.error = score.error or f"{type(error).__name__}: {error}"
+
+
+def _add_seconds(scores: Sequence[Score], seconds: float) -> None:
+    for score in scores:
+        score.seconds += seconds / len(scores)
 
 
 def clear(scores: Sequence[Score]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from kbench.evaluation.outputs import checked_decision
 from kbench.evaluation.search._candidates import Candidate
 from kbench.evaluation.search._data import Data
-from kbench.evaluation.search._folds import Embedded, Fold, embedded, fit_learners, selected
+from kbench.evaluation.search._folds import Embedded, embedded, fit_learners, selected
 from kbench.evaluation.search._in_blocks import BlockFits
 from kbench.evaluation.search._passes import (
     Pass,
@@ -21,7 +21,7 @@ from kbench.evaluation.search._passes import (
 )
 from kbench.evaluation.search._shared import SharedMap
 from kbench.evaluation.search._spec import EstimatorSpec
-from kbench.evaluation.splits import derive_seed
+from kbench.evaluation.splits import Fold, HeldOut, derive_seed
 from kbench.evaluation.timing import Stopwatch
 from kbench.records import Protocol
 
@@ -45,7 +45,7 @@ def out_of_fold_decisions(
         method = feature_map, learner, data, [candidate], seed
         shared, is_large = embedding_of(*method, protocol)
         if is_large:
-            parts = [test for _, test in folds]
+            parts = HeldOut(folds)
             if takes_sums(learner, [candidate]):
                 passed = pass_over(shared, *method, parts)
                 yield from _from_sums(passed, learner, data, folds, seed)

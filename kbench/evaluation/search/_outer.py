@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kbench.evaluation.outputs import Predictions, predictions_of
-from kbench.evaluation.search._folds import Fold, FoldScorer, by_path, clear, selected
+from kbench.evaluation.search._folds import FoldScorer, by_path, clear, selected
 from kbench.evaluation.search._in_blocks import BlockFits
 from kbench.evaluation.search._passes import (
     WHOLE_BYTES,
@@ -25,7 +25,7 @@ from kbench.evaluation.search._passes import (
 from kbench.evaluation.search._result import Score, SearchResult
 from kbench.evaluation.search._scoring import score_predictions
 from kbench.evaluation.search._shared import SharedMap
-from kbench.evaluation.splits import derive_seed
+from kbench.evaluation.splits import Fold, HeldOut, derive_seed
 from kbench.evaluation.sums import Sums
 from kbench.evaluation.targets import Scale, Truth
 from kbench.evaluation.timing import Stopwatch
@@ -61,7 +61,7 @@ class OuterScorer(FoldScorer):
             if is_large and self.protocol.search != "halving":
                 if not takes_sums(self.learner, candidates):
                     return self._score_in_blocks(shared, group, folds)
-                passed = pass_over(shared, *method, [test for _, test in folds])
+                passed = pass_over(shared, *method, HeldOut(folds))
                 return self._score_from(passed, group, folds)
             Z = shared.embedded(self.data.X)
         except Exception as error:
@@ -94,7 +94,7 @@ class OuterScorer(FoldScorer):
         self, shared: SharedMap, group: list[Score], folds: Sequence[Fold]
     ) -> bool:
         """Score the candidates of one map in passes over blocks of its embedding."""
-        parts = [test for _, test in folds]
+        parts = HeldOut(folds)
         training = [[k for k in range(len(folds)) if k != number] for number in range(len(folds))]
         for scores in by_path(group, self.learner.path):
             if self._is_over():

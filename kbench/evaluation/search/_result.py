@@ -32,6 +32,9 @@ class Score:
         Reason why a fit failed.
     share : float
         Share of the rows of each inner training part that it was fitted on.
+    seconds : float
+        Wall clock of its fits and predictions; of an embedding or a path that several
+        candidates share, an equal part.
     """
 
     candidate: Candidate
@@ -40,6 +43,7 @@ class Score:
     converged: list[bool] = field(default_factory=list)
     error: str = ""
     share: float = 1.0
+    seconds: float = field(default=0.0, compare=False)
 
     def add(self, value: float | None, converged: bool) -> None:
         """Add an inner fold, which may have no value: one class has no ROC curve."""

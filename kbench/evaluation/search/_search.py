@@ -87,9 +87,9 @@ def _scored(
     for number, share in enumerate(shares):
         for score in remaining:
             score.share = share
-        folds = [
-            (_halving.subset(train, y, share, scorer.seed), test) for train, test in scorer.folds
-        ]
+        folds = scorer.folds
+        if share < 1.0:
+            folds = [(_halving.subset(train, y, share, scorer.seed), test) for train, test in folds]
         complete = scorer.score(remaining, folds)
         if complete or number == 0:
             kept |= {id(score.candidate): score for score in remaining}

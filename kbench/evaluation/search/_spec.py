@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kbench.errors import PluginError
+from kbench.evaluation.splits import derive_seed
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class EstimatorSpec:
         Which values of a learner's parameters make a simpler model.
     what : str
         Kind and name for messages, such as ``"learner 'ridge'"``.
+    draw : int
+        Number of the seed, of several on the same data: 0 is the seed that is given.
     """
 
     make: Callable[..., Any]
@@ -42,6 +45,7 @@ class EstimatorSpec:
     path: str | None = None
     simpler: Mapping[str, str] = field(default_factory=dict)
     what: str = "the component"
+    draw: int = 0
 
     def fit(self, chosen: Mapping[str, Any], seed: int, Z: Any, y: Any, weight: Any = None) -> Any:
         """Return a fitted learner; PluginError where it does not take given weights."""
@@ -60,12 +64,26 @@ class EstimatorSpec:
             )
 
     def build(self, chosen: Mapping[str, Any], seed: int) -> Any:
-        """Return an unfitted estimator; its `random_state` is `seed` unless given."""
-        values = {**self.params, **chosen}
-        estimator = self.make(**{name: _made(value) for name, value in values.items()})
-        if "random_state" not in values and hasattr(estimator, "random_state"):
-            estimator.random_state = seed
+        """Return an unfitted estimator; its `random_state` is `seed` unless given.
+
+        Of another `draw` than 0 it is derived from `seed`.
+        """
+        estimator = self._unseeded(chosen)
+        if self._is_seeded(estimator, chosen):
+            estimator.random_state = derive_seed(seed, "draw", self.draw) if self.draw else seed
         return estimator
+
+    def takes_seed(self, chosen: Mapping[str, Any]) -> bool:
+        """Whether the seed of `build` has an effect."""
+        return self._is_seeded(self._unseeded(chosen), chosen)
+
+    def _unseeded(self, chosen: Mapping[str, Any]) -> Any:
+        values = {**self.params, **chosen}
+        return self.make(**{name: _made(value) for name, value in values.items()})
+
+    def _is_seeded(self, estimator: Any, chosen: Mapping[str, Any]) -> bool:
+        is_given = "random_state" in self.params or "random_state" in chosen
+        return not is_given and hasattr(estimator, "random_state")
 
 
 @dataclass(frozen=True)

@@ -308,3 +308,81 @@ const ofAnySize = v => {
 })();
 addEventListener("beforeprint", () =>
   document.querySelectorAll("details.print").forEach(d => { unfold(d); d.open = true; }));
+
+// A click on a method highlights it in every chart and table; another click, or Escape, ends it.
+(() => {
+  let lit = null;
+  const of = element => element.dataset.m.split(" ");
+  const show = () => {
+    document.body.classList.toggle("lit", lit !== null);
+    for (const element of document.querySelectorAll("[data-m]"))
+      element.classList.toggle("lit", lit !== null && of(element).includes(lit));
+    const main = document.getElementById("main");
+    for (const row of main ? main.tBodies[0].rows : [])
+      [...row.cells].forEach((cell, i) => cell.classList.toggle("lit", i > 0 && String(i - 1) === lit));
+  };
+  document.addEventListener("click", event => {
+    if (event.target.closest("button, a, summary, select, input")) return;
+    const element = event.target.closest("svg [data-m], tr[data-m]");
+    if (!element) return;
+    const numbers = of(element), next = numbers[(numbers.indexOf(lit) + 1) % (numbers.length + 1)];
+    lit = next === undefined || (numbers.length === 1 && lit === numbers[0]) ? null : next;
+    show();
+  });
+  addEventListener("keydown", event => { if (event.key === "Escape") { lit = null; show(); } });
+  // tables that are unfolded later
+  document.addEventListener("toggle", show, true);
+})();
+// The numbers of a point at the pointer, at once.
+(() => {
+  const tip = document.createElement("div");
+  tip.className = "tip"; tip.hidden = true; tip.setAttribute("aria-hidden", "true");
+  document.body.append(tip);
+  document.addEventListener("pointerover", event => {
+    const shape = event.target.closest("svg g");
+    const title = shape && [...shape.children].find(child => child.tagName === "title");
+    tip.hidden = !title;
+    if (!title) return;
+    tip.textContent = title.textContent;
+    const {clientX: x, clientY: y} = event, {offsetWidth: wide, offsetHeight: tall} = tip;
+    tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - wide - 6)) + "px";
+    tip.style.top = (y + 18 + tall > innerHeight ? y - tall - 10 : y + 18) + "px";
+  });
+})();
+// Shares as logarithmic errors.
+(() => {
+  const box = document.getElementById("as-error");
+  if (!box) return;
+  const draw = () => {
+    for (const error of document.querySelectorAll("figure > .error")) {
+      error.hidden = !box.checked;
+      error.parentElement.querySelector(".plain").hidden = box.checked;
+    }
+  };
+  box.addEventListener("change", draw); draw();
+})();
+// The numbers of each chart as a CSV file.
+for (const details of document.querySelectorAll("details.data")) {
+  const button = document.createElement("button");
+  button.type = "button"; button.className = "csv"; button.textContent = "CSV";
+  const name = details.parentElement.querySelector("figcaption");
+  button.setAttribute("aria-label", "CSV of: " + (name ? name.textContent : details.dataset.name));
+  details.before(button);
+  button.addEventListener("click", () => {
+    unfold(details);
+    // a text that a spreadsheet would run as a formula is quoted
+    const written = text => {
+      const safe = /^\s*[=+\-@|]/.test(text) && !/^[+-]?[\d.]/.test(text) ? "'" + text : text;
+      return /[",\n]/.test(safe) ? '"' + safe.replaceAll('"', '""') + '"' : safe;
+    };
+    const value = cell => cell.dataset.v !== undefined ? cell.dataset.v :
+      cell.textContent.replace(/\s*[↕↑↓]$/, "").trim();
+    const lines = [...details.querySelector("table").rows]
+      .map(row => [...row.cells].map(value).map(written).join(","));
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([lines.join("\n") + "\n"], {type: "text/csv"}));
+    link.download = details.dataset.name + ".csv";
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
+}

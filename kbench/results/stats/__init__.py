@@ -16,22 +16,30 @@ plotting libraries along; they are checked against those packages.
     pairs      signed ranks, Holm's correction, wins
     bayesian   the Bayesian signed-rank test
     on_splits  two methods on one dataset
-    intervals  bootstrap
+    resampling intervals of means, and draws of them
+    fronts     which methods are on the front of gain against cost
+    components where the variance comes from, and how many splits a claim needs
+    stability  confidence sets of ranks, and the order without a dataset
+    optimism   how much too good the inner score of a chosen candidate is
     standings  the methods in the order of their mean ranks
 """
 
 from kbench.results.stats.arrays import Array
 from kbench.results.stats.bayesian import Posterior, bayesian_signed_rank
 from kbench.results.stats.compared import Scores, scores, unmeasured
-from kbench.results.stats.intervals import bootstrap_interval
+from kbench.results.stats.components import Components, components, splits_needed
+from kbench.results.stats.fronts import Front, FrontPlace, Status, front, hypervolume, pareto_front
 from kbench.results.stats.on_splits import (
     EQUAL,
     NO_TEST,
     CorrectedT,
+    common_splits,
     corrected_t,
     holdout_ratio,
+    on_dataset,
     unit_of,
 )
+from kbench.results.stats.optimism import optimism
 from kbench.results.stats.pairs import (
     holm,
     signed_rank,
@@ -40,29 +48,47 @@ from kbench.results.stats.pairs import (
     wins_ties_losses,
 )
 from kbench.results.stats.ranking import Friedman, cliques, friedman, ranks
-from kbench.results.stats.standings import Standing, pareto_front, standings
+from kbench.results.stats.resampling import mean_draws, mean_interval, mean_intervals
+from kbench.results.stats.stability import Stability, rank_sets, stability
+from kbench.results.stats.standings import Standing, standings
 
 __all__ = [
     "EQUAL",
     "NO_TEST",
     "Array",
+    "Components",
     "CorrectedT",
     "Friedman",
+    "Front",
+    "FrontPlace",
     "Posterior",
     "Scores",
+    "Stability",
     "Standing",
+    "Status",
     "bayesian_signed_rank",
-    "bootstrap_interval",
     "cliques",
+    "common_splits",
+    "components",
     "corrected_t",
     "friedman",
+    "front",
     "holdout_ratio",
     "holm",
+    "hypervolume",
+    "mean_draws",
+    "mean_interval",
+    "mean_intervals",
+    "on_dataset",
+    "optimism",
     "pareto_front",
+    "rank_sets",
     "ranks",
     "scores",
     "signed_rank",
     "smallest_p",
+    "splits_needed",
+    "stability",
     "standings",
     "unit_of",
     "unmeasured",

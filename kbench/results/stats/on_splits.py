@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbench.records import Measure
+from kbench.records import ACCURACY, Measure
 from kbench.results.rows import Row
 from kbench.results.stats.arrays import Array
 
@@ -111,3 +111,33 @@ def holdout_ratio(row: Row) -> float:
     if n_test and n_train:
         return n_test / n_train
     return 1.0 / max(1, len(row.split_hash) - 1)
+
+
+def common_splits(first: Row, second: Row, measure: str) -> list[str]:
+    """Return the splits on which two rows of a dataset have a measure, of the same test rows."""
+    a, b = first.by_split(measure), second.by_split(measure)
+    ours, theirs = first.split_hash, second.split_hash
+    return [i for i in a if i in b and ours.get(i) == theirs.get(i)]
+
+
+def on_dataset(
+    first: Row,
+    second: Row,
+    measure: Measure = ACCURACY,
+    alpha: float = 0.05,
+    nested: bool = False,
+) -> CorrectedT | None:
+    """Compare two rows of a dataset over their common splits; None for fewer than two.
+
+    With `nested`, splits of one number are common: the training rows are samples, the test
+    rows are the same.
+    """
+    a, b = first.by_split(measure.name), second.by_split(measure.name)
+    common = common_splits(first, second, measure.name)
+    if nested:
+        common = [i for i in a if i in b]
+    if len(common) < 2:
+        return None
+    unit = unit_of([*a.values(), *b.values()], measure)
+    differences = [a[i] - b[i] for i in common]
+    return corrected_t(differences, holdout_ratio(first), alpha, unit)

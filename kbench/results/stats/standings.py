@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbench.results.rows import Method, Row
+from kbench.records import Measure
+from kbench.results.rows import Method, Row, is_share
+from kbench.results.stats.arrays import Array
 from kbench.results.stats.compared import Scores
-from kbench.results.stats.intervals import bootstrap_interval
 from kbench.results.stats.ranking import ranks
+from kbench.results.stats.resampling import mean_interval
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class Standing:
     rank : float
         Mean rank.
     mean, low, high : float
-        Mean of the measure over groups of datasets, with its bootstrap
-        interval.
+        Mean of the measure over groups of datasets, with its 95 %
+        interval; NaN for one group.
     fit_time_s, predict_time_s : float
         Geometric means over groups of datasets.
     predict_row_s : float
@@ -79,7 +81,7 @@ def standings(scores: Scores, rows: Sequence[Row]) -> list[Standing]:
             scores.methods[i],
             float(ranked[i]),
             float(values[:, i].mean()),
-            *bootstrap_interval(values[:, i]),
+            *_interval(values[:, i], scores.measure),
             float(fit[i]),
             float(predict[i]),
             float(row_s[i]),
@@ -90,14 +92,7 @@ def standings(scores: Scores, rows: Sequence[Row]) -> list[Standing]:
     ]
 
 
-def pareto_front(cost: Sequence[float], gain: Sequence[float]) -> list[int]:
-    """Return the points than which no other is at once cheaper and better, the cheapest first.
-
-    >>> pareto_front([1, 2, 3, 4], [0.8, 0.7, 0.9, 0.9])
-    [0, 2]
-    """
-    front: list[int] = []
-    for i in sorted(range(len(cost)), key=lambda i: (cost[i], -gain[i])):
-        if not front or gain[i] > gain[front[-1]]:
-            front.append(i)
-    return front
+def _interval(values: Array, measure: Measure) -> tuple[float, float]:
+    """Return the interval of a mean; that of a share has no values that a share cannot have."""
+    low, high = mean_interval(values)
+    return (max(low, 0.0), min(high, 1.0)) if is_share(measure) else (low, high)

@@ -1,0 +1,160 @@
+"""What a paper asks of a table: fewer methods and datasets, turned, with a caption."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from kbench.errors import SuiteError
+from kbench.messages import did_you_mean
+from kbench.report.content import name_of
+from kbench.report.tables import GRIDS
+from kbench.report.text import Column, Table
+from kbench.results.rows import Method, Row
+
+T = TypeVar("T")
+
+_SCHEME = re.compile(r" \([^()]*\)$")
+_LABEL = re.compile(r"[A-Za-z0-9:._/+-]+")
+
+
+def chosen_methods(
+    rows: Sequence[Row], patterns: Sequence[str], option: str = "--methods"
+) -> list[Method]:
+    """Return the methods that patterns mean, in their order; all without patterns.
+
+    A pattern fits the name of a method, `map + learner`, with or without the scheme behind
+    it, or the name of its feature map.
+
+    Raises
+    ------
+    SuiteError
+        A pattern fits nothing.
+    """
+    names = {
+        row.method: (name_of(row.method), _SCHEME.sub("", name_of(row.method)), row.feature_map)
+        for row in rows
+    }
+    return _meant(names, patterns, option)
+
+
+def chosen_datasets(rows: Sequence[Row], patterns: Sequence[str]) -> list[str]:
+    """Return the datasets that patterns mean, in their order; all without patterns."""
+    names = {row.dataset: (row.dataset,) for row in rows}
+    return _meant(names, patterns, "--datasets")
+
+
+def _meant(names: Mapping[T, tuple[str, ...]], patterns: Sequence[str], option: str) -> list[T]:
+    """Return the keys one of whose names fits a pattern."""
+    found: dict[T, None] = {} if patterns else dict.fromkeys(names)
+    for pattern in patterns:
+        meant = [
+            key
+            for key, written in names.items()
+            if pattern in written or any(fnmatch.fnmatchcase(each, pattern) for each in written)
+        ]
+        if not meant:
+            known = dict.fromkeys(each for written in names.values() for each in written)
+            raise SuiteError(
+                f"{option}: {pattern!r} is not among the results{did_you_mean(pattern, known)}\n"
+                f"there are: {', '.join(dict.fromkeys(written[0] for written in names.values()))}"
+            )
+        found |= dict.fromkeys(meant)
+    return list(found)
+
+
+def turned(table: Table) -> Table:
+    """Return a table of datasets against methods with its methods as rows.
+
+    Raises
+    ------
+    SuiteError
+        The table has other columns.
+    """
+    if table.name not in GRIDS or table.by:
+        raise SuiteError(
+            f"--transpose: the table {table.name!r} has columns of several kinds; the tables "
+            f"that can be turned are {', '.join(GRIDS)}, the last for one paper"
+        )
+    first, *methods = table.visible
+    if not methods:
+        return table
+    headings = _distinct(str(row[first.name]) for row in table.rows)
+    written = methods[0].written
+    columns = [Column("method")]
+    for name in headings:
+        columns.append(Column(name, "", written, True, sd=f"{name} (sd)"))
+        columns.append(Column(f"{name} (sd)", "", written, True))
+    rows, marks, notes = [], {}, {}
+    for i, method in enumerate(methods):
+        row: dict[str, Any] = {"method": method.heading}
+        for j, (name, line) in enumerate(zip(headings, table.rows, strict=True)):
+            row[name] = line[method.name]
+            row[f"{name} (sd)"] = line.get(method.sd)
+            if mark := table.marks.get((j, method.name)):
+                marks[i, name] = mark
+            if note := table.notes.get((j, method.name)):
+                notes[i, name] = note
+        rows.append(row)
+    return replace(table, columns=columns, rows=rows, marks=marks, notes=notes)
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """Return names as headings of columns; equal ones are numbered."""
+    found: list[str] = []
+    taken = {"method"}
+    for name in names:
+        heading, count = name, 1
+        while heading in taken:
+            count += 1
+            heading = f"{name} [{count}]"
+        taken |= {heading, f"{heading} (sd)"}
+        found.append(heading)
+    return found
+
+
+def as_float(tabular: str, caption: str, label: str) -> str:
+    r"""Return a LaTeX table with a caption and a label around a tabular.
+
+    The caption may have formulas and commands; signs that would break it are escaped.
+
+    >>> print(as_float("TABULAR", "Errors in % of uci_small, $n_1 = 10$.", "tab:main"))
+    \begin{table}
+    \centering
+    \caption{Errors in \% of uci\_small, $n_1 = 10$.}
+    \label{tab:main}
+    TABULAR
+    \end{table}
+
+    Raises
+    ------
+    SuiteError
+        The label has other signs than letters, digits and ``:._/+-``, or braces or dollar
+        signs of the caption are not in pairs.
+    """
+    if label and not _LABEL.fullmatch(label):
+        raise SuiteError(f"--label must have letters, digits and :._/+- only, got {label!r}")
+    head = [r"\begin{table}", r"\centering"]
+    head += [rf"\caption{{{_caption(caption)}}}"] if caption else []
+    head += [rf"\label{{{label}}}"] if label else []
+    return "\n".join([*head, tabular, r"\end{table}"])
+
+
+def _caption(text: str) -> str:
+    """Escape %, # and &, and _ outside of formulas, where they are not escaped."""
+    text = " ".join(text.split())
+    signs = re.findall(r"\\.|.|\\$", text)
+    depth, in_formula, written = 0, False, []
+    for sign in signs:
+        depth += {"{": 1, "}": -1}.get(sign, 0)
+        in_formula ^= sign == "$"
+        if depth < 0 or sign == "\\":
+            break
+        escaped = sign in ("%", "#", "&") or (sign == "_" and not in_formula)
+        written.append(f"\\{sign}" if escaped else sign)
+    if depth or in_formula or len(written) < len(signs):
+        raise SuiteError(f"--caption: its braces or dollar signs are not in pairs: {text!r}")
+    return "".join(written)

@@ -1,0 +1,160 @@
+"""One method beside all others: on how many datasets it wins, and where it stands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean as mean
+
+from kbench.records import ACCURACY, Measure
+from kbench.results.order import rounded
+from kbench.results.rows import Method, Row
+from kbench.results.stats import common_splits, holm, on_dataset, signed_rank
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Against:
+    """A method against another, over the datasets that both finished.
+
+    Parameters
+    ----------
+    other : Method
+    won, tied, lost : int
+        Datasets on which the corrected resampled t-test says so; tied where it tells no
+        difference.
+    untested : int
+        Datasets of one common split, or of equal differences, of which none is zero.
+    difference : float
+        Mean over the groups of datasets of the difference on common splits, the method's less
+        the other's; NaN where values of several datasets have several units.
+    p : float
+        Of the signed-rank test over the groups, adjusted by Holm for the number of others.
+    verdict : {"better", "worse", "not told apart"}
+        Over the groups, at level 0.05.
+    """
+
+    other: Method
+    won: int
+    tied: int
+    lost: int
+    untested: int
+    difference: float
+    p: float
+    verdict: str
+
+    @property
+    def n_datasets(self) -> int:
+        """Number of datasets that both finished."""
+        return self.won + self.tied + self.lost + self.untested
+
+
+@dataclass(frozen=True)
+class Place:
+    """Rank of a method on a dataset, and the best of the others there.
+
+    `rank` is 1 for the best, with ties at the mean of their ranks, among `of` methods.
+    """
+
+    dataset: str
+    rank: float
+    of: int
+    value: float
+    best: Method
+    best_value: float
+
+
+def against(rows: Sequence[Row], method: Method, measure: Measure = ACCURACY) -> list[Against]:
+    """Compare a method with each other method of some rows; the strongest others come first."""
+    ours = {row.dataset: row for row in _measured(rows, measure) if row.method == method}
+    others: dict[Method, list[tuple[Row, Row]]] = {}
+    for row in _measured(rows, measure):
+        mine = ours.get(row.dataset)
+        if row.method != method and mine and common_splits(mine, row, measure.name):
+            others.setdefault(row.method, []).append((mine, row))
+    found = {other: _differences(pairs, measure) for other, pairs in others.items()}
+    adjusted = holm([signed_rank(differences).p for differences in found.values()])
+    compared = [
+        _against(other, others[other], found[other], float(p), measure)
+        for other, p in zip(found, adjusted, strict=True)
+    ]
+    return sorted(compared, key=lambda each: (each.won - each.lost, measure.gain(each.difference)))
+
+
+def places(rows: Sequence[Row], method: Method, measure: Measure = ACCURACY) -> list[Place]:
+    """Return where a method stands on each dataset that it finished, the best places first.
+
+    Means are over the method's splits; others that lack some of these do not count.
+    """
+    found = []
+    for dataset in dict.fromkeys(row.dataset for row in rows):
+        here = {row.method: row for row in _measured(rows, measure) if row.dataset == dataset}
+        mine = here.pop(method, None)
+        if mine is None:
+            continue
+        splits = mine.by_split(measure.name)
+        ours = rounded(measure.gain(mean(splits.values())))
+        # others may have more splits, but not fewer
+        values = {
+            other: rounded(measure.gain(mean(row.by_split(measure.name)[i] for i in splits)))
+            for other, row in here.items()
+            if len(common_splits(mine, row, measure.name)) == len(splits)
+        }
+        if not values:
+            continue
+        better = sum(value > ours for value in values.values())
+        tied = sum(value == ours for value in values.values())
+        best = max(values, key=values.__getitem__)
+        rank = 1 + better + tied / 2
+        pair = (measure.gain(ours), best, measure.gain(values[best]))
+        found.append(Place(dataset, rank, len(values) + 1, *pair))
+    return sorted(found, key=lambda place: (place.rank - 1) / (place.of - 1))
+
+
+def _measured(rows: Sequence[Row], measure: Measure) -> list[Row]:
+    """Return the rows that finished all splits and have the measure."""
+    return [row for row in rows if row.is_complete and row.value(measure.name) is not None]
+
+
+def _differences(pairs: Sequence[tuple[Row, Row]], measure: Measure) -> list[float]:
+    """Return for each group of datasets the mean difference, on splits that both rows have."""
+    found: dict[str, list[float]] = {}
+    for pair in pairs:
+        common = common_splits(*pair, measure.name)
+        ours, other = (mean(row.by_split(measure.name)[i] for i in common) for row in pair)
+        group = pair[0].group or pair[0].dataset
+        found.setdefault(group, []).append(rounded(ours) - rounded(other))
+    return [mean(differences) for differences in found.values()]
+
+
+def _against(
+    other: Method,
+    pairs: Sequence[tuple[Row, Row]],
+    differences: Sequence[float],
+    p: float,
+    measure: Measure,
+) -> Against:
+    counts = dict.fromkeys(("won", "tied", "lost", "untested"), 0)
+    for ours, theirs in pairs:
+        counts[_outcome(ours, theirs, measure)] += 1
+    mean = sum(differences) / len(differences)
+    verdict = "not told apart"
+    if p <= ALPHA:
+        ranks = signed_rank([measure.gain(each) for each in differences])
+        verdict = "better" if ranks.plus > ranks.minus else "worse"
+    comparable = not measure.in_units or len(pairs) == 1
+    return Against(
+        other, **counts, difference=mean if comparable else math.nan, p=p, verdict=verdict
+    )
+
+
+def _outcome(ours: Row, theirs: Row, measure: Measure) -> str:
+    """Return what the test on one dataset says."""
+    test = on_dataset(ours, theirs, measure, ALPHA)
+    if test is None or (test.p is None and not test.is_zero):
+        return "untested"
+    if test.p is None or test.p > ALPHA:
+        return "tied"
+    return "won" if measure.gain(test.difference) > 0 else "lost"

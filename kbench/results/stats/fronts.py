@@ -1,0 +1,216 @@
+"""The Pareto front of gain against cost, and how certain each place on it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from kbench.results.stats.arrays import Array
+from kbench.results.stats.on_splits import EQUAL
+from kbench.results.stats.resampling import mean_draws
+
+Status = Literal["frontier", "dominated", "undecided"]
+
+_COMPARED = 4_000_000
+"""Pairs of methods in draws that are compared at once."""
+
+
+@dataclass(frozen=True)
+class FrontPlace:
+    """What can be said of a method and the front.
+
+    Parameters
+    ----------
+    status : {"frontier", "dominated", "undecided"}
+        The method is on the front, or is not, at the level of the tests; or neither is shown.
+    probability : float or None
+        Share of the draws of all means in which no method dominates it.
+    by : int or None
+        The method that dominates it most clearly; of a dominated method only.
+    """
+
+    status: Status
+    probability: float | None
+    by: int | None = None
+
+
+@dataclass(frozen=True)
+class Front:
+    """A front with its uncertainty.
+
+    Parameters
+    ----------
+    places : tuple of FrontPlace
+        One for each method.
+    hypervolume, low, high : float or None
+        Area between the front and the worst mean gain and cost of all methods, in units of
+        the gain times powers of ten of the cost, with its 95 % interval.
+    reason : str
+        Why nothing can be said; empty where something can.
+    """
+
+    places: tuple[FrontPlace, ...]
+    hypervolume: float | None = None
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+
+
+def pareto_front(cost: Sequence[float], gain: Sequence[float]) -> list[int]:
+    """Return the points than which no other is at once cheaper and better, the cheapest first.
+
+    >>> pareto_front([1, 2, 3, 4], [0.8, 0.7, 0.9, 0.9])
+    [0, 2]
+    """
+    front: list[int] = []
+    for i in sorted(range(len(cost)), key=lambda i: (cost[i], -gain[i])):
+        if not front or gain[i] > gain[front[-1]]:
+            front.append(i)
+    return front
+
+
+def front(gains: Array, costs: Array, ratio: float = 0.0, alpha: float = 0.05) -> Front:
+    """Decide which methods are on the front of mean gain against the geometric mean of a cost.
+
+    Gain and cost of a group of datasets stay together, and so do all methods.
+
+    - A method is *dominated* if one other method is significantly better and significantly
+      cheaper: the larger p of two one-sided paired t-tests, times the number of other methods,
+      is at most `alpha` (intersection-union test, Bonferroni).
+    - It is on the *frontier* if it is, of each other method, significantly better or
+      significantly cheaper: twice the smaller p is at most `alpha`, for all others.
+    - Else it is *undecided*.
+
+    The levels hold for each method by itself.
+
+    Parameters
+    ----------
+    gains, costs : ndarray, shape (n, n_methods)
+        Larger gains are better, costs are positive. A row for each group of datasets, or for
+        each split of one dataset.
+    ratio : float, default 0
+        Test rows over training rows of splits (`holdout_ratio`), for the variance of Nadeau
+        and Bengio; 0 for datasets.
+    alpha : float, default 0.05
+
+    References
+    ----------
+    R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics
+    24 (1982): intersection-union tests. C. Nadeau, Y. Bengio, Machine Learning 52 (2003).
+
+    Examples
+    --------
+    >>> gains = np.array([[0.90, 0.80, 0.85], [0.91, 0.82, 0.86], [0.93, 0.81, 0.86]])
+    >>> costs = np.array([[1.0, 9.0, 0.1], [1.1, 9.5, 0.1], [1.2, 9.1, 0.12]])
+    >>> [place.status for place in front(gains, costs).places]
+    ['frontier', 'dominated', 'frontier']
+    """
+    gains, costs = np.asarray(gains, dtype=float), np.asarray(costs, dtype=float)
+    k = gains.shape[1]
+    reason = _why_not(gains, costs)
+    if reason:
+        return Front((FrontPlace("undecided", None),) * k, reason=reason)
+    logs = np.log10(costs)
+    better, cheaper = _p_values(gains, ratio), _p_values(-logs, ratio, given=True)
+    both = np.column_stack([gains, logs])
+    drawn = mean_draws(both, ratio)
+    probability = _on_front(drawn[:, :k], drawn[:, k:])
+    places = []
+    for i in range(k):
+        others = np.delete(np.arange(k), i)
+        dominates = np.maximum(better[others, i], cheaper[others, i])
+        by = int(others[dominates.argmin()])
+        status: Status = "undecided"
+        if min(1.0, dominates.min() * (k - 1)) <= alpha:
+            status = "dominated"
+        elif 2 * np.minimum(better[i, others], cheaper[i, others]).max() <= alpha:
+            status = "frontier"
+        places.append(
+            FrontPlace(status, float(probability[i]), by if status == "dominated" else None)
+        )
+    return Front(tuple(places), *_hypervolume_interval(both, ratio, 1 - alpha))
+
+
+def _why_not(gains: Array, costs: Array) -> str:
+    """Say why nothing can be said of a front; empty where something can."""
+    n, k = gains.shape
+    if k < 2:
+        return "a front needs at least two methods"
+    if n < 2:
+        return "the uncertainty of a front needs at least two groups of datasets, or two splits"
+    if not (np.isfinite(gains).all() and np.isfinite(costs).all() and (costs > 0).all()):
+        return "some method has no cost"
+    return ""
+
+
+def _p_values(values: Array, ratio: float, given: bool = False) -> Array:
+    """Return the one-sided p of ``[i, j]``: the mean of column i is not larger than that of j.
+
+    Where all differences of two columns are equal there is no test, and p is 1; unless they
+    are `given` numbers, such as a number of components: then their sign decides.
+    """
+    from scipy.special import stdtr
+
+    n, k = values.shape
+    p = np.ones((k, k))
+    for i in range(k):
+        d = values[:, i : i + 1] - values
+        mean, error = d.mean(axis=0), d.std(axis=0, ddof=1) * np.sqrt(1 / n + ratio)
+        varies = np.ptp(d, axis=0) > EQUAL
+        t = np.divide(mean, error, out=np.zeros(k), where=varies)
+        p[i] = np.where(varies, stdtr(n - 1, -t), 1.0)
+        if given:
+            p[i, ~varies & (mean > EQUAL)] = 0.0
+    return p
+
+
+def _on_front(gains: Array, logs: Array) -> Array:
+    """Return the share of the draws in which no method dominates each of them."""
+    n_draws, k = gains.shape
+    counts = np.zeros(k)
+    step = max(1, _COMPARED // k**2)
+    for start in range(0, n_draws, step):
+        g, c = gains[start : start + step], logs[start : start + step]
+        dominated = np.zeros(g.shape, dtype=bool)
+        for j in range(k):
+            gj, cj = g[:, j : j + 1], c[:, j : j + 1]
+            dominated |= (gj >= g) & (cj <= c) & ((gj > g) | (cj < c))
+        counts += (~dominated).sum(axis=0)
+    return np.asarray(counts / n_draws)
+
+
+def hypervolume(gains: Array, logs: Array, worst: tuple[float, float]) -> Array:
+    """Return the areas that fronts dominate, shape (n_draws,), up to the worst gain and cost.
+
+    >>> float(hypervolume(np.array([[0.8, 0.9]]), np.array([[0.0, 1.0]]), (0.5, 2.0))[0])
+    0.7...
+    """
+    gains, logs = np.atleast_2d(gains), np.atleast_2d(logs)
+    order = np.argsort(logs, axis=1, kind="stable")
+    reached = np.maximum.accumulate(np.take_along_axis(gains, order, axis=1), axis=1)
+    at = np.minimum(np.take_along_axis(logs, order, axis=1), worst[1])
+    wide = np.diff(at, axis=1, append=worst[1])
+    return np.asarray((np.maximum(reached - worst[0], 0.0) * wide).sum(axis=1))
+
+
+def _hypervolume_interval(both: Array, ratio: float, level: float) -> tuple[float, float, float]:
+    """Return the hypervolume of the mean front, with its t interval by the delta method.
+
+    Draws of the front would be biased: the best of noisy means is too good.
+    """
+    from scipy.special import stdtrit
+
+    n, k = len(both), both.shape[1] // 2
+    mean = both.mean(axis=0)
+    worst = float(mean[:k].min()), float(mean[k:].max())
+    area = float(hypervolume(mean[:k], mean[k:], worst)[0])
+    step = 1e-6
+    moved = mean + step * np.eye(2 * k)
+    slopes = (hypervolume(moved[:, :k], moved[:, k:], worst) - area) / step
+    error = float(((both - mean) @ slopes).std(ddof=1)) * math.sqrt(1 / n + ratio)
+    wide = error * float(stdtrit(n - 1, (1 + level) / 2))
+    return area, max(area - wide, 0.0), area + wide

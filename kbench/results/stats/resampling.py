@@ -1,0 +1,114 @@
+"""Distributions of means over groups of datasets, or over the splits of one dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from kbench.results.stats.arrays import Array
+
+FEW = 20
+"""Groups below which nothing is resampled: a handful of values has too few resamples."""
+
+N_DRAWS = 2_000
+
+
+def shares(n: int, n_draws: int = N_DRAWS, seed: int = 0) -> Array:
+    """Return the share of each of `n` groups in each resample, shape (n_draws, n)."""
+    return _shares(n, n_draws, seed)
+
+
+@lru_cache(maxsize=2)
+def _shares(n: int, n_draws: int, seed: int) -> Array:
+    drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=n_draws)
+    return np.asarray(drawn / n, dtype=float)
+
+
+def mean_draws(values: Array, ratio: float = 0.0, n_draws: int = N_DRAWS, seed: int = 0) -> Array:
+    """Draw vectors of means, shape (n_draws, n_columns), from values of shape (n, n_columns).
+
+    From 20 rows on, rows are resampled. Fewer rows, and splits of one dataset, are not: their
+    means are drawn from the multivariate t distribution with their mean, n - 1 degrees of
+    freedom, and their covariance times 1/n + `ratio`. The columns stay paired in both cases.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n, n_columns)
+        A row for each group of datasets, or for each split.
+    ratio : float, default 0
+        Test rows over training rows of splits (`holdout_ratio`); 0 for datasets.
+
+    References
+    ----------
+    Y. Bengio, Y. Grandvalet, "No unbiased estimator of the variance of k-fold
+    cross-validation", JMLR 5 (2004): splits must not be resampled.
+    """
+    values = np.asarray(values, dtype=float)
+    n = len(values)
+    if n >= FEW and not ratio:
+        return np.asarray(shares(n, n_draws, seed) @ values)
+    rng = np.random.default_rng(seed)
+    # independent normal weights of centred rows have their covariance
+    weights = rng.standard_normal((n_draws, n))
+    weights *= np.sqrt((1 / n + ratio) / rng.chisquare(n - 1, (n_draws, 1)))
+    mean = values.mean(axis=0)
+    return np.asarray(mean + weights @ (values - mean))
+
+
+def mean_interval(
+    values: Sequence[float] | Array, level: float = 0.95, n_draws: int = 10_000, seed: int = 0
+) -> tuple[float, float]:
+    """Return the interval (low, high) for the mean over groups of datasets.
+
+    It is Student's t interval below 20 groups, and the bootstrap-t interval from 20 on. A
+    percentile interval would cover the mean of five values in 84 instead of 95 of 100 cases.
+    There is no interval for one value: both ends are NaN.
+
+    `values` are scores, or differences of scores, shape (n_groups,).
+
+    References
+    ----------
+    B. Efron, R. Tibshirani, "An introduction to the bootstrap" (1993), section 12.5.
+
+    Examples
+    --------
+    >>> low, high = mean_interval([0.5, 0.6, 0.7])
+    >>> round(low, 3), round(high, 3)
+    (0.352, 0.848)
+    >>> mean_interval([0.5, 0.5, 0.5])
+    (0.5, 0.5)
+    """
+    low, high = mean_intervals(np.asarray(values, dtype=float)[:, None], level, n_draws, seed)
+    return float(low[0]), float(high[0])
+
+
+def mean_intervals(
+    values: Array, level: float = 0.95, n_draws: int = 10_000, seed: int = 0
+) -> tuple[Array, Array]:
+    """Return `mean_interval` of each column of values, shape (n_groups, n_columns)."""
+    from scipy.special import stdtrit
+
+    n = len(values)
+    mean = values.mean(axis=0)
+    if n < 2:
+        return np.full(len(mean), np.nan), np.full(len(mean), np.nan)
+    tail = (1 - level) / 2
+    error = values.std(axis=0, ddof=1) / np.sqrt(n)
+    if n < FEW:
+        wide = error * stdtrit(n - 1, 1 - tail)
+        return mean - wide, mean + wide
+    centred, weights = values - mean, shares(n, n_draws, seed)
+    with np.errstate(all="ignore"):
+        t = studentised(centred, weights)
+    low, high = np.quantile(t, [tail, 1 - tail], axis=0)
+    return np.asarray(mean - high * error), np.asarray(mean - low * error)
+
+
+def studentised(centred: Array, weights: Array) -> Array:
+    """Return the t statistic of each column in each resample, 0 where all values are equal."""
+    n = len(centred)
+    means = weights @ centred
+    variance = np.maximum(weights @ centred**2 - means**2, 0.0) / (n - 1)
+    return np.divide(means, np.sqrt(variance), out=np.zeros_like(means), where=variance > 0)
