@@ -22,16 +22,23 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "RandomFourierFeatures",
         ],
         "_identity": ["Identity"],
+        "_leverage_fourier": ["LeverageFourierFeatures"],
         "_maclaurin": ["RandomMaclaurinFeatures"],
+        "_mondrian": ["MondrianFeatures"],
         "_nystroem": ["NystroemMap"],
+        "_optimized_maclaurin": ["OptimizedMaclaurinFeatures"],
         "_polynomial": ["PolynomialMap", "PolynomialSketch"],
+        "_product_sketch": ["ProductSketch"],
+        "_splines": ["SplineFeatures"],
+        "_structured": ["FastfoodFeatures", "StructuredOrthogonalFeatures"],
+        "_trees": ["RandomTreesFeatures"],
     },
 )
 
 _FACTORS = {"bandwidth_factor": BANDWIDTH_FACTORS}
 
 _SERIES = {"bandwidth_factor": (1.0, 0.5, 2.0)}
-"""Not a quarter: exp(x.z / bandwidth^2) would be up to exp(16), too much for its random series."""
+"""Not a quarter: exp(x.z / bandwidth^2) would be up to exp(16), too much for a random series."""
 
 
 def span_of_nystroem(params):
@@ -78,24 +85,41 @@ def _spanned(kernel):
 
 FAMILIES = {
     **dict.fromkeys(("rff", "orthogonal-rff", "qmc-rff", "laplace-rff", "matern-rff"), "Fourier"),
+    **dict.fromkeys(("fastfood", "sorf", "leverage-rff"), "Fourier"),
     **dict.fromkeys(
         ("nystroem", "nystroem-kmeans", "nystroem-rpcholesky", "nystroem-leverage"), "landmarks"
     ),
     **dict.fromkeys(("polynomial", "polynomial-sketch", "random-maclaurin"), "polynomial"),
+    **dict.fromkeys(
+        ("product-sketch", "product-sketch-srht", "product-sketch-countsketch"), "polynomial"
+    ),
+    **dict.fromkeys(("optimized-maclaurin", "optimized-maclaurin-srht"), "polynomial"),
     **dict.fromkeys(("additive-chi2", "skewed-chi2"), "chi-squared"),
-    "random-binning": "partition",
+    **dict.fromkeys(("random-binning", "mondrian", "tree-embedding"), "partition"),
+    "splines": "additive",
     "identity": "inputs",
 }
 
 
+UNBIASED = {
+    *("rff", "orthogonal-rff", "qmc-rff", "laplace-rff", "matern-rff", "fastfood", "leverage-rff"),
+    *("random-binning", "mondrian", "arc-cosine", "skewed-chi2"),
+    *("random-maclaurin", "polynomial-sketch"),
+    *("product-sketch", "product-sketch-srht", "product-sketch-countsketch"),
+}
+"""Random maps whose inner products average to their kernel."""
+
+
 def _map(name, make, kernel, **options):
-    """Record a map; its kernel is in the same module."""
-    module = make.partition(":")[0]
+    """Record a map; its kernel is in the same module, unless the module is named."""
+    module, _, kernel = kernel.rpartition(":")
+    module = module or make.partition(":")[0]
     return FeatureMap(
         name,
         make=f"{__name__}.{make}",
         kernel=f"{__name__}.{module}:{kernel}",
         family=FAMILIES.get(name, ""),
+        unbiased=name in UNBIASED,
         **options,
     )
 
@@ -105,6 +129,9 @@ def kbench_feature_maps():
     """List the maps."""
     degrees, biases = {"degree": (2, 3)}, {"bias": (0.25, 0.5, 1.0)}
     gaussian, nystroem, polynomial = "gaussian_gram", "nystroem_gram", "polynomial_gram"
+    gaussian_elsewhere = f"_fourier:{gaussian}"
+    structured = {"grid": _FACTORS, "depends": (f"{__name__}._fourier",)}
+    sketch, maclaurin = "product_sketch_gram", "optimized_maclaurin_gram"
     return [
         _map("identity", "_identity:Identity", "linear_gram"),
         _map("polynomial", "_polynomial:PolynomialMap", polynomial),
@@ -131,10 +158,51 @@ def kbench_feature_maps():
         _map("qmc-rff", "_fourier:QMCFourierFeatures", gaussian, grid=_FACTORS),
         _map("laplace-rff", "_fourier:LaplaceFourierFeatures", "laplace_gram", grid=_FACTORS),
         _map("matern-rff", "_fourier:MaternFourierFeatures", "matern_gram", grid=_FACTORS),
+        _map("fastfood", "_structured:FastfoodFeatures", gaussian_elsewhere, **structured),
+        _map("sorf", "_structured:StructuredOrthogonalFeatures", gaussian_elsewhere, **structured),
+        _map(
+            "leverage-rff",
+            "_leverage_fourier:LeverageFourierFeatures",
+            gaussian_elsewhere,
+            grid=_FACTORS,
+        ),
         _map("random-binning", "_binning:RandomBinningFeatures", "binning_gram", grid=_FACTORS),
+        _map("mondrian", "_mondrian:MondrianFeatures", "mondrian_gram", grid=_FACTORS),
+        FeatureMap(
+            "tree-embedding",
+            make=f"{__name__}._trees:RandomTreesFeatures",
+            grid={"max_depth": (5, 3, 7, 9)},
+            family=FAMILIES["tree-embedding"],
+        ),
+        FeatureMap(
+            "splines",
+            make=f"{__name__}._splines:SplineFeatures",
+            grid={"n_knots": (5, 3, 9, 17)},
+            family=FAMILIES["splines"],
+        ),
         _map("arc-cosine", "_arc_cosine:ArcCosineFeatures", "arc_cosine_gram", grid=biases),
         _map(
             "random-maclaurin", "_maclaurin:RandomMaclaurinFeatures", "maclaurin_gram", grid=_SERIES
+        ),
+        _map("product-sketch", "_product_sketch:ProductSketch", sketch, grid=degrees),
+        _map("product-sketch-srht", "_product_sketch:srht_product_sketch", sketch, grid=degrees),
+        _map(
+            "product-sketch-countsketch",
+            "_product_sketch:countsketch_product_sketch",
+            sketch,
+            grid=degrees,
+        ),
+        _map(
+            "optimized-maclaurin",
+            "_optimized_maclaurin:OptimizedMaclaurinFeatures",
+            maclaurin,
+            grid=_SERIES,
+        ),
+        _map(
+            "optimized-maclaurin-srht",
+            "_optimized_maclaurin:srht_maclaurin",
+            maclaurin,
+            grid=_SERIES,
         ),
         _map("nystroem", "_nystroem:NystroemMap", nystroem, grid=_FACTORS, span=span_of_nystroem),
         _map("nystroem-kmeans", "_nystroem:kmeans_nystroem", nystroem, grid=_FACTORS),

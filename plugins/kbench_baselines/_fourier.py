@@ -60,7 +60,8 @@ class RandomFourierFeatures(_FourierMap):
 
     Its bandwidth may be relative to the training data. The features are those of
     ``RBFSampler(n_components=n_components, random_state=random_state)`` with
-    ``gamma = 1 / (2 bandwidth_^2)``.
+    ``gamma = 1 / (2 bandwidth_^2)``. With ``form="pairs"`` there are half as many frequencies, each
+    with its cosine and its sine.
 
     Parameters
     ----------
@@ -71,6 +72,9 @@ class RandomFourierFeatures(_FourierMap):
         median distance between training rows (of at most 500 of them).
     bandwidth_factor : float, default 1.0
         Multiplies `bandwidth`.
+    form : {"offsets", "pairs"}, default "offsets"
+        "offsets": ``sqrt(2 / D) cos(w_i.x + b_i)`` with random offsets b_i. "pairs": cosines and
+        sines of the same frequencies, as in `OrthogonalFourierFeatures`.
     random_state : int, RandomState or None, default None
         Seed of frequencies and offsets.
 
@@ -79,7 +83,16 @@ class RandomFourierFeatures(_FourierMap):
     bandwidth_ : float
         The bandwidth of the kernel, its factor included.
     sampler_ : RBFSampler
-        The fitted map of scikit-learn.
+        The fitted map of scikit-learn, for offsets.
+    frequencies_, offset_
+        As in `OrthogonalFourierFeatures`, for pairs.
+
+    Notes
+    -----
+    Inner products average to the kernel. For k(x, z) = kappa(x - z) their variance is
+    ``(1 + kappa(2x - 2z) / 2 - kappa(x - z)^2) / D`` with offsets, and
+    ``(1 + kappa(2x - 2z) - 2 kappa(x - z)^2) / D`` with pairs (Sutherland and Schneider, On the
+    error of random Fourier features, UAI 2015).
 
     References
     ----------
@@ -92,8 +105,31 @@ class RandomFourierFeatures(_FourierMap):
     (1, 4)
     """
 
+    def __init__(
+        self,
+        n_components=300,
+        *,
+        bandwidth="median",
+        bandwidth_factor=1.0,
+        form="offsets",
+        random_state=None,
+    ):
+        super().__init__(
+            n_components,
+            bandwidth=bandwidth,
+            bandwidth_factor=bandwidth_factor,
+            random_state=random_state,
+        )
+        self.form = form
+
+    def _frequencies(self, n_features, n_frequencies, rng):
+        return rng.normal(size=(n_features, n_frequencies)) / self.bandwidth_
+
     def _fit(self, X):
         check_integer(self.n_components, "n_components", least=1)
+        check_choice(self.form, "form", ("offsets", "pairs"))
+        if self.form == "pairs":
+            return super()._fit(X)
         self.bandwidth_ = self._resolve_bandwidth(X)
         self.sampler_ = RBFSampler(
             gamma=0.5 / self.bandwidth_**2,
@@ -103,9 +139,11 @@ class RandomFourierFeatures(_FourierMap):
         return self.n_components
 
     def _transform(self, X):
-        return self.sampler_.transform(X)
+        return super()._transform(X) if self.form == "pairs" else self.sampler_.transform(X)
 
     def _gradient(self, X, coef):
+        if self.form == "pairs":
+            return super()._gradient(X, coef)
         W = self.sampler_.random_weights_
         slopes = np.sin(X @ W + self.sampler_.random_offset_)
         slopes *= -np.sqrt(2.0 / self.n_components)

@@ -65,3 +65,18 @@ def test_sobol_says_how_many_inputs_it_takes():
     X = sp.csr_matrix((3, 30_000))
     with pytest.raises(ValueError, match=r"sequence='sobol'.*30000.*'halton'"):
         QMCFourierFeatures(4).fit(X)
+
+
+@pytest.mark.parametrize("form", ["offsets", "pairs"])
+def test_the_variance_of_random_features_is_that_of_the_docstring(form):
+    X = np.array([[0.0, 0.0], [0.7, -0.4]])
+    found = []
+    for seed in range(4000):
+        Z = RandomFourierFeatures(2, bandwidth=1.0, form=form, random_state=seed).fit_transform(X)
+        found.append(Z[0] @ Z[1])
+    square = 0.7**2 + 0.4**2
+    once, twice = np.exp(-square / 2), np.exp(-2 * square)
+    expected = (1 + twice / 2 - once**2) / 2 if form == "offsets" else (1 + twice) / 2 - once**2
+    assert abs(np.mean(found) - once) < 5 * np.sqrt(expected / 4000)
+    error = np.std((np.array(found) - once) ** 2) / np.sqrt(4000)
+    assert abs(np.var(found) - expected) < 5 * error

@@ -30,6 +30,7 @@ KERNELS = [
 MAPS = [
     # an odd number: the last column of Fourier features is another one
     RandomFourierFeatures(21),
+    RandomFourierFeatures(21, form="pairs"),
     OrthogonalFourierFeatures(21),
     QMCFourierFeatures(21),
     LaplaceFourierFeatures(21),

@@ -22,24 +22,34 @@ import kbench_baselines
 from kbench import BANDWIDTH_FACTORS
 from kbench_baselines import (
     ArcCosineFeatures,
+    FastfoodFeatures,
     LaplaceFourierFeatures,
+    LeverageFourierFeatures,
     MaternFourierFeatures,
+    MondrianFeatures,
     NystroemMap,
+    OptimizedMaclaurinFeatures,
     OrthogonalFourierFeatures,
     PolynomialMap,
     PolynomialSketch,
+    ProductSketch,
     QMCFourierFeatures,
     RandomBinningFeatures,
     RandomFourierFeatures,
     RandomMaclaurinFeatures,
+    RandomTreesFeatures,
     SkewedChi2Map,
+    SplineFeatures,
+    StructuredOrthogonalFeatures,
 )
 from kbench_baselines._arc_cosine import arc_cosine_gram
 from kbench_baselines._binning import binning_gram
 from kbench_baselines._chi2 import skewed_chi2_gram
 from kbench_baselines._fourier import gaussian_gram, laplace_gram, matern_gram
 from kbench_baselines._maclaurin import maclaurin_gram
+from kbench_baselines._mondrian import mondrian_gram
 from kbench_baselines._polynomial import polynomial_gram
+from kbench_baselines._product_sketch import product_sketch_gram
 
 MAPS = {record.name: record for record in kbench_baselines.kbench_feature_maps()}
 WINE = minmax_scale(load_wine().data)[::2]
@@ -47,6 +57,7 @@ WINE = minmax_scale(load_wine().data)[::2]
 # random maps whose inner products average to the kernel, each with its Gram function
 UNBIASED = {
     "rff": (RandomFourierFeatures(20), gaussian_gram),
+    "rff pairs": (RandomFourierFeatures(21, form="pairs"), gaussian_gram),
     "orthogonal": (OrthogonalFourierFeatures(20), gaussian_gram),
     "orthogonal odd": (OrthogonalFourierFeatures(31), gaussian_gram),
     "sobol": (QMCFourierFeatures(20), gaussian_gram),
@@ -68,14 +79,38 @@ UNBIASED = {
     ),
     "sketch": (PolynomialSketch(20), polynomial_gram),
     "skewed chi2": (SkewedChi2Map(20), skewed_chi2_gram),
+    "fastfood": (FastfoodFeatures(20), gaussian_gram),
+    "fastfood odd": (FastfoodFeatures(31), gaussian_gram),
+    "leverage": (LeverageFourierFeatures(20), gaussian_gram),
+    "leverage odd": (LeverageFourierFeatures(31), gaussian_gram),
+    "mondrian": (MondrianFeatures(20), mondrian_gram),
+    **{
+        f"product {projection} {'complex' if in_two else 'real'}": (
+            ProductSketch(21, projection=projection, complex_to_real=in_two, degree=degree),
+            product_sketch_gram,
+        )
+        for projection, degree in (("rademacher", 3), ("srht", 3), ("countsketch", 2))
+        for in_two in (True, False)
+    },
 }
 # every class, and every choice of a parameter that makes another map of it
 EVERY = [
     *(getattr(kbench_baselines, name) for name in kbench_baselines.__all__),
     *(partial(NystroemMap, landmarks=name) for name in ("kmeans", "rpcholesky", "leverage")),
+    *(
+        partial(cls, projection=name)
+        for cls in (ProductSketch, OptimizedMaclaurinFeatures)
+        for name in ("srht", "countsketch")
+    ),
+    partial(ProductSketch, complex_to_real=False, kernel="gaussian", degree=5),
 ]
 SEEDED = [cls for cls in EVERY if "random_state" in cls().get_params()]
-WITH_MEDIAN = [cls for cls in EVERY if cls().get_params().get("bandwidth") == "median"]
+WITH_MEDIAN = [
+    cls
+    for cls in EVERY
+    if cls().get_params().get("bandwidth") == "median"
+    and cls().get_params().get("kernel") != "polynomial"
+]
 
 
 def dense(Z):
@@ -90,10 +125,11 @@ def resolve(path):
 def small(cls, **params):
     """An estimator of few columns with a seed."""
     has = cls().get_params()
-    few = {"n_components": 40, "n_grids": 20, "random_state": 0}
+    few = {"n_components": 40, "n_grids": 20, "n_trees": 20, "random_state": 0}
     return cls(**{name: value for name, value in few.items() if name in has} | params)
 
 
+@pytest.mark.slow
 @parametrize_with_checks([cls() for cls in EVERY])
 def test_estimators_follow_scikit_learn(estimator, check):
     check(estimator)
@@ -112,6 +148,9 @@ def test_records_name_real_parameters_and_measure_the_declared_kernel(name):
     if "random_state" in parameters:
         fitted.set_params(random_state=0)
     Z = fitted.fit_transform(WINE)
+    if record.kernel is None:
+        assert name in ("tree-embedding", "splines")
+        return
     K = resolve(record.kernel)(fitted, WINE, WINE)
     assert K.shape == (len(WINE), len(WINE))
     assert np.linalg.norm(dense(Z @ Z.T) - K) < 0.3 * np.linalg.norm(K)
@@ -151,7 +190,8 @@ def test_inner_products_average_to_the_kernel(case):
 @pytest.mark.parametrize("case", UNBIASED)
 def test_gram_error_falls_with_the_number_of_features(case):
     estimator, kernel = UNBIASED[case]
-    size = "n_grids" if hasattr(estimator, "n_grids") else "n_components"
+    sizes = ("n_grids", "n_trees", "n_components")
+    size = next(name for name in sizes if hasattr(estimator, name))
     params = {"n_components": 2**16} if "hashed" in case else {}
 
     def error(n):
@@ -193,12 +233,14 @@ def test_float32_is_kept_and_close_to_float64(cls):
 )
 def test_sparse_input_gives_the_same_features(cls):
     X = np.where(WINE > 0.4, WINE, 0.0)
-    expected = small(cls).fit(X).transform(X)
+    expected = dense(small(cls).fit(X).transform(X))
     for kind in (sp.csr_matrix, sp.csr_array, sp.csc_array):
         fitted = small(cls).fit(kind(X))
         Z = dense(fitted.transform(kind(X)))
         np.testing.assert_allclose(Z @ Z.T, expected @ expected.T, rtol=1e-6, atol=1e-6)
         record = next(r for r in MAPS.values() if type(resolve(r.make)()) is type(fitted))
+        if record.kernel is None:
+            continue
         K = resolve(record.kernel)(fitted, kind(X), kind(X))
         np.testing.assert_allclose(K, resolve(record.kernel)(fitted, X, X), atol=1e-7)
 
@@ -222,12 +264,14 @@ def test_bandwidth_factor_multiplies_the_median_and_numbers(cls):
     base = small(cls).fit(WINE).bandwidth_
     assert small(cls, bandwidth_factor=4).fit(WINE).bandwidth_ == pytest.approx(4 * base)
     assert small(cls, bandwidth=0.3, bandwidth_factor=4).fit(WINE).bandwidth_ == 1.2
-    factors = [
+    factors = {
         record.grid.get("bandwidth_factor")
         for record in MAPS.values()
         if type(resolve(record.make)()) is type(cls())
-    ]
-    assert set(factors) == {BANDWIDTH_FACTORS}
+    }
+    # the polynomial kernel of a sketch has no bandwidth, and a series is cut
+    series = {ProductSketch: {None}, OptimizedMaclaurinFeatures: {(1.0, 0.5, 2.0)}}
+    assert factors == series.get(type(cls()), {BANDWIDTH_FACTORS})
 
 
 @pytest.mark.parametrize("cls", EVERY)
@@ -247,6 +291,7 @@ def test_feature_names_and_pandas_output(cls):
     ("estimator", "message"),
     [
         (RandomFourierFeatures(0), "n_components .* 0"),
+        (RandomFourierFeatures(form="sines"), "form .*'offsets', 'pairs'.* 'sines'"),
         (RandomFourierFeatures(10, bandwidth=-1), "bandwidth .* -1"),
         (RandomFourierFeatures(10, bandwidth="scale"), "bandwidth .* 'median'.* 'scale'"),
         (OrthogonalFourierFeatures(2.5), "n_components .* 2.5"),
@@ -266,6 +311,21 @@ def test_feature_names_and_pandas_output(cls):
         (PolynomialMap(0), "degree .* 0"),
         (PolynomialMap(coef0=-1), "coef0 .* -1"),
         (SkewedChi2Map(skewedness=0), "skewedness .* 0"),
+        (FastfoodFeatures(0), "n_components .* 0"),
+        (StructuredOrthogonalFeatures(bandwidth="scale"), "bandwidth .* 'median'.* 'scale'"),
+        (LeverageFourierFeatures(pool_factor=0), "pool_factor .* 0"),
+        (LeverageFourierFeatures(ridge=-1), "ridge .* 'auto'.* -1"),
+        (ProductSketch(degree=0), "degree must be an integer >= 1, got 0"),
+        (ProductSketch(projection="gaussian"), "projection .*'srht', 'countsketch'.* 'gaussian'"),
+        (ProductSketch(kernel="rbf"), "kernel .*'polynomial', 'gaussian'.* 'rbf'"),
+        (ProductSketch(complex_to_real="yes"), "complex_to_real .* 'yes'"),
+        (OptimizedMaclaurinFeatures(0), "n_components must be an integer >= 1, got 0"),
+        (OptimizedMaclaurinFeatures(max_degree=1), "max_degree .* 1"),
+        (OptimizedMaclaurinFeatures(kernel="exponential"), "bandwidth .* 'norm'.* 'median'"),
+        (MondrianFeatures(0), "n_trees .* 0"),
+        (RandomTreesFeatures(max_depth=0), "max_depth .* 0"),
+        (SplineFeatures(1), "n_knots .* 1"),
+        (SplineFeatures(knots="natural"), "knots .*'quantile', 'uniform'.* 'natural'"),
     ],
 )
 def test_wrong_parameters_are_named_with_value_and_choices(estimator, message):

@@ -1,0 +1,139 @@
+"""Fourier features of frequencies that are drawn by their leverage on the training data."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from sklearn.utils import check_random_state
+
+from kbench.parameters import check_integer, check_number
+from kbench_baselines._base import dense
+from kbench_baselines._fourier import _FourierMap
+from kbench_baselines._frequencies import fourier_features, fourier_gradient
+
+
+class LeverageFourierFeatures(_FourierMap):
+    """Fourier features of frequencies drawn by approximate ridge leverage scores.
+
+    Of a pool of normal frequencies, each is drawn with a probability p in proportion to its
+    ridge leverage score on the training inputs, and its cosine and sine are divided by
+    ``sqrt(size of the pool * p)``. Take it where few features must do for a learner with a small
+    penalty: frequencies that the data do not tell apart are drawn once, not often. The error
+    of the Gram matrix itself is not smaller than with equal probabilities.
+
+    Parameters
+    ----------
+    n_components : int, default 300
+        Number of features: two for each frequency.
+    pool_factor : int, default 4
+        Size of the pool, in numbers of frequencies.
+    ridge : float or "auto", default "auto"
+        lambda > 0 in the scores ``(Z'Z (Z'Z + n lambda I)^-1)_ii``; "auto" is ``1 / sqrt(n)``, with
+        which the source has its rates.
+    n_rows : int, default 2000
+        Largest number of training rows from which scores are computed; of more, so many are
+        drawn at random.
+    bandwidth : float or "median", default "median"
+        Parameter of the kernel ``exp(-||x-z||^2 / (2 bandwidth^2))``; "median" is the
+        median distance between training rows (of at most 500 of them).
+    bandwidth_factor : float, default 1.0
+        Multiplies `bandwidth`.
+    random_state : int, RandomState or None, default None
+        Seed of the pool, of the rows and of the draws from the pool.
+
+    Attributes
+    ----------
+    bandwidth_ : float
+        The bandwidth of the kernel, its factor included.
+    frequencies_ : ndarray, shape (n_features, ceil(n_components / 2))
+        One frequency per column; a frequency may occur more than once.
+    weights_ : ndarray, shape (n_components,)
+        Factor of each feature.
+    offset_ : float
+        Phase of the last column where `n_components` is odd.
+
+    Notes
+    -----
+    Given the pool, inner products average to those of its features, hence to the kernel.
+
+    References
+    ----------
+    Z. Li, J.-F. Ton, D. Oglic and D. Sejdinovic, Towards a unified analysis of random Fourier
+    features, ICML 2019, algorithm 1.
+
+    Examples
+    --------
+    >>> LeverageFourierFeatures(n_components=4, random_state=0).fit_transform([[0.0, 1.0]]).shape
+    (1, 4)
+    """
+
+    def __init__(
+        self,
+        n_components=300,
+        *,
+        pool_factor=4,
+        ridge="auto",
+        n_rows=2000,
+        bandwidth="median",
+        bandwidth_factor=1.0,
+        random_state=None,
+    ):
+        super().__init__(
+            n_components,
+            bandwidth=bandwidth,
+            bandwidth_factor=bandwidth_factor,
+            random_state=random_state,
+        )
+        self.pool_factor = pool_factor
+        self.ridge = ridge
+        self.n_rows = n_rows
+
+    def _fit(self, X):
+        check_integer(self.n_components, "n_components", least=1)
+        check_integer(self.pool_factor, "pool_factor", least=1)
+        check_integer(self.n_rows, "n_rows", least=1)
+        if self.ridge != "auto":
+            check_number(self.ridge, "ridge", above=0, otherwise="'auto'")
+        rng = check_random_state(self.random_state)
+        self.bandwidth_ = self._resolve_bandwidth(X)
+        n_frequencies = (self.n_components + 1) // 2
+        n_pool = self.pool_factor * n_frequencies
+        pool = rng.normal(size=(X.shape[1], n_pool)) / self.bandwidth_
+        if X.shape[0] > self.n_rows:
+            X = X[np.sort(rng.choice(X.shape[0], self.n_rows, replace=False))]
+        scores = _leverage(dense(X).astype(np.float64), pool, self.ridge)
+        chance = scores / scores.sum()
+        drawn = rng.choice(n_pool, size=n_frequencies, p=chance)
+        weights = 1 / np.sqrt(n_pool * chance[drawn])
+        half = self.n_components // 2
+        self.frequencies_ = pool[:, drawn].astype(X.dtype, copy=False)
+        self.weights_ = np.concatenate([weights[:half], weights]).astype(X.dtype, copy=False)
+        self.offset_ = rng.uniform(0, 2 * np.pi)
+        return self.n_components
+
+    def _transform(self, X):
+        frequencies = self.frequencies_.astype(X.dtype, copy=False)
+        features = fourier_features(X, frequencies, self.n_components, self.offset_)
+        features *= self.weights_.astype(X.dtype, copy=False)
+        return features
+
+    def _gradient(self, X, coef):
+        return fourier_gradient(X, self.frequencies_, coef * self.weights_, self.offset_)
+
+
+def _leverage(X, frequencies, ridge):
+    """Ridge leverage scores of frequencies: those of their cosines and sines, added."""
+    n_samples, n_pool = X.shape[0], frequencies.shape[1]
+    Z = fourier_features(X, frequencies, 2 * n_pool, 0.0)
+    penalty = n_samples * (n_samples**-0.5 if ridge == "auto" else float(ridge))
+    if n_samples <= 2 * n_pool:
+        gram = Z @ Z.T
+        gram.flat[:: n_samples + 1] += penalty
+        half = solve_triangular(cholesky(gram, lower=True), Z, lower=True)
+        scores = np.einsum("ij,ij->j", half, half)
+    else:
+        gram = Z.T @ Z
+        gram.flat[:: 2 * n_pool + 1] += penalty
+        half = solve_triangular(cholesky(gram, lower=True), np.eye(2 * n_pool), lower=True)
+        scores = 1 - penalty * np.einsum("ij,ij->j", half, half)
+    return np.maximum(scores[:n_pool] + scores[n_pool:], 1e-12)

@@ -1,0 +1,186 @@
+"""Mondrian features: indicators of the cells of random axis-parallel partitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import laplacian_kernel
+from sklearn.utils import check_random_state
+
+from kbench.parameters import check_integer
+from kbench_baselines._bandwidth import resolve_bandwidth
+from kbench_baselines._base import BaselineMap
+
+NO_CELL = -1
+
+
+@dataclass(frozen=True)
+class MondrianTree:
+    """A tree of cuts. Node i has the children `below[i]` and `above[i]`; leaves have feature -1.
+
+    A child -1 is a cell without a training row. `column` numbers the leaves; it is -1 at cuts.
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    below: np.ndarray
+    above: np.ndarray
+    column: np.ndarray
+
+    def columns(self, X):
+        """Return the number of the leaf of each row, or -1 in a cell without training rows."""
+        node = np.zeros(len(X), dtype=np.intp)
+        active = np.flatnonzero(self.feature[node] >= 0)
+        while len(active):
+            at = node[active]
+            values = X[active, self.feature[at]]
+            node[active] = np.where(values > self.threshold[at], self.above[at], self.below[at])
+            active = active[node[active] != NO_CELL]
+            active = active[self.feature[node[active]] >= 0]
+        return np.where(node == NO_CELL, NO_CELL, self.column[node])
+
+
+def grow_mondrian(X, low, high, lifetime, rng):
+    """Draw a Mondrian process on a box up to a lifetime, in the cells that have rows of `X`.
+
+    Roy and Teh (2009); Balog et al. (2016). A cell lives for an exponential time with
+    the sum of its side lengths as rate. It is then cut at a uniform place across a side that is
+    chosen in proportion to its length. All cells of a level are drawn together.
+    """
+    features, thresholds, children = [], [], []
+    low, high = low[None], high[None]
+    time = np.zeros(1)
+    cell = np.zeros(len(X), dtype=np.intp)  # place in the level; -1 once in a leaf
+    n_nodes = 1
+    while len(time):
+        sides = high - low
+        totals = sides.sum(axis=1)
+        with np.errstate(divide="ignore"):
+            time = time + rng.exponential(size=len(time)) / totals
+        is_cut = time < lifetime
+        cut = np.flatnonzero(is_cut)
+        ends = np.cumsum(sides[cut], axis=1)
+        place = rng.uniform(size=len(cut)) * ends[:, -1] if len(cut) else np.empty(0)
+        chosen = np.minimum((ends <= place[:, None]).sum(axis=1), X.shape[1] - 1)
+        threshold = rng.uniform(low[cut, chosen], high[cut, chosen])
+        feature = np.full(len(time), NO_CELL)
+        feature[cut] = chosen
+        at = np.zeros(len(time))
+        at[cut] = threshold
+        inside = np.flatnonzero(cell != NO_CELL)
+        inside = inside[is_cut[cell[inside]]]
+        parent = cell[inside]
+        side = X[inside, feature[parent]] > at[parent]
+        # children with training rows, in the order of their parents
+        key = 2 * parent + side
+        kept, position = np.unique(key, return_inverse=True)
+        cell = np.full(len(X), NO_CELL)
+        cell[inside] = position
+        child = np.full(2 * len(time), NO_CELL)
+        child[kept] = n_nodes + np.arange(len(kept))
+        features.append(feature)
+        thresholds.append(at)
+        children.append(child.reshape(-1, 2))
+        n_nodes += len(kept)
+        parents, is_above = kept // 2, kept % 2 == 1
+        low, high, time = low[parents], high[parents], time[parents]
+        row = np.arange(len(kept))
+        low[row[is_above], feature[parents[is_above]]] = at[parents[is_above]]
+        high[row[~is_above], feature[parents[~is_above]]] = at[parents[~is_above]]
+    feature, child = np.concatenate(features), np.concatenate(children)
+    is_leaf = feature == NO_CELL
+    column = np.where(is_leaf, np.cumsum(is_leaf) - 1, NO_CELL)
+    return MondrianTree(feature, np.concatenate(thresholds), child[:, 0], child[:, 1], column)
+
+
+class MondrianFeatures(BaselineMap):
+    """Mondrian features: the cells of random partitions; sparse.
+
+    Each of `n_trees` Mondrian processes cuts the box of the training inputs, and contributes one
+    non-zero per row: the cell that the row falls in. Two rows share a cell with the chance
+    ``exp(-||x-z||_1 / bandwidth)``. Take it where `RandomBinningFeatures` is the candidate and
+    several bandwidths are to be compared: cuts of a wide bandwidth remain cuts of the narrower
+    ones. Both maps have the same kernel and, at equal numbers of trees and grids, the
+    same variance.
+
+    Parameters
+    ----------
+    n_trees : int, default 100
+        Number of partitions, hence of non-zeros per row.
+    bandwidth : float or "median", default "median"
+        Parameter of the kernel; "median" is the median Manhattan distance between
+        training rows (of at most 500 of them). The lifetime of a process is 1 / bandwidth.
+    bandwidth_factor : float, default 1.0
+        Multiplies `bandwidth`.
+    random_state : int, RandomState or None, default None
+        Seed of the cuts.
+
+    Attributes
+    ----------
+    bandwidth_ : float
+        The bandwidth of the kernel, its factor included.
+    trees_ : list of MondrianTree
+        The partitions.
+
+    Notes
+    -----
+    There is one column for each cell that a training row falls in. A row in another cell has
+    no entry for that partition. Outside of the box of the training inputs there are no cuts,
+    and inner products are above the kernel.
+
+    For rows of the box the variance of an inner product is ``k (1 - k) / n_trees``.
+
+    References
+    ----------
+    M. Balog, B. Lakshminarayanan, Z. Ghahramani, D. M. Roy and Y. W. Teh, The Mondrian kernel,
+    UAI 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> phi = MondrianFeatures(n_trees=50, random_state=0).fit_transform(X)
+    >>> phi.format, phi.nnz / len(X)
+    ('csr', 50.0)
+    """
+
+    _accept_sparse = False
+
+    def __init__(self, n_trees=100, *, bandwidth="median", bandwidth_factor=1.0, random_state=None):
+        self.n_trees = n_trees
+        self.bandwidth = bandwidth
+        self.bandwidth_factor = bandwidth_factor
+        self.random_state = random_state
+
+    def _fit(self, X):
+        check_integer(self.n_trees, "n_trees", least=1)
+        rng = check_random_state(self.random_state)
+        self.bandwidth_ = resolve_bandwidth(self, X, "l1")
+        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        lifetime = 1 / self.bandwidth_
+        self.trees_ = [grow_mondrian(X, low, high, lifetime, rng) for _ in range(self.n_trees)]
+        return sum(int(tree.column.max()) + 1 for tree in self.trees_)
+
+    def _transform(self, X):
+        columns = np.empty((len(X), self.n_trees), dtype=np.int64)
+        first = 0
+        for place, tree in enumerate(self.trees_):
+            found = tree.columns(X)
+            columns[:, place] = np.where(found == NO_CELL, NO_CELL, found + first)
+            first += int(tree.column.max()) + 1
+        return indicators(columns, self._n_features_out, X.dtype)
+
+
+def indicators(columns, n_columns, dtype):
+    """CSR matrix with 1 / sqrt(k) in the k columns of each row; -1 stands for none."""
+    present = columns != NO_CELL
+    indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    values = np.full(int(indptr[-1]), columns.shape[1] ** -0.5, dtype=dtype)
+    return sp.csr_matrix((values, columns[present], indptr), shape=(len(columns), n_columns))
+
+
+def mondrian_gram(fitted, X, Y):
+    """Gram matrix exp(-||x-z||_1 / bandwidth) of a fitted `MondrianFeatures`."""
+    return laplacian_kernel(X, Y, gamma=1 / fitted.bandwidth_)

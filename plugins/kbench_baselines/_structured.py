@@ -1,0 +1,209 @@
+"""Fourier features whose frequencies are products of Hadamard and diagonal matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from kbench.parameters import check_integer
+from kbench_baselines._bandwidth import resolve_bandwidth
+from kbench_baselines._base import DifferentiableMap, dense
+from kbench_baselines._frequencies import fourier_gradient, waves
+from kbench_baselines._hadamard import padded_size, rows_together, walsh_hadamard
+
+
+class _StructuredFourierMap(DifferentiableMap):
+    """Cosines and sines of frequencies that come in square blocks.
+
+    Subclasses have ``_draw(rng, n_blocks, size, dtype)``, which draws the diagonals, and
+    ``_phases(inputs, block)``: the products of the frequencies of a block with inputs in
+    columns, of shape (size, n_columns). Inputs were divided by ``_unit()``.
+    """
+
+    def __init__(
+        self, n_components=300, *, bandwidth="median", bandwidth_factor=1.0, random_state=None
+    ):
+        self.n_components = n_components
+        self.bandwidth = bandwidth
+        self.bandwidth_factor = bandwidth_factor
+        self.random_state = random_state
+
+    def _draw(self, rng, n_blocks, size, dtype):
+        raise NotImplementedError
+
+    def _phases(self, inputs, block):
+        raise NotImplementedError
+
+    def _unit(self):
+        return self.bandwidth_
+
+    def _fit(self, X):
+        check_integer(self.n_components, "n_components", least=1)
+        rng = check_random_state(self.random_state)
+        self.bandwidth_ = resolve_bandwidth(self, X, "l2")
+        self.block_size_ = padded_size(X.shape[1])
+        n_blocks = -(-((self.n_components + 1) // 2) // self.block_size_)
+        self._draw(rng, n_blocks, self.block_size_, X.dtype)
+        self.offset_ = rng.uniform(0, 2 * np.pi)
+        return self.n_components
+
+    def _transform(self, X):
+        n_features, size = X.shape[1], self.block_size_
+        half, amplitude = self.n_components // 2, np.sqrt(2.0 / self.n_components)
+        features = np.empty((X.shape[0], self.n_components), dtype=X.dtype)
+        together = rows_together(size)
+        for first in range(0, X.shape[0], together):
+            rows = slice(first, first + together)
+            part = dense(X[rows])
+            inputs = np.zeros((size, len(part)), dtype=X.dtype)
+            np.divide(part.T, X.dtype.type(self._unit()), out=inputs[:n_features])
+            for block, start in enumerate(range(0, self.n_components - half, size)):
+                phases = self._phases(inputs, block)
+                stop = min(start + size, half)
+                if start < stop:
+                    # in the order of the features, in which numpy is several times faster
+                    by_row = np.ascontiguousarray(phases[: stop - start].T)
+                    sines = features[rows, half + start : half + stop]
+                    waves(by_row, features[rows, start:stop], sines, amplitude)
+                if self.n_components % 2 and start <= half < start + size:
+                    last = np.cos(phases[half - start] + X.dtype.type(self.offset_))
+                    np.multiply(last, amplitude, out=features[rows, -1])
+        return features
+
+    def _gradient(self, X, coef):
+        return fourier_gradient(X, self._frequencies(X.shape[1]), coef, self.offset_)
+
+    def _frequencies(self, n_features):
+        """Return the frequencies as a matrix, (n_features, ceil(n_components / 2))."""
+        columns = np.eye(self.block_size_, n_features) / self._unit()
+        blocks = [self._phases(columns.copy(), block) for block in range(len(self.signs_))]
+        return np.concatenate(blocks)[: (self.n_components + 1) // 2].T
+
+
+class FastfoodFeatures(_StructuredFourierMap):
+    """Fastfood: Fourier features of the Gaussian kernel in d log d time per block.
+
+    ``phi(x) = sqrt(2 / D) (cos(w_1.x), ..., sin(w_1.x), ...)`` with D = `n_components`. The D / 2
+    frequencies are rows of blocks ``S H G P H B / (bandwidth sqrt(d))``: H is the Hadamard matrix
+    of d rows, B has random signs, P is a permutation, G has normal entries, and S gives each row a
+    chi-distributed length. Take it where d is some hundreds or more and the product with
+    the frequencies is what takes the time. Below that, `OrthogonalFourierFeatures` has the
+    smaller error and costs as much.
+
+    Parameters
+    ----------
+    n_components : int, default 300
+        Number of features: two for each frequency. Frequencies of the last block that are not
+        needed are computed and dropped.
+    bandwidth : float or "median", default "median"
+        Parameter of the kernel ``exp(-||x-z||^2 / (2 bandwidth^2))``; "median" is the
+        median distance between training rows (of at most 500 of them).
+    bandwidth_factor : float, default 1.0
+        Multiplies `bandwidth`.
+    random_state : int, RandomState or None, default None
+        Seed of the diagonals and permutations.
+
+    Attributes
+    ----------
+    bandwidth_ : float
+        The bandwidth of the kernel, its factor included.
+    block_size_ : int
+        d: the number of inputs, padded with zeros to a power of two.
+    signs_, normals_, lengths_ : ndarray, shape (n_blocks, block_size_)
+        The diagonals B and G, and S divided by the length of G.
+    permutations_ : ndarray of int, shape (n_blocks, block_size_)
+        The permutations P.
+    offset_ : float
+        Phase of the last column where `n_components` is odd.
+
+    Notes
+    -----
+    Each frequency by itself is normal, so that inner products average to the kernel. Those of
+    a block are not independent: the variance is that of independent frequencies and a
+    further term that shrinks with d.
+
+    References
+    ----------
+    Q. Le, T. Sarlos and A. Smola, Fastfood: approximating kernel expansions in loglinear
+    time, ICML 2013, the matrix V.
+
+    Examples
+    --------
+    >>> FastfoodFeatures(n_components=4, random_state=0).fit_transform([[0.0, 1.0]]).shape
+    (1, 4)
+    """
+
+    def _draw(self, rng, n_blocks, size, dtype):
+        shape = (n_blocks, size)
+        self.signs_ = rng.choice([-1.0, 1.0], size=shape).astype(dtype)
+        normals = rng.normal(size=shape)
+        lengths = np.sqrt(rng.chisquare(size, size=shape) / size)
+        lengths /= np.linalg.norm(normals, axis=1, keepdims=True)
+        self.normals_, self.lengths_ = normals.astype(dtype), lengths.astype(dtype)
+        self.permutations_ = np.stack([rng.permutation(size) for _ in range(n_blocks)])
+
+    def _phases(self, inputs, block):
+        mixed = walsh_hadamard(inputs * _column(self.signs_[block], inputs))
+        mixed = mixed[self.permutations_[block]]
+        mixed *= _column(self.normals_[block], inputs)
+        mixed = walsh_hadamard(mixed)
+        mixed *= _column(self.lengths_[block], inputs)
+        return mixed
+
+
+class StructuredOrthogonalFeatures(_StructuredFourierMap):
+    """Structured orthogonal random features (SORF) of the Gaussian kernel; slightly biased.
+
+    Features as in `FastfoodFeatures`, with frequencies from blocks
+    ``H D_1 H D_2 H D_3 / (d bandwidth)``, where the diagonals D have random signs. The rows of a
+    block are orthogonal and all of length ``sqrt(d) / bandwidth``. Take it where d is some
+    hundreds or more: it is as fast as Fastfood and has the smaller error. With few inputs it
+    is biased, and `OrthogonalFourierFeatures` is the better choice.
+
+    Parameters
+    ----------
+    n_components, bandwidth, bandwidth_factor, random_state
+        As in `FastfoodFeatures`.
+
+    Attributes
+    ----------
+    bandwidth_, block_size_, offset_
+        As in `FastfoodFeatures`.
+    signs_ : ndarray, shape (n_blocks, 3, block_size_)
+        The diagonals D, the last one first.
+
+    Notes
+    -----
+    The frequencies are not normal at finite d: lengths are constant, and there are finitely
+    many directions. The error of the Gram matrix therefore does not go to zero with
+    `n_components`; what is left shrinks with d. With one or two
+    inputs, pad them yourself or take another map.
+
+    References
+    ----------
+    F. X. Yu, A. T. Suresh, K. Choromanski, D. Holtmann-Rice and S. Kumar, Orthogonal random
+    features, NIPS 2016, the matrix of SORF; K. Choromanski, M. Rowland and A. Weller, The
+    unreasonable effectiveness of structured random orthogonal embeddings, NIPS 2017.
+
+    Examples
+    --------
+    >>> map_ = StructuredOrthogonalFeatures(n_components=4, random_state=0)
+    >>> map_.fit_transform([[0.0, 1.0]]).shape
+    (1, 4)
+    """
+
+    def _draw(self, rng, n_blocks, size, dtype):
+        self.signs_ = rng.choice([-1.0, 1.0], size=(n_blocks, 3, size)).astype(dtype)
+
+    def _phases(self, inputs, block):
+        for signs in self.signs_[block]:
+            inputs = walsh_hadamard(inputs * _column(signs, inputs))
+        return inputs
+
+    def _unit(self):
+        # the factor of the product of three Hadamard matrices
+        return self.bandwidth_ * self.block_size_
+
+
+def _column(diagonal, inputs):
+    return diagonal.astype(inputs.dtype, copy=False)[:, None]
