@@ -10,7 +10,8 @@ from kbench import BANDWIDTH_FACTORS, FeatureMap, Learner, Ref, hookimpl
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "_map": ["LearnedMetricMap", "LearnedPartitionMap"],
+        "_map": ["LearnedMetricMap"],
+        "_partition": ["LearnedPartitionMap"],
         "_rfm": ["RecursiveFeatureMachineClassifier", "RecursiveFeatureMachineRegressor"],
     },
 )
@@ -18,11 +19,11 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
 _FACTORS = {"bandwidth_factor": BANDWIDTH_FACTORS}
 
 
-def _learned(base, grid, make="LearnedMetricMap", **params):
+def _learned(base, grid, make="_map:LearnedMetricMap", **params):
     """Record a map around the one of this name, with parameters of that one."""
     return FeatureMap(
         f"{base}-learned",
-        make=f"{__name__}._map:{make}",
+        make=f"{__name__}.{make}",
         grid={"base_map": (Ref(base, params),), **grid},
         supervised=True,
         family="learned",
@@ -32,12 +33,14 @@ def _learned(base, grid, make="LearnedMetricMap", **params):
 @hookimpl
 def kbench_feature_maps():
     """List a learned map around each map whose features have useful gradients."""
-    fourier = ("rff", "orthogonal-rff", "qmc-rff", "laplace-rff", "matern-rff")
+    fourier = ("rff", "orthogonal-rff", "qmc-rff", "sorf", "laplace-rff", "matern-rff")
     return [
         *(_learned(name, _FACTORS) for name in (*fourier, "nystroem")),
         _learned("arc-cosine", {}),
         # its roots are fitted to each column, which undoes the weights of a diagonal
-        _learned("nbcs-rotated", {"metric": ("full", "low_rank")}, "LearnedPartitionMap"),
+        _learned(
+            "nbcs-rotated", {"metric": ("full", "low_rank")}, "_partition:LearnedPartitionMap"
+        ),
         _learned("simplicial-mesh", {}, scaling="common"),
     ]
 

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_learned._metric import diagonal_of, one_hot_groups, root
-from kbench_learned._rounds import Trajectory, choose, fits, folds_of, learn
+from kbench_learned._base_map import needs_seed, refuse_without_gradient, with_parameters
+from kbench_learned._choice import choose
+from kbench_learned._folds import folds_of
+from kbench_learned._metric import Form, one_hot_groups
+from kbench_learned._rounds import Trajectory, fits, learn
+from kbench_learned._targets import of_labels, of_numbers
 
 METRICS = ("auto", "full", "diagonal", "low_rank")
 
-DIFFERENTIABLE = (
-    *("rff", "orthogonal-rff", "qmc-rff", "laplace-rff", "matern-rff"),
-    *("nystroem", "arc-cosine", "nbcs", "nbcs-rotated", "nbcs-adaptive", "simplicial-mesh"),
-)
-"""Maps of kbench that have gradients, for messages."""
-
 # A column whose standard deviation is this small beside its largest value is constant.
 _CONSTANT = 1e-12
-
-_PARTS = 5
-
-_PARTS_BY_ROWS = ((2_000, 5), (10_000, 2))
-"""Largest number of rows, and parts that are held out in turn; beyond, it is one part."""
 
 
 class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -56,12 +49,13 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         The same. Of several values, the one whose best round has the smallest error is taken.
     metric : {"auto", "full", "diagonal", "low_rank"}, default "auto"
         Form of M. "diagonal" weights columns. It is equivariant to shifts only, needs
-        fewer rows, and is better where single columns matter. "low_rank" keeps the `rank`
-        first eigenvectors, so that `base_map` has inputs of that dimension. "auto" tries "full"
+        fewer rows, and is better where single columns matter. "low_rank" learns as "full" does,
+        and keeps the `rank` first eigenvectors of the result, so that `base_map` has inputs of
+        that dimension; rounds are compared after that. "auto" tries "full"
         and "diagonal", and keeps the one whose best round has the smaller error.
     rank : int, default 10
         Directions of a metric "low_rank".
-    rounds : int, default 5
+    rounds : int, default 10
         Largest number of rounds; with 0, `base_map` is fitted to the inputs.
     patience : int, default 2
         Rounds without improvement after which learning stops.
@@ -93,7 +87,7 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         deviation of the targets.
     round_ : int
         The round that was chosen: that with the smallest error, and 0 if it is not better than
-        all fits without learning by more than a standard error of the difference.
+        all fits without learning by more than 1.645 standard errors of the difference.
     n_rounds_ : int
         Rounds that were tried.
     details_ : dict
@@ -113,9 +107,12 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     directions on which the targets depend (Trivedi et al., UAI 2014). The fitted f is smoothed
     and noisy: M is a biased estimate, and the rounds are a heuristic without a guarantee of
     convergence. The round is therefore chosen by errors of held-out training rows, and 0 is
-    among the choices. With up to 2,000 rows each fifth is held out in turn, with up to 10,000
-    two of them, and beyond one. The metric is that of the folds' matrices, divided by
-    their traces and added up, and the last fit of `base_map` has all rows.
+    among the choices. A fold holds out a fifth of the rows, and there are as many folds as hold
+    out 1,000 rows; of fewer rows each is held out. All folds have the same ridge penalty. A round
+    is taken if its gain is larger than 1.645 standard errors, which are those of the paired
+    differences and count the rows that folds share [3]_: a test of level 5 %. The metric is that
+    of the folds' matrices, divided by their traces and added up, and the last fit of `base_map`
+    has all rows.
 
     *Invariance.* Learning with a "full" metric is equivariant to rotations and shifts of the
     inputs if the features' kernel is, and to nothing else: standardise the columns. Maps that
@@ -138,9 +135,10 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     *Constant columns* have weight 0, since no row says what slope they have.
 
     *Differences to xRFM* [2]_: explicit features instead of exact kernels; ridge penalties are
-    chosen on held-out rows in each round; matrices of folds are added up; no trees over
-    the rows, and no choice of the exponents of a kernel. As there, M is divided by its largest
-    entry, the root of M is applied to the inputs, and the bandwidth adapts in each round.
+    chosen on held-out rows in each round; matrices of folds are added up, and no round is taken
+    without evidence for it; no trees over the rows, and no choice of the exponents of a kernel.
+    As there, M is divided by its largest entry, the root of M is applied to the inputs, and the
+    bandwidth adapts in each round.
 
     References
     ----------
@@ -150,6 +148,8 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     .. [2] D. Beaglehole, D. Holzmüller, A. Radhakrishnan and M. Belkin, xRFM: accurate,
        scalable, and interpretable feature learning models for tabular data, arXiv:2508.10053
        (2025).
+    .. [3] C. Nadeau and Y. Bengio, Inference for the generalization error, Machine Learning 52
+       (2003).
 
     Examples
     --------
@@ -173,7 +173,7 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         bandwidth_factor=None,
         metric="auto",
         rank=10,
-        rounds=5,
+        rounds=10,
         patience=2,
         regularization=1e-4,
         groups="one-hot",
@@ -205,8 +205,15 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self
         """
         self._check_parameters()
+        if issparse(X):
+            raise ValueError(
+                f"X is sparse, and a learned map takes dense inputs: a metric of {X.shape[1]:,} "
+                "columns is a dense matrix. Take base_map without learning, or make X an array "
+                "if it has few columns"
+            )
         X, y = validate_data(self, X, y, dtype=np.float64)
-        targets, strata = standardised_targets(np.asarray(y))
+        y = np.asarray(y)
+        targets = of_numbers(y) if y.dtype.kind == "f" else of_labels(y)
         rng = check_random_state(self.random_state)
         base = self._base(rng)
         self.mean_ = X.mean(axis=0)
@@ -215,45 +222,38 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             raise ValueError(
                 "X has no column that varies, so that no metric can be learned from it"
             )
-        X = X - self.mean_
-        forms = ("full", "diagonal") if self.metric == "auto" else (self.metric,)
+        groups = self._column_groups(X)
+        names = ("full", "diagonal") if self.metric == "auto" else (self.metric,)
+        forms = [Form(name, self.regularization, self.rank, varies, groups) for name in names]
         options = [(form, factor) for factor in self._factors() for form in forms]
-        tried = self._tried(base, X, targets, strata, varies, options, rng)
-        chosen, self.round_ = choose(tried)
-        self.form_, self.factor_ = options[chosen]
-        self._keep(tried[chosen])
-        self.base_map_ = _with_factor(base, self.factor_).fit(X @ self.transform_)
+        X = X - self.mean_
+        folds = folds_of(targets.strata, rng) if self.rounds else []
+        tried = self._tried(base, X, targets.columns, folds, options)
+        chosen, self.round_ = choose(tried, len(folds[0].fit) if folds else 0)
+        form, self.factor_ = options[chosen]
+        self._keep(form, tried[chosen])
+        self.base_map_ = with_parameters(base, bandwidth_factor=self.factor_)
+        self.base_map_.fit(X @ self.transform_)
         self._n_features_out = self.base_map_.transform(X[:1] @ self.transform_).shape[1]
         self.details_ = self._described()
         return self
 
-    def _tried(self, base, X, targets, strata, varies, options, rng):
+    def _tried(self, base, X, targets, folds, options):
         """Return what the rounds learned with each option, a form and a bandwidth factor."""
-        n_parts = min(_PARTS, len(X) // 2)
-        n_folds = next((folds for rows, folds in _PARTS_BY_ROWS if len(X) <= rows), 1)
-        if n_parts < 2 or not self.rounds:
-            return [Trajectory(matrices=[np.eye(X.shape[1])]) for _ in options]
-        folds = folds_of(strata, n_parts, min(n_folds, n_parts), rng)
-        groups, tried = self._column_groups(X), []
+        identity = np.eye(X.shape[1])
+        if not folds:
+            return [Trajectory(matrices=[identity]) for _ in options]
+        tried = []
         for factor, several in groupby(options, key=itemgetter(1)):
-            scaled = _with_factor(base, factor)
+            scaled = with_parameters(base, bandwidth_factor=factor)
             # round 0 of all forms is the same
-            first = fits(scaled, X, targets, folds, [np.eye(X.shape[1])] * len(folds))
-            for form, _ in several:
-
-                def shape(matrix, form=form):
-                    matrix = np.where(np.outer(varies, varies), matrix, 0.0)
-                    return diagonal_of(matrix, groups) if form == "diagonal" else matrix
-
-                root_of = partial(self._root, form)
-                how_long = self.rounds, self.patience
-                tried.append(learn(scaled, X, targets, folds, *how_long, root_of, shape, first))
+            first = fits(scaled, X, targets, folds, [identity] * len(folds))
+            given = scaled, X, targets, folds, self.rounds, self.patience
+            tried += [learn(*given, form, first) for form, _ in several]
         return tried
 
-    def _root(self, form, matrix):
-        return root(matrix, form, self.rank, self.regularization)
-
-    def _keep(self, found):
+    def _keep(self, form, found):
+        self.form_ = form.name
         self.errors_ = np.asarray(found.errors)
         self.n_rounds_ = max(0, len(self.errors_) - 1)
         if found.lost_rank:
@@ -265,7 +265,7 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             )
         matrix = found.matrices[self.round_]
         self.metric_ = matrix / matrix.max()
-        self.transform_ = self._root(self.form_, matrix) if self.round_ else matrix
+        self.transform_ = form.final(matrix) if self.round_ else matrix
 
     def transform(self, X):
         """Map `X` to features.
@@ -312,23 +312,15 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if self.groups is None or isinstance(self.groups, str):
             otherwise = "None or lists of column numbers"
             check_choice(self.groups or "one-hot", "groups", ("one-hot",), otherwise=otherwise)
-        _refuse_without_gradient(self.base_map)
+        refuse_without_gradient(self.base_map)
 
     def _base(self, rng):
         """Return an unfitted `base_map` with the parameters that were passed by name."""
-        base = clone(self.base_map)
-        known = base.get_params(deep=False)
-        for name in ("n_components", "bandwidth_factor"):
-            if getattr(self, name, None) is None:
-                continue
-            if name not in known:
-                raise ValueError(
-                    f"{name} is not a parameter of base_map={type(base).__name__}, which has "
-                    f"{', '.join(sorted(known))}"
-                )
-            if name == "n_components":  # factors are set one by one
-                base.set_params(n_components=self.n_components)
-        if known.get("random_state", 0) is None:
+        # factors are set one by one
+        with_parameters(self.base_map, bandwidth_factor=self._factors()[0])
+        # a map of cells has neither this nor a bandwidth (`LearnedPartitionMap`)
+        base = with_parameters(self.base_map, n_components=getattr(self, "n_components", None))
+        if needs_seed(base):
             # the same in all rounds, so that their errors differ by the metric only
             seed = self.random_state
             is_seed = isinstance(seed, int | np.integer)
@@ -345,11 +337,12 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _column_groups(self, X):
         if self.groups == "one-hot":
             return one_hot_groups(X)
-        groups = [np.asarray(group, dtype=np.intp) for group in self.groups or ()]
+        groups = [np.asarray(group) for group in self.groups or ()]
         for group in groups:
-            if group.size and not (group.min() >= 0 and group.max() < X.shape[1]):
+            if group.dtype.kind not in "iu" or not np.isin(group, np.arange(X.shape[1])).all():
                 raise ValueError(
-                    f"groups must have column numbers from 0 to {X.shape[1] - 1}, got {group}"
+                    f"groups must have column numbers from 0 to {X.shape[1] - 1}, got "
+                    f"{group.tolist()}"
                 )
         return groups
 
@@ -373,80 +366,3 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-class LearnedPartitionMap(LearnedMetricMap):
-    """`LearnedMetricMap` around a map that has neither `n_components` nor a bandwidth.
-
-    Parameters
-    ----------
-    base_map, metric, rank, rounds, patience, regularization, groups, random_state
-        As in `LearnedMetricMap`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kbench_nbcs import NestedBarycentricMap
-    >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> nested = NestedBarycentricMap(2, n_roots=2, rotate=True)
-    >>> learned = LearnedPartitionMap(nested, rounds=1, metric="full", random_state=0)
-    >>> learned.fit(X, X[:, 0] ** 2).form_
-    'full'
-    """
-
-    def __init__(
-        self,
-        base_map,
-        *,
-        metric="auto",
-        rank=10,
-        rounds=5,
-        patience=2,
-        regularization=1e-4,
-        groups="one-hot",
-        random_state=None,
-    ):
-        self.base_map = base_map
-        self.metric = metric
-        self.rank = rank
-        self.rounds = rounds
-        self.patience = patience
-        self.regularization = regularization
-        self.groups = groups
-        self.random_state = random_state
-
-
-def _with_factor(base, factor):
-    """Return a clone of a map with a bandwidth factor, if one is given."""
-    made = clone(base)
-    return made if factor is None else made.set_params(bandwidth_factor=factor)
-
-
-def _refuse_without_gradient(base) -> None:
-    """Raise a ValueError if a map has no gradient; it names those that have one."""
-    if not (hasattr(base, "fit") and hasattr(base, "transform")):
-        raise ValueError(f"base_map must be a feature map, got {base!r}")
-    try:
-        _ = base.input_gradient
-    except AttributeError as error:
-        name = type(base).__name__
-        reason = error.__cause__ or f"{name} has no method input_gradient"
-        raise ValueError(
-            f"base_map must have a gradient in its inputs: {reason}. Maps of kbench that have "
-            f"one are {', '.join(DIFFERENTIABLE)}"
-        ) from None
-
-
-def standardised_targets(y: np.ndarray):
-    """Return standardised columns of targets, and strata for the held-out rows."""
-    if y.dtype.kind == "f":
-        columns, strata = y[:, None], np.zeros(len(y), dtype=np.intp)
-    else:
-        classes, strata = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError("y has one class, and a metric cannot be learned from it")
-        # two classes need one column
-        columns = np.where(strata[:, None] == np.arange(len(classes)), 1.0, -1.0)
-        columns = columns[:, 1:] if len(classes) == 2 else columns
-    scale = columns.std(axis=0)
-    return (columns - columns.mean(axis=0)) / np.where(scale > 0, scale, 1.0), strata

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.kernels import Gaussian, Matern, median_distance
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_learned._map import standardised_targets
-from kbench_learned._metric import diagonal_of, root
-from kbench_learned._ridge import PENALTIES
-from kbench_learned._rounds import folds_of
+from kbench_learned._folds import folds_of
+from kbench_learned._metric import Form
+from kbench_learned._targets import Targets, of_labels, of_numbers
 
 KERNELS = ("laplace", "gaussian")
-_PARTS = 5
+PENALTIES = np.logspace(-7, 2, 10)
+"""Penalties, in units of the kernel's value at distance 0."""
+
+_START = 4
+"""Number of the penalty that is tried first."""
+
 _BLOCK_ROWS = 512
 
 
@@ -41,70 +45,48 @@ class _RecursiveFeatureMachine(BaseEstimator):
         self.max_rows = max_rows
         self.random_state = random_state
 
-    def _learn(self, X: np.ndarray, targets: np.ndarray, strata: np.ndarray) -> None:
+    def _check_parameters(self, n_rows: int) -> None:
         check_choice(self.kernel, "kernel", KERNELS)
         check_number(self.bandwidth_factor, "bandwidth_factor", above=0)
         check_choice(self.metric, "metric", ("full", "diagonal"))
         check_integer(self.rounds, "rounds", least=0)
         check_number(self.regularization, "regularization", least=0)
         check_integer(self.max_rows, "max_rows", least=1)
-        if len(X) > self.max_rows:
+        if n_rows > self.max_rows:
             raise ValueError(
                 f"a recursive feature machine takes time cubic in the rows, and there are "
-                f"{len(X):,}; the parameter max_rows allows {self.max_rows:,}"
+                f"{n_rows:,}; the parameter max_rows allows {self.max_rows:,}"
             )
-        self.mean_ = X.mean(axis=0)
-        X = X - self.mean_
-        transform = np.eye(X.shape[1])
+
+    def _learn(self, X: np.ndarray, targets: Targets) -> None:
+        self._check_parameters(len(X))
+        self.mean_, self.targets_ = X.mean(axis=0), targets
+        X, y = X - self.mean_, targets.columns
+        form = Form(self.metric, self.regularization, X.shape[1], np.ptp(X, axis=0) > 0, [])
+        transform, penalty = np.eye(X.shape[1]), _START
+        self.errors_, self.round_ = [], 0
+        best = np.inf, transform, penalty
         rng = np.random.RandomState(0 if self.random_state is None else self.random_state)
-        parts = min(_PARTS, max(1, len(X) // 2))
-        fold = folds_of(strata, parts, 1, rng)[0] if parts > 1 else None
-        self.errors_, best = [], (np.inf, transform, PENALTIES[len(PENALTIES) // 2])
-        for number in range(self.rounds + 1 if fold else 0):
-            error, penalty, slopes = self._round(X, targets, fold, transform, number)
-            self.errors_.append(error)
-            if error < best[0]:
-                best, self.round_ = (error, transform, penalty), number
-            matrix = np.zeros_like(transform) if slopes is None else slopes
-            if self.metric == "diagonal":
-                matrix = diagonal_of(matrix, [])
-            if not np.trace(matrix) > 0:
-                break
-            transform = root(matrix, self.metric, 0, self.regularization)
-        if not fold:
-            self.round_ = 0
+        for fold in folds_of(targets.strata, rng)[:1]:
+            for number in range(self.rounds + 1):
+                Z, Z_test = X[fold.fit] @ transform, X[fold.held_out] @ transform
+                kernel = self._resolved(Z)
+                held_out = Z_test, y[fold.held_out]
+                error, penalty, coef = _best(kernel, Z, y[fold.fit], *held_out, penalty)
+                self.errors_.append(error)
+                if error < best[0]:
+                    best, self.round_ = (error, transform, penalty), number
+                if number == self.rounds:
+                    break
+                matrix = form.of(transform @ _outer_product(kernel, Z, coef) @ transform.T)
+                if not np.trace(matrix) > 0:
+                    break
+                transform = form.root(matrix)
         _, self.transform_, penalty = best
         self.X_fit_ = X @ self.transform_
         self.kernel_ = self._resolved(self.X_fit_)
-        self.intercept_ = targets.mean(axis=0)
         K = self.kernel_(self.X_fit_, self.X_fit_)
-        K.flat[:: len(K) + 1] += penalty
-        self.dual_coef_ = np.linalg.solve(K, targets - self.intercept_)
-
-    def _round(self, X, targets, fold, transform, number):
-        """Return error and penalty on held-out rows, and the average gradient outer product."""
-        Z, held_out = X[fold.fit] @ transform, X[fold.held_out] @ transform
-        kernel, mean = self._resolved(Z), targets[fold.fit].mean(axis=0)
-        values, vectors = eigh(kernel(Z, Z), overwrite_a=True, check_finite=False)
-        values = np.maximum(values, 0.0)
-        moments = vectors.T @ (targets[fold.fit] - mean)
-        cross = kernel(held_out, Z) @ vectors
-        errors = [
-            np.mean(
-                (cross @ (moments / (values + p)[:, None]) + mean - targets[fold.held_out]) ** 2
-            )
-            for p in PENALTIES
-        ]
-        at = int(np.argmin(errors))
-        if number == self.rounds:
-            return np.sqrt(errors[at]), PENALTIES[at], None
-        coef = vectors @ (moments / (values + PENALTIES[at])[:, None])
-        inner = np.zeros_like(transform)
-        for start in range(0, len(Z), _BLOCK_ROWS):
-            block = kernel.input_gradient(Z[start : start + _BLOCK_ROWS], Z, coef.T)
-            for gradients in block:
-                inner += gradients.T @ gradients
-        return np.sqrt(errors[at]), PENALTIES[at], transform @ (inner / len(Z)) @ transform.T
+        self.dual_coef_ = _ridge(K, PENALTIES[penalty], y)
 
     def _resolved(self, Z):
         bandwidth = self.bandwidth_factor * median_distance(Z)
@@ -113,13 +95,53 @@ class _RecursiveFeatureMachine(BaseEstimator):
         return Gaussian(bandwidth=bandwidth)
 
     def _values(self, X) -> np.ndarray:
+        """Predict the columns of the targets, in their own units."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         parts = []
         for start in range(0, len(X), 4 * _BLOCK_ROWS):
             Z = (X[start : start + 4 * _BLOCK_ROWS] - self.mean_) @ self.transform_
-            parts.append(self.kernel_(Z, self.X_fit_) @ self.dual_coef_ + self.intercept_)
-        return np.concatenate(parts)
+            parts.append(self.kernel_(Z, self.X_fit_) @ self.dual_coef_)
+        return self.targets_.original(np.concatenate(parts))
+
+
+def _best(kernel, Z, y, Z_test, y_test, start: int) -> tuple[float, int, np.ndarray]:
+    """Return the smallest error of held-out rows, the number of its penalty, and coefficients.
+
+    Penalties are tried by steps from `start` to where both neighbours are worse: each is a solve
+    of cubic time.
+    """
+    K, cross, mean = kernel(Z, Z), kernel(Z_test, Z), y.mean(axis=0)
+    tried: dict[int, float] = {}
+    best, at = (np.inf, start, np.zeros_like(y)), start
+    while True:
+        for i in {at - 1, at, at + 1} & set(range(len(PENALTIES))) - tried.keys():
+            coef = _ridge(K, PENALTIES[i], y - mean)
+            tried[i] = float(np.sqrt(np.mean((cross @ coef + mean - y_test) ** 2)))
+            if tried[i] < best[0]:
+                best = tried[i], i, coef
+        if best[1] == at:
+            return best
+        at = best[1]
+
+
+def _ridge(K: np.ndarray, penalty: float, y: np.ndarray) -> np.ndarray:
+    """Return the coefficients of kernel ridge regression; NaN where K is singular to rounding."""
+    shifted = K.copy()
+    shifted.flat[:: len(K) + 1] += penalty
+    try:
+        return cho_solve(cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False), y)
+    except LinAlgError:
+        return np.full_like(y, np.nan)
+
+
+def _outer_product(kernel, Z: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    """Average the outer products of the gradients at all rows, in blocks."""
+    inner = np.zeros((Z.shape[1],) * 2)
+    for start in range(0, len(Z), _BLOCK_ROWS):
+        for gradients in kernel.input_gradient(Z[start : start + _BLOCK_ROWS], Z, coef.T):
+            inner += gradients.T @ gradients
+    return inner / len(Z)
 
 
 class RecursiveFeatureMachineRegressor(RegressorMixin, _RecursiveFeatureMachine):
@@ -187,10 +209,7 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, _RecursiveFeatureMachine)
         self
         """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)
-        self._location, self._scale = y.mean(), y.std() or 1.0
-        targets, strata = standardised_targets(y)
-        self._learn(X, targets, strata)
+        self._learn(X, of_numbers(np.asarray(y)))
         return self
 
     def predict(self, X):
@@ -205,7 +224,7 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, _RecursiveFeatureMachine)
         -------
         ndarray, shape (n_samples,)
         """
-        return self._values(X)[:, 0] * self._scale + self._location
+        return self._values(X)[:, 0]
 
 
 class RecursiveFeatureMachineClassifier(ClassifierMixin, _RecursiveFeatureMachine):
@@ -249,13 +268,8 @@ class RecursiveFeatureMachineClassifier(ClassifierMixin, _RecursiveFeatureMachin
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        targets, strata = standardised_targets(codes)
-        # margins are those of labels -1 and 1
-        shares = np.bincount(codes) / len(codes)
-        shares = shares[1:] if len(shares) == 2 else shares
-        self._centre, self._spread = 2 * shares - 1, 2 * np.sqrt(shares * (1 - shares))
-        self._learn(X, targets, strata)
+        self.classes_ = np.unique(y)
+        self._learn(X, of_labels(np.asarray(y)))
         return self
 
     def decision_function(self, X):
@@ -270,7 +284,7 @@ class RecursiveFeatureMachineClassifier(ClassifierMixin, _RecursiveFeatureMachin
         -------
         ndarray, shape (n_samples,) for two classes or (n_samples, n_classes)
         """
-        values = self._values(X) * self._spread + self._centre
+        values = self._values(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X):

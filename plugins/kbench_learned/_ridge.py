@@ -98,8 +98,10 @@ def _from_rows(Z, targets: np.ndarray) -> Path:
     kept = values > len(gram) * np.finfo(float).eps * max(values[-1], 0.0)
     values, vectors = values[kept], vectors[:, kept]
     weights = _shrunk(values, vectors.T @ (targets - target), len(gram))
-    # vectors are orthogonal to a constant, so that no mean has to be subtracted
-    return Path(np.asarray(Z.T @ vectors), weights, mean, target)
+    # Vectors of small eigenvalues are orthogonal to a constant only to rounding, and are divided
+    # by small penalties: the mean has to be subtracted.
+    basis = np.asarray(Z.T @ vectors) - np.outer(mean, vectors.sum(axis=0))
+    return Path(basis, weights, mean, target)
 
 
 def _shrunk(values: np.ndarray, moments: np.ndarray, n_rows: int) -> np.ndarray:

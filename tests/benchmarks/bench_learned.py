@@ -1,29 +1,46 @@
 """Learned maps: against the same map without learning, and against tuned gradient boosting.
 
-    python tests/benchmarks/bench_learned.py FOLDER sets --sets yacht,airfoil --splits 2
+    python tests/benchmarks/bench_learned.py FOLDER sets --results FILE --splits 10
+    python tests/benchmarks/bench_learned.py FOLDER table --results FILE
     python tests/benchmarks/bench_learned.py FOLDER planted
     python tests/benchmarks/bench_learned.py FOLDER time
-    python tests/benchmarks/bench_learned.py FOLDER rfm --sets kin40k
+    python tests/benchmarks/bench_learned.py FOLDER rfm --sets kin40k --rows 10000 --components 1000
 
-FOLDER has the sets of the suite `gp-uci`. Inputs and targets are standardised on the training
-part. The maps have D components and ridge regression, whose penalty is chosen on three folds.
-Without learning the bandwidth factor is chosen on the folds too, and with learning by held-out
-errors in the map's fit. Boosting draws random candidates of kbench's space, the default first,
-until they have taken as many CPU seconds as the learned map. Times are CPU seconds.
+FOLDER has the sets of the suite `gp-uci`. All times are CPU seconds.
+
+`sets` evaluates the cells of the suite `learned-maps-regression` by kbench's own `evaluate_split`,
+with D components: a map with and without learning, and gradient boosting. Boosting draws as many
+candidates as take the CPU seconds of search and fit of the learned map, by the seconds of its
+first two; it gets two at least. A finished line is kept in FILE and not computed again.
+`table` prints ratios of errors: geometric means over the splits, and the upper ends of one-sided
+95 % intervals of the corrected resampled t-test.
+
+`planted` and `rfm` choose the penalty of the ridge regression on three folds.
 """
 
 import argparse
 import csv
 import gzip
 import itertools
+import math
 import time
+import warnings
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingRegressor
+from scipy.special import stdtrit
 from sklearn.model_selection import KFold
+from threadpoolctl import threadpool_limits
 
-from kbench_baselines import RandomFourierFeatures
+from kbench.api.inputs import chosen_suite
+from kbench.evaluation.evaluate import evaluate_split
+from kbench.evaluation.method import Method, learner_side, map_side
+from kbench.execution.plugins import load_registry
+from kbench.planning.cells import cells
+from kbench.registry.callables import resolve
+from kbench_baselines import MaternFourierFeatures, RandomFourierFeatures
 from kbench_learned import LearnedMetricMap, RecursiveFeatureMachineRegressor
 from kbench_learners import PathRidge
 
@@ -32,14 +49,7 @@ SETS = (
     *("airfoil", "wine", "gas", "skillcraft", "sml", "parkinsons", "pumadyn32nm"),
     *("elevators", "bike", "kin40k", "protein", "keggdirected"),
 )
-FACTORS = (0.25, 0.5, 1.0, 2.0)
 ALPHAS = np.logspace(-6, 2, 17)
-SPACE = {
-    "learning_rate": [0.1, 0.03, 0.3],
-    "max_leaf_nodes": [31, 7, 15, 63],
-    "min_samples_leaf": [20, 5, 50],
-    "l2_regularization": [0.0, 0.1, 1.0, 10.0],
-}
 
 
 def table(path):
@@ -82,59 +92,135 @@ def rmse(predicted, y):
     return float(np.sqrt(np.mean((predicted - y) ** 2)))
 
 
-def plain(D, part):
-    maps = (RandomFourierFeatures(D, bandwidth_factor=f, random_state=0) for f in FACTORS)
-    return min(with_ridge(each.fit(part[0]), *part) for each in maps)[1]
-
-
-def learned(D, part):
-    base = RandomFourierFeatures(D)
-    fitted = LearnedMetricMap(base, bandwidth_factor=FACTORS, random_state=0).fit(*part[:2])
-    how = f"{fitted.form_} x{fitted.factor_} round {fitted.round_}"
-    return with_ridge(fitted, *part)[1], how
-
-
-def boosting(part, seconds):
-    """Return the test rmse of the best candidate on three folds, and how many there were."""
-    X, y, X_test, y_test = part
-    every = list(itertools.product(*SPACE.values()))
-    order = [0, *(1 + np.random.default_rng(0).permutation(len(every) - 1))]
-    start, best, count = time.process_time(), (np.inf, None), 0
-    for number in order:
-        options = dict(zip(SPACE, every[number], strict=True))
-        stops = len(y) >= 500
-        model = HistGradientBoostingRegressor(
-            max_iter=500, early_stopping=stops, random_state=0, **options
-        )
-        error = 0.0
-        for train, test in KFold(3, shuffle=True, random_state=0).split(X):
-            error += np.sum((model.fit(X[train], y[train]).predict(X[test]) - y[test]) ** 2)
-        best = min(best, (error, number))
-        count += 1
-        if time.process_time() - start > seconds:
-            break
-    options = dict(zip(SPACE, every[best[1]], strict=True))
-    model = HistGradientBoostingRegressor(
-        max_iter=500, early_stopping=stops, random_state=0, **options
-    )
-    return rmse(model.fit(X, y).predict(X_test), y_test), count
+METHODS = ("plain", "learned", "boosting")
 
 
 def compare_sets(options):
+    registry = load_registry()
+    suite = chosen_suite("learned-maps-regression", registry, data=str(options.folder))
+    by_label = {}
+    for cell in cells(suite, registry):
+        by_label[cell.dataset.label, cell.feature_map.label, cell.learner.label] = cell
+    done = lines(options.results)
+    with options.results.open("a") as file:
+        out = csv.writer(file)
+        for name in options.sets.split(","):
+            kept = {
+                "plain": by_label[name, options.map, "ridge"],
+                "learned": by_label[name, f"{options.map}-learned", "ridge"],
+                "boosting": by_label[name, "identity", "gradient-boosting"],
+            }
+            missing = [
+                (split, method)
+                for split in range(options.first, options.first + options.splits)
+                for method in METHODS
+                if (name, split, method) not in done and (method != "boosting" or options.boosting)
+            ]
+            if not missing:
+                continue
+            source = registry.get("dataset", kept["plain"].dataset.name)
+            data = resolve(source.load)(**kept["plain"].dataset.params)
+            for split, method in missing:
+                cell = kept[method]
+                if method == "boosting":
+                    seconds = done[name, split, "learned"]["seconds"]
+                    line = boosted(data, split, cell, registry, seconds)
+                else:
+                    params = {**cell.feature_map.params, "n_components": options.components}
+                    ref = replace(cell.feature_map, params=params)
+                    line = evaluated(data, split, replace(cell, feature_map=ref), registry)
+                done[name, split, method] = line
+                out.writerow([name, split, method, *line.values()])
+                file.flush()
+
+
+def evaluated(data, split, cell, registry):
+    """Evaluate a cell on a split: the error, CPU seconds, candidates and what was learned."""
+    method = Method(
+        **map_side(cell.feature_map, registry), **learner_side(cell.learner, registry, data.task)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = evaluate_split(data, split, method, cell.protocol)
+    measures, details = found.measures, found.details.map_details
+    return {
+        "rmse": measures["rmse_standardised"],
+        "seconds": measures["search_time_cpu_s"] + measures["fit_time_cpu_s"],
+        "candidates": int(measures["n_candidates"]),
+        "how": f"{details['metric']} {details['round']}" if details.get("round") else "",
+        "train": int(measures["n_train"]),
+        "test": int(measures["n_test"]),
+    }
+
+
+def boosted(data, split, cell, registry, seconds):
+    """Evaluate boosting with the number of candidates that takes so many seconds."""
+
+    def tuned(n):
+        protocol = replace(cell.protocol, n_candidates=n)
+        return evaluated(data, split, replace(cell, protocol=protocol), registry)
+
+    first = tuned(2)
+    n = int(2 * seconds / first["seconds"])
+    return tuned(min(n, 144)) if n > 2 else first
+
+
+def lines(path):
+    """Read the finished lines of a file, by set, split and method."""
+    kinds = {"rmse": float, "seconds": float, "candidates": int, "how": str}
+    kinds |= {"train": int, "test": int}
+    found = {}
+    if path.exists():
+        for name, split, method, *values in csv.reader(path.open()):
+            line = {k: kind(v) for (k, kind), v in zip(kinds.items(), values, strict=True)}
+            found[name, int(split), method] = line
+    return found
+
+
+def compared(done, name, one, other):
+    """Return geometric means of two methods, their ratio, its upper bound, and the splits."""
+    splits = [k for k in range(10) if {(name, k, one), (name, k, other)} <= done.keys()]
+    if not splits:
+        return None
+    errors = [np.array([done[name, k, m]["rmse"] for k in splits]) for m in (one, other)]
+    logs = np.log(errors[0] / errors[1])
+    line = done[name, splits[0], one]
+    bound = math.nan
+    if len(logs) > 1:
+        spread = logs.std(ddof=1) * math.sqrt(1 / len(logs) + line["test"] / line["train"])
+        bound = math.exp(logs.mean() + spread * stdtrit(len(logs) - 1, 0.95))
+    means = [float(np.exp(np.log(each).mean())) for each in errors]
+    return *means, math.exp(logs.mean()), bound, splits
+
+
+def table_of(options):
+    done, ratios = lines(options.results), []
+    print(
+        "| set | training rows | splits | without | learned | ratio | bound | learned on |", end=""
+    )
+    print(" boosting | ratio to it | splits | CPU s | CPU s of boosting |")
     for name in options.sets.split(","):
-        for split in range(options.first, options.first + options.splits):
-            part = parts(options.folder, name, split, options.rows)
-            start = time.process_time()
-            without = plain(options.components, part)
-            middle = time.process_time()
-            with_learning, how = learned(options.components, part)
-            seconds = time.process_time() - middle
-            trees, count = boosting(part, seconds) if options.boosting else (np.nan, 0)
-            print(
-                f"{name},{split},{len(part[1])},{without:.4f},{with_learning:.4f},{trees:.4f},"
-                f"{middle - start:.1f},{seconds:.1f},{count},{how}",
-                flush=True,
-            )
+        found = compared(done, name, "learned", "plain")
+        if found is None:
+            continue
+        learned, plain, ratio, bound, splits = found
+        ratios.append(ratio)
+        used = sum(bool(done[name, k, "learned"]["how"]) for k in splits)
+        seconds = np.mean([done[name, k, "learned"]["seconds"] for k in splits])
+        trees, rows = compared(done, name, "learned", "boosting"), done[name, splits[0], "plain"]
+        print(
+            f"| {name} | {rows['train']:,} | {len(splits)} | {plain:.3f} | {learned:.3f} "
+            f"| {ratio:.3f} | {bound:.3f} | {used} |",
+            end="",
+        )
+        if trees:
+            spent = np.mean([done[name, k, "boosting"]["seconds"] for k in trees[4]])
+            print(f" {trees[1]:.3f} | {trees[2]:.3f} | {len(trees[4])} |", end="")
+        else:
+            spent = math.nan
+            print(" | | |", end="")
+        print(f" {seconds:.1f} | {spent:.1f} |")
+    print(f"geometric mean of {len(ratios)} ratios: {np.exp(np.log(ratios).mean()):.3f}")
 
 
 def planted(options):
@@ -187,22 +273,27 @@ def times(options):
 
 
 def against_exact(options):
-    """The exact machine with the Gaussian kernel, whose form and bandwidth are given."""
-    for name in options.sets.split(","):
+    """The exact machine beside explicit features of the same kernel, in a full metric."""
+    features = {
+        "gaussian": RandomFourierFeatures,
+        "laplace": partial(MaternFourierFeatures, nu=0.5),
+    }
+    for name, kernel in itertools.product(options.sets.split(","), options.kernels.split(",")):
         part = parts(options.folder, name, options.first, options.rows)
-        base = RandomFourierFeatures(options.components)
-        approximate = LearnedMetricMap(base, metric="full", rounds=5, random_state=0)
+        base = features[kernel](options.components)
+        approximate = LearnedMetricMap(base, metric="full", rounds=options.rounds, random_state=0)
         start = time.process_time()
         error = with_ridge(approximate.fit(*part[:2]), *part)[1]
         middle = time.process_time()
-        exact = RecursiveFeatureMachineRegressor("gaussian", metric="full", rounds=5)
+        exact = RecursiveFeatureMachineRegressor(kernel, metric="full", rounds=options.rounds)
         predicted = exact.fit(*part[:2]).predict(part[2])
         end = time.process_time()
         deviation = np.std((predicted - part[3]) ** 2) / np.sqrt(len(part[3]))
         best = rmse(predicted, part[3])
         print(
-            f"{name}, {len(part[1])} rows: learned {error:.4f} in {middle - start:.1f} CPU s; "
-            f"exact {best:.4f} +- {deviation / (2 * best):.4f} in {end - middle:.1f} CPU s",
+            f"{name}, {kernel}, {len(part[1])} rows: learned {error:.4f} in "
+            f"{middle - start:.1f} CPU s; exact {best:.4f} +- {deviation / (2 * best):.4f} in "
+            f"{end - middle:.1f} CPU s; rounds {approximate.round_} and {exact.round_}",
             flush=True,
         )
 
@@ -210,17 +301,28 @@ def against_exact(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("what", choices=("sets", "planted", "time", "rfm"))
+    parser.add_argument("what", choices=("sets", "table", "planted", "time", "rfm"))
     parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--splits", type=int, default=2)
+    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--results", type=Path, default=Path("learned.csv"))
+    parser.add_argument("--map", choices=("rff", "nystroem"), default="rff")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--rows", type=int, default=10**6)
-    parser.add_argument("--components", type=int, default=500)
+    parser.add_argument("--components", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=5, help="of rfm")
+    parser.add_argument("--kernels", default="gaussian,laplace", help="of rfm")
     parser.add_argument("--dimension", type=int, default=0, help="of planted problems, if one")
     parser.add_argument("--boosting", action=argparse.BooleanOptionalAction, default=True)
     options = parser.parse_args()
-    what = {"sets": compare_sets, "planted": planted, "time": times, "rfm": against_exact}
-    what[options.what](options)
+    what = {
+        "sets": compare_sets,
+        "table": table_of,
+        "planted": planted,
+        "time": times,
+        "rfm": against_exact,
+    }
+    with threadpool_limits(1):
+        what[options.what](options)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
+from kbench import Ref
+from kbench.evaluation.method import map_side
+from kbench.execution.plugins import load_registry
 from kbench.kernels import Cosine
 from kbench.testing import components, run
 from kbench_baselines import (
@@ -16,9 +20,13 @@ from kbench_baselines import (
     PolynomialMap,
     RandomFourierFeatures,
 )
-from kbench_learned import LearnedMetricMap, LearnedPartitionMap
-from kbench_learned._metric import diagonal_of, one_hot_groups, root
+from kbench_learned import LearnedMetricMap
+from kbench_learned._base_map import DIFFERENTIABLE
+from kbench_learned._choice import choose, standard_error
+from kbench_learned._folds import folds_of
+from kbench_learned._metric import diagonal_of, low_rank_root, one_hot_groups, root
 from kbench_learned._ridge import PENALTIES, ridge_path
+from kbench_learned._rounds import Fitted, Trajectory, judged
 from kbench_nbcs import NestedBarycentricMap, SimplicialMeshMap
 
 RNG = np.random.default_rng(0)
@@ -52,6 +60,16 @@ def test_a_low_rank_metric_leaves_few_inputs():
     assert fitted.base_map_.n_features_in_ == 2
 
 
+def test_a_low_rank_is_cut_after_learning():
+    low, full = (learned(metric=form, rank=2, rounds=1).fit(X, Y) for form in ("low_rank", "full"))
+    assert low.round_ == full.round_ == 1
+    np.testing.assert_allclose(low.metric_, full.metric_)  # all directions are in it
+    assert np.linalg.matrix_rank(low.metric_) == 6
+    assert np.linalg.matrix_rank(low.transform_) == 2
+    assert low.errors_[0] == full.errors_[0]
+    assert low.errors_[1] != full.errors_[1]  # that of the map with two inputs
+
+
 def test_a_diagonal_metric_finds_the_columns():
     fitted = learned(metric="diagonal").fit(X, np.sin(2 * X[:, 3]))
     np.testing.assert_array_equal(fitted.metric_, np.diag(np.diag(fitted.metric_)))
@@ -61,15 +79,16 @@ def test_a_diagonal_metric_finds_the_columns():
 
 def test_auto_is_the_better_of_both_forms():
     errors = {
-        form: learned(metric=form).fit(X, Y).errors_.min() for form in ("full", "diagonal", "auto")
+        form: learned(metric=form, rounds=1).fit(X, Y).errors_.min()
+        for form in ("full", "diagonal", "auto")
     }
     assert errors["auto"] == min(errors.values())
     assert errors["full"] != errors["diagonal"]
 
 
 def test_of_several_bandwidths_the_best_is_kept():
-    tried = [learned(bandwidth_factor=f).fit(X, Y).errors_.min() for f in (0.5, 2.0)]
-    fitted = learned(bandwidth_factor=(0.5, 2.0)).fit(X, Y)
+    tried = [learned(bandwidth_factor=f, rounds=1).fit(X, Y).errors_.min() for f in (0.5, 2.0)]
+    fitted = learned(bandwidth_factor=(0.5, 2.0), rounds=1).fit(X, Y)
     assert fitted.factor_ == (0.5, 2.0)[int(np.argmin(tried))]
     assert fitted.errors_.min() == min(tried)
 
@@ -88,7 +107,7 @@ def test_where_directions_do_not_matter_nothing_is_learned():
 def test_learning_is_equivariant_to_rotations():
     turn = np.linalg.qr(RNG.standard_normal((6, 6)))[0]
     base = NystroemMap(100)  # its features do not change with a rotation
-    one, other = (learned(base, metric="full").fit(Z, Y) for Z in (X, X @ turn))
+    one, other = (learned(base, metric="full", rounds=2).fit(Z, Y) for Z in (X, X @ turn))
     np.testing.assert_allclose(
         turn @ other.metric_ @ turn.T / np.trace(other.metric_),
         one.metric_ / np.trace(one.metric_),
@@ -114,7 +133,7 @@ def test_every_differentiable_map_can_learn(base):
 
 def test_nested_simplices_can_learn():
     nested = NestedBarycentricMap(2, n_roots=4, rotate=True)
-    fitted = LearnedPartitionMap(nested, metric="low_rank", rank=2, random_state=0).fit(X, Y)
+    fitted = LearnedMetricMap(nested, metric="low_rank", rank=2, random_state=0).fit(X, Y)
     assert fitted.metric_.shape == (6, 6)
 
 
@@ -125,7 +144,7 @@ def test_labels_are_learned_one_against_the_rest():
 
 
 def test_gradients_follow_the_chain_rule():
-    fitted = learned().fit(X, Y)
+    fitted = learned(rounds=1).fit(X, Y)
     coef, step = RNG.standard_normal(200), 1e-6
     expected = [
         (fitted.transform(X[:9] + unit) - fitted.transform(X[:9] - unit)) @ coef / (2 * step)
@@ -182,6 +201,7 @@ def test_a_class_of_one_row_does_no_harm():
         (Identity(), {}, "rff, orthogonal-rff"),
         (NystroemMap(kernel=Cosine()), {}, "no gradient with kernel="),
         (ArcCosineFeatures(order=0), {}, "order=0"),
+        ("rff", {}, 'got the text .rff.; a suite file has base_map = { name = "rff" }'),
         (Ridge(), {}, "base_map must be a feature map"),
         (NestedBarycentricMap(), {"n_components": 9}, "n_components is not a parameter of"),
         (None, {"metric": "diag"}, "metric must be one of 'auto', 'full'"),
@@ -189,6 +209,7 @@ def test_a_class_of_one_row_does_no_harm():
         (None, {"patience": 0}, "patience must be"),
         (None, {"groups": "auto"}, "groups must be one of 'one-hot', or None"),
         (None, {"groups": [[9]], "metric": "diagonal"}, "column numbers from 0 to 5"),
+        (None, {"groups": [["a"]], "metric": "diagonal"}, "column numbers from 0 to 5, got"),
         (None, {"bandwidth_factor": []}, "at least one value"),
         (None, {"bandwidth_factor": -1.0}, "bandwidth_factor must be a finite number > 0"),
         (None, {"n_components": 0}, "n_components must be an integer >= 1"),
@@ -197,6 +218,11 @@ def test_a_class_of_one_row_does_no_harm():
 def test_mistakes_are_named(base, options, words):
     with pytest.raises(ValueError, match="(?s)" + words.replace("(", r"\(")):
         learned(base, **options).fit(X, Y)
+
+
+def test_sparse_inputs_are_refused_with_a_way_out():
+    with pytest.raises(ValueError, match=r"metric of 6 columns .* base_map without learning"):
+        learned().fit(csr_matrix(X), Y)
 
 
 def test_all_penalties_are_those_of_ridge_regression():
@@ -216,6 +242,49 @@ def test_all_penalties_are_those_of_ridge_regression():
             np.testing.assert_allclose(path.losses(features, targets)[i], losses, rtol=1e-5)
 
 
+def test_small_penalties_are_solved_with_fewer_rows_than_features():
+    # features of two columns are almost dependent: the Gram matrix has eigenvalues near rounding
+    Z = RandomFourierFeatures(150, bandwidth_factor=2.0, random_state=0).fit_transform(X[:100, :2])
+    train, y = np.arange(80), Y[:80, None]
+    path = ridge_path(lambda rows: Z[rows], train, y, 150)
+    unit = ((Z[:80] - Z[:80].mean(axis=0)) ** 2).sum() / 80
+    for i in (2, 4, 6):
+        model = Ridge(alpha=PENALTIES[i] * unit, solver="svd").fit(Z[:80], y)
+        expected = np.mean((model.predict(Z[80:]).reshape(-1, 1) - Y[80:100, None]) ** 2)
+        assert path.losses(Z[80:], Y[80:100, None])[i].mean() == pytest.approx(expected, rel=1e-3)
+
+
+def test_all_folds_have_one_penalty():
+    """A choice in each fold would be noise where few rows are held out."""
+    losses = [np.array([[1.0, 1.0], [3.0, 0.0]]), np.array([[2.0, 2.0], [1.0, 1.0]])]
+    penalty, by_row = judged([Fitted(None, None, np.eye(1), each, 1) for each in losses])
+    assert penalty == 1
+    np.testing.assert_array_equal(by_row, [3.0, 0.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_folds", "held_out"),
+    [(3, 0, 0), (4, 2, 4), (200, 5, 200), (900, 5, 900), (2_500, 2, 1000), (50_000, 1, 10_000)],
+)
+def test_about_a_thousand_rows_are_held_out(n_rows, n_folds, held_out):
+    folds = folds_of(np.zeros(n_rows, dtype=int), np.random.RandomState(0))
+    assert len(folds) == n_folds
+    rows = {row for fold in folds for row in fold.held_out}
+    assert len(rows) == held_out
+    assert all(set(fold.fit).isdisjoint(fold.held_out) for fold in folds)
+
+
+def test_a_gain_must_be_larger_than_its_standard_error():
+    plain = np.ones(100)
+    spread = np.tile([-0.5, 0.5], 50)
+    error = standard_error(spread, 80)
+    assert error == pytest.approx(0.5 * np.sqrt(1 / 100 + 1 / 80))  # not 0.5 / 10
+    matrices = [np.eye(1)] * 2
+    for gain, expected in ((1.6 * error, (0, 0)), (1.7 * error, (0, 1))):
+        tried = [Trajectory([plain, plain - gain - spread], matrices)]
+        assert choose(tried, 80) == expected
+
+
 def test_memory_is_bounded_by_blocks(monkeypatch):
     import kbench_learned._ridge as ridge
 
@@ -228,20 +297,31 @@ def test_memory_is_bounded_by_blocks(monkeypatch):
 def test_roots_are_those_of_the_metric():
     A = RNG.standard_normal((5, 5))
     M = A @ A.T
-    full = root(M, "full", 0, 0.0)
+    full = root(M, 0.0)
     np.testing.assert_allclose(full @ full.T, M / np.diag(M).max())
-    few = root(M, "low_rank", 5, 0.0)
+    few = low_rank_root(M, 5)
     np.testing.assert_allclose(few @ few.T, M / np.diag(M).max())
 
 
 def test_fits_are_reproducible_and_leave_the_base_alone():
     base = RandomFourierFeatures(50)
-    one, other = (learned(clone(base)).fit(X, Y).transform(X) for _ in range(2))
+    one, other = (learned(clone(base), rounds=1).fit(X, Y).transform(X) for _ in range(2))
     np.testing.assert_array_equal(one, other)
     assert base.random_state is None
     assert not hasattr(base, "sampler_")
 
 
+def test_all_maps_with_a_gradient_are_named_to_those_who_choose_another():
+    registry, found = load_registry(), set()
+    for name, record in registry.all("feature map").items():
+        spec = map_side(Ref(name), registry)["feature_map"]
+        if record.family != "learned" and name != "kernel-kmeans":
+            map_ = spec.build({key: values[0] for key, values in spec.space.items()}, 0)
+            found |= {name} if hasattr(map_, "input_gradient") else set()
+    assert found == set(DIFFERENTIABLE)
+
+
+@pytest.mark.slow
 def test_a_run_finds_the_parts_by_their_names():
     names = {"rff-learned", "nbcs-rotated-learned", "rfm"}
     subjects = [each for each in components("learned") if each.name in names]

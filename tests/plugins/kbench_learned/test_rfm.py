@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
+from kbench.kernels import Gaussian
 from kbench_learned import RecursiveFeatureMachineClassifier, RecursiveFeatureMachineRegressor
+from kbench_learned._rfm import _best
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((200, 5))
@@ -21,6 +23,17 @@ def test_it_finds_a_planted_direction(kernel):
     assert errors[1] < 0.5 * errors[0]
     first = np.linalg.eigh(machines[1].transform_)[1][:, -1]
     assert np.degrees(np.arccos(min(1.0, abs(first @ ALONG)))) < 10
+
+
+@pytest.mark.parametrize("start", [0, 4, 9])
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_steps_find_the_best_penalty(start, noise):
+    y = (Y - 7.0 + noise * RNG.standard_normal(200))[:, None]
+    kernel, train, test = Gaussian(bandwidth=3.0), slice(0, 150), slice(150, 200)
+    given = kernel, X[train], y[train], X[test], y[test]
+    found = [_best(*given, i) for i in (start, *range(10))]
+    assert found[0][0] == min(error for error, _, _ in found)
+    assert found[0][2].shape == (150, 1)
 
 
 def test_without_rounds_it_is_kernel_ridge_regression():
