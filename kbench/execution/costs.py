@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.evaluation.assignment import assign
-from kbench.evaluation.evaluate import GRAM_ROWS
 from kbench.evaluation.rows import BLOCK_ROWS
 from kbench.evaluation.search._passes import MAX_COLUMNS, WHOLE_BYTES
 from kbench.execution.engine.local import over_slots
@@ -24,7 +24,8 @@ from kbench.execution.handover import Handover
 from kbench.execution.samples import MOST_ROWS, Samples
 from kbench.execution.warm_parents import WarmParents
 from kbench.planning import cost
-from kbench.planning.planner import PlannedCell, Planner
+from kbench.planning.planned import PlannedCell
+from kbench.planning.planner import Planner
 from kbench.records import Cell, Cost, Limits, Task, Trial
 from kbench.records.canonical import to_json
 from kbench.registry.registry import Registry
@@ -37,7 +38,7 @@ SHARE, LEAST_S, MOST_S = 0.1, 0.5, 5.0
 It is a share of that of all tasks of the cell, between two bounds.
 """
 
-CHEAP_S = 1.5
+CHEAP_S = 4.0
 """CPU time of a trial after which there is a second one in any case."""
 
 FIRST_ROWS = 2048
@@ -46,11 +47,17 @@ FIRST_ROWS = 2048
 STEP = 4
 """Rows of a trial over those of the one before."""
 
-TIME_S = 30.0
-"""Wall clock of a trial."""
+CELL_S = 30.0
+"""Wall clock of all trials of a cell; those of a refusal may have as much again."""
+
+THREADS_S = 0.5
+"""Wall clock of the trial with all threads beyond the CPU time of that with one."""
 
 BEYOND = 1.25
 """A cell is skipped if a sample hits the limit of memory that should need this much of it."""
+
+TRIALS_OF_CELL = 4
+"""Trials that a cell has room for, at least, where its smallest one is worth its time."""
 
 MOST_WIDTHS = 5
 """Numbers of components that are tried for the largest that fits."""
@@ -66,13 +73,19 @@ class Prediction:
 
 @dataclass
 class _Subject:
-    """A cell that trials are made of, under the key of its trials."""
+    """A cell that trials are made of, under the key of its trials; they end at `until`."""
 
     key: str
     cell: Cell
     task: Task
     samples: Samples
     trials: list[Trial]
+    until: float = field(default_factory=lambda: time.monotonic() + CELL_S)
+
+    @property
+    def left_s(self) -> float:
+        """Wall clock that is left for its trials."""
+        return self.until - time.monotonic()
 
     def cost(self) -> Cost | None:
         return cost.predict(self.trials, self.samples.n_rows)
@@ -107,14 +120,49 @@ class Costs:
         self._recall(cells)
         return sum(cell.key not in self._known for cell in cells)
 
-    def predict(self, cells: Sequence[PlannedCell], jobs: int) -> dict[str, Prediction]:
+    def predict(
+        self,
+        cells: Sequence[PlannedCell],
+        jobs: int,
+        predicted: Callable[[PlannedCell, Cost | None], None],
+    ) -> dict[str, Prediction]:
         """Return the costs of cells by key, with `jobs` trials at a time.
 
-        Cells whose data cannot be split, and whose trials fail, have none.
+        Cells whose data cannot be split, and whose trials fail, have none. `predicted` is
+        called with each cell and its cost.
         """
         self._recall(cells)
-        found = over_slots(cells, self._work, jobs)
-        return {cell.key: known for cell, known in found if known is not None}
+        found: dict[str, Prediction] = {}
+        # wide embeddings last: narrower ones say whether a trial is worth its time
+        narrower = cost.narrower(cells, WHOLE_BYTES)
+        first = [cell for cell in cells if cell.key not in narrower]
+        for cell, known in over_slots(first, self._work, jobs):
+            if known is not None:
+                found[cell.key] = known
+            predicted(cell, known.cost if known else None)
+        for cell in sorted((c for c in cells if c.key in narrower), key=_width):
+            known = self._of_wide(cell, narrower[cell.key], found)
+            if known is not None:
+                found[cell.key] = known
+            predicted(cell, known.cost if known else None)
+        return found
+
+    def _of_wide(
+        self,
+        cell: PlannedCell,
+        narrower: Sequence[PlannedCell],
+        found: Mapping[str, Prediction],
+    ) -> Prediction | None:
+        """Predict a cell from narrower embeddings, unless its smallest trial is short."""
+        costs, first = {}, {}
+        for other in narrower:
+            made = [t.seconds for t in self._known.get(other.key, ()) if t.status == "ok"]
+            if made and other.key in found:
+                first[_width(other)], costs[_width(other)] = made[0], found[other.key].cost
+        width = _width(cell)
+        if not first or cost.of_wider(first, width).value <= CELL_S / TRIALS_OF_CELL:
+            return self._work(cell, 0)
+        return Prediction(cost.predict_wider(costs, width))
 
     def _recall(self, cells: Iterable[PlannedCell]) -> None:
         """Read the known trials of cells from the journal."""
@@ -136,9 +184,11 @@ class Costs:
         limit = self._limits.memory_mb
         if not any(trial.status == "ok" for trial in subject.trials):
             self._try_rows(subject, cost.rows_of_width(subject.cell, BEYOND * limit))
+        self._known[planned.key] = subject.trials
         predicted = subject.cost()
         if predicted is None or not predicted.exceeds(limit) or planned.done:
             return Prediction(predicted) if predicted else None
+        subject.until = time.monotonic() + CELL_S
         is_confirmed = self._is_over(subject)
         predicted = subject.cost() or predicted
         return Prediction(predicted, self._refusal(predicted, subject) if is_confirmed else "")
@@ -165,6 +215,19 @@ class Costs:
         if subject.trials[-1].status == "ok":
             most = max(trial.n_rows for trial in subject.trials)
             self._grow(subject, is_whole=True, n_splits=n_splits, n_least=2, most=most)
+        if subject.cell.protocol.threads > 1:
+            self._try_threads(subject)
+
+    def _try_threads(self, subject: _Subject) -> None:
+        """Repeat a trial of the whole search with all threads, for what these save."""
+        whole = [t for t in subject.trials if t.is_whole and t.status == "ok"]
+        if whole:
+            # more than that says that other programs have the cores
+            time_s = THREADS_S + whole[-1].seconds
+            n_threads = subject.cell.protocol.threads
+            subject.trials.append(
+                self._trial(subject, whole[-1].n_rows, True, n_threads, min(time_s, CELL_S))
+            )
 
     def _grow(
         self,
@@ -179,8 +242,9 @@ class Costs:
         There are at least `n_least`, unless one is not cheap.
         """
         n_all, made = subject.samples.n_rows, list[Trial]()
-        # the largest block of rows is in the first trial already
-        n = BLOCK_ROWS if subject.cell.protocol.inner_fit == "outer" else FIRST_ROWS
+        protocol = subject.cell.protocol
+        # each inner fold of the first trial has a block of the largest size already
+        n = BLOCK_ROWS * protocol.inner_folds if protocol.inner_fit == "outer" else FIRST_ROWS
         n = min(n, n_all)
         while n <= most:
             made.append(self._trial(subject, n, is_whole))
@@ -194,6 +258,8 @@ class Costs:
             before = made[-2].seconds if len(made) > 1 else last / STEP
             following = last + max(0.0, last - before) * (step - 1) / (1 - 1 / STEP)
             if (len(made) >= n_least or last > CHEAP_S) and spent + following > budget:
+                return
+            if following > subject.left_s:
                 return
             n = min(STEP * n, n_all)
 
@@ -216,36 +282,49 @@ class Costs:
             subject.trials.append(self._trial(subject, n, is_whole=False))
             self._keep(subject)
 
-    def _trial(self, subject: _Subject, n_rows: int, is_whole: bool) -> Trial:
-        """Run a task on a sample of its rows."""
+    def _trial(
+        self,
+        subject: _Subject,
+        n_rows: int,
+        is_whole: bool,
+        n_threads: int = 1,
+        time_s: float | None = None,
+    ) -> Trial:
+        """Run a task on a sample of its rows.
+
+        With one thread its CPU time is measured, which other programs do not lengthen much.
+        """
         task, samples = subject.task, subject.samples
         cell = subject.cell if is_whole else cost.shortened(subject.cell)
+        share, protocol = samples.share(n_rows), cell.protocol
+        if not is_whole:
+            # nothing hides how memory grows if samples for measures shrink too
+            protocol = replace(protocol, gram_rows=max(2, int(share * protocol.gram_rows)))
         payload = {
             "checksum": task.checksum,
             "kinds": list(task.kinds),
             "cache": str(self._cache.root),
             "feature_map": to_json(cell.feature_map),
             "learner": to_json(cell.learner),
-            "protocol": to_json(cell.protocol),
+            "protocol": to_json(replace(protocol, threads=n_threads)),
             "split": task.split_index,
-            "share": samples.share(n_rows),
-            "is_miniature": not is_whole,
+            "share": share,
         }
         # what measures cost on a number of rows is in all whole trials
-        sample = samples.first(n_rows, GRAM_ROWS) if is_whole else samples.first(n_rows)
+        sample = samples.first(n_rows, protocol.gram_rows) if is_whole else samples.first(n_rows)
         with self._parents.using(task.plugins) as sandbox:
             outcome = sandbox.run(
                 "kbench.execution.entry_points:evaluate_sample",
                 payload,
-                time_s=min(TIME_S, self._limits.time_s),
+                time_s=min(max(LEAST_S, time_s or subject.left_s), self._limits.time_s),
                 memory_mb=self._limits.memory_mb,
-                converse=Handover(sample),
+                converse=Handover(sample, protocol.map_seeds),
             )
-        seconds = outcome.cpu_s if cell.protocol.threads == 1 else outcome.seconds
+        seconds = outcome.cpu_s if n_threads == 1 else outcome.seconds
         memory = outcome.peak_memory_mb
         if outcome.status == "memory":
             memory = max(memory, self._limits.memory_mb)
-        return Trial(n_rows, is_whole, outcome.status, seconds, memory)
+        return Trial(n_rows, is_whole, outcome.status, seconds, memory, n_threads)
 
     def _keep(self, subject: _Subject) -> None:
         self._journal.append(
@@ -301,6 +380,10 @@ class Costs:
                 break
             needs[smaller] = known.memory_mb.high
         return cost.largest_width(needs, limit)
+
+
+def _width(cell: PlannedCell) -> int:
+    return cost.given_width(cell.cell) or 0
 
 
 def _parsed(line: dict[str, object], limit_mb: float) -> list[Trial]:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbench.errors import DatasetError, DatasetParameterError, PluginError, SourceUnreachable
-from kbench.evaluation import evaluate
+from kbench.evaluation import timing
 from kbench.evaluation.evaluate import evaluate_split, measure_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
-from kbench.evaluation.search import EstimatorSpec, _outer, _passes, _shared
+from kbench.evaluation.search import EstimatorSpec, _in_blocks, _outer, _passes, _shared
 from kbench.evaluation.targets import Scale
 from kbench.execution import global_state
 from kbench.execution.handover import hand_over, receive_scored, receive_visible
@@ -42,11 +42,13 @@ from kbench.tables.growing import spilling_to
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
-OF_ALL_ROWS = ((_passes, "WHOLE_BYTES"), (_outer, "WHOLE_BYTES"), (_shared, "FIT_BYTES"))
+OF_ALL_ROWS = (
+    (_passes, "WHOLE_BYTES"),
+    (_outer, "WHOLE_BYTES"),
+    (_shared, "FIT_BYTES"),
+    (_in_blocks, "SAMPLE_BYTES"),
+)
 """Sizes of the inputs or the embedding of all rows that decide how they are computed."""
-
-OF_MEASURES = ((evaluate, "GRAM_ROWS"),)
-"""Numbers of rows that measures are computed from."""
 
 TRIAL_TIME_S = 5.0
 """Wall clock of a trial fit, which shows whether a parameter's value is refused."""
@@ -290,7 +292,9 @@ def _refusal(
     try:
         with warnings.catch_warnings(), _at_most(TRIAL_TIME_S):
             warnings.simplefilter("ignore")
-            estimator = spec.build({}, 0)
+            # a parameter without a default, such as a map inside another, has its first value
+            first = {key: values[0] for key, values in spec.space.items()}
+            estimator = spec.build(first, 0)
             if kind == "learner" or spec.supervised:
                 estimator.fit(X, y)
             else:
@@ -373,13 +377,12 @@ def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[
 
     The payload has the ``share`` of the rows too. Sizes from which the evaluation goes on
     in another way, such as block by block, are that share of theirs, so that the sample is
-    computed as all rows will be, and its arrays are mapped as theirs. With
-    ``is_miniature``, so are the samples that measures are computed from: nothing then hides
-    how memory grows. All this is changed in this process only, which ends now.
+    computed as all rows will be, and its arrays are mapped as theirs. No step is repeated
+    for a clock. All this is changed in this process only, which ends now.
     """
-    of_measures = OF_MEASURES if payload["is_miniature"] else ()
-    for module, name in (*OF_ALL_ROWS, *of_measures):
+    for module, name in OF_ALL_ROWS:
         setattr(module, name, max(1, int(payload["share"] * getattr(module, name))))
+    timing.SHORT_S = 0.0
     processes.map_arrays(payload["share"])
     return evaluate_task(payload, channel)
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from kbench.evaluation.assignment import Assignment, Visible
-from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.outputs import Committed, Predictions
 from kbench.evaluation.splits import span
 from kbench.evaluation.targets import Scale, Truth
 from kbench.records import TaskType
@@ -31,6 +31,8 @@ _KINDS = "iufU"
 _ROWS = ("train", "test", "unlabelled", "y_train", "weight_train")
 _INDICES = ("train", "test", "unlabelled")
 _PREDICTIONS = ("predicted", "probabilities", "decision", "label_probabilities", "sd")
+_SEED = "seed{}_"
+"""Prefix of the predictions of later seeds of the map."""
 _DEFAULT = "default_"
 """Prefix of the predictions of the default candidate."""
 _ANY_SIZE = 1 << 62
@@ -46,44 +48,59 @@ class Handover:
     Parameters
     ----------
     assignment : Assignment
+    map_seeds : int, default 1
+        Seeds of the map for which a task may hand over predictions; a map without a seed has
+        those of one.
 
     Attributes
     ----------
-    predictions : Predictions or None
+    committed : Committed or None
         What the task handed over; None if it has not.
-    default : Predictions or None
-        Those of the default candidate, if the task searched and handed them over.
     """
 
-    def __init__(self, assignment: Assignment) -> None:
-        self._assignment = assignment
-        self.predictions: Predictions | None = None
-        self.default: Predictions | None = None
+    def __init__(self, assignment: Assignment, map_seeds: int = 1) -> None:
+        self._assignment, self._map_seeds = assignment, map_seeds
+        self.committed: Committed | None = None
 
     def __call__(self, channel: socket.socket) -> None:
         """Give rows and training labels, take predictions, give the labels of the test part.
 
         The channel is closed then.
         """
-        self.predictions = self.default = None
+        self.committed = None
         visible = self._assignment.visible
         n_test, k = len(visible.test), 0
         if self._assignment.task == "classification":
             k = len(np.unique(visible.y_train))
         # predictions, two tables of probabilities, decision values of classes or of pairs,
-        # deviations; and all of that for the default candidate
-        most = 16 * n_test * (2 + 2 * k + max(k, k * (k - 1) // 2)) + 1024
+        # deviations; and all of that for the default candidate, and for each seed
+        of_seed = 16 * n_test * (2 + 2 * k + max(k, k * (k - 1) // 2))
+        most = of_seed * self._map_seeds + 1024
         # A task that has ended has an outcome, which says why; one that sends too much
         # must not wait for a reader.
         with channel, contextlib.suppress(OSError, BrokenHandoverError):
             send(channel, _spanned(_present(visible, _ROWS)))
             taken = receive(channel, most)
-            if "predicted" not in taken:
+            chosen = self._of_seeds(taken)
+            if not chosen:
                 return
-            self.predictions = _predictions(taken)
-            if _DEFAULT + "predicted" in taken:
-                self.default = _predictions(taken, _DEFAULT)
+            self.committed = Committed(chosen, self._of_seeds(taken, _DEFAULT))
             send(channel, {"y_test": self._assignment.y_test})
+
+    def _of_seeds(
+        self, taken: Mapping[str, np.ndarray], prefix: str = ""
+    ) -> tuple[Predictions, ...]:
+        """Return predictions for all seeds, or for the first only."""
+        names = [prefix + _seed(number) for number in range(self._map_seeds)]
+        given = [name for name in names if name + "predicted" in taken]
+        if given not in ([], names[:1], names):
+            raise BrokenHandoverError(f"there are {len(given)} seeds instead of {len(names)}")
+        return tuple(_predictions(taken, name) for name in given)
+
+
+def _seed(number: int) -> str:
+    """Return the prefix of the predictions of a seed; the first has none."""
+    return _SEED.format(number) if number else ""
 
 
 def receive_visible(channel: socket.socket, index: int) -> Visible:
@@ -103,17 +120,14 @@ def _spanned(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return rows
 
 
-def hand_over(
-    channel: socket.socket, predictions: Predictions, default: Predictions | None = None
-) -> np.ndarray:
-    """Send, in a task, the predictions; return the labels of the test part.
-
-    `default` are those of the default candidate, where there was a search.
-    """
-    given = _present(predictions, _PREDICTIONS)
-    if default is not None:
-        more = _present(default, _PREDICTIONS)
-        given |= {_DEFAULT + name: values for name, values in more.items()}
+def hand_over(channel: socket.socket, committed: Committed) -> np.ndarray:
+    """Send, in a task, the predictions; return the labels of the test part."""
+    given = {
+        prefix + _seed(number) + name: values
+        for prefix, of_seeds in (("", committed.chosen), (_DEFAULT, committed.default))
+        for number, predictions in enumerate(of_seeds)
+        for name, values in _present(predictions, _PREDICTIONS).items()
+    }
     send(channel, given)
     return receive(channel, _ANY_SIZE)["y_test"]
 

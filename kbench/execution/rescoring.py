@@ -20,12 +20,13 @@ from kbench.execution.engine.request import Assignments
 from kbench.execution.handover import send_scored
 from kbench.execution.warm_parents import WarmParents, preload_of_measures
 from kbench.messages import counted, did_you_mean
-from kbench.planning.planner import PlannedCell, Planner
+from kbench.planning.planned import PlannedCell
+from kbench.planning.planner import Planner
 from kbench.records import STOPPING, Limits, Measure, Ref, Result
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
-from kbench.storage.predictions import BLOB, most_bytes, unpacked
+from kbench.storage.predictions import blob_of_seed, most_bytes, unpacked
 
 TIME_S = 60.0
 """Wall clock of a plugin's measure of one split, if the suite's limit is not shorter."""
@@ -189,11 +190,21 @@ class Rescoring:
             return [_Scored(name, reason=str(error)) for name in split.names]
         facts = split.cell.dataset
         assert facts is not None
-        given = _Given(assignment.truth, predictions, facts.n_classes, parents)
-        return [self._scored(measures[name], given) for name in split.names]
+        given = [_Given(assignment.truth, each, facts.n_classes, parents) for each in predictions]
+        return [self._over_seeds(measures[name], given) for name in split.names]
 
-    def _predictions(self, split: _Split, assignment: Assignment) -> Predictions:
-        """Return the kept predictions of a result.
+    def _over_seeds(self, measure: Measure, given: Sequence[_Given]) -> _Scored:
+        """Return the mean of a measure over seeds of the map; no value if one seed lacks it."""
+        values = []
+        for of_seed in given:
+            found = self._scored(measure, of_seed)
+            if found.value is None:
+                return found
+            values.append(found.value)
+        return _Scored(measure.name, sum(values) / len(values))
+
+    def _predictions(self, split: _Split, assignment: Assignment) -> list[Predictions]:
+        """Return the kept predictions of a result, for each seed of the map.
 
         KbenchError is raised where there are none, or where they do not belong to it.
         """
@@ -201,17 +212,23 @@ class Rescoring:
         if assignment.digest != result.details.split_hash:
             raise DatasetError("the rows of the split are not those of the result")
         n_rows, n_classes = len(truth.y), len(truth.classes)
-        data = self._journal.blob(result.task_key, BLOB, most_bytes(n_rows, n_classes))
-        if data is None:
-            raise DatasetError("no predictions were kept")
         what = f"learner {split.cell.cell.learner.name!r}"
-        kept = unpacked(data, result.task_key, n_rows, n_classes)
-        predictions = kept.checked(truth.task, truth.classes, n_rows, what)
         name = "accuracy" if truth.task == "classification" else "rmse"
-        value, known = COMPUTE[name](truth, predictions), result.measures.get(name)
-        # another CPU may add up a mean in another order
-        if value != known and not (value and known and math.isclose(value, known, rel_tol=1e-9)):
-            raise DatasetError(f"the kept predictions do not have the {name} of the result")
+        predictions = []
+        for number, known in enumerate(result.of_seeds(name)):
+            most = most_bytes(n_rows, n_classes)
+            data = self._journal.blob(result.task_key, blob_of_seed(number), most)
+            if data is None:
+                raise DatasetError("no predictions were kept")
+            kept = unpacked(data, result.task_key, n_rows, n_classes)
+            given = kept.checked(truth.task, truth.classes, n_rows, what)
+            value = COMPUTE[name](truth, given)
+            # another CPU may add up a mean in another order
+            if value != known and not (
+                value and known and math.isclose(value, known, rel_tol=1e-9)
+            ):
+                raise DatasetError(f"the kept predictions do not have the {name} of the result")
+            predictions.append(given)
         return predictions
 
     def _scored(self, measure: Measure, given: _Given) -> _Scored:

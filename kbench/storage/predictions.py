@@ -21,7 +21,7 @@ from kbench.errors import KbenchError
 from kbench.evaluation.outputs import Predictions
 
 BLOB = "predictions"
-"""Name of the blob that keeps the predictions of a task."""
+"""Name of the blob that keeps the predictions of a task, of the first seed of the map."""
 
 _FORMAT = b"kbench predictions 1\n"
 _FIELDS = ("predicted", "probabilities", "decision", "label_probabilities", "sd")
@@ -32,6 +32,15 @@ _TYPES = frozenset({"|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f4
 _MAX_HEADER = 4096
 _LEVEL = 1
 """Of compression: the last digits are random, so that higher levels save 1 %."""
+
+
+def blob_of_seed(number: int) -> str:
+    """Return the name of the blob that keeps the predictions of a seed of the map.
+
+    >>> blob_of_seed(0), blob_of_seed(2)
+    ('predictions', 'predictions.2')
+    """
+    return f"{BLOB}.{number}" if number else BLOB
 
 
 class DamagedPredictionsError(KbenchError):

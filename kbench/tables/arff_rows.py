@@ -300,7 +300,7 @@ class SparseRows(Rows):
     def _add(self, lengths: Any, indices: Any, values: Any) -> None:
         part = (
             np.array(lengths, np.int64),
-            np.array(indices, np.int64),
+            np.array(indices, np.int32),
             np.array(values, np.float64),
         )
         self.parts.append(part)
@@ -311,6 +311,7 @@ class SparseRows(Rows):
         import scipy.sparse
 
         lengths, indices, values = map(np.concatenate, zip(*self.parts, strict=True))
+        self.parts.clear()  # else all values would be in memory three times
         matrix = scipy.sparse.csr_matrix(
             (values, indices, np.concatenate([[0], np.cumsum(lengths)])),
             shape=(self.n_rows, len(self.columns)),

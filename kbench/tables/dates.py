@@ -80,7 +80,10 @@ class DateColumn:
 
     def encode(self, series: Any) -> np.ndarray:
         """Return the numbers of dates, NaN where they are missing or not dates."""
-        days = days_of(moments(series, self.format))
+        return self.of_days(days_of(moments(series, self.format)))
+
+    def of_days(self, days: np.ndarray) -> np.ndarray:
+        """Return the numbers of dates that are days since 1970."""
         columns = [days]
         for part in self.parts:
             angle = 2 * np.pi * days / PARTS[part]

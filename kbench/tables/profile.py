@@ -239,7 +239,8 @@ class Decided:
 class Asked:
     """What the user said of columns, and what the loader takes.
 
-    `taken` has the names of the loader's parameters, `target` and `weight` are columns.
+    `taken` has the names of the loader's parameters, `target`, `weight` and `group` are
+    columns.
     """
 
     what: str
@@ -250,6 +251,7 @@ class Asked:
     keep: Collection[str] = ()
     date: Mapping[str, DateColumn] = field(default_factory=dict)
     taken: Collection[str] = ("ignore", "nominal", "date", "by_target")
+    group: str | None = None
 
 
 def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: Asked) -> Decided:
@@ -266,6 +268,8 @@ def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: A
             fate = Fate(name, "target", "what is predicted", 0)
         elif name == asked.weight:
             fate = Fate(name, "weights", "weights of the rows", 0)
+        elif name == asked.group:
+            fate = Fate(name, "groups", LEFT_OUT, 0, "no split has rows of one on both sides")
         elif name in asked.ignore:
             fate = Fate(name, "not read", LEFT_OUT, 0, "--ignore")
         else:
@@ -358,7 +362,7 @@ def _of_categories(profile: ColumnProfile, asked: Asked) -> Fate:
     is_truth = profile.kinds == {"truth values"}
     what = "truth values" if is_truth else "categories" + _marks(profile)[1]
     how_many = f"{what} ({k:,})" if not is_truth else what
-    note = _marks(profile)[0] + _signs(profile)
+    note = (_marks(profile)[0] + _signs(profile)).removeprefix("; ")
     if k > MOST_INDICATORS and "by_target" in asked.taken:
         return Fate(name, how_many, BY_TARGET, 1, note)
     missing = ", and whether it is missing" if profile.n_missing else ""
@@ -428,6 +432,13 @@ def _conflict(profile: ColumnProfile, kind: str, odd: str, asked: Asked) -> str:
 
 def _keeping(name: str) -> str:
     return f"--keep {name!r} keeps it" if " " in name else f"--keep {name} keeps it"
+
+
+def repeats(profile: ColumnProfile) -> bool:
+    """Whether a column is named as an identifier, and most of its values come several times."""
+    n = profile.n_rows - profile.n_missing
+    is_few = profile.n_different <= n / 2 and not profile.is_many
+    return _is_id(profile.name) and is_few and profile.n_different > TEXT_ABOVE
 
 
 def _is_id(name: str) -> bool:

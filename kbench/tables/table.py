@@ -32,8 +32,9 @@ class Column:
     ----------
     name : str
         Its name.
-    kind : {"numeric", "nominal", "string"}
-        "string" is free text (or a date), which is not a feature.
+    kind : {"numeric", "nominal", "string", "date"}
+        "string" is free text (or a date in an ARFF file), "date" a column of dates or times;
+        neither is a feature.
     categories : sequence of str
         Values of a nominal column, in the order in which they are declared.
     values : ndarray, optional
@@ -51,7 +52,7 @@ class Column:
     """
 
     name: str
-    kind: Literal["numeric", "nominal", "string"]
+    kind: Literal["numeric", "nominal", "string", "date"]
     categories: Sequence[str] = ()
     values: Any = None
     dtype: Any = np.float64
@@ -152,6 +153,14 @@ def to_dataset(
         raise DatasetError(
             f"{what}: text cannot be a feature: {listed(texts)}{notes}. Leave these columns out "
             f"with ignore = {texts[:3]!r} (on the command line: {_ignoring(texts[:3])})."
+        )
+    if dates := [names[j] for j in features if table.columns[j].kind == "date"]:
+        specs = [f"{name}=ISO8601" for name in dates]
+        options = " ".join(f"--date {shlex.quote(spec)}" for spec in specs[:3])
+        raise DatasetError(
+            f"{what}: dates cannot be features as they are: {listed(dates)}. Read them as days "
+            f"since 1970 with date = {specs[:3]!r} (on the command line: {options}), or leave "
+            f"them out with ignore = {dates[:3]!r}."
         )
     if not features:
         raise DatasetError(f"{what}: there is no column beside the target")

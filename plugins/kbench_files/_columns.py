@@ -5,12 +5,13 @@ The result is that of pandas on the whole table, whatever the blocks are.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from kbench import DatasetError
 from kbench.tables.columns import is_free_text
+from kbench.tables.dates import is_dates
 from kbench.tables.table import Column
 
 MAX_DIFFERENT = 1_000_000
@@ -109,7 +110,8 @@ class ColumnScan:
         is_bool = pandas.api.types.is_bool_dtype(series.dtype)
         is_plain = self._is_nominal or is_bool or is_numeric(series.dtype)
         if not (is_plain or any_text) and is_free_text(different, n_rows):
-            return Column(self.name, "string", (), None, note=self.note)
+            kind: Literal["date", "string"] = "date" if is_dates(series) else "string"
+            return Column(self.name, kind, (), None, note=self.note)
         self._index = pandas.Index(different)
         values = None
         if self._keeps_values:

@@ -49,6 +49,7 @@ def csv_table(
     thousands: str = "",
     encoding: str = "utf-8",
     missing: Sequence[str] = (),
+    skip: int = 0,
     **_: Any,
 ) -> Any:
     """Return a CSV file as a data frame, before anything is encoded."""
@@ -58,6 +59,8 @@ def csv_table(
     dialect = Dialect(delimiter, decimal, thousands, encoding, tuple(missing)).checked(what)
     # a stream, not a name: pandas would fetch what looks like an address
     with bounded(file, what, delimiter, encoding) as text:
+        for _ in range(int(skip)):
+            text.readline()
         frame = pandas.read_csv(text, **_options(dialect))
     frame.columns = [str(name).strip() for name in frame.columns]
     return _cleaned(frame, dialect)[0]
@@ -226,9 +229,14 @@ class CsvRows:
         _check_header(written, read, self.what, ignore, self._dialect)
         return read
 
-    def _open(self) -> contextlib.AbstractContextManager[io.BufferedReader]:
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[io.BufferedReader]:
+        """Open the file at its line of column names."""
         dialect = self._dialect
-        return bounded(self.files[0], self.what, dialect.delimiter, dialect.encoding)
+        with bounded(self.files[0], self.what, dialect.delimiter, dialect.encoding) as text:
+            for _ in range(dialect.skip):
+                text.readline()
+            yield text
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -265,7 +273,8 @@ class CsvRows:
                     if len(row) not in (0, self._n_names):
                         n_ragged += 1
                         if len(lines) < RAGGED:
-                            lines.append(f"line {reader.line_num:,} has {len(row):,}")
+                            number = reader.line_num + dialect.skip
+                            lines.append(f"line {number:,} has {len(row):,}")
         if n_ragged:
             more = f", and {n_ragged - RAGGED:,} more" if n_ragged > RAGGED else ""
             raise DatasetError(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kbench import DatasetError
+from kbench.messages import counted
 from kbench_files._columns import MISSING
 from kbench_files._reading import bounded
 
@@ -25,6 +26,12 @@ SAMPLE = 1 << 20
 
 SAMPLE_ROWS = 1000
 """Rows of the sample that are looked at."""
+
+PREAMBLE = 1 << 16
+"""Characters in which lines before that of column names are looked for."""
+
+SEP = re.compile(r'"?sep=(.)"?[\s;,]*', re.IGNORECASE)
+"""A first line that names the delimiter."""
 
 DELIMITERS = (",", ";", "\t", "|")
 
@@ -57,6 +64,8 @@ class Dialect:
     encoding : str
     missing : sequence of str
         Texts of missing values beside the usual ones.
+    skip : int
+        Lines before that of column names.
     """
 
     delimiter: str = ","
@@ -64,6 +73,7 @@ class Dialect:
     thousands: str = ""
     encoding: str = "utf-8"
     missing: Sequence[str] = ()
+    skip: int = 0
 
     def checked(self, what: str) -> Dialect:
         """Return the dialect; DatasetError where it has a wrong value."""
@@ -138,6 +148,13 @@ def detect(file: Path, what: str, given: Mapping[str, Any]) -> Found:
     text = _decoded(raw, dialect.encoding, what)
     if more:  # the last line is cut
         text = text[: text.rfind("\n") + 1] or text
+    if "skip" not in given and dialect.encoding.lower()[:6] not in ("utf-16", "utf-32"):
+        skip, sign = _preamble(text)
+        dialect = replace(dialect, skip=skip)
+        if sign and "delimiter" not in given:
+            dialect = replace(dialect, delimiter=sign)
+            given = {**given, "delimiter": sign}
+    text = "".join(text.splitlines(keepends=True)[dialect.skip :])
     if "delimiter" not in given:
         delimiter, doubt = _delimiter(text)
         dialect = replace(dialect, delimiter=delimiter)
@@ -158,7 +175,28 @@ def _sentence(dialect: Dialect, has_bom: bool) -> str:
         mark = "a blank" if dialect.thousands in BLANKS else f"`{dialect.thousands}`"
         parts.append(f"{mark} between thousands")
     parts.append(dialect.encoding + (" with a byte order mark" if has_bom else ""))
+    if dialect.skip:
+        lines = counted(dialect.skip, "line")
+        parts.append(f"{lines} before the names of columns left out")
     return ", ".join(parts)
+
+
+def _preamble(text: str) -> tuple[int, str]:
+    """Count the lines before that of column names, and return the delimiter that one names.
+
+    They begin with ``#``, unless the only one of them is a line of names itself; or the first
+    is ``sep=;``, as Excel takes it.
+    """
+    lines = text[:PREAMBLE].splitlines()
+    named = SEP.fullmatch(lines[0]) if lines else None
+    n = 1 if named else 0
+    while n < len(lines) and lines[n].startswith("#"):
+        n += 1
+    following = next(csv.reader(lines[n : n + 1], delimiter=named[1] if named else ","), [])
+    has_numbers = any(Dialect().number.fullmatch(value.strip()) for value in following)
+    if n - bool(named) == 1 and (has_numbers or n == len(lines)):
+        n -= 1
+    return n, named[1] if named else ""
 
 
 def _encoding(raw: bytes, what: str) -> tuple[str, list[str]]:

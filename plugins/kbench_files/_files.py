@@ -22,6 +22,7 @@ from kbench_files._dialect import Dialect
 from kbench_files._encoding import Roles, encoded
 from kbench_files._excel import excel_rows
 from kbench_files._parquet import ParquetRows
+from kbench_files._parts import with_parts
 from kbench_files._reading import existing, unchanged
 from kbench_files._splits import with_splits
 from kbench_files._svmlight import SvmlightRows
@@ -39,11 +40,14 @@ def load_csv(
     thousands: str = "",
     encoding: str = "utf-8",
     missing: Sequence[str] = (),
+    skip: int = 0,
     group: str = "",
     task: str | None = None,
     weight: str | None = None,
     splits: str | None = None,
     overlapping_splits: bool = False,
+    group_by: str | None = None,
+    order_by: str | None = None,
     label: str = "",
 ) -> Dataset:
     """Read a CSV file with a line of column names.
@@ -77,6 +81,8 @@ def load_csv(
         Encoding of the text; a byte order mark is left out.
     missing : sequence of str, optional
         Texts of missing values, beside the usual ones.
+    skip : int, default 0
+        Lines before that of column names.
     group : str, optional
         Group of the dataset; its name by default.
     task : {"classification", "regression"}, optional
@@ -89,6 +95,12 @@ def load_csv(
         per split, 1 where the row is tested and 0 where it is for training.
     overlapping_splits : bool, default False
         Rows may be tested in several splits, as in repeated holdouts.
+    group_by : str, optional
+        Column of groups, which is not a feature: for ``splits = "official"`` there are five
+        folds, each with all rows of a group or none.
+    order_by : str, optional
+        Column of numbers or dates: for ``splits = "official"`` there is one split, which tests
+        the fifth of the rows that comes last, 50,000 at most.
     label : str, optional
         Name of the dataset; the file's name without its ending by default. In a suite
         file it is the label of the line.
@@ -103,12 +115,14 @@ def load_csv(
     DatasetError
         The file cannot be read, a column is not there, or is text.
     """
-    dialect = Dialect(delimiter, decimal, thousands, encoding, tuple(missing))
+    dialect = Dialect(delimiter, decimal, thousands, encoding, tuple(missing), int(skip))
     rows = CsvRows(path, dialect, ignore)
-    roles = Roles(target, ignore, nominal, date, by_target, task, weight)
+    grouped = () if group_by is None else (group_by,)
+    roles = Roles(target, (*ignore, *grouped), nominal, date, by_target, task, weight)
     with unchanged(rows.files, rows.what):
         facts = _facts(path, label, group)
         data, n_rows = encoded(rows, roles, facts)
+        data = with_parts(data, rows, group_by, order_by, date)
     return with_splits(data, n_rows, splits, overlapping_splits)
 
 
@@ -124,6 +138,8 @@ def load_parquet(
     weight: str | None = None,
     splits: str | None = None,
     overlapping_splits: bool = False,
+    group_by: str | None = None,
+    order_by: str | None = None,
     label: str = "",
 ) -> Dataset:
     """Read a parquet file, or several of one table.
@@ -159,6 +175,12 @@ def load_parquet(
         per split, 1 where the row is tested and 0 where it is for training.
     overlapping_splits : bool, default False
         Rows may be tested in several splits, as in repeated holdouts.
+    group_by : str, optional
+        Column of groups, which is not a feature: for ``splits = "official"`` there are five
+        folds, each with all rows of a group or none.
+    order_by : str, optional
+        Column of numbers or dates: for ``splits = "official"`` there is one split, which tests
+        the fifth of the rows that comes last, 50,000 at most.
     label : str, optional
         Name of the dataset; the file's name without its ending by default. In a suite
         file it is the label of the line.
@@ -177,10 +199,12 @@ def load_parquet(
         there, or is text.
     """
     rows = ParquetRows(path)
-    roles = Roles(target, ignore, nominal, date, by_target, task, weight)
+    grouped = () if group_by is None else (group_by,)
+    roles = Roles(target, (*ignore, *grouped), nominal, date, by_target, task, weight)
     with unchanged(rows.files, rows.what):
         facts = _facts(path, label, group)
         data, n_rows = encoded(rows, roles, facts)
+        data = with_parts(data, rows, group_by, order_by, date)
     return with_splits(data, n_rows, splits, overlapping_splits)
 
 
@@ -197,6 +221,8 @@ def load_excel(
     weight: str | None = None,
     splits: str | None = None,
     overlapping_splits: bool = False,
+    group_by: str | None = None,
+    order_by: str | None = None,
     label: str = "",
 ) -> Dataset:
     """Read a sheet of an Excel file with a line of column names.
@@ -232,6 +258,12 @@ def load_excel(
         per split, 1 where the row is tested and 0 where it is for training.
     overlapping_splits : bool, default False
         Rows may be tested in several splits, as in repeated holdouts.
+    group_by : str, optional
+        Column of groups, which is not a feature: for ``splits = "official"`` there are five
+        folds, each with all rows of a group or none.
+    order_by : str, optional
+        Column of numbers or dates: for ``splits = "official"`` there is one split, which tests
+        the fifth of the rows that comes last, 50,000 at most.
     label : str, optional
         Name of the dataset; the file's name without its ending by default. In a suite
         file it is the label of the line.
@@ -247,10 +279,12 @@ def load_excel(
         The file cannot be read, a column is not there, or is text.
     """
     rows = excel_rows(path, sheet, ignore).rows
-    roles = Roles(target, ignore, nominal, date, by_target, task, weight)
+    grouped = () if group_by is None else (group_by,)
+    roles = Roles(target, (*ignore, *grouped), nominal, date, by_target, task, weight)
     with unchanged(rows.files, rows.what):
         facts = _facts(path, label, group)
         data, n_rows = encoded(rows, roles, facts)
+        data = with_parts(data, rows, group_by, order_by, date)
     return with_splits(data, n_rows, splits, overlapping_splits)
 
 

@@ -8,8 +8,8 @@ Without a suite, the cells are those of `CELLS` on synthetic rows. The suite's n
 is as for ``kbench suite``; datasets of fewer than 20,000 rows have no predictions. Journal
 and MLflow store are in a temporary folder, so that every trial is made.
 
-Times are CPU seconds, which other programs disturb less than the wall clock. *trials* are
-the CPU seconds of a cell's trials.
+Times are CPU seconds, which other programs disturb less than the wall clock; of a suite with
+several threads, wall clock. *trials* are the seconds of a cell's trials.
 """
 
 from __future__ import annotations
@@ -105,9 +105,11 @@ def show(folder: Path, given: argparse.Namespace) -> None:
             f"{cell.cell.name[:50]:50} {cost.memory_mb.value:7.0f} {true:9.0f} {memory[-1]:+6.0%}"
         )
         if cost.seconds is not None:
-            time.append(cost.seconds.value / result.cpu_s - 1)
-            inside += cost.seconds.low <= result.cpu_s <= cost.seconds.high
-            line += f"   {cost.seconds.value:7.2f} {result.cpu_s:9.2f} {time[-1]:+6.0%}"
+            # with several threads the wall clock is predicted
+            took = result.cpu_s if cell.cell.protocol.threads == 1 else result.seconds
+            time.append(cost.seconds.value / took - 1)
+            inside += cost.seconds.low <= took <= cost.seconds.high
+            line += f"   {cost.seconds.value:7.2f} {took:9.2f} {time[-1]:+6.0%}"
             line += f" [{cost.seconds.low:.2f}, {cost.seconds.high:.2f}]"
         made = trials[cell.key]
         seconds, rows = sum(t["seconds"] for t in made), max(t["n_rows"] for t in made)

@@ -136,8 +136,8 @@ def split(folder: Path, task: str, part: str, name: str = "rff") -> dict[str, fl
     inputs, (visible, y_test) = split_of(folder, task)
     given: list[Any] = []
 
-    def reveal(predictions: Any, default: Any) -> np.ndarray:
-        given.append(predictions.predicted)
+    def reveal(committed: Any) -> np.ndarray:
+        given.append(committed.chosen[0].predicted)
         return np.asarray(y_test)
 
     method = Method(map_of(name), learner_of(part, task))

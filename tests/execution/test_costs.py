@@ -2,12 +2,14 @@
 
 import itertools
 import json
+import re
 
 import numpy as np
 import pytest
 
 from kbench import Dataset
 from kbench.cli import show
+from kbench.cli.plan import print_plan
 from kbench.evaluation.assignment import assign
 from kbench.execution import costs, entry_points
 from kbench.execution.samples import Samples
@@ -20,6 +22,7 @@ from kbench.results.sources import of_cell, of_cell_in_full, of_run
 from kbench.runner import Options, Runner, Watcher
 from kbench.storage.journal import Journal
 from kbench.tracking import Store
+from tests.support.command_here import command
 from tests.support.planted import CENTROIDS
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
@@ -97,10 +100,13 @@ class Seen(Watcher):
     """Keeps what it is told."""
 
     def __init__(self):
-        self.notices, self.tasks = [], 0
+        self.notices, self.tasks, self.predictions = [], 0, []
 
     def notice(self, text):
         self.notices.append(text)
+
+    def predicted(self, cell, cost, n_done, n_cells):
+        self.predictions.append((cell.cell.feature_map.label, cost, n_done, n_cells))
 
     def planned(self, cells, n_tasks, measure):
         self.tasks = n_tasks
@@ -126,6 +132,12 @@ def ran(runner, seen):
     return runner.run(), seen
 
 
+def print_report(report):
+    """Print the end of a run of the suite without filters."""
+    how = {"as_json": False, "filtered": False, "ranked": True, "with_store": True}
+    show.print_report(report, ["trial"], lambda: None, **how)
+
+
 def wide(n, do="work"):
     return f'{{ name = "wide", n_components = {n}, do = "{do}", label = "{do} {n}" }}'
 
@@ -135,6 +147,7 @@ def test_a_run_predicts_and_keeps_what_it_predicted(runner, store_uri):
     (cell,) = report.cells
     (result,) = cell.done
     assert any("trying 1 cell on samples" in text for text in seen.notices)
+    assert seen.predictions == [("work 500", cell.cost, 1, 1)]
     assert result.predicted == cell.cost
     assert result.cpu_s > 0
     assert 0 < cell.cost.memory_mb.low < cell.cost.memory_mb.high
@@ -147,14 +160,15 @@ def test_a_run_predicts_and_keeps_what_it_predicted(runner, store_uri):
     # a later process reads it from the journal; nothing is tried again
     again, seen = ran(*runner(wide(500)))
     assert again.cells[0].done[0].predicted == cell.cost
-    assert (seen.tasks, seen.notices) == (0, [])
+    assert (seen.tasks, seen.notices, seen.predictions) == (0, [], [])
     assert len(list(Journal().read("trials"))) == 1
     runner(wide(500), fresh=True)[0].run()
     assert len(list(Journal().read("trials"))) == 1
 
 
+@pytest.mark.slow
 def test_a_hanging_map_costs_its_own_prediction(runner, monkeypatch):
-    monkeypatch.setattr(costs, "TIME_S", 5.0)
+    monkeypatch.setattr(costs, "CELL_S", 5.0)
     runner(wide(3))[0].run()  # fetches the data
     plan = runner(wide(3), wide(4), wide(5, "hang"), wide(6, "exit"))[0].plan()
     costs_of = {cell.cell.feature_map.label: cell.cost for cell in plan.cells}
@@ -168,14 +182,14 @@ def test_a_hanging_map_costs_its_own_prediction(runner, monkeypatch):
 def test_the_plan_shows_memory_and_time(runner, capsys):
     runner(wide(3), memory=70)[0].run()  # fetches the data
     plan = runner(wide(3), wide(400), wide(6000), memory=70)[0].plan()
-    show.print_plan(plan, as_json=True)
+    print_plan(plan, as_json=True)
     cells = json.loads(capsys.readouterr().out)["cells"]
     assert [(cell["known"], cell["tasks"]) for cell in cells] == [(1, 0), (0, 1), (0, 0)]
     assert cells[0]["memory_mb"] is cells[0]["time_s"] is None
     assert cells[1]["time_s"].keys() == {"value", "low", "high"}
     assert cells[1]["time_s"]["low"] < cells[1]["time_s"]["high"]
     assert cells[2]["note"].startswith("skipped: needs at least")
-    show.print_plan(plan, as_json=False)
+    print_plan(plan, as_json=False)
     printed = capsys.readouterr().out
     assert "memory of a task" in printed
     assert "skipped: needs" in " ".join(printed.split())
@@ -192,7 +206,7 @@ def test_a_limited_time_is_not_spent_on_trials(runner):
     assert (report.cells[0].status, report.cells[0].cost) == ("ok", None)
 
 
-def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, store_uri, capsys):
+def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, store_uri, capfd):
     report, seen = ran(*runner(wide(6000), wide(5), memory=70))
     large, small = report.cells
     assert (large.status, small.status, seen.tasks) == ("skipped", "ok", 1)
@@ -205,10 +219,16 @@ def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, sto
     # rows planned = rows shown = runs in the store
     assert len(Store(store_uri).read("trial")) == 2
     assert of_cell_in_full(large, "here").error == words
-    show.print_report(report, ["trial"], as_json=False, filtered=False, with_store=True)
-    printed = " ".join(capsys.readouterr().out.split())
+    print_report(report)
+    printed = " ".join(capfd.readouterr().out.split())
     assert "1 skipped" in printed
     assert words in printed
+    # the limit that would suffice, and not the same one again
+    higher = re.search(r"--memory-limit (\d+) compute 1 cell with \d GB of memory", printed)
+    assert int(higher[1]) > large.cost.memory_mb.value
+    assert "--retry-failed" not in printed
+    _, printed, _ = command("results", "trial", "--store", store_uri, capfd=capfd)
+    assert f"skipped: work 6000 + centroids on blobs: {words}" in printed
 
     fits = runner(wide(largest), memory=70)[0].run()
     assert fits.cells[0].status == "ok", [words, *Journal().read("trials")]
@@ -220,6 +240,7 @@ def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, sto
     assert {run.status for run in Store(store_uri).read("trial")} == {"ok"}
 
 
+@pytest.mark.slow
 def test_a_sample_must_show_that_a_cell_cannot_fit(runner):
     """A map that needs less for each row of many is not skipped."""
     report = runner(wide(6000, "sparing"), memory=80)[0].run()
@@ -227,7 +248,7 @@ def test_a_sample_must_show_that_a_cell_cannot_fit(runner):
 
 
 def test_what_decides_how_rows_are_computed_is_there():
-    for module, name in (*entry_points.OF_ALL_ROWS, *entry_points.OF_MEASURES):
+    for module, name in entry_points.OF_ALL_ROWS:
         assert getattr(module, name) > 0
 
 
@@ -262,3 +283,22 @@ def test_samples_keep_labels_and_weights_with_their_rows():
     assert np.array_equal(part.y_test, data.y[visible.test])
     assert np.array_equal(part.weight_test, data.sample_weight[visible.test])
     assert len(visible.unlabelled) == 10
+
+
+def test_an_interrupted_run_leaves_cells_that_were_not_run(runner, capsys):
+    """They are neither skipped nor failed, and no results are offered where there are none."""
+
+    class Ends(Seen):
+        def finished(self, cell, result):
+            raise KeyboardInterrupt
+
+    made = runner(*map(wide, range(3, 9)))[0]  # two slots have begun two of them
+    made._watch = Ends()
+    report = made.run()
+    assert report.interrupted
+    statuses = [cell.status for cell in report.cells]
+    assert set(statuses) == {"not run", "ok"}
+    print_report(report)
+    printed = capsys.readouterr().out
+    assert "skipped" not in printed
+    assert re.search(r"kbench suite trial +continue where this run stopped", printed)

@@ -23,6 +23,8 @@ def check(kind, *refs):
         ("feature map", "rff", "n_components", 0),
         ("feature map", "rff", "n_components", Search((10, "many"))),
         ("feature map", "additive-chi2", "sample_steps", "two"),
+        ("feature map", "rff-learned", "metric", "diag"),
+        ("feature map", "rff-learned", "rounds", -1),
         ("learner", "knn", "n_neighbors", "few"),
         ("learner", "perceptron", "alpha", "small"),
     ],

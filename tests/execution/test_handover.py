@@ -1,5 +1,6 @@
 """A task cannot find the labels of its test part before its predictions are taken."""
 
+import contextlib
 import json
 import random
 import socket
@@ -15,7 +16,7 @@ from kbench import Dataset, Protocol
 from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
-from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.outputs import Committed, Predictions
 from kbench.evaluation.search import EstimatorSpec
 from kbench.execution.handover import (
     BrokenHandoverError,
@@ -87,11 +88,20 @@ n_splits = 2
 DATA = Dataset("blobs", np.arange(24.0).reshape(12, 2), np.tile([0, 1], 6))
 
 
-def test_a_learner_that_walks_through_its_process_finds_no_label(install_plugin, store_uri):
+SEEDS = SUITE.replace('"identity"', '{ name = "rff", n_components = 4 }').replace(
+    "[protocol]", "[protocol]\nmap_seeds = 3"
+)
+"""After the fits with the first seed, those with further ones follow in the same process."""
+
+
+@pytest.mark.parametrize("suite", [SUITE, SEEDS], ids=["one seed", "three seeds"])
+def test_a_learner_that_walks_through_its_process_finds_no_label(install_plugin, store_uri, suite):
     install_plugin("cheating", CHEATER)
-    (cell,) = run_text(SUITE, store_uri)[0].cells
+    (cell,) = run_text(suite, store_uri)[0].cells
     assert cell.status == "ok", [result.error for result in cell.results.values()]
-    assert all(result.measures["accuracy"] < 0.65 for result in cell.results.values())
+    for result in cell.results.values():
+        assert all(value < 0.65 for value in result.of_seeds("accuracy"))
+        assert len(result.of_seeds("accuracy")) == result.measures.get("n_map_seeds", 1)
 
 
 def test_the_search_of_the_learner_above_finds_labels_that_are_there():
@@ -111,7 +121,7 @@ def conversation(task):
     with ours, theirs:
         thread.start()
         try:
-            return task(theirs), handover.predictions
+            return task(theirs), handover.committed
         finally:
             theirs.close()
             thread.join()
@@ -128,13 +138,13 @@ def test_labels_come_after_predictions():
             receive(channel, 10**6)
         channel.settimeout(10)
         labels = np.zeros(len(visible.test), dtype=int)
-        revealed = hand_over(channel, Predictions(labels))
+        revealed = hand_over(channel, Committed((Predictions(labels),)))
         labels[:] = revealed  # too late
         return revealed
 
-    revealed, predictions = conversation(task)
+    revealed, committed = conversation(task)
     assert (revealed == rows.y_test).all()
-    assert (predictions.predicted == 0).all()
+    assert (committed.chosen[0].predicted == 0).all()
 
 
 @pytest.mark.parametrize(
@@ -157,8 +167,8 @@ def test_what_is_not_a_message_is_no_prediction(header):
         receive_visible(channel, 0)
         channel.sendall(struct.pack(">I", len(header)) + header + bytes(32))
 
-    _, predictions = conversation(task)
-    assert predictions is None
+    _, committed = conversation(task)
+    assert committed is None
 
 
 def test_random_bytes_are_no_prediction():
@@ -235,3 +245,38 @@ def test_the_rows_of_a_split_come_as_they_are_in_few_bytes_where_they_are_consec
     labels = 8 * len(given.train)
     rows = 0 if splits == "ordered" else 8 * n
     assert sum(sizes) == pytest.approx(labels + rows, abs=1000)
+
+
+def of_seeds(n_given, n_default, map_seeds):
+    """Hand over predictions of some seeds of the map."""
+    rows = assign(DATA, Protocol(n_folds=3), 0)
+    handover = Handover(rows, map_seeds)
+    ours, theirs = socket.socketpair()
+    host = threading.Thread(target=handover, args=(ours,), daemon=True)
+    host.start()
+    with theirs:
+        n_test = len(receive_visible(theirs, 0).test)
+        given = [
+            tuple(Predictions(np.full(n_test, seed)) for seed in range(n))
+            for n in (n_given, n_default)
+        ]
+        with contextlib.suppress(BrokenHandoverError):
+            hand_over(theirs, Committed(*given))
+        host.join(10)
+    return handover.committed
+
+
+def test_all_seeds_are_taken_together():
+    taken = of_seeds(3, 3, map_seeds=3)
+    assert [p.predicted[0] for p in taken.chosen] == [0, 1, 2]
+    assert [p.predicted[0] for p in taken.default] == [0, 1, 2]
+    assert len(of_seeds(1, 0, map_seeds=3).chosen) == 1
+    assert of_seeds(1, 0, map_seeds=3).default == ()
+
+
+def test_other_numbers_of_seeds_are_refused():
+    assert of_seeds(2, 0, map_seeds=3) is None
+    assert of_seeds(3, 2, map_seeds=3) is None
+    # there is room for one only: seeds that nobody asked for are not read
+    taken = of_seeds(3, 3, map_seeds=1)
+    assert taken is None or len(taken.chosen) == 1

@@ -10,7 +10,7 @@ import scipy.sparse
 from kbench import Dataset, Protocol
 from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import scored
-from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.outputs import Committed, Predictions
 from kbench.execution.handover import Handover, hand_over, receive_visible
 from kbench.records import Details
 from kbench.storage.datacache import DataCache
@@ -36,10 +36,10 @@ def test_decision_values_of_200_classes_are_handed_over(columns):
         probabilities=np.eye(CLASSES)[y[visible.test]],
         decision=np.zeros((n_test, columns)),
     )
-    np.testing.assert_array_equal(hand_over(theirs, given), y[visible.test])
+    np.testing.assert_array_equal(hand_over(theirs, Committed((given,))), y[visible.test])
     host.join(10)
-    assert handover.predictions.decision.shape == (n_test, columns)
-    evaluation = scored(assignment, handover.predictions, None, TIMES, Details(), "learner 'many'")
+    assert handover.committed.chosen[0].decision.shape == (n_test, columns)
+    evaluation = scored(assignment, handover.committed, TIMES, Details(), "learner 'many'")
     assert evaluation.measures["accuracy"] == 1.0
 
 

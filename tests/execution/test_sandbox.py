@@ -15,6 +15,9 @@ from tests.support.paths import SUPPORT
 from tests.support.processes_here import linux
 
 TASKS = "harmful_tasks"
+# The kernel adds a core's pages to its sums of resident memory in batches of 32: of each of two
+# sums (pages of files, other pages) those of two cores may be missing, of one thread that moved.
+UNCOUNTED_MB = 2 * 2 * 32 * 4096 / MB
 
 
 @pytest.mark.parametrize(
@@ -105,19 +108,20 @@ def test_pages_that_children_share_count_once(sandbox):
 def test_peak_memory_is_that_of_the_task(sandbox):
     assert sandbox.run(f"{TASKS}:echo", 1).peak_memory_mb < 5
     for status_of in (f"{TASKS}:allocate", f"{TASKS}:segfault_with"):
-        assert 49 <= sandbox.run(status_of, 50).peak_memory_mb < 60
+        assert 50 - UNCOUNTED_MB <= sandbox.run(status_of, 50).peak_memory_mb < 60
 
 
 @linux
-@pytest.mark.parametrize("seconds", [0.0, 0.3])
-def test_pages_of_mapped_files_are_not_memory_of_the_task(sandbox, tmp_path, seconds):
+@pytest.mark.parametrize("own_mb", [1, 30])
+def test_pages_of_mapped_files_are_not_memory_of_the_task(sandbox, tmp_path, own_mb):
     path = tmp_path / "rows.npy"
     np.save(path, np.ones(80 * 2**17))
-    payload = {"path": str(path), "own_mb": 30, "seconds": seconds}
+    # mapped for many looks of the supervisor: what is unmapped between two of them may count
+    payload = {"path": str(path), "own_mb": own_mb, "seconds": 0.3}
     outcome = sandbox.run(f"{TASKS}:read_mapped_file", payload, memory_mb=60)
     assert outcome.status == "ok", outcome.error
     assert outcome.value == 80 * 2**17
-    assert 29 <= outcome.peak_memory_mb < 45
+    assert own_mb - UNCOUNTED_MB <= outcome.peak_memory_mb < own_mb + 15
 
 
 def test_time_is_that_of_the_task(sandbox):

@@ -6,7 +6,7 @@ import pytest
 
 from kbench.planning import cost
 from kbench.planning.cost._growth import Growth, estimate, wider
-from kbench.planning.planner import PlannedCell
+from kbench.planning.planned import PlannedCell
 from kbench.records import Cell, Cost, DatasetFacts, Estimate, Protocol, Ref, Search, Trial
 
 TIME = Growth(exponent_scale=0.05, noise=0.05, drift=0.05)
@@ -205,3 +205,68 @@ def test_a_short_search_has_two_candidates():
 
 def test_words():
     assert cost.of_interval(Estimate(0.5, 0.4, 600.0)) == "0.5 s (0.4 s to 10 min)"
+
+
+def alone_and_together(seconds_together, status="ok"):
+    together = Trial(8192, True, status, seconds_together, 110.0, n_threads=2)
+    return [*trials(), together]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status", "share"),
+    [
+        (0.6 * 4 * 8.192, "ok", 0.6),
+        (0.1 * 4 * 8.192, "ok", 0.5),  # two threads cannot save more
+        (9.0 * 4 * 8.192, "ok", 1.0),  # other programs had the cores
+        (1.0, "timeout", 1.0),
+    ],
+)
+def test_a_trial_with_all_threads_says_what_they_save(seconds, status, share):
+    alone = cost.predict(trials(), 400_000).seconds
+    saved = cost.predict(alone_and_together(seconds, status), 400_000).seconds
+    assert saved.value == pytest.approx(share * alone.value)
+    assert saved.high / saved.low > alone.high / alone.low
+
+
+def test_memory_of_further_threads_is_added():
+    more = cost.predict(alone_and_together(10.0), 400_000).memory_mb.value
+    assert more - cost.predict(trials(), 400_000).memory_mb.value == pytest.approx(110 - 81.92)
+
+
+def test_a_wide_embedding_is_predicted_from_narrower_ones():
+    def of_width(width):
+        return cost.predict(trials(lambda n: n * width * width / 1e9), 10**5)
+
+    narrow = {width: of_width(width) for width in (256, 1024)}
+    wide, near = (cost.predict_wider(narrow, width).seconds for width in (4096, 2048))
+    true = 4 * 1e5 * 4096**2 / 1e9
+    assert wide.low < true < wide.high
+    assert wide.high / wide.low > near.high / near.low
+    one = cost.predict_wider({1024: narrow[1024]}, 4096).seconds
+    assert one.low < true < one.high
+
+
+def test_cells_of_fewer_components_only():
+    def of(width, n=10**6, name="rff", **more):
+        ref = Ref(name, {"n_components": width, **more}, f"{name}-{width}")
+        cell = Cell(Ref("data"), ref, Ref("ridge"), Protocol())
+        facts = DatasetFacts("c" * 64, n_samples=n, n_features=10)
+        return PlannedCell(cell, f"{name}-{width}-{n}-{more}", facts, 5)
+
+    cells = [of(1024), of(256), of(64), of(512, name="nystroem"), of(512, gamma=1.0)]
+    found = cost.narrower([*cells, of(Search((1, 2)))], 2**28)
+    assert {key: [cell.key for cell in near] for key, near in found.items()} == {
+        cells[0].key: [cells[1].key],
+        cells[1].key: [cells[2].key],
+    }
+    # one is in blocks, the other is not
+    assert cost.narrower([of(256, 60_000), of(1024, 60_000)], 2**28) == {}
+
+
+def test_an_interval_is_not_of_hours_where_nothing_grows():
+    """A cubic term that few rows do not show would be anything on all of them."""
+    rows = [(4096, 0.030), (16_384, 0.038), (65_536, 0.076), (196_046, 0.394)]
+    short = [Trial(n, False, "ok", seconds, n / 4000) for n, seconds in rows]
+    whole = [Trial(n, True, "ok", 0.2322, 39.0) for n in (4096, 16_384)]
+    seconds = cost.predict([*short, *whole], 196_047).seconds
+    assert seconds.low <= seconds.value <= seconds.high < 10

@@ -256,6 +256,17 @@ def test_a_disk_that_fills_while_an_entry_is_written(cache, monkeypatch, at):
     assert cache.store(data())
 
 
+def test_numpy_does_not_say_that_the_disk_is_full(cache, monkeypatch):
+    def half(*_, **__):
+        raise OSError("1200000 requested and 393200 written")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "save", half)
+        with pytest.raises(DatasetError, match="No space left on device; make room"):
+            cache.store(data())
+    assert list(cache.root.iterdir()) == []
+
+
 # -- descriptions
 
 

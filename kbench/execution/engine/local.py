@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,7 +27,7 @@ class LocalEngine:
 
     The data cache in the folder `cache` has the data of all tasks. The machine is
     acquired before the first task. ``started(task, slot)`` is called, from several
-    threads, when a slot begins a task.
+    threads, when a slot begins a task. At `until` (`time.monotonic`) running tasks are cut off.
     """
 
     def __init__(
@@ -34,8 +37,9 @@ class LocalEngine:
         jobs: int,
         machine: ThisMachine,
         started: Callable[[Task, int], None],
+        until: float = math.inf,
     ) -> None:
-        self._parents, self._jobs = parents, jobs
+        self._parents, self._jobs, self._until = parents, jobs, until
         self._assignments = Assignments(DataCache(cache))
         self._machine, self._started = machine, started
         self._stopped: set[str] = set()
@@ -57,9 +61,16 @@ class LocalEngine:
 
     def _work(self, task: Task, slot: int) -> Answer:
         self._started(task, slot)
-        request = Request(task, self._terms.limits, self._terms.offline)
+        limits, left = self._terms.limits, self._until - time.monotonic()
+        # one that begins later, because it is the first, has all of its time
+        is_last = 0 < left < limits.time_s
+        request = Request(
+            task, replace(limits, time_s=left) if is_last else limits, self._terms.offline
+        )
         with self._parents.using(task.plugins) as sandbox:
             answer = measure(request, sandbox, self._assignments, self._host, self._jobs)
+        if is_last and answer.outcome.status == "timeout":
+            return replace(answer, is_cut_off=True)
         if answer.outcome.status in STOPPING:
             self._stopped.add(task.cell_key)
         return answer

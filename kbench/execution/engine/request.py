@@ -19,7 +19,7 @@ from kbench.evaluation.splits import row_groups
 from kbench.execution.contention import contention, snapshot
 from kbench.execution.handover import Handover
 from kbench.execution.sandbox import CallOutcome, Sandbox
-from kbench.planning.planner import task_key
+from kbench.planning.planned import task_key
 from kbench.records import Details, Limits, Task
 from kbench.records.canonical import encodable, to_json
 from kbench.storage.datacache import DataCache
@@ -92,6 +92,8 @@ class Answer:
         Reasons to doubt the times; empty if there are none.
     lacks_data : bool
         The host could not get the data; another may.
+    is_cut_off : bool
+        The run was over before the task: it is not a result.
     """
 
     outcome: CallOutcome
@@ -100,6 +102,7 @@ class Answer:
     ended_ms: int
     doubts: tuple[str, ...] = ()
     lacks_data: bool = False
+    is_cut_off: bool = False
 
 
 class Assignments:
@@ -163,7 +166,7 @@ def measure(
         assignment = assignments.of(task)
     except DatasetError as error:
         return Answer(CallOutcome("error", error=str(error)), host, started_ms, now_ms())
-    handover = Handover(assignment)
+    handover = Handover(assignment, cell.protocol.map_seeds)
     before = snapshot()
     outcome = sandbox.run(
         "kbench.execution.entry_points:evaluate_task",
@@ -204,7 +207,7 @@ def _scored(
     """Return an outcome with the scores of the predictions that were handed over."""
     if outcome.status != "ok":
         return outcome
-    if handover.predictions is None:
+    if handover.committed is None:
         return _failed(outcome, "the task has handed over no predictions")
     value = outcome.value
     try:
@@ -213,8 +216,7 @@ def _scored(
         measures = {str(name): float(number) for name, number in value["measures"].items()}
         evaluation = scored(
             assignment,
-            handover.predictions,
-            handover.default,
+            handover.committed,
             measures,
             Details.from_json(value["details"]),
             f"learner {task.cell.learner.name!r}",
@@ -225,7 +227,7 @@ def _scored(
     scored_value = {
         "measures": evaluation.measures,
         "details": asdict(evaluation.details),
-        "predictions": packed(evaluation.predictions, key),
+        "predictions": [packed(given, key) for given in evaluation.of_seeds],
     }
     return replace(outcome, value=scored_value)
 

@@ -6,10 +6,16 @@ whatever a plugin does. `predict` extrapolates from the trials of a cell to all 
 """
 
 from kbench.planning.cost._largest import largest_width, next_width, rounded_up
-from kbench.planning.cost._prediction import predict, rows_that_need
+from kbench.planning.cost._prediction import (
+    of_wider,
+    predict,
+    predict_wider,
+    rows_that_need,
+)
 from kbench.planning.cost._screen import (
     WIDTH,
     given_width,
+    narrower,
     needs_trials,
     of_width,
     rows_of_width,
@@ -21,12 +27,15 @@ __all__ = [
     "WIDTH",
     "given_width",
     "largest_width",
+    "narrower",
     "needs_trials",
     "next_width",
     "of_interval",
     "of_memory",
+    "of_wider",
     "of_width",
     "predict",
+    "predict_wider",
     "rounded_up",
     "rows_of_width",
     "rows_that_need",

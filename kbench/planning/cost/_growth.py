@@ -22,14 +22,15 @@ Point = tuple[float, float]
 class Growth:
     """What is known of a kind of cost before it is measured.
 
-    A cost is ``a + b * rows**c`` with a, b >= 0. The exponent is close to 1, by about
-    `exponent_scale`. `noise` is the relative error of a measured cost, and `drift`
+    A cost is ``a + b * rows**c`` with a, b >= 0. The exponent c is close to `exponent`, by
+    about `exponent_scale`. `noise` is the relative error of a measured cost, and `drift`
     that of the law for each factor e of the rows beyond those that were measured.
     """
 
     exponent_scale: float
     noise: float
     drift: float
+    exponent: float = 1.0
 
     def predict(
         self, points: Sequence[Point], n_rows: float, beside: Sequence[Point] = ()
@@ -45,11 +46,12 @@ class Growth:
         best = max(scores)
         for c, score in zip(_EXPONENTS, scores, strict=True):
             law = _Law.fitted(points, c)
-            # of a Cauchy distribution: an exponent of 2 is unlikely, and not impossible
-            prior = 1 / (1 + ((c - 1) / self.exponent_scale) ** 2)
+            # of a Cauchy distribution: another exponent is unlikely, and not impossible
+            prior = 1 / (1 + ((c - self.exponent) / self.exponent_scale) ** 2)
             weights.append(prior * math.exp(score - best))
             means.append(math.log(law.at(n_rows)))
-            variances.append(self.noise**2 * law.relative_variance(n_rows))
+            # a term too small to be seen might be any size; laws that say so are unlikely ones
+            variances.append(min(1.0, self.noise**2 * law.relative_variance(n_rows)))
         total = sum(weights)
         mean = sum(map(mul, weights, means)) / total
         within = sum(map(mul, weights, variances)) / total

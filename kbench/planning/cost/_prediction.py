@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
-from kbench.planning.cost._growth import Growth, Point, wider
+from kbench.planning.cost._growth import SPREAD, Growth, Point, wider
 from kbench.records import Cost, Estimate, Trial
 
 TIME = Growth(exponent_scale=0.05, noise=0.06, drift=0.06)
@@ -20,6 +21,15 @@ RATIO_SD = 0.3
 """Standard deviation of the logarithm of the ratio of a whole search to a short one, between
 those rows on which both were made and all rows."""
 
+TIME_BY_WIDTH = Growth(exponent=2.0, exponent_scale=0.5, noise=0.06, drift=0.1)
+"""Growth of seconds with the columns of the embedding, between a product and a decomposition."""
+
+MEMORY_BY_WIDTH = Growth(exponent=1.5, exponent_scale=0.5, noise=0.03, drift=0.1)
+"""Growth of memory with them: blocks of rows and Gram matrices."""
+
+THREADS_SD = 0.25
+"""Standard deviation of the logarithm of what several threads save."""
+
 LEAST_MB, LEAST_S = 8.0, 0.1
 """Costs whose growth is lost in others: they are added before the fit, and taken off after."""
 
@@ -30,7 +40,8 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
     Memory grows as that of short searches, and is at least that of any trial. Time is
     that of the whole searches, extrapolated with the exponent of the short ones, which had
     more rows; of a single whole search, that of the short ones times their ratio. A trial of
-    the whole search on all rows is the task itself.
+    the whole search on all rows is the task itself. A trial with several threads says what
+    they save.
 
     Examples
     --------
@@ -40,12 +51,13 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
     >>> 750 < cost.memory_mb.value < 850, 300 < cost.seconds.value < 350
     (True, True)
     """
-    good = [trial for trial in trials if trial.status == "ok"]
+    together = [trial for trial in trials if trial.n_threads > 1]
+    good = [trial for trial in trials if trial.status == "ok" and trial.n_threads == 1]
     for trial in good:
         if trial.is_whole and trial.n_rows == n_rows:  # it is the task
+            seconds = TIME.measured(max(1e-3, trial.seconds))
             return Cost(
-                MEMORY.measured(max(1.0, trial.memory_mb)),
-                TIME.measured(max(1e-3, trial.seconds)),
+                MEMORY.measured(max(1.0, trial.memory_mb)), _with_threads(seconds, good, together)
             )
     over = [trial for trial in trials if trial.status == "memory"]
     if not (good or over):
@@ -59,8 +71,52 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
     memory = Estimate(least, least, least)
     if points := _points(short or whole, LEAST_MB):
         with_more = MEMORY.predict(points[-LAST:], n_rows)
-        memory = with_more.less(LEAST_MB).at_least(least)
-    return Cost(memory, _seconds(good, n_rows), bool(over))
+        memory = with_more.less(LEAST_MB - _of_threads(good, together)).at_least(least)
+    alone = _seconds(good, n_rows)
+    return Cost(memory, alone and _with_threads(alone, good, together), bool(over))
+
+
+def predict_wider(costs: Mapping[int, Cost], width: int) -> Cost:
+    """Predict the cost of a wider embedding from those of narrower ones, by width."""
+    memory = {w: known.memory_mb for w, known in costs.items()}
+    times = {w: known.seconds for w, known in costs.items() if known.seconds is not None}
+    return Cost(
+        _wider(memory, width, MEMORY_BY_WIDTH),
+        _wider(times, width, TIME_BY_WIDTH) if times else None,
+    )
+
+
+def of_wider(costs: Mapping[int, float], width: int, growth: Growth = TIME_BY_WIDTH) -> Estimate:
+    """Return what a cost, seconds if nothing else is said, comes to on a wider embedding."""
+    return growth.predict(sorted(costs.items()), width)
+
+
+def _wider(costs: Mapping[int, Estimate], width: int, growth: Growth) -> Estimate:
+    grown = of_wider({w: max(1e-3, known.value) for w, known in costs.items()}, width, growth)
+    widest = costs[max(costs)]
+    return wider(grown, math.log(widest.high / widest.low) / (2 * SPREAD))
+
+
+def _of_threads(good: Sequence[Trial], together: Sequence[Trial]) -> float:
+    """Return the memory of further threads."""
+    alone = {t.n_rows: t.memory_mb for t in good if t.is_whole}
+    more = [t.memory_mb - alone[t.n_rows] for t in together if t.status == "ok"]
+    return max([0.0, *more])
+
+
+def _with_threads(alone: Estimate, good: Sequence[Trial], together: Sequence[Trial]) -> Estimate:
+    """Return the wall clock with several threads, from the CPU time with one.
+
+    It is between that and its part for each thread: more would be the work of other
+    programs, and so is a trial with several threads that took too long.
+    """
+    for trial in together:
+        of_one = [t.seconds for t in good if t.is_whole and t.n_rows == trial.n_rows]
+        if trial.status != "ok" or not of_one or of_one[-1] <= 0:
+            return wider(alone, THREADS_SD)
+        saved = min(1.0, max(1 / trial.n_threads, trial.seconds / of_one[-1]))
+        return wider(alone.scaled(saved), THREADS_SD)
+    return alone
 
 
 def rows_that_need(trials: Sequence[Trial], memory_mb: float, n_rows: int) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
-from kbench.planning.planner import PlannedCell
+from kbench.planning.planned import PlannedCell
 from kbench.records import Cell, Ref, Search
+from kbench.records.canonical import to_json
 from kbench.registry.registry import Registry
 
 ROWS = 20_000
@@ -17,6 +20,9 @@ SHORT = 2
 
 WIDTH = "n_components"
 """Parameter of a map that is the width of its embedding."""
+
+MOST_WIDER = 8
+"""Times as many components as an embedding has from which a wider one is predicted."""
 
 _BYTES = 8
 
@@ -56,6 +62,33 @@ def of_width(cell: Cell, width: int) -> Cell:
     """Return a cell whose map has another number of components."""
     ref = cell.feature_map
     return replace(cell, feature_map=Ref(ref.name, {**ref.params, WIDTH: width}, ref.label))
+
+
+def narrower(cells: Iterable[PlannedCell], whole_bytes: int) -> dict[str, list[PlannedCell]]:
+    """Return by key the cells that have fewer components and differ in nothing else.
+
+    They have at least an eighth as many. Embeddings of more than `whole_bytes`, which may
+    be computed in blocks, are apart from smaller ones.
+    """
+    families: dict[str, dict[int, PlannedCell]] = {}
+    for planned in cells:
+        cell = planned.cell
+        width = cell.feature_map.params.get(WIDTH)
+        if not isinstance(width, int) or isinstance(width, bool) or planned.dataset is None:
+            continue
+        without = {k: v for k, v in cell.feature_map.params.items() if k != WIDTH}
+        ref = Ref(cell.feature_map.name, without)
+        of_method = [to_json(part) for part in (ref, cell.learner, cell.protocol)]
+        is_large = _BYTES * planned.dataset.n_samples * width > whole_bytes
+        key = json.dumps([planned.dataset.checksum, of_method, is_large], sort_keys=True)
+        families.setdefault(key, {}).setdefault(width, planned)
+    found = {}
+    for family in families.values():
+        for width, planned in family.items():
+            near = [each for w, each in family.items() if width / MOST_WIDER <= w < width]
+            if near:
+                found[planned.key] = near
+    return found
 
 
 def shortened(cell: Cell) -> Cell:

@@ -20,8 +20,10 @@ by block (`DataCache.scratch`); they are never in memory as a whole.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,6 +70,9 @@ def default_root() -> Path:
     from platformdirs.unix import Unix  # the same folder on macOS
 
     return Unix("kbench").user_cache_path / "data"
+
+
+_HALF_WRITTEN = re.compile(r"\d+ requested and \d+ written")
 
 
 class DataCache:
@@ -337,6 +342,9 @@ class DataCache:
             raise self._refusal(name, error) from error
 
     def _refusal(self, name: str, error: OSError) -> DatasetError:
+        if error.errno is None and _HALF_WRITTEN.search(str(error)):
+            # numpy does not say why fewer values were written than it asked for
+            error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return DatasetError(
             f"dataset {name!r} cannot be written to the cache {self.root}: "
             f"{error.strerror or error}; {remedy(error, 'KBENCH_CACHE_DIR')}"

@@ -238,3 +238,17 @@ def test_dictionaries_of_several_files_are_joined_in_their_order(tmp_path):
     data = load_parquet(str(tmp_path / "p"), "y")
     assert data.feature_names == ("k=b", "k=c", "k=a")
     assert data.X.tolist() == [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]]
+
+
+def test_a_column_of_timestamps_is_no_text_and_the_message_says_what_to_do(tmp_path):
+    path = tmp_path / "times.parquet"
+    when = pandas.date_range("2024-01-01", periods=300, freq="h")
+    frame = pandas.DataFrame({"when": when, "a": np.arange(300.0), "y": np.arange(300) % 2})
+    frame.to_parquet(path)
+    with pytest.raises(DatasetError) as raised:
+        load_parquet(path, target="y")
+    message = str(raised.value)
+    assert "dates cannot be features as they are: 'when'" in message
+    assert "date = ['when=ISO8601'] (on the command line: --date when=ISO8601)" in message
+    read = load_parquet(path, target="y", date=["when=ISO8601"])
+    assert read.feature_names == ("when", "a")

@@ -265,3 +265,45 @@ def test_numbers_of_a_block_are_text_where_another_block_has_text(read, monkeypa
     read(text(values, sep=";"))
     data = load_csv("mine.csv", "y", delimiter=";", decimal=",", thousands=".")
     np.testing.assert_allclose(data.X[:, 0], VALUES.round(2))
+
+
+ROWS = "".join(f"{i},5;{'ab'[i % 2]}\n" for i in range(30))
+
+
+@pytest.mark.parametrize(
+    ("before", "skip"),
+    [
+        ("sep=;\n", 1),
+        ('"sep=;"\r\n', 1),
+        ("\ufeffsep=;\n", 1),
+        ("# from a program\n# on a day, in a month\n", 2),
+        ("sep=;\n# a comment\n", 2),
+        ("# one comment\n", 1),
+    ],
+)
+def test_lines_before_the_names_are_left_out(tmp_path, before, skip):
+    path = tmp_path / "t.csv"
+    path.write_text(before + "x;y\n" + ROWS, encoding="utf-8")
+    opened = csv_rows(path)
+    assert list(opened.rows.names) == ["x", "y"]
+    assert opened.params["skip"] == skip
+    assert "before the names of columns left out" in opened.sentence
+    data = load_csv(str(path), "y", **opened.params)
+    assert data.X[:3].ravel().tolist() == [0.5, 1.5, 2.5]
+    assert len(csv_table(path, **opened.params)) == 30
+
+
+def test_a_name_may_begin_with_a_hash(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("#x;y\n" + ROWS)
+    opened = csv_rows(path)
+    assert list(opened.rows.names) == ["#x", "y"]
+    assert "skip" not in opened.params
+
+
+def test_lines_of_a_message_are_those_of_the_file(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("sep=;\nx;y\n" + ROWS + "1;2;3\n")
+    opened = csv_rows(path)
+    with pytest.raises(DatasetError, match="line 33 has 3"):
+        opened.rows.scan({})

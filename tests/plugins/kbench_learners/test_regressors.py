@@ -22,6 +22,7 @@ from kbench_learners import (
 )
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         PathRidge(),

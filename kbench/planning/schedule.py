@@ -1,0 +1,425 @@
+"""The order of tasks in a limited time: all methods on few rows, the best ones on more.
+
+A ladder has the cells of one method on nested samples of the training rows, the last one
+on all of them. All cells of a split have the same test part, so that they can be compared.
+
+1. The *first* methods, one after the other, are measured on the smallest sample, and climb as
+   long as the next task takes a fixed share of the time that is left.
+2. Every other method is measured on the smallest sample.
+3. The methods that were not clearly worse than the best of the first ones on the same rows
+   climb, cheap tasks first, if the next task should end in time; on the last sample that
+   they reach they get the other splits. Where nothing is searched for on a step, the time
+   is predicted from the steps before (`kbench.planning.cost`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kbench.evaluation.sizes import holdout_sizes
+from kbench.planning import cost
+from kbench.planning.order import n_candidates
+from kbench.planning.planned import PlannedCell
+from kbench.records import ACCURACY, Cell, Cost, DatasetFacts, Measure, Ref, Result, Search, Trial
+from kbench.registry.registry import Registry
+
+Name = tuple[str, str]
+"""Labels of the map and the learner of a method."""
+
+FIRST_SHARE, SEARCH_SHARE = 0.5, 0.25
+"""Shares of the time left that a task of a first method may take, without and with a search."""
+
+NOISE = 2.0
+"""Standard errors by which a method must be worse to be left where it is."""
+
+MOST_SPLITS = 5
+"""Splits of a cell at most, however many holdouts there are."""
+
+POLL_S = 0.02
+"""Seconds between two looks at the results, where the next step depends on them."""
+
+OVER_CLASSES = ("balanced_accuracy", "f1_macro", "average_precision", "roc_auc")
+"""Measures whose noise is that of the rarest class."""
+
+NARROWER = 1.5
+"""Exponent of the work in the number of components."""
+
+
+@dataclass
+class Ladder:
+    """The cells of one method, on ever more rows.
+
+    `is_first` is true of a method of the first round.
+    """
+
+    name: Name
+    cells: list[PlannedCell] = field(default_factory=list)
+    is_first: bool = False
+
+    @property
+    def reached(self) -> int:
+        """Number of the last cell with a result of its first split; -1 if there is none."""
+        return max((i for i, cell in enumerate(self.cells) if _is_done(cell, 0)), default=-1)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a task has failed, so that no further one is tried."""
+        return any(
+            cell.problem or any(not result.is_ok for result in dict(cell.results).values())
+            for cell in self.cells
+        )
+
+
+class Schedule:
+    """The order of the tasks of a suite in a limited time.
+
+    Parameters
+    ----------
+    registry : Registry
+    first : collection of (str, str)
+        Labels of the methods of the first round.
+    memory_mb : float, optional
+        Limit of the memory of a task.
+    clock, wait : callable, optional
+        Returns seconds, and waits for some, as `time.monotonic` and `time.sleep` do.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        first: Collection[Name] = (),
+        memory_mb: float = math.inf,
+        clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._registry, self._first, self._memory_mb = registry, frozenset(first), memory_mb
+        self._clock, self._wait = clock, wait
+        self._begun: set[tuple[str, int]] = set()
+        self._ladders: list[Ladder] = []
+        self._measure = ACCURACY
+        self._until = math.inf
+        self._plan: Callable[[Cell], PlannedCell]
+        self._fixed: dict[tuple[str, str], PlannedCell] = {}
+
+    def steps(
+        self,
+        cells: Sequence[PlannedCell],
+        measure: Measure,
+        until: float,
+        plan: Callable[[Cell], PlannedCell],
+    ) -> Iterator[tuple[PlannedCell, int]]:
+        """Yield cells and numbers of their splits, until `until` or until nothing is left.
+
+        The results of earlier steps come in between, in the cells. The first step is
+        yielded whatever the time is. ``plan(cell)`` plans a further cell: one with the
+        parameters that a search on fewer rows has chosen.
+        """
+        self._ladders, self._measure, self._until = self._laddered(cells), measure, until
+        self._plan = plan
+        while not self._begun or self._clock() < until:
+            step = self._next()
+            if step is not None:
+                self._begun.add((step[0].key, step[1]))
+                yield step
+            elif self._n_running:
+                self._wait(POLL_S)
+            else:
+                return
+
+    def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
+        """Return the cells that were begun, with the splits that were measured.
+
+        Of a method without any result there is the cell with the fewest rows.
+        """
+        kept: list[PlannedCell] = []
+        for ladder in self._laddered(cells):
+            begun = [cell for cell in ladder.cells if cell.results or cell.problem]
+            for cell in begun:
+                n = next((i for i in range(len(cell.results)) if not _is_done(cell, i)), None)
+                n_done = len(cell.results) if n is None else n
+                if n_done:
+                    cell.results = {i: cell.results[i] for i in range(n_done)}
+                    cell.n_splits = n_done
+            kept += begun or ladder.cells[:1]
+        return kept
+
+    def cost_on_all_rows(self, name: Name) -> Cost | None:
+        """Predict the cost of a task of a method on all rows, from those on fewer."""
+        ladder = next((each for each in self._ladders if each.name == name), None)
+        if ladder is None:
+            return None
+        last = ladder.cells[-1]  # a method may be for few rows only
+        protocol = replace(last.cell.protocol, train_rows=None)
+        return self._cost(ladder, replace(last, cell=replace(last.cell, protocol=protocol)))
+
+    # -- state
+
+    def _laddered(self, cells: Iterable[PlannedCell]) -> list[Ladder]:
+        """Group cells by method, on few rows first; the first methods come first."""
+        ladders: dict[Name, Ladder] = {}
+        for planned in cells:
+            name = planned.cell.feature_map.label, planned.cell.learner.label
+            ladder = ladders.setdefault(name, Ladder(name, is_first=name in self._first))
+            ladder.cells.append(planned)
+        for ladder in ladders.values():
+            ladder.cells.sort(key=lambda planned: planned.cell.protocol.train_rows or math.inf)
+        return sorted(ladders.values(), key=lambda ladder: not ladder.is_first)
+
+    @property
+    def _n_running(self) -> int:
+        """Tasks whose results are to come."""
+        done = {
+            (cell.key, split)
+            for ladder in self._ladders
+            for cell in ladder.cells
+            for split in dict(cell.results)
+        }
+        return len(self._begun - done)
+
+    def _is_open(self, cell: PlannedCell, split: int) -> bool:
+        return (cell.key, split) not in self._begun and split in cell.missing
+
+    @property
+    def _left(self) -> float:
+        return self._until - self._clock()
+
+    # -- what comes next
+
+    def _next(self) -> tuple[PlannedCell, int] | None:
+        going = [ladder for ladder in self._ladders if not ladder.is_stopped]
+        first = [ladder for ladder in going if ladder.is_first]
+        for ladder in first:  # the searches come last among them
+            if self._may_begin(ladder):
+                return ladder.cells[0], 0
+            cell = self._above(ladder, FIRST_SHARE)
+            if cell is not None:
+                return cell, 0
+        for ladder in going:
+            if self._may_begin(ladder):
+                return ladder.cells[0], 0
+        steps = [step for ladder in going if (step := self._further(ladder)) is not None]
+        if all(split > 0 for _, (_, split) in steps):
+            # a method that was too long for its share comes before second splits of others
+            for ladder in going:
+                cell = ladder.cells[0]
+                if self._is_open(cell, 0) and self._fits(ladder, cell):
+                    return cell, 0
+        return min(steps, key=self._place)[1] if steps else None
+
+    def _place(self, timed: tuple[float, tuple[PlannedCell, int]]) -> tuple[bool, float]:
+        """Order steps: short ones first; a second holdout says less than more rows do."""
+        seconds, (cell, split) = timed
+        return split > 0 and cell.cell.protocol.splits == "holdout", seconds
+
+    def _may_begin(self, ladder: Ladder) -> bool:
+        """Whether a method was not tried yet, and is not known to take too long."""
+        cell = ladder.cells[0]
+        if not self._is_open(cell, 0):
+            return False
+        return self._cost(ladder, cell) is None or self._fits(ladder, cell, FIRST_SHARE)
+
+    def _above(self, ladder: Ladder, share: float = 1.0) -> PlannedCell | None:
+        """Return the cell that a method climbs to; None if it does not fit, or is under way.
+
+        Where a search does not fit, the parameters that it chose on fewer rows may.
+        """
+        reached = ladder.reached
+        if reached < 0 or reached + 1 == len(ladder.cells):
+            return None
+        cell = ladder.cells[reached + 1]
+        if not self._is_open(cell, 0):
+            return None
+        if self._fits(ladder, cell, share):
+            return cell
+        below = ladder.cells[reached]
+        chosen = _with_chosen(cell.cell, below)
+        if chosen is None:
+            return None
+        if (cell.key, below.key) not in self._fixed:
+            self._fixed[cell.key, below.key] = self._plan(chosen)
+        fixed = self._fixed[cell.key, below.key]
+        if not self._is_open(fixed, 0) or not self._fits(ladder, fixed, share):
+            return None
+        ladder.cells[reached + 1] = fixed
+        return fixed
+
+    def _further(self, ladder: Ladder) -> tuple[float, tuple[PlannedCell, int]] | None:
+        """Return the predicted seconds of the next step of a method, and the step."""
+        reached = ladder.reached
+        if reached < 0 or not self._is_promising(ladder):
+            return None
+        if reached + 1 < len(ladder.cells):
+            if (ladder.cells[reached + 1].key, 0) in self._begun:
+                return None  # its result is to come
+            if (above := self._above(ladder)) is not None:
+                return self._seconds(ladder, above), (above, 0)
+        cell = ladder.cells[reached]
+        n_splits = min(cell.n_splits, MOST_SPLITS)
+        split = next((i for i in range(n_splits) if self._is_open(cell, i)), None)
+        longest = max(result.seconds for result in dict(cell.results).values())
+        if split is None or longest > self._left:
+            return None
+        return longest, (cell, split)
+
+    def _is_promising(self, ladder: Ladder) -> bool:
+        """Whether a method is not clearly worse than the best first one on the same rows."""
+        if ladder.is_first:
+            return True
+        cell = ladder.cells[ladder.reached]
+        rows = cell.cell.protocol.train_rows
+        others = [
+            other
+            for rival in self._ladders
+            for other in rival.cells
+            if (rival.is_first or not self._first) and other.cell.protocol.train_rows == rows
+        ]
+        return not any(self._is_worse(cell, other) for other in others)
+
+    def _is_worse(self, cell: PlannedCell, other: PlannedCell) -> bool:
+        """Whether a cell is clearly worse than another, on their common splits."""
+        mine, theirs = (self._values(each) for each in (cell, other))
+        common = mine.keys() & theirs.keys()
+        if not common:
+            return False
+        behind = sum(
+            self._measure.gain(theirs[i]) - self._measure.gain(mine[i]) for i in common
+        ) / len(common)
+        n_test = sum(cell.results[i].measures.get("n_test", 1.0) for i in common)
+        value = sum(theirs.values()) / len(theirs)
+        rarest = rarest_share(cell.dataset)
+        return bool(behind > NOISE * standard_error(value, n_test, self._measure, rarest))
+
+    def _values(self, cell: PlannedCell) -> dict[int, float]:
+        results = dict(cell.results).items()
+        name = self._measure.name
+        return {i: r.measures[name] for i, r in results if r.is_ok and name in r.measures}
+
+    # -- costs
+
+    def _fits(self, ladder: Ladder, cell: PlannedCell, share: float = 1.0) -> bool:
+        """Whether a task should end in a share of the time left, and fit into memory."""
+        found = self._cost(ladder, cell)
+        if found is None or found.seconds is None:
+            return False
+        if found.exceeds(self._memory_mb):
+            return False
+        if share < 1.0 and n_candidates(cell.cell, self._registry) > 1:
+            share = SEARCH_SHARE
+        # a whole remainder is risked only for what nearly always fits
+        seconds = found.seconds.high if share == 1.0 else found.seconds.value
+        return seconds <= share * self._left
+
+    def _seconds(self, ladder: Ladder, cell: PlannedCell) -> float:
+        found = self._cost(ladder, cell)
+        return found.seconds.value if found and found.seconds else math.inf
+
+    def _cost(self, ladder: Ladder, cell: PlannedCell) -> Cost | None:
+        """Predict the cost of a cell from those of the same method with fewer rows."""
+        work, trials = self._work(cell.cell, n_train(cell)), []
+        for lower in self._known(ladder) or self._alike(ladder):
+            result = dict(lower.results)[0]
+            rows = round(result.measures["n_train"])
+            ratio = work / self._work(lower.cell, rows)
+            trials.append(_trial(result, rows, ratio))
+        return cost.predict(trials, n_train(cell)) if trials else None
+
+    def _known(self, ladder: Ladder) -> list[PlannedCell]:
+        """Return the cells of a method that have a result."""
+        return [cell for cell in ladder.cells if _is_done(cell, 0)]
+
+    def _alike(self, ladder: Ladder) -> list[PlannedCell]:
+        """Return the cells with a result of the same components with another search."""
+        parts = _components(ladder)
+        others = (other for other in self._ladders if _components(other) == parts)
+        return next((known for other in others if (known := self._known(other))), [])
+
+    def _work(self, cell: Cell, rows: int) -> float:
+        """Return the work of a cell, relative to that in proportion to the rows."""
+        searched = n_candidates(cell, self._registry)
+        fits = 1.0 + (searched * (cell.protocol.inner_folds - 1) if searched > 1 else 0.0)
+        width = cost.given_width(cell) or 1
+        kernelized = self._registry.get("learner", cell.learner.name).kernelized
+        return float(fits * width**NARROWER * (rows if kernelized else 1))
+
+
+def standard_error(
+    value: float, n_test: float, measure: Measure, rarest: float | None = None
+) -> float:
+    """Return a rough standard error of a score on test rows.
+
+    Of a share it is that of a binomial; of an error that of the root of a mean square. A mean
+    over classes is as uncertain as that of the rarest one, which has the share `rarest` of the
+    rows.
+
+    >>> round(standard_error(0.9, 900, ACCURACY), 4)
+    0.01
+    >>> round(standard_error(0.5, 800, Measure("balanced_accuracy"), rarest=0.03), 2)
+    0.1
+    """
+    n = n_test if rarest is None or measure.name not in OVER_CLASSES else rarest * n_test
+    n = max(1.0, n)
+    if measure.better == "higher":
+        share = min(max(value, 0.0), 1.0)
+        return math.sqrt(max(share * (1 - share), 1 / n) / n)
+    return abs(value) / math.sqrt(2 * n)
+
+
+def rarest_share(facts: DatasetFacts | None) -> float | None:
+    """Return the share of the rows of the rarest class; None for numbers."""
+    if facts is None or not facts.class_counts:
+        return None
+    return min(facts.class_counts) / facts.n_samples
+
+
+def n_train(planned: PlannedCell) -> int:
+    """Return the training rows of a cell."""
+    facts, protocol = planned.dataset, planned.cell.protocol
+    assert facts is not None
+    if protocol.train_rows is not None:
+        return protocol.train_rows
+    if protocol.splits == "holdout":
+        return holdout_sizes(facts.n_samples, protocol)[0]
+    return facts.n_samples * (protocol.n_folds - 1) // protocol.n_folds
+
+
+def _trial(result: Result, rows: int, ratio: float) -> Trial:
+    memory = result.measures.get("peak_memory_mb", 0.0)
+    return Trial(rows, True, "ok", max(1e-3, result.seconds) * ratio, memory)
+
+
+def _with_chosen(cell: Cell, below: PlannedCell) -> Cell | None:
+    """Return a cell with the parameters that a search on fewer rows chose; None without one."""
+    chosen = {"feature_map": dict[str, Any](), "learner": dict[str, Any]()}
+    if below.cell.protocol.n_candidates == 1 < cell.protocol.n_candidates:
+        chosen = {side: dict(getattr(below.cell, side).params) for side in chosen}
+    for name, value in below.results[0].details.chosen.items():
+        side, _, parameter = name.partition(".")
+        if "." in parameter or not isinstance(value, int | float | str):
+            return None  # of a component within
+        if side in chosen:
+            chosen[side][parameter] = value
+    sides: dict[str, Any] = {}
+    for side, values in chosen.items():
+        ref: Ref = getattr(cell, side)
+        # what is given for these rows, such as a width, stays
+        is_searched = {name: isinstance(value, Search) for name, value in ref.params.items()}
+        more = {name: value for name, value in values.items() if is_searched.get(name, True)}
+        sides[side] = Ref(ref.name, {**ref.params, **more}, ref.label)
+    given = replace(cell, **sides)
+    if given == cell:
+        return None
+    return replace(given, protocol=replace(given.protocol, n_candidates=1))
+
+
+def _components(ladder: Ladder) -> tuple[Ref, str]:
+    cell = ladder.cells[0].cell
+    return replace(cell.feature_map, label=""), cell.learner.name
+
+
+def _is_done(cell: PlannedCell, split: int) -> bool:
+    result = dict(cell.results).get(split)
+    return result is not None and result.is_ok

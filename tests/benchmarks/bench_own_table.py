@@ -1,0 +1,322 @@
+"""`kbench run` on tables as people have them, against gradient boosting in the same seconds.
+
+Each table is an OpenML set of which columns became dates, ids, categories, values with holes
+or decimal commas, and some classes rare, all by the seed::
+
+    python tests/benchmarks/bench_own_table.py [--limit 30 120 600] [--table letter ...]
+        [--tables 20] [--seed 0]
+    python tests/benchmarks/bench_own_table.py --rows 1000000 --limit 600
+
+A third of the rows, 20,000 at most, are held out. The exported model of the recommended
+method predicts them, as do scikit-learn's gradient boosting with its defaults, and the best of
+a random search that takes as many seconds as the limit, by one holdout and on one core. The
+standard error is that of the score on the held-out rows. Prints a line for each table: the
+scores, whether the recommended one is at least that of tuned boosting less one standard error,
+and the wall clock over the limit. `--rows` makes a table of that size, with 30 columns, and
+prints the time and the peak memory of the largest process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
+
+from kbench.registry.callables import resolve
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
+
+SETS = {
+    "letter": 6,
+    "pendigits": 32,
+    "satimage": 182,
+    "sick": 38,
+    "magic": 1120,
+    "adult": 1590,
+    "segment": 36,
+    "spambase": 44,
+    "kr-vs-kp": 3,
+    "splice": 46,
+    "diabetes-37": 37,
+    "german": 31,
+    "shuttle": 40685,
+    "skin": 1502,
+    "optdigits": 28,
+    "vowel": 307,
+}
+"""OpenML ids; sets that the server does not have are left out, with a line."""
+
+REGRESSION: dict[str, dict[str, int]] = {
+    "diabetes": {},
+    "friedman1": {"n_samples": 5000},
+    "friedman2": {"n_samples": 3000},
+    "friedman3": {"n_samples": 20_000},
+}
+"""Sets with a target of numbers, which come with kbench, and their parameters."""
+
+HELD_OUT, MOST_HELD_OUT = 1 / 3, 20_000
+
+SPACE: dict[str, list[Any]] = {
+    "learning_rate": [0.03, 0.05, 0.1, 0.2],
+    "max_leaf_nodes": [15, 31, 63, 127],
+    "min_samples_leaf": [5, 20, 50],
+    "l2_regularization": [0.0, 0.1, 1.0, 10.0],
+    "max_iter": [100, 200, 500],
+}
+
+
+@dataclass
+class Table:
+    """A table, its measure, and how its file is written."""
+
+    name: str
+    frame: pd.DataFrame
+    measure: str
+    comma: bool = False
+
+    def write(self, frame: pd.DataFrame, path: Path) -> None:
+        """Write rows as a person's program would."""
+        if self.comma:
+            frame.to_csv(path, index=False, sep=";", decimal=",", encoding="utf-8-sig")
+        else:
+            frame.to_csv(path, index=False)
+
+
+def soiled(name: str, data: Any, rng: np.random.Generator) -> Table:
+    """Return a set of numbers as a table with dates, ids, categories and holes."""
+    X = data.X.toarray() if hasattr(data.X, "toarray") else np.asarray(data.X)
+    y = np.asarray(data.y)
+    if data.task == "classification":
+        y = np.array([f"class {k}" for k in range(int(y.max()) + 1)])[y]
+    measure = "rmse" if data.task == "regression" else "accuracy"
+    rows = np.arange(len(y))
+    kinds = rng.permutation(["dates", "ids", "holes", "comma", "rare"])[:3]
+    if "rare" in kinds and data.task == "classification":
+        labels, counts = np.unique(y, return_counts=True)
+        rare = labels[counts.argmin()]
+        is_rare = np.flatnonzero(y == rare)
+        n = max(40, int(0.05 * (len(y) - len(is_rare)) / 0.95))
+        gone = rng.permutation(is_rare)[n:]
+        rows = np.delete(rows, gone)
+        measure = "roc_auc" if len(labels) == 2 else "balanced_accuracy"
+    rows = rng.permutation(rows)
+    X, y = X[rows], y[rows]
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    wide = [c for c in frame if frame[c].nunique() > 20 and frame[c].notna().all()]
+    if "dates" in kinds and wide:
+        column = str(rng.choice(wide))
+        place = frame[column].rank(method="dense").to_numpy()
+        days = np.floor(1500 * place / place.max()).astype(int)
+        dates = pd.Timestamp("2019-01-01") + pd.to_timedelta(days, unit="D")
+        frame[column] = pd.Series(dates).dt.strftime("%Y-%m-%d")
+    if "holes" in kinds:
+        for column in rng.choice(list(frame), size=min(3, frame.shape[1]), replace=False):
+            frame.loc[rng.random(len(frame)) < 0.1, column] = np.nan
+    if "ids" in kinds:
+        frame.insert(0, "customer_id", rng.permutation(len(frame)) + 10_000)
+    frame["target"] = y
+    return Table(f"{name} ({', '.join(sorted(kinds))})", frame, measure, "comma" in kinds)
+
+
+def tables(names: list[str], seed: int) -> Any:
+    """Yield the tables of some sets."""
+    registry = build(installed())
+    for name in names:
+        source, given = name, REGRESSION.get(name, {})
+        if name in SETS:
+            source, given = "openml", {"data_id": SETS[name]}
+        try:
+            data = resolve(registry.get("dataset", source).load)(**given)
+        except Exception as error:
+            print(f"{name}: left out: {' '.join(str(error).split())[:100]}", flush=True)
+            continue
+        yield soiled(name, data, np.random.default_rng([seed, *name.encode()]))
+
+
+def numbers_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns as numbers, as a person would make them for boosting."""
+    made = {}
+    for name, column in frame.drop(columns="target").items():
+        if str(name) == "customer_id":
+            continue
+        if pd.api.types.is_numeric_dtype(column):
+            made[name] = column
+        else:
+            made[name] = (pd.to_datetime(column) - pd.Timestamp("1970-01-01")).dt.days
+    found = pd.DataFrame(made).astype(float)
+    return found.dropna(axis="columns", how="all")
+
+
+def score(table: Table, y: Any, predicted: Any, ranks: Any = None) -> float:
+    """Return a score that is better if it is higher."""
+    if table.measure == "rmse":
+        return -float(np.sqrt(np.mean((y - predicted) ** 2)))
+    if table.measure == "roc_auc":
+        return float(roc_auc_score(y, ranks))
+    if table.measure == "balanced_accuracy":
+        return float(np.mean([np.mean(predicted[y == k] == k) for k in np.unique(y)]))
+    return float(np.mean(y == predicted))
+
+
+def scored(table: Table, model: Any, X: Any, y: Any) -> float:
+    ranks = None
+    if table.measure == "roc_auc":
+        has = hasattr(model, "predict_proba")
+        ranks = model.predict_proba(X)[:, 1] if has else model.decision_function(X)
+    return score(table, y, np.asarray(model.predict(X)), ranks)
+
+
+def standard_error(table: Table, y: Any, value: float) -> float:
+    """Return the standard error of a score on the held-out rows."""
+    if table.measure == "rmse":
+        return abs(value) / np.sqrt(2 * len(y))
+    n = len(y) if table.measure == "accuracy" else np.unique(y, return_counts=True)[1].min()
+    return float(np.sqrt(max(value * (1 - value), 1 / n) / n))
+
+
+def boosting(table: Table, train: Any, test: Any, seconds: float) -> tuple[float, float]:
+    """Return the scores of boosting: searched for as many seconds, and with its defaults."""
+    is_numbers = table.measure == "rmse"
+    make = HistGradientBoostingRegressor if is_numbers else HistGradientBoostingClassifier
+    X, y = numbers_of(train), train["target"].to_numpy()
+    X_test, y_test = numbers_of(test), test["target"].to_numpy()
+    default = make(random_state=0).fit(X, y)
+    strata = None if is_numbers else y
+    if strata is not None and np.unique(y, return_counts=True)[1].min() < 2:
+        strata = None
+    parts = train_test_split(X, y, test_size=0.25, random_state=0, stratify=strata)
+    rng, start = np.random.default_rng(0), time.monotonic()
+    best, chosen, longest = -np.inf, {}, 0.0
+    while time.monotonic() - start + 2 * longest < seconds:
+        params = {name: values[rng.integers(len(values))] for name, values in SPACE.items()}
+        began = time.monotonic()
+        model = make(random_state=0, early_stopping=len(y) > 10_000, **params)
+        value = scored(table, model.fit(parts[0], parts[2]), parts[1], parts[3])
+        longest = max(longest, time.monotonic() - began)
+        if value > best:
+            best, chosen = value, params
+    tuned = make(random_state=0, early_stopping=len(y) > 10_000, **chosen).fit(X, y)
+    return scored(table, tuned, X_test, y_test), scored(table, default, X_test, y_test)
+
+
+def measured(table: Table, limit: float, folder: Path) -> dict[str, Any]:
+    """Run kbench on a table, export what it recommends, and compare with boosting."""
+    n_test = min(MOST_HELD_OUT, int(HELD_OUT * len(table.frame)))
+    test, train = table.frame.iloc[:n_test], table.frame.iloc[n_test:]
+    file = folder / "table.csv"
+    table.write(train, file)
+    command = ["kbench", "run", str(file), "--target", "target", "--time-limit", str(limit)]
+    command += ["--measure", table.measure, "--json", "--fresh"]
+    command += ["--store", f"sqlite:///{folder}/mlflow.db"]
+    began = time.monotonic()
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    wall = time.monotonic() - began
+    if not ran.stdout:
+        raise RuntimeError(ran.stderr[-500:])
+    end = json.loads(ran.stdout.splitlines()[-1])
+    found = {"wall": wall, "sentences": end["sentences"], "export": end["export"]}
+    if not end["export"]:
+        return found
+    words = shlex.split(end["export"])
+    words[words.index("-o") + 1 :] = [str(folder / "model"), "--format", "joblib"]
+    subprocess.run(words, capture_output=True, text=True, check=True)
+    model = joblib.load(folder / "model" / "model.joblib")
+    X_test, y_test = test.drop(columns="target"), test["target"].to_numpy()
+    ours = scored(table, model, X_test, y_test)
+    tuned, default = boosting(table, train, test, limit)
+    error = standard_error(table, y_test, tuned)
+    recommended = end["recommended"]
+    return found | {
+        "method": f"{recommended['feature_map']} + {recommended['learner']}",
+        "ours": ours,
+        "tuned": tuned,
+        "default": default,
+        "error": error,
+        "is_good": ours >= tuned - error,
+        "is_above_default": ours >= default - error,
+    }
+
+
+def large(n_rows: int, limit: float, folder: Path) -> None:
+    """Run kbench on a table of many rows and print its time and its peak memory."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 30)).round(3)
+    z = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * X[:, 3] + rng.normal(0, 0.7, n_rows)
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(30)])
+    frame["target"] = np.where(z > 0.3, "yes", "no")
+    file = folder / "large.csv"
+    frame.to_csv(file, index=False)
+    del frame, X
+    command = ["kbench", "run", str(file), "--target", "target", "--time-limit", str(limit)]
+    command += ["--fresh", "--store", f"sqlite:///{folder}/mlflow.db"]
+    began = time.monotonic()
+    subprocess.run(command, check=False)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"{time.monotonic() - began:.0f} s; the largest process had {peak:,.0f} MB")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--limit", type=float, nargs="+", default=[30.0])
+    parser.add_argument("--table", nargs="+", choices=[*SETS, *REGRESSION], default=None)
+    parser.add_argument("--tables", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rows", type=int, default=None)
+    options = parser.parse_args()
+    if options.rows:
+        for limit in options.limit:
+            with tempfile.TemporaryDirectory() as folder:
+                large(options.rows, limit, Path(folder))
+        return
+    names = options.table or [*SETS, *REGRESSION][: options.tables]
+    for limit in options.limit:
+        print(f"limit {limit:g} s; scores on held-out rows, higher is better", flush=True)
+        results = []
+        for table in tables(names, options.seed):
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    found = measured(table, limit, Path(folder))
+                except Exception as error:
+                    print(f"{table.name}: {type(error).__name__}: {error}", flush=True)
+                    continue
+            over = found["wall"] / limit
+            if "ours" not in found:
+                print(f"{table.name}: nothing recommended, {over:.2f} of the limit", flush=True)
+                continue
+            results.append(found | {"over": over})
+            print(
+                f"{table.name:42} {len(table.frame):7,} {table.measure:18} {found['ours']:9.4f} "
+                f"tuned {found['tuned']:9.4f} default {found['default']:9.4f} s.e. "
+                f"{found['error']:.4f} {'ok ' if found['is_good'] else 'LOW'} "
+                f"{'' if found['is_above_default'] else 'BELOW DEFAULT '}{over:.2f} of the limit: "
+                f"{found['method']}",
+                flush=True,
+            )
+        if results:
+            n = len(results)
+            good, above = (sum(r[key] for r in results) for key in ("is_good", "is_above_default"))
+            worst = max(r["over"] for r in results)
+            print(
+                f"{good} of {n} at least tuned boosting less one s.e., {above} of {n} default "
+                f"boosting less one s.e., at most {worst:.2f} of the limit\n"
+            )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
