@@ -19,6 +19,7 @@ from kbench.messages import similar
 from kbench.parameters import check_integer, check_number
 from kbench.planning.cells import select
 from kbench.planning.files import in_folder
+from kbench.planning.published import with_published
 from kbench.planning.raw import runnable
 from kbench.planning.suite_file import find, read
 from kbench.records import Measure, Suite
@@ -54,7 +55,8 @@ def chosen_suite(
         a limit is not positive, or the files of the suite are not there.
     """
     text, stem = find(name, registry)
-    suite = select(read(text, stem, registry), registry, datasets, feature_maps, learners)
+    suite = with_published(read(text, stem, registry), name, registry)
+    suite = select(suite, registry, datasets, feature_maps, learners)
     suite = in_folder(suite, None if data is None else Path(data))
     limits = suite.limits
     if splits is not None:
@@ -78,7 +80,7 @@ def check_limit(value: float, name: str) -> None:
 def known_suite(name: str, registry: Registry) -> Suite:
     """Return the suite of a file; one that says nothing if there is no such file."""
     try:
-        return read(*find(name, registry), registry)
+        return with_published(read(*find(name, registry), registry), name, registry)
     except SuiteError:
         return Suite(name, ())
 

@@ -2,135 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kbench.api.inputs import check_limit
+from kbench.api.own_look import Look, look, with_look
 from kbench.api.own_measure import Comparison
 from kbench.api.own_target import TargetColumn, choose
 from kbench.errors import DatasetError
 from kbench.execution.fetching import opened
 from kbench.parameters import check_choice, is_pattern, named_files
 from kbench.planning.raw import OWN_TABLES
-from kbench.planning.sized import Size, chosen_cells, read_for
+from kbench.planning.sized import Size, SizedSuite, chosen_cells, read_for
 from kbench.planning.suite_file import find
 from kbench.records import (
     TASK_TYPES,
     Block,
+    Cell,
     DatasetFacts,
     DatasetSource,
-    Make,
     Problem,
     Ref,
     Suite,
     TaskType,
 )
-from kbench.records.canonical import from_json, to_json
-from kbench.registry.callables import resolve
 from kbench.registry.outlines import parameters_of
-from kbench.registry.references import Reference
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
-from kbench.tables.dates import DateColumn
-from kbench.tables.profile import BY_TARGET, LEFT_OUT, Asked, ColumnProfile, Fate, decide
-from kbench.tables.reading import table_of
-from kbench.tables.rows import FrameRows, Opened
-from kbench.tables.table import check_columns, no_column
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
+FLAGS = {"group_by": "group", "order_by": "order-by"}
+"""Options of the command line that have other names than the parameters of a source."""
+
 MIN_ROWS = 20
 """With fewer rows, a split has fewer than four rows to score on."""
-
-SHORTEST_S = 2.0
-"""Least time limit of a task, however short the whole run, so that cheap methods finish."""
-
-SHARE = 5
-"""A task may take one part in this many of the whole time, so that none takes all of it."""
-
-LOOKED_AT_MB = 256
-"""A larger file whose source has no `rows` is not inspected: it would be in memory as a whole."""
-
-COLUMN_OPTIONS = ("ignore", "nominal", "date", "by_target", "missing")
-"""Parameters of a source that decide what becomes of columns."""
-
-
-@dataclass(frozen=True)
-class Look:
-    """The user's table before it is encoded.
-
-    Parameters
-    ----------
-    n_rows, n_unlabelled : int
-        All rows, and those without a label.
-    fates : tuple of Fate
-        What becomes of each column.
-    target : TargetColumn
-        The column to predict.
-    params : mapping
-        Parameters of the source that read the file so, and encode its columns so.
-    sentence : str
-        How the file is written.
-    doubts : tuple of str
-        What stays open about that, and which option changes it.
-    """
-
-    n_rows: int
-    n_unlabelled: int
-    fates: tuple[Fate, ...]
-    target: TargetColumn
-    params: Mapping[str, Any]
-    sentence: str = ""
-    doubts: tuple[str, ...] = ()
-
-    @classmethod
-    def parsed(cls, given: Any) -> Look | None:
-        """Parse what the process of a plugin found; ValueError where it is not a look."""
-        if given is None:
-            return None
-        try:
-            return cls(
-                **{
-                    **given,
-                    "fates": tuple(Fate(**fate) for fate in given["fates"]),
-                    "target": TargetColumn.parsed(given["target"]),
-                    "params": {
-                        str(name): tuple(map(str, value)) if isinstance(value, list) else str(value)
-                        for name, value in given["params"].items()
-                    },
-                    "doubts": tuple(map(str, given["doubts"])),
-                }
-            )
-        except (TypeError, KeyError, AttributeError) as error:
-            raise ValueError("not the look at a table") from error
-
-    def for_classes(self, n_classes: int) -> Look:
-        """Return the look at a table with this number of classes, which have a mean each."""
-        if n_classes <= 2:
-            return self
-        fates = [
-            replace(fate, encoded_as=f"{BY_TARGET} and class", n_columns=n_classes)
-            if fate.encoded_as == BY_TARGET
-            else fate
-            for fate in self.fates
-        ]
-        return replace(self, fates=tuple(fates))
-
-    @property
-    def n_columns(self) -> int:
-        """Columns that become features."""
-        return sum(fate.n_columns > 0 for fate in self.fates)
-
-    def notices(self) -> list[str]:
-        """Return what a guess leaves open, and a notice for each column that is left out."""
-        left_out = [
-            f"left out: {fate.name!r}, {fate.read_as}: {fate.note}"
-            for fate in self.fates
-            if fate.encoded_as == LEFT_OUT and fate.read_as != "not read"
-        ]
-        return [*self.doubts, *left_out]
 
 
 @dataclass(frozen=True)
@@ -210,10 +117,13 @@ def source_of(
     }
     for name, value in reading.items():
         options[name] = value if isinstance(value, str) or not value else tuple(value)
+    if options.get("group_by") and options.get("order_by"):
+        raise DatasetError("give one of --group and --order-by, not both")
     taken = parameters_of(source.load)
     for name, value in options.items():
         if value is not None and taken is not None and name not in taken:
-            raise DatasetError(f"file {path!r}: --{name} has no meaning for {source.name} files")
+            flag = FLAGS.get(name, name)
+            raise DatasetError(f"file {path!r}: --{flag} has no meaning for {source.name} files")
         if value is not None:
             params[name] = value
     needed = taken["target"] if taken and "target" in taken else None
@@ -221,148 +131,6 @@ def source_of(
         raise DatasetError(f"file {path!r}: --target is missing: name the column to predict")
     named = file.parent if is_pattern(file.name) else file
     return Ref(source.name, params, label=named.name.partition(".")[0] or named.name)
-
-
-def look(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Look | None:
-    """Inspect a user's own table before it is loaded.
-
-    Columns to `keep` are not left out, whatever they hold. The result is None for files
-    whose source has no table, and where something else is wrong with the file: loading it
-    reports the error.
-
-    Raises
-    ------
-    DatasetError
-        The file cannot be read, or its columns are not what they seem.
-    """
-    source = registry.all("dataset").get(ref.name)
-    if source is None or "target" not in ref.params:
-        return None
-    read = source.rows or source.table
-    if read is None:
-        return None
-    taken = parameters_of(source.load)
-    asked = {
-        "dataset": to_json(ref),
-        "keep": list(keep),
-        "taken": list(COLUMN_OPTIONS if taken is None else set(COLUMN_OPTIONS) & set(taken)),
-        "in_blocks": source.rows is not None,
-    }
-    try:
-        files = named_files(ref.params["path"])
-        size = sum(file.stat().st_size for file in files)
-        if source.rows is None and size > LOOKED_AT_MB * 2**20:
-            return None
-        if isinstance(read, Reference):
-            return Look.parsed(read.call(f"{__name__}:look_in_sandbox", asked))
-        return _look(read, ref, asked)
-    except DatasetError:
-        if source.rows is None:
-            return None
-        raise
-    except Exception:  # pandas' errors have no common base
-        return None
-
-
-def look_in_sandbox(read: Make, asked: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Inspect a table, where the plugin that reads it is imported."""
-    found = _look(read, from_json(asked["dataset"]), asked)
-    return None if found is None else asdict(found)
-
-
-def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
-    what, target = f"file {ref.params['path']!r}", ref.params["target"]
-    if asked["in_blocks"]:
-        table: Opened = resolve(read)(**ref.params)
-        what = table.rows.what
-    else:
-        table = Opened(FrameRows(table_of(read, ref), what))
-    rows, ignore = table.rows, ref.params.get("ignore", ())
-    if target not in rows.names and str(target).strip() in rows.names:
-        target = str(target).strip()
-    check_columns(list(rows.names), what, target, ignore, None)
-    dates = [DateColumn.parsed(spec, what) for spec in ref.params.get("date", ())]
-    given = {date.name: date for date in dates}
-    for option, names in (("nominal", ref.params.get("nominal", ())), ("keep", asked["keep"])):
-        for name in names:
-            if name not in rows.names:
-                raise DatasetError(f"{what}, --{option}: {no_column(name, rows.names)}")
-    profiles = {
-        name: ColumnProfile(name, given.get(name))
-        for name in rows.names
-        if name != target and name not in ignore
-    }
-    kept = _Kept()
-    n_rows = rows.scan({**profiles, target: kept})
-    if not n_rows:
-        raise DatasetError(f"{what}: it has no rows")
-    labels = kept.series()
-    decided = decide(
-        profiles,
-        rows.names,
-        Asked(
-            what,
-            target,
-            ignore=ignore,
-            nominal=ref.params.get("nominal", ()),
-            keep=asked["keep"],
-            date=given,
-            taken=asked["taken"],
-        ),
-    )
-    lists = {name: getattr(decided, name) for name in ("ignore", "nominal", "date", "by_target")}
-    params = {
-        name: tuple(dict.fromkeys((*ref.params.get(name, ()), *names)))
-        for name, names in lists.items()
-        if names and name in asked["taken"]
-    }
-    if "date" in params:  # with the parts that were found
-        params["date"] = decided.date
-    return Look(
-        n_rows=n_rows,
-        n_unlabelled=int(labels.isna().sum()),
-        fates=decided.fates,
-        target=TargetColumn.of(labels),
-        params={"target": target, **table.params, **params},
-        sentence=table.sentence,
-        doubts=tuple(table.doubts),
-    )
-
-
-class _Kept:
-    """All values of one column; a `kbench.tables.rows.Scan`."""
-
-    def __init__(self) -> None:
-        self.note = ""
-        self._parts: list[Any] = []
-
-    def wants(self, series: Any = None) -> bool:
-        return True
-
-    def restart(self) -> None:
-        self._parts.clear()
-
-    def add(self, series: Any) -> None:
-        self._parts.append(series)
-
-    def series(self) -> Any:
-        import pandas
-
-        # a block without values has no type
-        typed = [part for part in self._parts if part.notna().any()] or self._parts[:1]
-        dtype = typed[0].dtype if len({str(part.dtype) for part in typed}) == 1 else None
-        parts = [
-            part if part.notna().any() or dtype is None else part.astype(object)
-            for part in self._parts
-        ]
-        return parts[0] if len(parts) == 1 else pandas.concat(parts, ignore_index=True)
-
-
-def with_look(ref: Ref, looked: Look | None) -> Ref:
-    """Return the dataset line with the parameters that a look has found."""
-    if looked is None or not looked.params:
-        return ref
-    return Ref(ref.name, {**ref.params, **looked.params}, ref.label)
 
 
 def prepared(
@@ -473,10 +241,9 @@ def suite_for(
     registry: Registry,
     feature_maps: Sequence[str] = (),
     learners: Sequence[str] = (),
-    total_s: float | None = None,
     by: Comparison | None = None,
 ) -> Suite:
-    """Return the suite that compares methods on one file, the whole in `total_s` seconds.
+    """Return the suite that compares methods on one file, on all rows.
 
     They are compared by the measure of `by`, or that of the suite in `OWN_TABLES`.
 
@@ -488,31 +255,49 @@ def suite_for(
     Raises
     ------
     SuiteError
-        Something of that name is not installed, or the time is not positive.
+        Something of that name is not installed.
     DatasetError
         There are too few rows.
     """
-    if total_s is not None:
-        check_limit(total_s, "--time-limit")
-    size = Size(known.n_samples, known.n_features, known.sparse)
-    if size.rows < MIN_ROWS:
-        raise DatasetError(
-            f"{ref.label}: {size.rows} rows are too few to compare methods on; "
-            f"at least {MIN_ROWS} are needed"
-        )
-    own_table = find(OWN_TABLES[known.task], registry)
-    sized = read_for(ref, size, *own_table, registry, installed_only=True)
-    methods = chosen_cells(sized, registry, feature_maps, learners)
-    limits = sized.suite.limits
-    if total_s is not None:
-        limits = replace(limits, time_s=min(limits.time_s, max(total_s / SHARE, SHORTEST_S)))
     by = by or Comparison()
+    sized, methods = sized_methods(ref, known, registry, feature_maps, learners)
     blocks = [
         Block((ref,), (c.feature_map,), (c.learner,), by.protocol(c.protocol, known.n_classes))
         for c in methods
     ]
+    return named_suite(sized, ref, blocks, by)
+
+
+def sized_methods(
+    ref: Ref,
+    known: DatasetFacts,
+    registry: Registry,
+    feature_maps: Sequence[str] = (),
+    learners: Sequence[str] = (),
+    size: Size | None = None,
+) -> tuple[SizedSuite, list[Cell]]:
+    """Return the suite in `OWN_TABLES` for a file, or for another size, and its methods.
+
+    DatasetError is raised where the file has too few rows.
+    """
+    if known.n_samples < MIN_ROWS:
+        raise DatasetError(
+            f"{ref.label}: {known.n_samples} rows are too few to compare methods on; "
+            f"at least {MIN_ROWS} are needed"
+        )
+    size = size or Size(known.n_samples, known.n_features, known.sparse)
+    own_table = find(OWN_TABLES[known.task], registry)
+    sized = read_for(ref, size, *own_table, registry, installed_only=True)
+    cells = chosen_cells(sized, registry, feature_maps, learners)
+    if known.n_splits:  # by groups or by order
+        cells = [replace(c, protocol=replace(c.protocol, splits="official")) for c in cells]
+    return sized, cells
+
+
+def named_suite(sized: SizedSuite, ref: Ref, blocks: Sequence[Block], by: Comparison) -> Suite:
+    """Return a suite with other blocks that is named as the file, and has a measure."""
     name = Path(ref.params["path"]).name
     if is_pattern(name):
         name = ref.label
     measure = by.measure or sized.suite.measure
-    return replace(sized.suite, name=name, blocks=tuple(blocks), limits=limits, measure=measure)
+    return replace(sized.suite, name=name, blocks=tuple(blocks), measure=measure)

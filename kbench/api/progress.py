@@ -18,8 +18,9 @@ from rich.table import Table
 
 from kbench.api.terminal import PrintableConsole
 from kbench.messages import counted, last_line, printable_lines
-from kbench.planning.planner import PlannedCell
-from kbench.records import ACCURACY, Measure, Result
+from kbench.planning.cost import of_interval, of_memory
+from kbench.planning.planned import PlannedCell
+from kbench.records import ACCURACY, Cost, Measure, Result
 from kbench.report import shown
 from kbench.results.sources import of_cell
 from kbench.runner import Watcher
@@ -69,6 +70,18 @@ class JsonLines(Display):
         """Report that a dataset is being fetched."""
         _emit("loading", dataset=dataset)
 
+    def predicted(self, cell: PlannedCell, cost: Cost | None, n_done: int, n_cells: int) -> None:
+        """Report the predicted cost of a cell."""
+        seconds = cost and cost.seconds
+        _emit(
+            "predicted",
+            cell=cell.cell.name,
+            memory_mb=cost and cost.memory_mb.value,
+            time_s=seconds and seconds.value,
+            done=n_done,
+            cells=n_cells,
+        )
+
     def planned(self, cells: list[PlannedCell], n_tasks: int, measure: Measure) -> None:
         """Report the size of the plan."""
         self._measure = measure
@@ -111,6 +124,10 @@ class Log(Quiet):
     def loading(self, dataset: str) -> None:
         """Log which dataset is being fetched."""
         _log(f"loading {dataset}")
+
+    def predicted(self, cell: PlannedCell, cost: Cost | None, n_done: int, n_cells: int) -> None:
+        """Log the predicted cost of a cell."""
+        _log(f"[{n_done}/{n_cells} predicted] {cell.cell.name}: {_in_words(cost)}")
 
     def planned(self, cells: list[PlannedCell], n_tasks: int, measure: Measure) -> None:
         """Log the size of the plan."""
@@ -177,6 +194,11 @@ class LiveTable(Display):
         """Show which dataset is being fetched."""
         self._stage = f"loading {dataset}"
 
+    def predicted(self, cell: PlannedCell, cost: Cost | None, n_done: int, n_cells: int) -> None:
+        """Show how many costs are predicted, and the last of them."""
+        last = escape(f"{cell.cell.name}: {_in_words(cost)}")
+        self._stage = f"predicted {n_done} of {n_cells} cells; {last}"
+
     def planned(self, cells: list[PlannedCell], n_tasks: int, measure: Measure) -> None:
         """Show the bar."""
         self._measure = measure
@@ -239,6 +261,13 @@ def _plan_sentence(cells: list[PlannedCell], n_tasks: int) -> str:
     if without_data:
         text += f"; {counted(without_data, 'cell')} without data"
     return text
+
+
+def _in_words(cost: Cost | None) -> str:
+    if cost is None:
+        return "no prediction"
+    seconds = "" if cost.seconds is None else f", {of_interval(cost.seconds)}"
+    return f"{of_memory(cost.memory_mb.value)}{seconds}"
 
 
 def _failure(cell: PlannedCell, result: Result) -> str:

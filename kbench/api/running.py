@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kbench.api import progress
 from kbench.api.inputs import notices
+from kbench.planning.schedule import Schedule
 from kbench.records import Suite
 from kbench.registry.registry import Registry
 from kbench.runner import Options, Report, Runner
@@ -20,8 +21,11 @@ def run_shown(
     quiet: bool = False,
     dry_run: bool = False,
     further_notices: Sequence[str] = (),
+    schedule: Schedule | None = None,
 ) -> Report:
     """Run a suite, or only plan it (`dry_run`), and show notices and progress.
+
+    A `schedule` decides which tasks the time of the options is for.
 
     Raises
     ------
@@ -32,8 +36,6 @@ def run_shown(
     display = progress.choose(as_json, quiet, options.jobs)
     for text in (*notices(registry, options.store), *further_notices):
         display.notice(text)
-    runner = Runner(suite, registry, options, display)
-    if dry_run:
-        return runner.plan()
+    runner = Runner(suite, registry, options, display, schedule=schedule)
     with display:
-        return runner.run()
+        return runner.plan() if dry_run else runner.run()

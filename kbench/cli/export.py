@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,12 +17,15 @@ from kbench.cli.options import (
     Decimal,
     Delimiter,
     Encoding,
+    Group,
     Ignore,
     Keep,
     MeasureName,
     Missing,
     Nominal,
+    OrderBy,
     Proba,
+    Settings,
     Sheet,
     Target,
     Task,
@@ -32,7 +35,7 @@ from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
 
 if TYPE_CHECKING:
-    from kbench.planning.planner import PlannedCell
+    from kbench.planning.planned import PlannedCell
     from kbench.records import Suite
     from kbench.registry.registry import Registry
 
@@ -68,9 +71,14 @@ def export(
     form: Annotated[
         str,
         typer.Option(
-            "--format", help="skops, or joblib (a pickle: it runs code when it is loaded)."
+            "--format",
+            help="portable (needs numpy, scipy and scikit-learn only), or one file that needs "
+            "kbench: skops, or joblib (a pickle: it runs code when it is loaded).",
         ),
-    ] = "skops",
+    ] = "portable",
+    onnx: Annotated[
+        bool, typer.Option("--onnx", help="Also write an ONNX model: linear and Fourier methods.")
+    ] = False,
     mlflow: Annotated[bool, typer.Option("--mlflow", help="Also save an MLflow model.")] = False,
     data: Data = None,
     target: Target = None,
@@ -87,25 +95,26 @@ def export(
     encoding: Encoding = None,
     missing: Missing = None,
     sheet: Sheet = None,
+    group: Group = None,
+    order_by: OrderBy = None,
+    settings: Settings = None,
 ) -> None:
     """Fit one method on all rows, with its parameter search, and save it with a card.
 
     The model takes your table as it is and predicts your labels or numbers. Before the folder
     gets its name, the model is loaded again and its predictions are compared.
     """
+    from kbench.api.exporting import check_export, export_cell
     from kbench.api.own_data import fetched
-    from kbench.execution.plugins import import_registry, load_registry
-    from kbench.export.fit import refit
-    from kbench.export.folder import TRUST, check_format, refuse_existing, write
+    from kbench.execution.plugins import load_registry
+    from kbench.export.folder import PORTABLE, TRUST, TRUST_CODE
     from kbench.planning.planner import Planner
     from kbench.planning.tasks import with_measure
-    from kbench.results.sources import of_cell_in_full
     from kbench.storage.datacache import DataCache
 
     if output is None:
         raise SuiteError("-o FOLDER is missing: the folder to make")
-    refuse_existing(output)
-    check_format(form)
+    check_export(output, form, onnx)
     registry = load_registry()
     options = {
         "target": target,
@@ -120,8 +129,11 @@ def export(
         "encoding": encoding,
         "missing": missing,
         "sheet": sheet,
+        "group_by": group,
+        "order_by": order_by,
         "measure": measure,
         "proba": proba,
+        "set": settings,
     }
     chosen = _suite(suite, registry, dataset, feature_map, learner, data, options)
     cache = DataCache()
@@ -140,39 +152,39 @@ def export(
         facts = fetched(planned.cell.dataset, registry)
         again = planner.plan(chosen, {**known, planned.cell.dataset.label: facts})
         planned = next(cell for cell in again if cell.cell == planned.cell)
-    planned, where = _recalled(planned)
-    row = of_cell_in_full(planned, where, chosen.compared) if planned.done else None
-    echo(f"fitting {planned.cell.name} on {facts.n_samples:,} rows", err=True)
-    # the model is fitted, saved and loaded again by this process
-    rows = cache.load(facts.checksum, facts.feature_kinds)
-    fitted = refit(planned.cell, rows, import_registry())
-    n_rows = write(output, planned.cell, planned.key, fitted, row, form, mlflow)
-    file = output / f"model.{form}"
+    done = export_cell(
+        planned,
+        output,
+        registry,
+        chosen.compared,
+        form=form,
+        onnx=onnx,
+        mlflow=mlflow,
+        announce=lambda text: echo(text, err=True),
+    )
+    written = done.facts
+    is_portable = form == PORTABLE
+    file = output / (written["package"] if is_portable else f"model.{form}")
+    size = sum(each.stat().st_size for each in (*file.rglob("*"), file) if each.is_file())
     echo(f"{output}: {planned.cell.name}")
-    echo(f"  {file}: {file.stat().st_size / 1000:,.0f} kB; README.md says how to load it")
-    echo(f"  loaded again: it predicts the same on all {n_rows:,} rows")
-    if fitted.raw:
+    echo(f"  {file}: {size / 1000:,.0f} kB; README.md says how to load it")
+    echo(
+        f"  loaded again{' without kbench' if is_portable else ''}: it predicts the same on all "
+        f"{written['n_rows']:,} rows"
+    )
+    if is_portable:
+        one, many = written["latency_s"]["1"], written["latency_s"]["1000"]
+        echo(
+            f"  {1e6 * one:,.0f} microseconds per row one row at a time, {1e6 * many:,.1f} for "
+            "1,000 rows at a time"
+        )
+        digest = hashlib.sha256((output / "model.json").read_bytes()).hexdigest()
+        echo(f"  SHA-256 of model.json, for `kbench predict --sha256`: {digest}")
+    if done.raw:
         echo("  its input is the table as it is in the file, without the target")
-    if row is None:
+    if written["measured"] is None:
         echo("  its errors were not measured here: `kbench suite` or `kbench run` measures them")
-    echo(f"\n{TRUST}")
-
-
-def _recalled(planned: PlannedCell) -> tuple[PlannedCell, str]:
-    """Return a cell with its results and their place: this machine or its clusters.
-
-    Results of the place that has more are taken; they are not mixed.
-    """
-    from kbench.machine import cluster_id, machine_id
-    from kbench.planning.planner import recall
-    from kbench.storage.journal import Journal, state_folder
-
-    candidates = []
-    for place in (machine_id(), cluster_id()):
-        cell = replace(planned, results={})
-        recall([cell], Journal(state_folder(place) / "journal.jsonl"))
-        candidates.append((cell, place))
-    return max(candidates, key=lambda pair: len(pair[0].done))
+    echo(f"\n{TRUST_CODE if is_portable else TRUST}")
 
 
 def _suite(
@@ -188,6 +200,7 @@ def _suite(
     from kbench.api.inputs import chosen_suite
     from kbench.api.own_data import is_data_file, prepared, suite_for
     from kbench.api.own_measure import comparison
+    from kbench.api.own_settings import parsed, with_settings
 
     def listed(given: str | None) -> list[str]:
         return [given] if given else []
@@ -207,12 +220,15 @@ def _suite(
         raise SuiteError(f"--dataset has no meaning: {name} is the dataset")
     given = {option: value for option, value in options.items() if value}
     wanted, proba = given.pop("measure", None), given.pop("proba", False)
+    settings = parsed(given.pop("set", ()))
     own = prepared(name, registry, **given)
     by = comparison(wanted, proba, own.facts, registry)
     for text in (*own.notices, own.target):
         echo(f"kbench: {text}", err=True)
     maps, learners = listed(feature_map), listed(learner)
-    return suite_for(own.ref, own.facts, registry, maps, learners, by=by)
+    return with_settings(
+        suite_for(own.ref, own.facts, registry, maps, learners, by=by), settings, registry
+    )
 
 
 def _one(planned: list[PlannedCell], wanted: str | None, suite: str) -> PlannedCell:

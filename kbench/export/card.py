@@ -31,7 +31,10 @@ def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -
     the model was saved as an MLflow model too. No text of the facts becomes
     markup.
     """
-    if facts["file"].endswith("skops"):
+    predicting = _predicting(facts, fitted)
+    if "package" in facts:
+        load, predicting = _loading(facts), _asking(facts)
+    elif facts["file"].endswith("skops"):
         load = (
             "import skops.io\n\n"
             "# the types in the file beside scikit-learn's: look through them first\n"
@@ -50,9 +53,9 @@ Exported by kbench {facts["kbench"]} on {facts["written"]}.
 
 ```python
 {load}
-{_predicting(facts, fitted)}
+{predicting}
 ```
-{served}{_warning(facts)}
+{_portable(facts)}{served}{_warning(facts)}
 ## Input
 
 {_input(fitted)}
@@ -64,7 +67,7 @@ Exported by kbench {facts["kbench"]} on {facts["written"]}.
   checksum `{facts["dataset_checksum"]}`
 {_target(facts)}
 - cell key: `{facts["cell_key"]}`
-- `{facts["file"]}`: SHA-256 `{facts["sha256"]}`
+{_files(facts)}
 
 Chosen by inner cross-validation on all rows:
 
@@ -72,8 +75,105 @@ Chosen by inner cross-validation on all rows:
 
 ## Needs
 
-{", ".join(facts["requirements"])}, and the plugins of its feature map and learner.
+{_needs(facts)}
 """
+
+
+def _loading(facts: Mapping[str, Any]) -> str:
+    """Write how the package of a model is loaded."""
+    return f"from {facts['package']} import load\n\nmodel = load()"
+
+
+def _asking(facts: Mapping[str, Any]) -> str:
+    """Write calls of a model that is loaded from its package."""
+    if not facts.get("columns_named", True):
+        return "model.predict(X)"
+    lines = ["rows = [{...}, {...}]  # one mapping for each row, or a mapping of columns"]
+    if facts["task"] == "classification":
+        lines.append("model.predict(rows)  # names of classes")
+        if facts["has_probabilities"]:
+            lines.append("model.predict_proba(rows)  # in the order of model.classes")
+    else:
+        lines.append("model.predict(rows)  # numbers in the target's units")
+        lines.append("low, high = model.predict_interval(rows, coverage=0.9)")
+    lines.append("model.check(rows)  # new categories, numbers outside of training")
+    return "\n".join(lines)
+
+
+def _portable(facts: Mapping[str, Any]) -> str:
+    """Write what else a folder without kbench can do, and what it is made of."""
+    if "package" not in facts:
+        return ""
+    package = facts["package"]
+    latency = facts["latency_s"]
+    script = ""
+    if facts["columns_named"]:
+        script = "\n```console\n$ python predict.py new.csv -o predictions.csv\n```\n"
+    onnx = ""
+    if facts.get("onnx"):
+        onnx = f"""
+`model.onnx` is the same from numbers on: its input `X` is what `model.encode(rows)` returns.
+On the training rows it differs by at most {facts["onnx"]["difference"]:.1g} of their range.
+"""
+    return f"""{script}
+Install `requirements.txt` first; kbench is not needed. The folder of this file must be where
+Python looks for modules, or copy `{package}/` there. Predicting took
+{_duration(latency["1"])} per row one row at a time, and {_duration(latency["1000"])} per row for
+1,000 rows at a time.
+
+When the model is loaded, its data are compared with their checksums, and its answers for a
+few made-up rows with those at the export: other versions of the packages are refused if they
+predict otherwise. Loading runs the code in `{package}/`. It uses no pickle.
+{onnx}{_intervals(facts)}"""
+
+
+def _intervals(facts: Mapping[str, Any]) -> str:
+    """Write how intervals are made, or probabilities."""
+    found = facts.get("intervals")
+    if found is None:
+        if not facts.get("is_calibrated"):
+            return ""
+        return """
+The learner has no probabilities: they are sigmoid functions of its decision values, fitted on
+rows that were held out.
+"""
+    unit = "standard deviations of its predictions" if found["is_relative"] else "absolute errors"
+    over, fitted, rest = "five folds", "four fifths of the rows", "the other fifth"
+    if found["own_splits"]:
+        over, fitted, rest = "the splits by groups or by time", "their training rows", "the others"
+    return f"""
+Intervals are split-conformal over {over}: the method was fitted on {fitted} with
+the chosen parameters, and an interval reaches as far as the quantile of the {unit}
+on {rest}. In this way, {100 * found["coverage"]:.1f} % of {found["n_rows"]:,} held-out
+targets were in intervals of {100 * found["level"]:g} %. The parameters were chosen on the same
+rows; the share holds for new rows like these.
+"""
+
+
+def _duration(seconds: float) -> str:
+    return f"{1000 * seconds:.3g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.3g} microseconds"
+
+
+def _files(facts: Mapping[str, Any]) -> str:
+    """Write the checksum of the model's file, or whose code the folder holds."""
+    if "package" not in facts:
+        return f"- `{facts['file']}`: SHA-256 `{facts['sha256']}`"
+    parts = []
+    for name, licence in facts["licences"].items():
+        text = f"`LICENSES/{name}`" if licence["files"] else "no licence file found"
+        parts.append(f"{_text(name)} ({_text(licence['licence'])}, {text})")
+    return f"- code: parts of {', '.join(parts)}"
+
+
+def _needs(facts: Mapping[str, Any]) -> str:
+    if "package" not in facts:
+        names = ", ".join(facts["requirements"])
+        return f"{names}, and the plugins of its feature map and learner."
+    optional = ""
+    if facts["optional"]:
+        optional = f" {', '.join(facts['optional'])} can make it faster."
+    python = facts["versions"]["python"]
+    return f"Python {python} and {', '.join(facts['requirements'])}.{optional}"
 
 
 def _predicting(facts: Mapping[str, Any], fitted: Fitted) -> str:

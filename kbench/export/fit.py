@@ -15,6 +15,8 @@ from kbench.evaluation.preprocessing import missing_rows, refuse_missing
 from kbench.evaluation.search import Data, fit_map, search
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.targets import Scale
+from kbench.export.held_out import Part, calibration, held_out, intervals
+from kbench.export.intervals import Intervals
 from kbench.export.tables import columns_of, dates_of, decoded, raw_table, row_ids_of
 from kbench.records import Cell, Dataset
 from kbench.registry.registry import Registry
@@ -39,6 +41,8 @@ class Fitted:
         The parameters that the search on all rows chose.
     raw : bool
         Whether `table` was read from the user's own file.
+    intervals : Intervals, optional
+        Of a regression task.
     """
 
     pipeline: Any
@@ -46,6 +50,7 @@ class Fitted:
     dataset: Dataset
     chosen: Mapping[str, Any]
     raw: bool
+    intervals: Intervals | None = None
 
 
 def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
@@ -82,24 +87,53 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     searched = search_side(protocol.search_measure, registry, len(dataset.target_names))
     learner_ = learner_side(cell.learner, registry, task)["learner"]
     seed = derive_seed(protocol.seed, dataset.checksum, "export")
+    learner_seed = derive_seed(seed, "learner")
+
+    def fit(rows: Any) -> tuple[Any, Any, Any, Scale]:
+        """Fit preprocessing, map and learner on these rows."""
+        weight = None if data.weight is None else data.weight[rows]
+        prepared = Preprocessor(best.preprocess, map_.requires, kinds, missing, task)
+        inputs = prepared.fit_transform(data.X[rows], data.y[rows])
+        scale = Scale.of(data.y[rows], task, weight)
+        y = scale.standardise(data.y[rows])
+        feature_map = fit_map(map_, best.feature_map, seed, inputs, y)
+        features = feature_map.transform(inputs)
+        return (
+            prepared,
+            feature_map,
+            learner_.fit(best.learner, learner_seed, features, y, weight),
+            scale,
+        )
+
+    def predict(train: np.ndarray, test: np.ndarray) -> Part:
+        """Predict rows by a fit on others."""
+        prepared, feature_map, learner, scale = fit(train)
+        features = feature_map.transform(prepared.transform(data.X[test]))
+        if task == "classification":
+            return Part(test, np.asarray(learner.decision_function(features)))
+        last = ScaledTarget(learner).with_fitted(learner, scale)
+        if not last.has_distribution:
+            return Part(test, last.predict(features))
+        return Part(test, *last.predict(features, return_std=True))
+
+    folds = dataset.splits if protocol.splits == "official" else ()
     with threadpool_limits(limits=protocol.threads):
         best = search(map_, learner_, data, protocol, seed, **searched).best
-        prepared = Preprocessor(best.preprocess, map_.requires, kinds, missing, task)
-        inputs = prepared.fit_transform(data.X, data.y)
-        scale = Scale.of(data.y, task, data.weight)
-        y = scale.standardise(data.y)
-        feature_map = fit_map(map_, best.feature_map, seed, inputs, y)
-        learner_seed = derive_seed(seed, "learner")
-        features = feature_map.transform(inputs)
-        fitted = learner_.fit(best.learner, learner_seed, features, y, data.weight)
-    unfitted = learner_.build(best.learner, learner_seed)
-    last: Any
-    if task == "regression":
-        last = ScaledTarget(unfitted).with_fitted(fitted, scale)
-    else:
-        last = NamedClasses(unfitted, typed(dataset.target_names))
-        # as its own `fit` would do, but with the estimator that is fitted already
-        last.estimator_ = fitted
+        prepared, feature_map, fitted, scale = fit(slice(None))
+        unfitted = learner_.build(best.learner, learner_seed)
+        last: Any
+        found = None
+        if task == "regression":
+            last = ScaledTarget(unfitted).with_fitted(fitted, scale)
+            found = intervals(held_out(predict, data.y, task, seed, folds), data.y)
+        else:
+            last = NamedClasses(unfitted, typed(dataset.target_names))
+            # as its own `fit` would do, but with the estimator that is fitted already
+            last.estimator_ = fitted
+            if not hasattr(fitted, "predict_proba") and hasattr(fitted, "decision_function"):
+                last.calibration_ = calibration(
+                    held_out(predict, data.y, task, seed, folds), data.y
+                )
     steps = [("prepare", prepared), ("feature_map", feature_map), ("learner", last)]
     table: Any = X
     raw = None
@@ -109,10 +143,21 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         header = None if raw is None else [str(c) for c in raw.columns]
         columns = columns_of(dataset, header, raw, dates)
         coded = [] if raw is None else list(cell.dataset.params.get("by_target", ()))
-        steps.insert(0, ("encode", TableEncoder(columns, coded, [date.spec for date in dates])))
+        specs = [date.spec for date in dates]
+        steps.insert(0, ("encode", TableEncoder(columns, coded, specs, **_texts(cell))))
         table = decoded(dataset, columns) if raw is None else raw
     chosen = {name: getattr(value, "label", value) for name, value in best.params.items()}
-    return Fitted(Pipeline(steps), table, dataset, chosen, raw is not None)
+    return Fitted(Pipeline(steps), table, dataset, chosen, raw is not None, found)
+
+
+def _texts(cell: Cell) -> dict[str, Any]:
+    """Return how texts of the user's table are read, as parameters of `TableEncoder`."""
+    params = cell.dataset.params
+    return {
+        "decimal": params.get("decimal", "."),
+        "thousands": params.get("thousands", ""),
+        "missing": list(params.get("missing", ())),
+    }
 
 
 def _without_missing(dataset: Dataset) -> Dataset:

@@ -6,8 +6,9 @@ import hashlib
 import json
 import secrets
 import shutil
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,31 @@ from kbench.errors import ExportError
 from kbench.evaluation.measures import MEASURES
 from kbench.export.card import card
 from kbench.export.fit import Fitted, has_intervals, typed
+from kbench.export.isolated import try_out
+from kbench.export.model import agree
+from kbench.export.onnx import write_onnx
+from kbench.export.portable import (
+    TEXT_ROWS,
+    check_texts,
+    files_of,
+    package_name,
+    write_package,
+)
+from kbench.export.tables import plain_rows
 from kbench.parameters import check_choice
 from kbench.records import Cell, Dataset, TaskType
 from kbench.registry.installed import how_to_get
 from kbench.results.rows import Row
 
-FORMATS = ("skops", "joblib")
+PORTABLE = "portable"
+FORMATS = (PORTABLE, "skops", "joblib")
 TRUST = (
     "A model file can run code while it is loaded. Load only files that you or people you trust "
     "have written; skops loads no type that is not named, joblib loads whatever is there."
+)
+TRUST_CODE = (
+    "The folder holds code, which runs when the model is loaded. Load only folders that you or "
+    "people you trust have written; kbench predict compares all files with model.json."
 )
 EXAMPLE_ROWS = 5
 _MEASURED = ("n_splits_done", "fit_time_s", "predict_time_s")
@@ -48,13 +65,21 @@ def check_format(form: str) -> None:
 
 
 def write(
-    folder: Path, cell: Cell, key: str, fitted: Fitted, row: Row | None, form: str, mlflow: bool
-) -> int:
+    folder: Path,
+    cell: Cell,
+    key: str,
+    fitted: Fitted,
+    row: Row | None,
+    form: str,
+    mlflow: bool,
+    owners: Mapping[str, str] | None = None,
+    onnx: bool = False,
+) -> dict[str, Any]:
     """Save a fitted pipeline with its card, load it again, compare its predictions.
 
     The folder, which must not exist, is written under another name and renamed:
-    it is never there in part. Returns the number of rows on which the loaded
-    model predicts the same.
+    it is never there in part. `owners` has the distributions of plugins by their top-level
+    modules. Returns the facts of ``model.json``.
 
     Raises
     ------
@@ -65,26 +90,80 @@ def write(
     temporary = folder.absolute().with_name(f".{folder.name}-{secrets.token_hex(4)}")
     try:
         temporary.mkdir(parents=True)
-        file = temporary / f"model.{form}"
         expected = _answers(fitted.pipeline, fitted.table)
-        trusted = _dump(fitted.pipeline, file, form)
-        loaded = _load(file, form, trusted)
-        _compare(expected, _answers(loaded, fitted.table), form)
-        _compare_with_canonical(fitted, expected["predict"])
+        if form == PORTABLE:
+            package = package_name(fitted.dataset.checksum, key)
+            own = write_package(temporary, package, cell, fitted, owners or {})
+            _compare_with_canonical(fitted, expected["predict"])
+            check_texts(cell, fitted)
+            own["latency_s"] = _tried(temporary, fitted, expected, own)
+        else:
+            own = _one_file(temporary / f"model.{form}", fitted, expected, form)
+        if onnx:
+            own["onnx"] = write_onnx(temporary / "model.onnx", fitted)
         if mlflow:
             from kbench.tracking.model import save_model
 
             example = fitted.table[:EXAMPLE_ROWS]
             save_model(fitted.pipeline, temporary / "mlflow", example, _requirements())
-        facts = _facts(cell, key, fitted, row, file, trusted)
+        facts = _facts(cell, key, fitted, row, own)
+        trust = TRUST_CODE if form == PORTABLE else TRUST
+        (temporary / "README.md").write_text(card(facts, fitted, trust, mlflow), "utf-8")
+        if form == PORTABLE:
+            facts["files"] = files_of(temporary)
         (temporary / "model.json").write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
-        (temporary / "README.md").write_text(card(facts, fitted, TRUST, mlflow), "utf-8")
         temporary.rename(folder.absolute())
     except OSError as error:
         raise ExportError(f"cannot write {folder}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return len(fitted.dataset.y)
+    return facts
+
+
+def _one_file(
+    file: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], form: str
+) -> dict[str, Any]:
+    """Write the pipeline as one file and compare what it predicts once it is loaded."""
+    trusted = _dump(fitted.pipeline, file, form)
+    loaded = _load(file, form, trusted)
+    _compare(expected, _answers(loaded, fitted.table), form)
+    _compare_with_canonical(fitted, expected["predict"])
+    return {
+        "file": file.name,
+        "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+        "trusted": trusted,
+        "requirements": _requirements(),
+    }
+
+
+def _tried(
+    folder: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], own: Mapping[str, Any]
+) -> dict[str, float]:
+    """Compare what a fresh process without kbench predicts; return its seconds per row."""
+    methods = [name for name in expected if name != "sd"]
+    rows = plain_rows(fitted, TEXT_ROWS) if "encode" in fitted.pipeline.named_steps else []
+    with tempfile.TemporaryDirectory() as scratch:
+        answers, latency = try_out(
+            folder,
+            own["package"],
+            fitted.dataset.X,
+            rows,
+            methods,
+            own["requirements"],
+            Path(scratch),
+        )
+    of_rows = answers.pop("rows", None)
+    if of_rows is not None and not _equal(expected["predict"][: len(of_rows)], of_rows):
+        raise ExportError("the model predicts otherwise from rows than from the table")
+    _compare({name: expected[name] for name in methods}, answers, "the folder", _equal)
+    return latency
+
+
+def _equal(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether answers are the same; numbers up to the rounding of another process."""
+    if one.dtype.kind == "f" and other.dtype.kind == "f":
+        return agree(one, other, 1e-9)
+    return one.shape == other.shape and bool(np.all(one == other))
 
 
 def refuse_existing(folder: Path) -> None:
@@ -135,12 +214,18 @@ def _answers(pipeline: Any, table: Any) -> dict[str, np.ndarray]:
     return answers
 
 
+def _is_identical(one: np.ndarray, other: np.ndarray) -> bool:
+    return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+
+
 def _compare(
-    expected: Mapping[str, np.ndarray], loaded: Mapping[str, np.ndarray], form: str
+    expected: Mapping[str, np.ndarray],
+    loaded: Mapping[str, np.ndarray],
+    form: str,
+    is_same: Callable[[np.ndarray, np.ndarray], bool] = _is_identical,
 ) -> None:
     same = expected.keys() == loaded.keys() and all(
-        np.array_equal(expected[name], loaded[name], equal_nan=expected[name].dtype.kind == "f")
-        for name in expected
+        is_same(expected[name], loaded[name]) for name in expected
     )
     if not same:
         raise ExportError(f"the model predicts otherwise once it is loaded from {form}")
@@ -183,9 +268,20 @@ def _target(dataset: Dataset) -> dict[str, Any]:
 
 
 def _facts(
-    cell: Cell, key: str, fitted: Fitted, row: Row | None, file: Path, trusted: list[str]
+    cell: Cell, key: str, fitted: Fitted, row: Row | None, own: Mapping[str, Any]
 ) -> dict[str, Any]:
-    dataset = fitted.dataset
+    dataset, found = fitted.dataset, fitted.intervals
+    if found is not None:
+        own = {
+            **own,
+            "intervals": {
+                "level": found.level,
+                "coverage": found.coverage,
+                "n_rows": found.n_rows,
+                "is_relative": found.is_relative,
+                "own_splits": cell.protocol.splits == "official" and bool(dataset.splits),
+            },
+        }
     return {
         "cell": cell.name,
         "cell_key": key,
@@ -200,10 +296,8 @@ def _facts(
         **_target(dataset),
         "is_weighted": dataset.sample_weight is not None,
         "measured": row and _measured(row, dataset.task),
-        "file": file.name,
-        "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
-        "trusted": trusted,
-        "requirements": _requirements(),
+        "is_calibrated": getattr(fitted.pipeline[-1], "calibration_", None) is not None,
+        **own,
         "kbench": __version__,
         "written": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     }

@@ -1,12 +1,11 @@
-"""Steps of an exported pipeline: its file names this module, and loading it imports it.
+"""Steps of an exported pipeline: from the user's table to the user's labels.
 
-A pipeline takes the user's table, and predicts the user's labels. All steps are
-scikit-learn estimators; `kbench.export` fits them.
+All steps are scikit-learn estimators; `kbench.export` fits them. This module leaves with an
+exported model, with all that it imports: numpy, scipy and scikit-learn are all that it needs.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,17 +16,9 @@ from sklearn.utils.metaestimators import available_if
 from kbench.evaluation.outputs import has_distribution
 from kbench.evaluation.preprocessing import Preprocessing
 from kbench.evaluation.targets import Scale
+from kbench.export.values import Texts, categories, columns_of, dates, numbers
 from kbench.records import TaskType
-from kbench.tables.dates import DateColumn, is_dates
-
-_TRUTHS = {
-    **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), "False"),
-    **dict.fromkeys(("1", "1.0", "True", "true", "TRUE"), "True"),
-}
-"""Spellings of truth values."""
-
-MISSING = ("", "?")
-"""Texts that mean a missing value, beside those of pandas."""
+from kbench.tables.dates import DateColumn
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -45,12 +36,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Columns whose categories become one column of their numbers.
     dates : sequence of str, optional
         Columns of dates, as `kbench.tables.dates.DateColumn` reads them.
+    decimal, thousands : str
+        Decimal mark of texts that are numbers, and the sign between groups of three digits.
+    missing : sequence of str, optional
+        Texts of missing values, beside the usual ones.
 
     Examples
     --------
-    >>> import pandas as pd
     >>> encoder = TableEncoder([("age", None), ("city", ["Oslo", "Rome"])])
-    >>> encoder.fit_transform(pd.DataFrame({"city": ["Rome", None], "age": [40, 31.5]}))
+    >>> encoder.fit_transform([{"city": "Rome", "age": 40}, {"city": None, "age": "31.5"}])
     array([[40. ,  0. ,  1. ],
            [31.5,  nan,  nan]])
     """
@@ -60,10 +54,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         columns: Sequence[tuple[str, Sequence[str] | None]] = (),
         coded: Sequence[str] = (),
         dates: Sequence[str] = (),
+        decimal: str = ".",
+        thousands: str = "",
+        missing: Sequence[str] = (),
     ) -> None:
         self.columns = columns
         self.coded = coded
         self.dates = dates
+        self.decimal = decimal
+        self.thousands = thousands
+        self.missing = missing
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Do nothing: the categories are parameters."""
@@ -75,35 +75,63 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> np.ndarray:
         """Return the encoded table, shape (n_samples, n_features).
 
-        X is a data frame with the columns, in any order; others are ignored.
-        Where all columns are numbers, it may be an array of shape (n_samples,
-        n_columns). A `ValueError` says which columns are missing, or hold text
-        where numbers belong.
+        X is a data frame with the columns, in any order, a mapping of columns, or a list of
+        mappings, one for each row; other columns are ignored. Where all columns are numbers, it
+        may be an array of shape (n_samples, n_columns). A `ValueError` says which columns
+        are missing, or hold text where numbers belong.
         """
-        if not hasattr(X, "columns"):
+        table = columns_of(X)
+        if table is None:
             return self._of_array(X)
-        place = {str(name).strip(): name for name in X.columns} | {name: name for name in X.columns}
-        missing = [name for name, _ in self.columns if name not in place]
-        if missing:
-            raise ValueError(f"the table has no column {', '.join(map(repr, missing[:8]))}")
-        dates = {date.name: date for date in (DateColumn.parsed(d, "dates") for d in self.dates)}
+        chosen = self.chosen(table)
+        dates_by_name = {date.name: date for date in self._dates()}
         parts = []
-        for name, categories in self.columns:
-            column = X[place[name]]
-            if name in dates:
-                parts.append(_dates(column, dates[name]))
-            elif categories is None:
-                parts.append(_numbers(column, name))
-            elif name in self.coded:
-                parts.append(_codes(column, categories))
+        for name, known in self.columns:
+            values = chosen[name]
+            if name in dates_by_name:
+                part = dates(values, dates_by_name[name], self.texts)
+            elif known is None:
+                part = numbers(values, name, self.texts)[:, None]
             else:
-                parts.append(_indicators(column, categories))
+                part = categories(values, known, self.texts)[:, None]
+                part = part if name in self.coded else _indicators(part, len(known))
+            parts.append(part)
         encoded: np.ndarray = np.hstack(parts)
         return encoded
 
+    def chosen(self, table: Mapping[Any, Any]) -> dict[str, Any]:
+        """Return the values of the columns, of those of a table; blanks around names are ignored.
+
+        A `ValueError` names the columns that are missing.
+        """
+        place = {str(name).strip(): name for name in table} | {name: name for name in table}
+        missing = [name for name, _ in self.columns if name not in place]
+        if missing:
+            raise ValueError(f"the table has no column {', '.join(map(repr, missing[:8]))}")
+        return {name: table[place[name]] for name, _ in self.columns}
+
+    @property
+    def texts(self) -> Texts:
+        """How texts are read."""
+        return Texts(self.decimal, self.thousands, tuple(self.missing))
+
+    def places(self) -> dict[str, slice]:
+        """Return the columns of the encoded table that each column becomes."""
+        widths = {date.name: len(date.feature_names) for date in self._dates()}
+        places, start = {}, 0
+        for name, known in self.columns:
+            width = 1 if known is None or name in self.coded else len(known)
+            width = widths.get(name, width)
+            places[name] = slice(start, start + width)
+            start += width
+        return places
+
+    def _dates(self) -> list[DateColumn]:
+        return [DateColumn.parsed(spec, "dates") for spec in self.dates]
+
     def _of_array(self, X: Any) -> np.ndarray:
         names = [name for name, _ in self.columns]
-        if self.dates or any(categories is not None for _, categories in self.columns):
+        if self.dates or any(known is not None for _, known in self.columns):
             raise ValueError(f"X must be a data frame with the columns {', '.join(names[:8])}")
         array: np.ndarray = np.asarray(X, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != len(names):
@@ -111,73 +139,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return array
 
 
-def _numbers(column: Any, name: str) -> np.ndarray:
-    import pandas
-
-    try:
-        values = pandas.to_numeric(column.replace(list(MISSING), np.nan))
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"column {name!r} must be numbers: {error}") from None
-    return values.to_numpy(dtype=np.float64, na_value=np.nan)[:, None]  # type: ignore[no-any-return]
-
-
-def _dates(column: Any, date: DateColumn) -> np.ndarray:
-    values = column
-    if not is_dates(column):
-        values = column.replace(list(MISSING), np.nan)
-    encoded = date.encode(values)
-    wrong = np.flatnonzero(np.isnan(encoded[:, 0]) & values.notna().to_numpy())
-    if len(wrong):
-        raise ValueError(
-            f"column {date.name!r} must be dates written as {date.format}: "
-            f"{values.iloc[wrong[0]]!r}"
-        )
-    return encoded
-
-
-def _indicators(column: Any, categories: Sequence[str]) -> np.ndarray:
+def _indicators(codes: np.ndarray, n_categories: int) -> np.ndarray:
     """Return a column of 0 and 1 for each category; NaN where the value is missing."""
-    codes = _numbered(column, categories)
-    rows = np.asarray(codes[:, None] == np.arange(len(categories)), dtype=np.float64)
-    rows[np.isnan(codes)] = np.nan
+    rows = np.asarray(codes == np.arange(n_categories), dtype=np.float64)
+    rows[np.isnan(codes[:, 0])] = np.nan
     return rows
-
-
-def _codes(column: Any, categories: Sequence[str]) -> np.ndarray:
-    """Return the numbers of categories; NaN where the value is missing."""
-    return _numbered(column, categories)[:, None]
-
-
-def _numbered(column: Any, categories: Sequence[str]) -> np.ndarray:
-    """Return the numbers of categories, -1 for others, NaN where the value is missing."""
-    import pandas
-
-    codes, values = pandas.factorize(column.astype(object))
-    place = {category: j for j, category in enumerate(categories)}
-    numbers = _as_numbers(categories)
-    # one more for -1, which pandas gives to missing values
-    found = np.full(len(values) + 1, np.nan)
-    for i, value in enumerate(values):
-        text = str(value).strip()
-        if text in MISSING:
-            continue
-        j = place.get(text)
-        if j is None and not isinstance(value, str):
-            j = numbers.get(float(value)) if isinstance(value, int | float | np.number) else None
-        if j is None and text in _TRUTHS:
-            # 1 in one table is True in another
-            j = place.get(_TRUTHS[text], numbers.get(float(_TRUTHS[text] == "True")))
-        found[i] = -1 if j is None else j
-    return found[codes]
-
-
-def _as_numbers(categories: Sequence[str]) -> Mapping[float, int]:
-    """Return the places of categories that are numbers: 1 in one table is 1.0 in another."""
-    places: dict[float, int] = {}
-    for j, category in enumerate(categories):
-        with contextlib.suppress(ValueError):
-            places.setdefault(float(category), j)
-    return places
 
 
 class Preprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -241,7 +207,14 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The learner.
     names : ndarray, shape (n_classes,)
         The label that each of 0..k-1 stands for.
+
+    Attributes
+    ----------
+    calibration_ : CalibratedClassifierCV or None
+        Makes probabilities of decision values, where the learner has none.
     """
+
+    calibration_: Any = None
 
     def __init__(self, estimator: Any = None, names: Any = ()) -> None:
         self.estimator = estimator
@@ -267,15 +240,43 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         named: np.ndarray = np.asarray(self.names)[np.asarray(codes, dtype=int)]
         return named
 
-    @_learner_has("predict_proba")  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self.calibration_ or hasattr(self.estimator_, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the learner's probabilities, in the order of `classes_`."""
-        return np.asarray(self.estimator_.predict_proba(X))
+        """Return probabilities, in the order of `classes_`."""
+        if self.calibration_ is None:
+            return np.asarray(self.estimator_.predict_proba(X))
+        decision = np.asarray(self.estimator_.decision_function(X))
+        return np.asarray(self.calibration_.predict_proba(decision.reshape(len(decision), -1)))
 
     @_learner_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the learner's scores."""
         return np.asarray(self.estimator_.decision_function(X))
+
+
+class DecisionValues(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose inputs are the decision values of another one.
+
+    >>> DecisionValues().fit([[-1.0], [2.0]], [0, 1]).decision_function(np.array([[0.5]]))
+    array([0.5])
+    """
+
+    def fit(self, X: Any, y: Any) -> DecisionValues:
+        """Learn the classes."""
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the inputs: one column for two classes, else one for each class."""
+        values: np.ndarray = X[:, 0] if len(self.classes_) == 2 else X
+        return values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the classes with the largest values."""
+        values = self.decision_function(X)
+        places = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        chosen: np.ndarray = self.classes_[places]
+        return chosen
 
 
 class ScaledTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]

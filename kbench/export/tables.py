@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
 
 from kbench.records import Cell, Dataset
 from kbench.registry.registry import Registry
-from kbench.tables.dates import DateColumn
+from kbench.tables.dates import ISO, DateColumn
 from kbench.tables.reading import read_table
 
 
@@ -19,14 +20,37 @@ def raw_table(cell: Cell, dataset: Dataset, registry: Registry) -> Any:
     if frame is None:
         return None
     left_out = {params["target"], *params.get("ignore", ())}
-    if params.get("weight"):
-        left_out.add(params["weight"])
+    left_out |= {params[role] for role in ("weight", "group_by") if params.get(role)}
     return frame.iloc[row_ids_of(dataset)].drop(columns=list(left_out)).reset_index(drop=True)
 
 
 def row_ids_of(dataset: Dataset) -> np.ndarray:
     """Return the numbers of a dataset's rows in its table."""
     return np.arange(len(dataset.y)) if dataset.row_ids is None else dataset.row_ids
+
+
+def plain_rows(fitted: Any, n_rows: int) -> list[dict[str, Any]]:
+    """Return the first rows of a fitted table as mappings of texts, numbers and None."""
+    table = fitted.table.iloc[:n_rows]
+    formats = {
+        date.name: date.format
+        for date in (DateColumn.parsed(d, "dates") for d in fitted.pipeline[0].dates)
+    }
+    columns = {}
+    for name in table.columns:
+        values = table[name].astype(object).where(table[name].notna(), None).tolist()
+        columns[str(name)] = [_plain(value, formats.get(str(name))) for value in values]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _plain(value: Any, format_: str | None) -> Any:
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, date):
+        return value.isoformat() if format_ in (None, ISO) else value.strftime(str(format_))
+    if hasattr(value, "item"):
+        return value.item()
+    return str(value)
 
 
 def dates_of(cell: Cell) -> list[DateColumn]:

@@ -10,14 +10,14 @@ import pandas
 import pytest
 
 from kbench import Cell, Dataset, DatasetError, ExportError, PluginError, Protocol, Ref
-from kbench.cli.export import _recalled
+from kbench.api.exporting import recalled
 from kbench.export.card import _code
 from kbench.export.fit import refit, typed
 from kbench.export.folder import write
 from kbench.export.pipeline import NamedClasses, TableEncoder
 from kbench.export.tables import columns_of
 from kbench.machine import cluster_id, machine_id
-from kbench.planning.planner import PlannedCell, task_key
+from kbench.planning.planned import PlannedCell, task_key
 from kbench.records import DatasetFacts, Result
 from kbench.registry.installed import how_to_get, installed
 from kbench.registry.registry import build
@@ -58,7 +58,7 @@ def customers(tmp_path, monkeypatch):
     return frame
 
 
-METHOD = ["--feature-map", "identity", "--learner", "ridge"]
+METHOD = ["--feature-map", "identity", "--learner", "ridge", "--format", "skops"]
 
 
 def loaded(folder):
@@ -158,7 +158,10 @@ def test_rows_without_a_label_are_no_trouble(customers, tmp_path, capfd):
     [
         (["uci"], "-o FOLDER"),
         (["uci", "-o", "there"], "it exists"),
-        (["uci", "-o", "m", "--format", "onnx"], "--format must be one of 'skops', 'joblib'"),
+        (
+            ["uci", "-o", "m", "--format", "onnx"],
+            "--format must be one of 'portable', 'skops', 'joblib'",
+        ),
         (["ucy", "-o", "m"], "did you mean 'uci'"),
         (
             ["uci", "nystroem + rigde on iris", "-o", "m"],
@@ -180,7 +183,8 @@ def test_mistakes_are_named_and_nothing_is_written(customers, tmp_path, argument
 
 def test_a_missing_package_is_named_with_its_extra(customers, monkeypatch, capfd):
     monkeypatch.setitem(sys.modules, "skops", None)
-    code, _, err = command("export", "uci", "-o", "model", capfd=capfd)
+    words = ["export", "uci", "--format", "skops", "-o", "model"]
+    code, _, err = command(*words, capfd=capfd)
     assert code == 2
     assert "needs the package 'skops': pip install 'kbench-core[export]'" in err
 
@@ -247,7 +251,7 @@ def test_results_of_clusters_are_known_but_not_mixed_with_this_machines(here, th
     planned = PlannedCell(Cell(IRIS, Ref("identity"), Ref("ridge"), FEW), "k" * 64, FACTS, 2)
     finish(planned, machine_id(), here)
     finish(planned, cluster_id(), there)
-    found, where = _recalled(planned)
+    found, where = recalled(planned)
     assert [result.measures["accuracy"] for result in found.done] == expected[0]
     assert where == expected[1] + machine_id()
     assert not planned.results
@@ -300,7 +304,7 @@ def test_an_mlflow_model_has_signature_and_example(registry, iris, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["skops", "joblib"])
+@pytest.mark.parametrize("form", ["portable", "skops", "joblib"])
 def test_every_built_in_method_can_be_saved(registry, iris, tmp_path, form):
     rows = np.arange(0, 100, 2)  # two classes: some learners are binary
     data = {
@@ -308,6 +312,7 @@ def test_every_built_in_method_can_be_saved(registry, iris, tmp_path, form):
         "regression": Dataset("petals", iris.X[rows, :3], iris.X[rows, 3]),
     }
     one = Protocol(inner_folds=2, search="random", n_candidates=1, missing="impute")
+    owners = {plugin.module.partition(".")[0]: plugin.distribution for plugin in registry.plugins}
     methods = [(name, "ridge", "classification") for name in registry.all("feature map")]
     methods += [
         ("identity", name, task)
@@ -317,7 +322,7 @@ def test_every_built_in_method_can_be_saved(registry, iris, tmp_path, form):
     for number, (map_, learner, task) in enumerate(methods):
         cell = Cell(IRIS, Ref(map_), Ref(learner), one)
         fitted = refit(cell, data[task], registry)
-        write(tmp_path / str(number), cell, "key", fitted, None, form, mlflow=False)
+        write(tmp_path / str(number), cell, "key", fitted, None, form, False, owners)
 
 
 def test_sparse_inputs_stay_sparse(registry, tmp_path):
@@ -329,7 +334,9 @@ def test_sparse_inputs_stay_sparse(registry, tmp_path):
     cell = Cell(Ref("sparse"), Ref("identity"), Ref("ridge"), FEW)
     fitted = refit(cell, data, registry)
     assert set(fitted.pipeline.predict(X)) <= {"ham", "spam"}
-    assert write(tmp_path / "model", cell, "key", fitted, None, "joblib", mlflow=False) == 40
+    assert (
+        write(tmp_path / "model", cell, "key", fitted, None, "joblib", mlflow=False)["n_rows"] == 40
+    )
     assert "sparse matrix with 6 columns" in (tmp_path / "model" / "README.md").read_text()
 
 
@@ -341,7 +348,9 @@ def test_dropped_rows_are_not_predicted(registry, tmp_path):
     cell = Cell(Ref("holes"), Ref("identity"), Ref("ridge"), drop)
     fitted = refit(cell, data, registry)
     assert len(fitted.dataset.y) == 29
-    assert write(tmp_path / "model", cell, "key", fitted, None, "joblib", mlflow=False) == 29
+    assert (
+        write(tmp_path / "model", cell, "key", fitted, None, "joblib", mlflow=False)["n_rows"] == 29
+    )
 
 
 def test_gram_matrices_are_refused(registry):
@@ -466,6 +475,7 @@ def houses(tmp_path, monkeypatch):
 
 
 PRICES = ["houses.csv", "--target", "price", "--ignore", "weight", "--feature-map", "identity"]
+PRICES += ["--format", "skops"]
 
 FRESH = """
 import json, sys, pandas, skops.io

@@ -1,0 +1,67 @@
+"""Prediction intervals from errors on rows that were held out; they leave with a model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+
+def level_of(errors: np.ndarray, n_rows: int, level: float) -> float:
+    """Return the conformal quantile of sorted errors; infinity where there are too few.
+
+    It is the error of rank ceil((n + 1) level) among n, so that a further error, if it is
+    exchangeable with these, is at most that large with a probability of at least `level`.
+
+    >>> level_of(np.arange(1.0, 10.0), 9, 0.9), level_of(np.arange(1.0, 10.0), 9, 0.95)
+    (9.0, inf)
+    """
+    rank = math.ceil((n_rows + 1) * level - 1e-9)
+    if rank > n_rows:
+        return math.inf
+    # of more rows than errors are kept, every one stands for the ranks below it
+    place = math.ceil((rank - 1) * (len(errors) - 1) / max(n_rows - 1, 1) - 1e-9)
+    return float(errors[place])
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Intervals around predictions.
+
+    Parameters
+    ----------
+    errors : ndarray
+        Sorted absolute errors of held-out rows, in the target's units or in standard
+        deviations of the predictive distribution.
+    n_rows : int
+        Rows that the errors are of.
+    is_relative : bool
+        Errors are in standard deviations.
+    level, coverage : float
+        The share of held-out targets that was in the intervals of a level.
+    """
+
+    errors: np.ndarray
+    n_rows: int
+    is_relative: bool
+    level: float
+    coverage: float
+
+    def around(
+        self, predicted: np.ndarray, sd: np.ndarray | None, level: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lower and upper ends of intervals with a coverage of `level`.
+
+        A `ValueError` says that there were too few rows for it.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"coverage must be between 0 and 1, got {level!r}")
+        half = level_of(self.errors, self.n_rows, level)
+        if math.isinf(half):
+            raise ValueError(
+                f"intervals of {100 * level:g} % need at least {math.ceil(level / (1 - level))} "
+                f"held-out rows, there were {self.n_rows}"
+            )
+        width = half if not self.is_relative or sd is None else half * sd
+        return predicted - width, predicted + width
