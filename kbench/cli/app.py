@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from kbench._version import __version__
 from kbench.cli import (
@@ -14,6 +15,7 @@ from kbench.cli import (
     export,
     listing,
     plugin,
+    predict,
     report,
     rescore,
     results,
@@ -55,6 +57,7 @@ def _options(
 app.command("suite")(suite.suite)
 app.command("run")(run.run)
 app.command("export")(export.export)
+app.command("predict")(predict.predict)
 app.command("sync")(sync.sync)
 app.command("rescore")(rescore.rescore)
 app.command("results")(results.results)
@@ -68,9 +71,22 @@ app.command("show")(listing.show)
 app.command("check")(plugin.check)
 app.command("new")(plugin.new)
 
+
+class Command(TyperCommand):
+    """A command whose help option is shown without a type, as all other flags are."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Return the option ``--help``."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.metavar = ""
+        return option
+
+
 for _command in (*app.registered_commands, *data.app.registered_commands):
     # postponed annotations are strings, each of which typer would evaluate four times
     assert _command.callback is not None
+    _command.cls = Command
     _command.callback.__annotations__ = inspect.get_annotations(_command.callback, eval_str=True)
     for _annotation in _command.callback.__annotations__.values():
         if getattr(_annotation, "__origin__", None) is bool:

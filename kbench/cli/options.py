@@ -120,3 +120,28 @@ Missing = Annotated[
 Sheet = Annotated[
     str | None, typer.Option(metavar="NAME", help="Sheet of an Excel file; the first by default.")
 ]
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="SIDE.NAME=VALUE",
+        help="Give a parameter instead of searching for it, such as learner.C=8; repeatable.",
+    ),
+]
+Group = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        metavar="COLUMN",
+        help="Column of groups, such as persons: no split has rows of one on both sides.",
+    ),
+]
+OrderBy = Annotated[
+    str | None,
+    typer.Option(
+        "--order-by",
+        metavar="COLUMN",
+        help="Column of times, as dates or numbers: the last rows are those to test on.",
+    ),
+]

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.cli.options import Open, Store
 from kbench.errors import StoreError, SuiteError
 from kbench.messages import did_you_mean
+from kbench.parameters import check_integer
 
 if TYPE_CHECKING:
     from kbench.registry.registry import Registry
@@ -24,7 +26,11 @@ if TYPE_CHECKING:
     from kbench.tracking import Address
 
 _Suite = Annotated[
-    str, typer.Argument(help="Name of a suite, path of its file, or name of its experiment.")
+    str,
+    typer.Argument(
+        help="Name of a suite, path of its file, or name of its experiment.",
+        autocompletion=completion.suites,
+    ),
 ]
 _Machine = Annotated[
     str | None,
@@ -35,6 +41,22 @@ _Without = Annotated[
     typer.Option(
         metavar="METHOD",
         help="Leave a method, written `map + learner`, out of ranks and tests; repeatable.",
+    ),
+]
+
+
+_Methods = Annotated[
+    str,
+    typer.Option(
+        "--methods",
+        metavar="A,B,...",
+        help="Only these methods, in this order, also as patterns: `map + learner`, or a map.",
+    ),
+]
+_Datasets = Annotated[
+    str,
+    typer.Option(
+        "--datasets", metavar="A,B,...", help="Only these datasets, in this order, as --methods."
     ),
 ]
 
@@ -69,6 +91,7 @@ def report(
         typer.Option(
             "--table",
             metavar="NAME",
+            autocompletion=completion.tables,
             help="The table to print, such as `main`; `list` prints all names.",
         ),
     ] = None,
@@ -83,25 +106,46 @@ def report(
     store: Store = None,
     machine: _Machine = None,
     without: _Without = None,
+    methods: _Methods = "",
+    datasets: _Datasets = "",
+    transpose: Annotated[
+        bool, typer.Option("--transpose", help="Methods as rows, datasets as columns.")
+    ] = False,
+    digits: Annotated[
+        int | None, typer.Option("--digits", metavar="N", help="Decimals of the measure.")
+    ] = None,
+    caption: Annotated[
+        str, typer.Option("--caption", metavar="TEXT", help="Caption of a LaTeX table.")
+    ] = "",
+    label: Annotated[
+        str, typer.Option("--label", metavar="NAME", help="Label of a LaTeX table.")
+    ] = "",
 ) -> None:
     """Write a suite's results, read from MLflow, as one self-contained HTML page.
 
-    With --table or a --format other than html, one of its tables is printed instead.
+    With --table or a --format other than html, one of its tables is printed instead; the
+    options from --methods on are for such a table.
     """
     from kbench.cli.printing import write_file
     from kbench.execution.plugins import load_registry
     from kbench.report.page import page
+    from kbench.report.paper import turned
     from kbench.report.tables import TABLES
 
     if name == "list":
         for table, (text, _) in TABLES.items():
-            echo(f"{table:<12} {text}")
+            echo(f"{table:<14} {text}")
         return
+    is_table = bool(name) or form not in (None, Form.html)
+    _check_layout(is_table, form, methods, datasets, transpose, digits, caption, label)
     registry = load_registry()
-    if name or form not in (None, Form.html):
+    if is_table:
         make = _table_of(name or "main", form or Form.markdown)
-        content, _ = _content(suite, registry, store, machine, without or [])
-        _print_table(make(content), content.suite, form or Form.markdown, output)
+        content, _ = _content(
+            suite, registry, store, machine, without or [], methods, datasets, digits
+        )
+        made = turned(make(content)) if transpose else make(content)
+        _print_table(made, content.suite, form or Form.markdown, output, caption, label)
         return
     content, address = _content(suite, registry, store, machine, without or [])
     path = output or Path(f"{_file_name(content.suite)}.html")
@@ -112,6 +156,23 @@ def report(
         _log(content, address, written)
     if show:
         webbrowser.open(path.resolve().as_uri())
+
+
+def _check_layout(is_table: bool, form: Form | None, *given: str | bool | int | None) -> None:
+    """Refuse options of a table for the page, and those of LaTeX for other forms."""
+    names = ("methods", "datasets", "transpose", "digits", "caption", "label")
+    used = [
+        name for name, value in zip(names, given, strict=True) if value not in ("", False, None)
+    ]
+    if used and not is_table:
+        raise SuiteError(
+            f"--{used[0]} is for one table: name it with --table, or its form with --format"
+        )
+    if set(used) & {"caption", "label"} and form is not Form.latex:
+        raise SuiteError("--caption and --label are for --format latex")
+    digits = given[names.index("digits")]
+    if digits is not None:
+        check_integer(digits, "--digits", least=0, most=15, error=SuiteError)
 
 
 def _log(content: ReportData, address: Address, page: str) -> None:
@@ -150,11 +211,16 @@ def _table_of(name: str, form: Form) -> Callable[[ReportData], Table]:
     return TABLES[name][1]
 
 
-def _print_table(table: Table, suite: str, form: Form, output: Path | None) -> None:
+def _print_table(
+    table: Table, suite: str, form: Form, output: Path | None, caption: str, label: str
+) -> None:
     from kbench.cli.printing import write_file
     from kbench.report import write as in_form
+    from kbench.report.paper import as_float
 
     text = in_form(table, form.value)
+    if caption or label:
+        text = as_float(text, caption, label)
     if not table.rows:
         echo(f"the table {table.name!r} of {suite} has no rows", err=True)
     if output is None:
@@ -168,8 +234,9 @@ def plot(
     kind: Annotated[
         str,
         typer.Argument(
+            autocompletion=completion.pictures,
             help="measure-time, measure-predict-time, measure-components, time-rows, ranks, "
-            "or a plugin's."
+            "or a plugin's.",
         ),
     ],
     suite: _Suite,
@@ -179,6 +246,8 @@ def plot(
     store: Store = None,
     machine: _Machine = None,
     without: _Without = None,
+    methods: _Methods = "",
+    datasets: _Datasets = "",
 ) -> None:
     """Draw one picture of a suite's results for a paper."""
     from kbench.cli.printing import write_file
@@ -189,17 +258,25 @@ def plot(
     if form not in ("pdf", "png", "svg"):
         raise SuiteError(f"-o must be a file that ends in .pdf, .png or .svg, got {output}")
     registry = load_registry()
-    content, _ = _content(suite, registry, store, machine, without or [])
+    content, _ = _content(suite, registry, store, machine, without or [], methods, datasets)
     write_file(output, figures.picture(kind, content, registry, form))
     echo(str(output))
 
 
 def _content(
-    suite: str, registry: Registry, store: str | None, machine: str | None, without: list[str]
+    suite: str,
+    registry: Registry,
+    store: str | None,
+    machine: str | None,
+    without: list[str],
+    methods: str = "",
+    datasets: str = "",
+    digits: int | None = None,
 ) -> tuple[ReportData, Address]:
     """Read a suite's runs; return the content of its report and the store's address."""
     from kbench.api.inputs import known_suite, stored_results
-    from kbench.report.content import ReportData, name_of
+    from kbench.report.content import ReportData, machine_facts, name_of
+    from kbench.report.paper import chosen_datasets, chosen_methods
 
     if machine == "all":
         raise SuiteError(
@@ -207,40 +284,39 @@ def _content(
             "cannot be compared"
         )
     stored = stored_results(suite, store, machine, partial(echo, err=True))
-    methods = {name_of(row.method): row.method for row in stored.rows}
+    kept = chosen_methods(stored.rows, _listed(methods))
+    wanted = chosen_datasets(stored.rows, _listed(datasets))
+    rows = [row for row in stored.rows if row.method in kept and row.dataset in wanted]
+    by_name = {name_of(method): method for method in kept}
     for name in without:
-        if name not in methods:
-            raise SuiteError(f"--without {name!r}: no such method; there are: {', '.join(methods)}")
+        if name not in by_name:
+            raise SuiteError(f"--without {name!r}: no such method; there are: {', '.join(by_name)}")
     known = known_suite(suite, registry)
     content = ReportData(
         stored.name,
-        stored.rows,
+        sorted(rows, key=lambda row: wanted.index(row.dataset)),
         known.published,
         machine_facts(stored.rows[0].machine),
         stored.store.name,
-        [methods[name] for name in without],
+        [by_name[name] for name in without],
         stored.measure,
         stored.budget,
+        order=kept if methods else (),
+        digits=digits,
     )
     return content, stored.store
 
 
-def machine_facts(owner: str) -> dict[str, str]:
-    """Describe the machine of the runs, as far as it is known here."""
-    from kbench.machine import describe
-
-    here = describe()
-    if here.id != owner:
-        return {"machine": owner}
-    versions = ", ".join(f"{name} {version}" for name, version in here.versions.items())
-    return {
-        "machine": owner,
-        "cpu": here.cpu,
-        "cores": f"{here.physical_cores} ({here.logical_cores} hardware threads)",
-        "memory": f"{here.memory_mb / 1024:.1f} GB",
-        "system": here.system,
-        "versions now": versions,
-    }
+def _listed(text: str) -> list[str]:
+    """Split names at commas outside of brackets, which labels of methods have."""
+    found, depth = [""], 0
+    for sign in text:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(sign, 0)
+        if sign == "," and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += sign
+    return [name.strip() for name in found if name.strip()]
 
 
 def _file_name(name: str) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,12 +19,14 @@ from kbench.cli.options import (
     Delimiter,
     Encoding,
     Fresh,
+    Group,
     Ignore,
     JsonEvents,
     Keep,
     MeasureName,
     Missing,
     Nominal,
+    OrderBy,
     Proba,
     Quiet,
     Sheet,
@@ -35,12 +36,12 @@ from kbench.cli.options import (
     Thousands,
 )
 from kbench.errors import SuiteError
-from kbench.messages import counted, listed, number
+from kbench.messages import counted
 
 if TYPE_CHECKING:
     from kbench.api.own_data import OwnData
+    from kbench.api.own_run import OwnRun
     from kbench.records import Measure
-    from kbench.registry.registry import Registry
     from kbench.report.page import Lead
     from kbench.report.recommendation import Advice
     from kbench.results.rows import Row
@@ -76,6 +77,12 @@ def run(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write a report as HTML too."),
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Say which columns the recommended method uses, and where it errs."
+        ),
+    ] = False,
     ignore: Ignore = None,
     nominal: Nominal = None,
     keep: Keep = None,
@@ -86,6 +93,8 @@ def run(
     encoding: Encoding = None,
     missing: Missing = None,
     sheet: Sheet = None,
+    group: Group = None,
+    order_by: OrderBy = None,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Tasks at a time; default: physical cores."),
@@ -102,13 +111,12 @@ def run(
     under the file's name, and the same command continues where it stopped.
     """
     from kbench.api.inputs import check_limit
-    from kbench.api.own_data import prepared, suite_for
+    from kbench.api.own_answer import lead_of, page_of
+    from kbench.api.own_data import prepared
     from kbench.api.own_measure import comparison
-    from kbench.api.running import run_shown
+    from kbench.api.own_run import compare, rounds_of
+    from kbench.cli.printing import write_file
     from kbench.execution.plugins import load_registry
-    from kbench.report.fates import COLUMNS, fate_lines
-    from kbench.report.page import Lead
-    from kbench.report.recommendation import advise
     from kbench.runner import Options
 
     started = time.monotonic()
@@ -130,48 +138,34 @@ def run(
         "encoding": encoding,
         "missing": missing,
         "sheet": sheet,
+        "group_by": group,
+        "order_by": order_by,
     }
     data = prepared(file, registry, **own)
     by = comparison(measure, proba, data.facts, registry)
-    suite = suite_for(
-        data.ref, data.facts, registry, feature_map or (), learner or (), time_limit, by
-    )
+    rounds = rounds_of(data, by, registry, feature_map or (), learner or (), time_limit)
     _show_columns(data, as_json)
-    left = math.inf if time_limit is None else time_limit - (time.monotonic() - started)
-    report = run_shown(
-        suite,
+    found = compare(
+        data,
+        rounds,
         registry,
-        Options(store, jobs, fresh=fresh, total_s=left),
+        options=Options(store, jobs, fresh=fresh),
+        time_limit=time_limit,
+        started=started,
         as_json=as_json,
         quiet=quiet,
-        further_notices=data.doubts,
+        explains=explain,
     )
-    rows = _rows(report, time_limit)
-    refs = [planned.cell.learner for planned in report.cells]
-    learners = {ref.label: registry.get("learner", ref.name) for ref in refs}
-    advice = advise(
-        rows,
-        [label for label, learner in learners.items() if learner.kernelized],
-        [label for label, learner in learners.items() if learner.baseline],
-        report.suite.compared,
-        data.facts.task,
-    )
+    report, rows, advice = found.report, found.rows, found.advice
     given = {**own, "measure": measure}
-    export = _export(file, given, report, advice, proba) if advice else ""
-    facts = (_shape(data), data.target, *filter(None, [by.sentence]))
-    answer = (
-        *_answer(rows, advice, time_limit),
-        *_without_measure(rows, report.suite.compared),
-    )
+    export = _export(file, given, found, proba) if advice else ""
+    lead = lead_of(found, data, by, time_limit, export)
     if as_json:
-        _print_json(report, rows, advice, export, data)
+        _print_json(report, rows, found, export, data)
     else:
-        _print(data.ref.label, report, rows, advice, Lead(answer, facts, export))
+        _print(data.ref.label, report, rows, advice, lead)
     if output is not None:
-        sentence = (data.look.sentence,) if data.look and data.look.sentence else ()
-        lines = fate_lines(data.look.fates) if data.look else ()
-        lead = Lead(answer, (*facts, *sentence, *data.doubts), export, COLUMNS, lines)
-        _write_page(output, report, rows, registry, lead)
+        write_file(output, page_of(found, data, lead, registry).encode())
         if not as_json:
             echo(f"report:  {output}")
     if report.interrupted:
@@ -201,103 +195,32 @@ def _show_columns(data: OwnData, as_json: bool) -> None:
     console.print()
 
 
-def _shape(data: OwnData) -> str:
-    """Describe the data: rows, columns before and after encoding, target, missing values."""
-    from kbench.api.own_measure import shares_of
-
-    facts, looked = data.facts, data.look
-    columns = counted(facts.n_features, "column")
-    if looked is not None and looked.n_columns != facts.n_features:
-        before = counted(looked.n_columns, "column")
-        columns = f"{before}, {facts.n_features:,} after encoding"
-    parts = [counted(facts.n_samples, "row"), columns]
-    if facts.target_mean is not None and facts.target_sd is not None:
-        parts.append(
-            f"target with mean {number(facts.target_mean)} and standard deviation "
-            f"{number(facts.target_sd)}"
-        )
-    else:
-        parts.append(f"{counted(facts.n_classes, 'class', 'classes')} ({shares_of(facts)})")
-    if facts.n_missing:
-        parts.append(counted(facts.n_missing, "missing value"))
-    if looked is not None and looked.n_unlabelled:
-        parts.append(f"{counted(looked.n_unlabelled, 'row')} without a label left out")
-    return ", ".join(parts)
-
-
-def _answer(
-    rows: Sequence[Row], advice: Advice | None, time_limit: float | None
-) -> tuple[str, ...]:
-    """Return the answer of a run, in sentences."""
-    sentences = advice.sentences if advice else ("No method was measured in full.",)
-    if time_limit is None or not any(row.status == "skipped" for row in rows):
-        return sentences
-    begun = any(row.n_splits_done for row in rows)
-    before = "all was measured" if begun else "anything was measured"
-    return (
-        *sentences,
-        f"The time limit of {time_limit:g} s ended before {before}: give a larger one, say "
-        f"--time-limit {max(60, math.ceil(4 * time_limit))}; finished results are kept.",
-    )
-
-
-def _rows(report: Report, time_limit: float | None) -> list[Row]:
-    """Return the rows of a report with all fields of a run in MLflow, best first."""
-    from kbench.machine import machine_id
-    from kbench.results.sources import of_cell_in_full
-
-    rows, measure = [], report.suite.compared
-    for planned in report.cells:
-        row = of_cell_in_full(planned, machine_id(), measure)
-        if row.status == "skipped" and not row.error and time_limit is not None:
-            done, n_splits = row.n_splits_done, row.n_splits
-            when = f"after {done} of {n_splits} splits" if done else "before its first split"
-            row = replace(row, error=f"the time limit of {time_limit:g} s ended {when}")
-        rows.append(row)
-
-    def order(row: Row) -> tuple[bool, float]:
-        value = row.measures.get(measure.name)
-        return row.status != "ok", math.inf if value is None else -measure.gain(value)
-
-    return sorted(rows, key=order)
-
-
-def _without_measure(rows: Sequence[Row], measure: Measure) -> list[str]:
-    """Say which methods were measured, but do not have the measure."""
-    lacking = [row for row in rows if row.status == "ok" and measure.name not in row.measures]
-    if not lacking:
-        return []
-    names = listed([f"{row.feature_map} + {row.learner}" for row in lacking], 3)
-    return [f"No {measure.words} for {names}: the learner does not predict what it needs."]
-
-
-def _export(
-    file: str, given: Mapping[str, Any], report: Report, advice: Advice, proba: bool
-) -> str:
+def _export(file: str, given: Mapping[str, Any], found: OwnRun, proba: bool) -> str:
     """Return the command that exports the recommended method."""
-    chosen = (advice.chosen.feature_map, advice.chosen.learner)
-    cell = next(
-        planned.cell
-        for planned in report.cells
-        if (planned.cell.feature_map.label, planned.cell.learner.label) == chosen
-    )
+    from kbench.api.own_data import FLAGS
+
+    assert found.chosen is not None
+    cell = found.chosen.cell
     words = ["kbench", "export", file]
     for name, value in given.items():
         for item in [value] if isinstance(value, str) else value or ():
-            words += [f"--{name}", item]
+            words += [f"--{FLAGS.get(name, name)}", item]
     words += ["--proba"] if proba else []
-    words += ["--feature-map", cell.feature_map.name, "--learner", cell.learner.name, "-o", "model"]
-    return shlex.join(words)
+    words += ["--feature-map", cell.feature_map.name, "--learner", cell.learner.name]
+    for name, value in found.settings.items():
+        words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+    return shlex.join([*words, "-o", "model"])
 
 
 def _print_json(
-    report: Report, rows: Sequence[Row], advice: Advice | None, export: str, data: OwnData
+    report: Report, rows: Sequence[Row], found: OwnRun, export: str, data: OwnData
 ) -> None:
     from kbench.cli import printing
     from kbench.results.rows import LABELS as NAMES
     from kbench.results.rows import columns
 
-    names = (*columns(report.suite.compared), "model_floats")
+    advice, explanation = found.advice, found.explanation
+    names = (*columns(report.suite.compared), "n_train", "model_floats")
     printing.print_end_event(
         report,
         [{name: row.value(name) for name in names} | {"error": row.error} for row in rows],
@@ -308,6 +231,9 @@ def _print_json(
         recommended=advice and {name: advice.chosen.value(name) for name in NAMES},
         sentences=list(advice.sentences) if advice else [],
         export=export,
+        importances={each.column: each.mean for each in explanation.importances}
+        if explanation
+        else {},
     )
 
 
@@ -317,7 +243,7 @@ def _columns(rows: Sequence[Row], measure: Measure) -> tuple[str, ...]:
     beside = ["r2"] if measure.task == "regression" else ["roc_auc", "accuracy"]
     if measure.name != "accuracy":
         compared += [name for name in beside if any(name in row.measures for row in rows)]
-    return (*LABELS, *compared, *COSTS)
+    return tuple(dict.fromkeys((*LABELS, *compared, *COSTS)))
 
 
 def _print(
@@ -337,13 +263,15 @@ def _print(
         console.print(fact, soft_wrap=True)
     console.print()
     columns = _columns(rows, report.suite.compared)
-    headings = {name: name not in LABELS for name in (*columns, "size", "splits")}
+    headings = {name: name not in LABELS for name in (*columns, "size", "rows", "splits")}
     lines = []
     for row in rows:
         floats = row.measures.get("model_floats")
         style = "bold" if advice and row is advice.chosen else "" if row.status == "ok" else "dim"
         values = [shown(name, row.value(name)) for name in columns]
-        values += [size(floats) if floats else "", f"{row.n_splits_done}/{row.n_splits}"]
+        n_train = row.measures.get("n_train")
+        values += [size(floats) if floats else "", f"{n_train:,.0f}" if n_train else ""]
+        values.append(f"{row.n_splits_done}/{row.n_splits}")
         lines.append((values, style))
     printing.print_table(console, headings, lines)
     for row in rows:
@@ -351,6 +279,11 @@ def _print(
             name = f"{row.feature_map} + {row.learner}"
             printing.print_failure(console, row.status, name, row.error)
     reasons = Counter(row.error for row in rows if row.status == "skipped" and row.error)
+    if len(fitted := {row.measures["n_train"] for row in rows if "n_train" in row.measures}) > 1:
+        console.print(
+            f"rows: training rows, {max(fitted):,.0f} at most; a sample where a method would take "
+            "too long, or was clearly worse on fewer. The test rows are the same"
+        )
     for reason, n in reasons.items():
         console.print(f"skipped: {counted(n, 'method')}: {escape(reason)}")
     console.print()
@@ -365,23 +298,3 @@ def _print(
     commands = [lead.command] if lead.command else []
     commands += [f"kbench report {name} --open", f"kbench ui {name}"]
     printing.print_next(console, [(command, "") for command in commands])
-
-
-def _write_page(
-    path: Path, report: Report, rows: Sequence[Row], registry: Registry, lead: Lead
-) -> None:
-    from kbench.cli.printing import write_file
-    from kbench.cli.report import machine_facts
-    from kbench.report.content import ReportData
-    from kbench.report.page import page
-
-    assert report.delivered is not None
-    content = ReportData(
-        report.suite.name,
-        list(rows),
-        measure=report.suite.compared,
-        machine=machine_facts(rows[0].machine),
-        store=report.delivered.uri,
-        budget=report.suite.budget,
-    )
-    write_file(path, page(content, registry, lead).encode())

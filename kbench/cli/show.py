@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import json
+import math
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from statistics import median
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
+from kbench import machine
 from kbench.cli import printing
 from kbench.messages import counted
-from kbench.planning.cost import of_interval, of_memory
-from kbench.planning.planner import PlannedCell
+from kbench.planning.cost import of_memory
+from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Measure, Published, Result
 from kbench.report import shown, tables
+from kbench.report.agreement import sentences
+from kbench.report.content import NO_FAILURE
 from kbench.results import order, sources, stats
+from kbench.results.published import agreements, beside_published
 from kbench.results.rows import COLUMNS, PLAIN, Row, known_measure, task_of
 from kbench.results.rows import columns as columns_of
 from kbench.runner import Report
+
+ON_A_SCREEN = 24
+"""Cells that are all printed; of more, the best of each dataset."""
+_BEST = 5
+_MOST_FIGURES = 50
+"""Published figures that are listed; more are summarised."""
 
 
 def print_rows(
@@ -30,11 +37,23 @@ def print_rows(
     columns: Sequence[str] = COLUMNS,
     ranked: bool = False,
     measure: Measure = ACCURACY,
-) -> None:
-    """Print rows as a table, one line per cell, each with its rank if `ranked`."""
+    shortened: bool = False,
+) -> int:
+    """Print rows as a table, one line per cell, each with its rank if `ranked`.
+
+    If `shortened`, only the best of each dataset are printed, in the order of their ranks.
+
+    Returns
+    -------
+    int
+        Number of the rows that were not printed.
+    """
     places = order.ranks(rows, measure) if ranked else [None] * len(rows)
+    ranks = list(zip(rows, places, strict=True))
+    if shortened:
+        ranks = _best(ranks)
     lines = []
-    for row, place in zip(rows, places, strict=True):
+    for row, place in ranks:
         values = [shown(name, row.value(name)) for name in columns]
         if ranked:
             values.append("" if place is None else f"{place:g}")
@@ -42,20 +61,41 @@ def print_rows(
         lines.append((values, "bold" if place == 1 else style))
     headings = {name: name not in COLUMNS[:4] for name in columns}
     printing.print_table(printing.console(), headings | ({"rank": True} if ranked else {}), lines)
+    return len(rows) - len(lines)
+
+
+def _best(ranks: Sequence[tuple[Row, float | None]]) -> list[tuple[Row, float | None]]:
+    """Return the best rows of each dataset; those without a rank are listed elsewhere."""
+    best: list[tuple[Row, float | None]] = []
+    for dataset in dict.fromkeys(row.dataset for row, _ in ranks):
+        here = [(row, place) for row, place in ranks if row.dataset == dataset and place]
+        best += sorted(here, key=lambda each: each[1] or 0.0)[:_BEST]
+    return best
 
 
 def print_report(
-    report: Report, again: Sequence[str], as_json: bool, filtered: bool, with_store: bool
+    report: Report,
+    again: Sequence[str],
+    beside: Callable[[], None],
+    *,
+    as_json: bool,
+    filtered: bool,
+    ranked: bool,
+    with_store: bool,
+    every: bool = True,
 ) -> None:
     """Print the results of a run, where they are, and the next commands.
 
-    `again` has the arguments of `kbench suite` that repeat the run; `filtered` says that
-    the suite has more cells than were asked for, `with_store` that the user named the store.
+    `again` has the arguments of `kbench suite` that repeat the run; `beside` prints what is
+    known of the suite's other methods. `filtered` says that the suite has more cells than
+    were asked for, `ranked` that it has no more methods, `with_store` that the user named
+    the store. Unless `every` is asked for, of many cells only the best of each dataset are
+    printed.
     """
     measure = known_measure(report.suite.compared)
     rows = order.by_dataset([sources.of_cell(cell, measure) for cell in report.cells])
     task = task_of(rows)
-    columns = columns_of(measure, task)
+    columns: Sequence[str] = columns_of(measure, task)
     delivered = report.delivered
     assert delivered is not None
     if as_json:
@@ -74,11 +114,17 @@ def print_report(
             hidden |= {PLAIN[task].sd}
             # errors in the target's units are worth their column
             hidden |= set() if PLAIN[task].in_units else {PLAIN[task].name}
-        print_rows(with_data, [name for name in columns if name not in hidden], True, measure)
+        columns = [name for name in columns if name not in hidden]
+        shortened = ranked and not every and len(with_data) > ON_A_SCREEN
+        if left := print_rows(with_data, columns, ranked, measure, shortened):
+            console.print(
+                f"the best {_BEST} of each dataset; --all prints {counted(left, 'more cell')}"
+            )
     _unequal_splits(console, rows)
     _unavailable(console, report)
     _summary(console, rows, measure)
     print_published(rows, report.suite.published, measure)
+    beside()
     _counts(console, report, rows)
     _failures(console, report)
     console.print(f"\nMLflow store:  {escape(delivered.uri)}", soft_wrap=True)
@@ -95,16 +141,61 @@ def print_report(
         commands.append((repeat, "continue where this run stopped"))
     if any(row.status == "unavailable" for row in rows):
         commands.append((repeat, "repeat when the missing data is available"))
-    if report.failed and not report.interrupted:
-        commands.append((f"{repeat} --retry-failed", "compute failed tasks again"))
-    if filtered:
+    if not report.interrupted:
+        commands += _retries(report, repeat, again)
+    if filtered and delivered.stored:
         commands.append((f"kbench results {suite}", "these results beside others of the suite"))
-    commands += [
-        (f"kbench results {suite} --format csv", "the table; also as json, latex, markdown"),
-        (f"kbench report {suite} --open", "one page with tables, tests and charts"),
-        (f"kbench ui {suite}", "MLflow's pages of these runs"),
-    ]
+    if delivered.stored:
+        commands += [
+            (f"kbench results {suite} --format csv", "the table; also as json, latex, markdown"),
+            (f"kbench report {suite} --open", "one page with tables, tests and charts"),
+            (f"kbench ui {suite}", "MLflow's pages of these runs"),
+        ]
     printing.print_next(console, commands)
+
+
+def _retries(report: Report, repeat: str, again: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the commands that compute again what failed, or was skipped."""
+    commands = []
+    # memory that is enough is not the limit that was hit
+    by_memory = [cell for cell in report.cells if cell.status in ("memory", "skipped")]
+    by_memory = [cell for cell in by_memory if cell.status == "memory" or cell.problem]
+    if len(by_memory) < sum(c.status not in ("ok", "unavailable") for c in report.cells) or any(
+        added.failed for added in report.added
+    ):
+        commands.append((f"{repeat} --retry-failed", "compute failed tasks again"))
+    if by_memory:
+        limit = report.suite.limits.memory_mb
+        needed = max(_sufficient_mb(cell, limit) for cell in by_memory)
+        higher = shlex.join(["kbench", "suite", *_without("--memory-limit", again)])
+        command = f"{higher} --memory-limit {needed}"
+        here = machine.memory_mb()
+        too_much = f", more than the {of_memory(here)} of this machine" if 0 < here < needed else ""
+        what = f"compute {counted(len(by_memory), 'cell')} with {of_memory(needed)} of memory"
+        commands.append((command, f"{what}{too_much}"))
+    return commands
+
+
+def _sufficient_mb(cell: PlannedCell, limit_mb: float) -> int:
+    """Return a limit of memory that should suffice, in whole GB.
+
+    Where a prediction was wrong, or only says what is needed at least, it is twice the limit.
+    """
+    needed = 2 * limit_mb
+    cost = cell.cost
+    if cost is not None and cost.memory_mb.value > limit_mb:
+        needed = max(cost.memory_mb.high, 1.05 * cost.memory_mb.value)
+        needed *= 1.5 if cost.is_least else 1.0
+    return 1024 * math.ceil(needed / 1024)
+
+
+def _without(option: str, words: Sequence[str]) -> list[str]:
+    """Return the words of a command without an option and its value."""
+    kept = list(words)
+    while option in kept:
+        place = kept.index(option)
+        del kept[place : place + 2]
+    return kept
 
 
 def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:
@@ -193,6 +284,13 @@ def print_published(
         return
     console = printing.console()
     console.print("\n[bold]ours beside the published figures[/bold]")
+    if len(compared.rows) > _MOST_FIGURES:
+        for each in agreements(beside_published(rows, figures, measure)):
+            console.print(escape(" ".join(sentences(each))), soft_wrap=True)
+        console.print(
+            f"{len(compared.rows)} figures; `kbench report SUITE --table published` has all of them"
+        )
+        return
     columns = [column for column in compared.columns if column.name not in ("measure", "source")]
     headings = {column.heading: bool(column.numeric) for column in columns}
     lines = [
@@ -201,7 +299,10 @@ def print_published(
     printing.print_table(console, headings, lines)
     for source in dict.fromkeys(row["source"] for row in compared.rows if row["source"]):
         console.print(f"published: {escape(source)}", soft_wrap=True)
-    console.print("z = (ours - paper) / sqrt(sd^2 (1/n_ours + 1/n_paper)), sd of one run, ours")
+    console.print(
+        "z = (ours - paper) / sqrt(sd_ours^2 / n_ours + sd_paper^2 / n_paper), sd of one run; "
+        "ours for both where the paper gives none"
+    )
 
 
 def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
@@ -243,101 +344,9 @@ def _n_cells(report: Report, condition: Callable[[Result], bool]) -> int:
 def _failures(console: Console, report: Report) -> None:
     """Print in a line each which cells failed or could not fit into memory, and why."""
     for planned in report.cells:
-        # others are skipped because the run ended before them
+        # others are skipped because the time of the run ended before them
         is_refused = planned.status == "skipped" and planned.problem is not None
-        if is_refused or planned.status not in ("ok", "unavailable", "skipped"):
+        if is_refused or planned.status not in NO_FAILURE:
             errors = [result.error for result in planned.results.values() if not result.is_ok]
             errors += [planned.problem.reason] if planned.problem else []
             printing.print_failure(console, planned.status, planned.cell.name, (*errors, "")[0])
-
-
-def print_plan(report: Report, as_json: bool) -> None:
-    """Print the tasks of a run, those that are known, and what the others may cost."""
-    rows: list[dict[str, Any]] = [
-        {
-            "dataset": planned.cell.dataset.label,
-            "feature_map": planned.cell.feature_map.label,
-            "learner": planned.cell.learner.label,
-            "tasks": len(planned.missing),
-            "known": len(planned.results),
-            "note": _note(planned),
-        }
-        for planned in report.cells
-    ]
-    estimate = _estimated_s(report)
-    if as_json:
-        every = [row | _plain_cost(cell) for row, cell in zip(rows, report.cells, strict=True)]
-        print(json.dumps({"cells": every, "estimated_s": estimate}))
-        return
-    headings = {"dataset": False, "feature_map": False, "learner": False}
-    headings |= {"tasks": True, "known": True}
-    lines = [[*map(str, row.values())] for row in rows]
-    if any(cell.cost for cell in report.cells):
-        headings |= {"memory of a task": True, "time of a task": True}
-        for line, cell in zip(lines, report.cells, strict=True):
-            line[-1:-1] = _written_cost(cell)
-    headings["note"] = False
-    console = printing.console()
-    printing.print_table(console, headings, [(line, "") for line in lines])
-    tasks, known = (sum(row[key] for row in rows) for key in ("tasks", "known"))
-    cells = counted(len(rows), "cell")
-    text = f"\n{cells}, {counted(tasks, 'task')} to compute, {known} already known"
-    if tasks:
-        text += (
-            "; no time is known yet to estimate from"
-            if estimate is None
-            else f"; about {estimate:.0f} s of work for one slot"
-        )
-    console.print(text)
-
-
-def _note(cell: PlannedCell) -> str:
-    if cell.problem:
-        skipped = "skipped: " if cell.problem.status == "skipped" else ""
-        return f"{skipped}{cell.problem.reason}"
-    if cell.dataset is None:
-        return "not in the cache, to be fetched"
-    is_slow = cell.cost is not None and cell.cost.seconds is None
-    return "no time: the search on a sample took too long" if is_slow else ""
-
-
-def _written_cost(cell: PlannedCell) -> tuple[str, str]:
-    cost = cell.cost
-    if cost is None:
-        return "", ""
-    seconds = "" if cost.seconds is None else of_interval(cost.seconds)
-    return of_memory(cost.memory_mb.value), seconds
-
-
-def _plain_cost(cell: PlannedCell) -> dict[str, Any]:
-    """Return the predicted cost of a task as JSON values."""
-    return {
-        "memory_mb": asdict(cell.cost.memory_mb) if cell.cost else None,
-        "time_s": asdict(cell.cost.seconds) if cell.cost and cell.cost.seconds else None,
-    }
-
-
-def _estimated_s(report: Report) -> float | None:
-    """Estimate the work: predicted, or the median of the same method, else of all tasks.
-
-    None where tasks are left of which nothing is known.
-    """
-    seconds_of: dict[tuple[str, str], list[float]] = {}
-    for planned in report.cells:
-        seconds = [result.seconds for result in planned.results.values()]
-        seconds_of.setdefault(_method(planned), []).extend(seconds)
-    all_seconds = [value for values in seconds_of.values() for value in values]
-    total = 0.0
-    for planned in report.cells:
-        known = seconds_of[_method(planned)] or all_seconds
-        if planned.cost and planned.cost.seconds:
-            total += len(planned.missing) * planned.cost.seconds.value
-        elif known:
-            total += len(planned.missing) * median(known)
-        elif planned.missing:
-            return None
-    return total
-
-
-def _method(cell: PlannedCell) -> tuple[str, str]:
-    return cell.cell.feature_map.name, cell.cell.learner.name

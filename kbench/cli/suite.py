@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.cli.options import Data, Fresh, JsonEvents, Offline, Quiet, Store
 from kbench.errors import SuiteError
@@ -24,19 +25,12 @@ class Timing(StrEnum):
     exclusive = "exclusive"
 
 
-def _complete_suite(incomplete: str) -> list[str]:
-    from kbench.execution.plugins import load_registry
-    from kbench.planning.raw import runnable
-
-    return [name for name in runnable(load_registry()) if name.startswith(incomplete)]
-
-
 def suite(
     name: Annotated[
         str | None,
         typer.Argument(
             help="Name of an installed suite, or path of a suite file.",
-            autocompletion=_complete_suite,
+            autocompletion=completion.suites,
         ),
     ] = None,
     list_suites: Annotated[bool, typer.Option("--list", help="List the installed suites.")] = False,
@@ -44,17 +38,26 @@ def suite(
         list[str] | None,
         typer.Option(
             metavar="PATTERN",
+            autocompletion=completion.components("dataset"),
             help="Only the datasets whose label or name matches this pattern; repeatable. "
             "An installed dataset that the suite does not have is added.",
         ),
     ] = None,
     feature_map: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Only these feature maps, chosen as by --dataset."),
+        typer.Option(
+            metavar="PATTERN",
+            autocompletion=completion.components("feature map"),
+            help="Only these feature maps, chosen as by --dataset.",
+        ),
     ] = None,
     learner: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Only these learners, chosen as by --dataset."),
+        typer.Option(
+            metavar="PATTERN",
+            autocompletion=completion.components("learner"),
+            help="Only these learners, chosen as by --dataset.",
+        ),
     ] = None,
     splits: Annotated[
         int | None, typer.Option(min=1, help="Number of splits, instead of the suite's.")
@@ -102,6 +105,10 @@ def suite(
             "--dry-run", help="Show the plan, with predicted memory and times, and run no task."
         ),
     ] = False,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Print all cells, not only the best five of each dataset."),
+    ] = False,
     as_json: JsonEvents = False,
     quiet: Quiet = False,
 ) -> None:
@@ -122,6 +129,9 @@ def suite(
     from kbench.api.inputs import chosen_suite
     from kbench.api.running import run_shown
     from kbench.cli import show
+    from kbench.cli.focus import print_beside
+    from kbench.cli.plan import print_plan
+    from kbench.machine import cluster_id, machine_id
     from kbench.runner import Options
 
     if offline:
@@ -140,7 +150,7 @@ def suite(
     options = Options(store, jobs, scheduler or "", fresh, retry_failed, offline, timing.value)
     report = run_shown(chosen, registry, options, as_json=as_json, quiet=quiet, dry_run=dry_run)
     if dry_run:
-        show.print_plan(report, as_json=as_json)
+        print_plan(report, as_json=as_json, every=every)
         return
     filters = {"--dataset": dataset, "--feature-map": feature_map, "--learner": learner}
     others = {
@@ -152,9 +162,27 @@ def suite(
         "--store": store,
     }
     given = [(option, value) for option, values in filters.items() for value in values or ()]
-    again = [name, *(f"{word}" for pair in given for word in pair)]
-    again += [f"{word}" for pair in others.items() if pair[1] is not None for word in pair]
-    show.print_report(report, again, as_json=as_json, filtered=bool(given), with_store=bool(store))
+    limits = [f"{word}" for pair in others.items() if pair[1] is not None for word in pair]
+    again = [name, *(word for pair in given for word in pair), *limits]
+    whole_again = [name, *(w for value in dataset or () for w in ("--dataset", value)), *limits]
+    of_methods = bool(feature_map or learner)
+
+    def beside() -> None:
+        if of_methods and not report.interrupted:
+            whole = chosen_suite(name, registry, dataset or [], data=data)
+            place = cluster_id() if scheduler else machine_id()
+            print_beside(report, whole, registry, place, ["kbench", "suite", *whole_again])
+
+    show.print_report(
+        report,
+        again,
+        beside,
+        as_json=as_json,
+        filtered=bool(given),
+        ranked=not of_methods,
+        with_store=bool(store),
+        every=every,
+    )
     raise typer.Exit(_exit_code(report))
 
 

@@ -198,6 +198,28 @@ def test_a_run_ends_with_the_table_the_store_and_what_to_type_next(ran):
 
 
 @pytest.mark.slow
+def test_a_map_is_shown_beside_what_is_known_of_its_suite(ran):
+    folder, environment, _ = ran
+    arguments = ["suite", "small.toml", "--feature-map", "rff", "--quiet"]
+    found = kbench_(*arguments, cwd=folder, **environment)
+    assert found.returncode == 0, found.stderr
+    assert "rff + majority beside 1 other method, by accuracy" in found.stdout
+    assert re.search(r"^identity \+ majority +1 +0 +1 +0 +0.0000 ", found.stdout, re.M)
+    assert "iris: rank 1.5 of 2 (0.3333, identity + majority 0.3333)" in found.stdout
+    assert "no result" not in found.stdout
+    assert "rank\n" not in found.stdout.partition("beside")[0]  # of one method there is no rank
+
+    # what is not known, or was measured with other splits, is counted and not shown
+    arguments += ["--dataset", "wine"]
+    found = kbench_(*arguments, cwd=folder, **environment)
+    assert "beside" not in found.stdout.partition("\nnext:")[0]
+    assert (
+        "1 cell of the suite's other methods has no result for this code and these data: "
+        "`kbench suite small.toml --dataset wine` computes it"
+    ) in found.stdout
+
+
+@pytest.mark.slow
 def test_next_commands_read_the_same_store(ran):
     folder, environment, _ = ran
     store = f"sqlite:///{folder}/mlflow.db"

@@ -178,3 +178,20 @@ def test_sections_of_plugins_are_on_the_page(tmp_path):
     text = page(content(grid(2, 2)), registry)
     assert "<section><h2>Mine</h2>trial&lt;b&gt;</section>" in text
     assert "What the columns mean" in text
+
+
+def test_a_table_is_laid_out_for_a_paper(store):
+    arguments = ("report", "trial", "--table", "main", "--format", "latex")
+    layout = ("--transpose", "--digits", "2", "--caption", "50 % of trial", "--label", "tab:t")
+    lines = call(*arguments, *layout, *STORE).stdout.splitlines()
+    assert lines[2] == r"\caption{50 \% of trial}"
+    assert any(line.startswith("method & data-0 & ") for line in lines)
+    for wrong, message in (
+        (("--methods", "rff"), "--methods is for one table"),
+        (("--table", "main", "--label", "tab:t"), "for --format latex"),
+        (("--table", "main", "--digits", "-1"), "--digits must be an integer"),
+        (("--table", "pairs", "--transpose"), "columns of several kinds"),
+        (("--table", "main", "--datasets", "data-9"), "did you mean 'data-"),
+    ):
+        with pytest.raises(KbenchError, match=message):
+            call("report", "trial", *wrong, *STORE)

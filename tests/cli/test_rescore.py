@@ -160,6 +160,24 @@ def test_a_measure_is_added_without_computing_anything_again(here):
     assert len(lines("measure")) == 6 + 4
 
 
+def test_a_measure_is_the_mean_over_seeds_of_the_map(here):
+    suite = Path("ours.toml").read_text().replace("[protocol]", "[protocol]\nmap_seeds = 3")
+    maps = '{ name = "rff", n_components = 4, bandwidth = 1.0, label = "rff" }'
+    Path("ours.toml").write_text(suite.replace('"identity"', maps))
+    assert here("suite", "ours.toml", "-q")[0] == 0
+    _, added = rescored(here, "errors")
+    assert added["errors"]["missing"] == []
+    rows = results(here)
+    assert {row["n_map_seeds"] for row in rows.values()} == {3}
+    for row in rows.values():
+        assert row["errors"] == pytest.approx(60 * (1 - row["accuracy"]))
+    next(Path("state").glob("*/blobs/*/*.predictions.2")).unlink()
+    _, added = rescored(here, "gini")
+    assert [(each["reason"], each["n_splits"]) for each in added["gini"]["missing"]] == [
+        ("no predictions were kept", 1)
+    ]
+
+
 def test_kept_scores_give_the_number_of_the_run_to_the_last_digit(here):
     assert rescored(here, "gini")[0] == 0
     rows = {line["task_key"]: line for line in lines("result")}
@@ -190,6 +208,7 @@ def test_a_value_of_changed_code_is_not_shown(here, install_plugin):
     assert results(here)["majority"]["spread"] == pytest.approx(3 * old)
 
 
+@pytest.mark.slow
 def test_a_result_that_is_computed_again_has_no_earlier_measure(here):
     rescored(here, "errors")
     assert here("suite", "ours.toml", "-q", "--fresh", "--learner", "majority")[0] == 0
@@ -323,6 +342,7 @@ def test_a_store_that_is_away_gets_the_measures_later(here):
     assert all("errors" in row for row in results(here).values())
 
 
+@pytest.mark.slow
 def test_two_suites_that_share_cells_share_the_measures(here):
     Path("other.toml").write_text(SUITE)
     rescored(here, "errors")
@@ -345,6 +365,7 @@ def test_a_run_adds_the_measure_that_its_suite_compares(here):
     assert len(lines("result")) == 6  # nothing was computed again
 
 
+@pytest.mark.slow
 def test_a_search_by_the_measure_of_a_plugin_is_in_the_key(here, install_plugin):
     text = SUITE.replace('"majority"', '{ name = "logistic", label = "searched" }')
     text = text.replace("[protocol]", '[protocol]\nsearch_measure = "errors"\ninner_folds = 2')
@@ -362,6 +383,7 @@ def test_a_search_by_the_measure_of_a_plugin_is_in_the_key(here, install_plugin)
     assert again[0]["details"]["search"][0]["values"] == [2 * value for value in values]
 
 
+@pytest.mark.slow
 def test_a_run_of_the_store_has_the_measure(here):
     rescored(here, "errors")
     store = Store(os.environ["MLFLOW_TRACKING_URI"])

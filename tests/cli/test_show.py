@@ -1,10 +1,17 @@
 """The tables on the screen, at the width that it has."""
 
+import itertools
+
 import pytest
 from rich.console import Console
 
+from kbench import Cell, Protocol, Ref, Suite
 from kbench.cli import printing, show
+from kbench.cli.plan import print_plan
+from kbench.planning.planned import PlannedCell
+from kbench.records import DatasetFacts, Problem
 from kbench.results.rows import COLUMNS
+from kbench.runner import Report
 from tests.support.report_rows import changed, grid
 
 
@@ -66,3 +73,37 @@ def test_nothing_is_left_out_of_a_pipe(capsys):
     assert heading.split() == [*COLUMNS, "rank"]
     assert "x" * 250 in line
     assert more == []
+
+
+def test_of_many_cells_the_best_of_each_dataset_are_printed(monkeypatch, capsys):
+    monkeypatch.setattr(printing, "console", lambda: Console(width=250, highlight=False))
+    rows = [changed(row, accuracy=i % 8 / 10) for i, row in enumerate(grid(3, 8))]
+    rows.append(changed(rows[0], feature_map="failed", status="timeout"))
+    assert show.print_rows(rows, ranked=True, shortened=True) == 3 * 3 + 1
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split()[-1] for line in lines] == ["1", "2", "3", "4", "5"] * 3
+    assert [line.split()[0] for line in lines[::5]] == list(dict.fromkeys(r.dataset for r in rows))
+    assert show.print_rows(rows, ranked=True) == 0
+    assert "failed" in capsys.readouterr().out
+
+
+def test_the_plan_of_many_cells_has_a_line_for_each_dataset(monkeypatch, capsys):
+    monkeypatch.setattr(printing, "console", lambda: Console(width=250, highlight=False))
+    protocol = Protocol(n_folds=4)
+    cells = []
+    for i, j in itertools.product(range(3), range(10)):
+        cell = Cell(Ref(f"data-{i}"), Ref(f"map-{j}"), Ref("ridge"), protocol)
+        problem = Problem("skipped", "too large") if (i, j) == (2, 0) else None
+        facts = DatasetFacts("c" * 64) if i else None
+        cells.append(PlannedCell(cell, f"{i}{j}", facts, 4, problem))
+    print_plan(Report(Suite("many", ()), cells, 0.0), as_json=False, every=False)
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert printed[:4] == [
+        ["dataset", "cells", "tasks", "known", "note"],
+        ["data-0", "10", "40", "0", *["not", "in", "the", "cache,", "to", "be", "fetched"]],
+        ["data-1", "10", "40", "0"],
+        ["data-2", "10", "36", "0", *["1", "cell:", "skipped:", "too", "large"]],
+    ]
+    assert printed[4] == ["--all", "prints", "the", "cells"]
+    print_plan(Report(Suite("many", ()), cells, 0.0), as_json=False, every=True)
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 30 + 2

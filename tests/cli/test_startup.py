@@ -103,8 +103,40 @@ def test_a_name_that_is_wrong_loads_numpy_at_most():
     assert loaded & NUMERIC <= {"numpy"}
 
 
-def test_completion_loads_nothing_that_computes():
-    words = {"_KBENCH_COMPLETE": "complete_bash", "COMP_WORDS": "kbench suite u", "COMP_CWORD": "2"}
-    printed, loaded = of_command(**words)
-    assert "uci" in printed
+def completed(words):
+    """Return what bash would complete the last of some words with, and the loaded modules."""
+    words = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    printed, loaded = of_command(_KBENCH_COMPLETE="complete_bash", **words)
+    return printed.split(), loaded
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("kbench suite u", "uci-small"),
+        ("kbench results u", "uci-small"),
+        ("kbench suite uci --feature-map ny", "nystroem-kmeans"),
+    ],
+)
+def test_completion_loads_nothing_that_computes(words, found):
+    printed, loaded = completed(words)
+    assert found in printed
     assert not loaded & NUMERIC
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("kbench report uci --table ma", "main"), ("kbench plot me", "measure-time")],
+)
+def test_tables_and_pictures_are_completed(words, found):
+    assert found in completed(words)[0]
+
+
+def test_the_option_for_help_has_no_type():
+    from typer.testing import CliRunner
+
+    from kbench.cli.app import app
+
+    text = CliRunner().invoke(app, ["results", "--help"]).stdout
+    assert "--help" in text
+    assert "bool" not in text

@@ -1,0 +1,114 @@
+"""Printing of one method beside all others that are known."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from rich.console import Console
+from rich.markup import escape
+
+from kbench.api.known import known_beside
+from kbench.cli import printing
+from kbench.messages import counted
+from kbench.records import Measure, Suite
+from kbench.registry.registry import Registry
+from kbench.report.text import p_value, shown, signed
+from kbench.results.focus import Against, Place, against, places
+from kbench.results.rows import Method, Row, known_measure
+from kbench.runner import Report
+
+_MOST = 4
+"""Methods in focus that are shown."""
+
+
+def print_beside(
+    report: Report, whole: Suite, registry: Registry, place: str, again: Sequence[str]
+) -> None:
+    """Print the methods of a run beside the suite's other methods whose results are known.
+
+    `again` is the command that computes the whole suite on the datasets of the run.
+    """
+    whole = replace(whole, limits=report.suite.limits)
+    ours, known, n_unknown = known_beside(whole, report, registry, place)
+    measure = known_measure(report.suite.compared)
+    methods = list(dict.fromkeys(row.method for row in ours if row.status != "unavailable"))
+    console = printing.console()
+    if known:
+        print_focus(console, [*ours, *known], methods, measure)
+    if n_unknown:
+        lack, them = ("has no result", "it") if n_unknown == 1 else ("have no results", "them")
+        console.print(
+            f"\n{counted(n_unknown, 'cell')} of the suite's other methods {lack} for this code and "
+            f"these data: `{escape(shlex.join(again))}` computes {them}",
+            soft_wrap=True,
+        )
+
+
+def print_focus(
+    console: Console, rows: Sequence[Row], methods: Sequence[Method], measure: Measure
+) -> None:
+    """Print for each method how it compares with all others, and where it is best and worst."""
+    for method in methods[:_MOST]:
+        name = escape(" + ".join(method))
+        compared = against(rows, method, measure)
+        if not compared:
+            console.print(f"\n[bold]{name}[/bold]: no other method finished a dataset that it did")
+            continue
+        console.print(
+            f"\n[bold]{name}[/bold] beside {counted(len(compared), 'other method')}, by "
+            f"{escape(measure.words)}; won, tied and lost by the corrected t-test on each dataset",
+            soft_wrap=True,
+        )
+        _print_against(console, compared, measure)
+        _print_places(console, places(rows, method, measure), measure)
+    if len(methods) > _MOST:
+        others = ", ".join(" + ".join(method) for method in methods[_MOST:])
+        console.print(f"\nnot shown so: {escape(others)}", soft_wrap=True)
+
+
+def _print_against(console: Console, compared: Sequence[Against], measure: Measure) -> None:
+    written = partial(signed, written=partial(shown, measure.name))
+    untested = any(each.untested for each in compared)
+    headings = {"against": False, "datasets": True, "won": True, "tied": True, "lost": True}
+    headings |= {"untested": True} if untested else {}
+    headings |= {"difference": True, "p (Holm)": True, "over the datasets": False}
+    lines = [
+        (
+            [
+                " + ".join(each.other),
+                str(each.n_datasets),
+                *(str(count) for count in (each.won, each.tied, each.lost)),
+                *([str(each.untested)] if untested else []),
+                "" if each.difference != each.difference else written(each.difference),
+                p_value(each.p),
+                each.verdict,
+            ],
+            {"better": "green", "worse": "red"}.get(each.verdict, ""),
+        )
+        for each in compared
+    ]
+    printing.print_table(console, headings, lines)
+
+
+def _print_places(console: Console, found: Sequence[Place], measure: Measure) -> None:
+    """Print the datasets with the best and the worst places of a method."""
+
+    def line(place: Place) -> str:
+        values = f"{shown(measure.name, place.value)}, {' + '.join(place.best)} "
+        return (
+            f"  {place.dataset}: rank {place.rank:g} of {place.of} "
+            f"({values}{shown(measure.name, place.best_value)})"
+        )
+
+    n = 3 if len(found) > 6 else len(found)
+    best, worst = found[:n], found[n:][-3:]
+    console.print("best on:" if worst else "by dataset, with the best of the others:")
+    for place in best:
+        console.print(escape(line(place)), soft_wrap=True)
+    if worst:
+        console.print("worst on:")
+        for place in reversed(worst):
+            console.print(escape(line(place)), soft_wrap=True)

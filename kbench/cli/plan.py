@@ -1,0 +1,155 @@
+"""The plan of a run, as `kbench suite --dry-run` prints it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+
+from kbench.cli import printing
+from kbench.cli.show import ON_A_SCREEN
+from kbench.messages import counted
+from kbench.planning.cost import of_interval, of_memory
+from kbench.planning.planned import PlannedCell
+from kbench.runner import Report
+
+
+def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
+    """Print the tasks of a run, those that are known, and what the others may cost.
+
+    Unless `every` is asked for, of many cells there is a line for each dataset.
+    """
+    rows: list[dict[str, Any]] = [
+        {
+            "dataset": planned.cell.dataset.label,
+            "feature_map": planned.cell.feature_map.label,
+            "learner": planned.cell.learner.label,
+            "tasks": len(planned.missing),
+            "known": len(planned.results),
+            "note": _note(planned),
+        }
+        for planned in report.cells
+    ]
+    estimate = _estimated_s(report)
+    if as_json:
+        plain = [row | _plain_cost(cell) for row, cell in zip(rows, report.cells, strict=True)]
+        print(json.dumps({"cells": plain, "estimated_s": estimate}))
+        return
+    console = printing.console()
+    if every or len(rows) <= ON_A_SCREEN:
+        _print_cells(console, report, rows)
+    else:
+        _print_datasets(console, report, rows)
+        console.print("--all prints the cells")
+    tasks, known = (sum(row[key] for row in rows) for key in ("tasks", "known"))
+    cells = counted(len(rows), "cell")
+    text = f"\n{cells}, {counted(tasks, 'task')} to compute, {known} already known"
+    if tasks:
+        text += (
+            "; no time is known yet to estimate from"
+            if estimate is None
+            else f"; about {estimate:.0f} s of work for one slot"
+        )
+    console.print(text)
+
+
+def _print_cells(console: Console, report: Report, rows: Sequence[Mapping[str, Any]]) -> None:
+    headings = {"dataset": False, "feature_map": False, "learner": False}
+    headings |= {"tasks": True, "known": True}
+    lines = [[*map(str, row.values())] for row in rows]
+    if any(cell.cost for cell in report.cells):
+        headings |= {"memory of a task": True, "time of a task": True}
+        for line, cell in zip(lines, report.cells, strict=True):
+            line[-1:-1] = _written_cost(cell)
+    headings["note"] = False
+    printing.print_table(console, headings, [(line, "") for line in lines])
+
+
+def _print_datasets(console: Console, report: Report, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print a line for each dataset: its cells, and what is known of their tasks."""
+    lines = []
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        here = [
+            (row, cell)
+            for row, cell in zip(rows, report.cells, strict=True)
+            if row["dataset"] == dataset
+        ]
+        notes = Counter(row["note"] for row, _ in here if row["note"])
+        seconds = [
+            len(cell.missing) * cell.cost.seconds.value
+            for _, cell in here
+            if cell.cost and cell.cost.seconds
+        ]
+        values = [
+            str(len(here)),
+            *(str(sum(row[key] for row, _ in here)) for key in ("tasks", "known")),
+            f"{sum(seconds):.0f} s" if seconds else "",
+            "; ".join(
+                note if count == len(here) else f"{counted(count, 'cell')}: {note}"
+                for note, count in notes.items()
+            ),
+        ]
+        lines.append(([dataset, *values], ""))
+    headings = {"dataset": False, "cells": True, "tasks": True, "known": True}
+    headings |= {"time of predicted cells": True, "note": False}
+    if not any(values[4] for values, _ in lines):
+        del headings["time of predicted cells"]
+        lines = [([*values[:4], values[5]], style) for values, style in lines]
+    printing.print_table(console, headings, lines)
+
+
+def _note(cell: PlannedCell) -> str:
+    if cell.problem:
+        skipped = "skipped: " if cell.problem.status == "skipped" else ""
+        return f"{skipped}{cell.problem.reason}"
+    if cell.dataset is None:
+        return "not in the cache, to be fetched"
+    is_slow = cell.cost is not None and cell.cost.seconds is None
+    return "no time: the search on a sample took too long" if is_slow else ""
+
+
+def _written_cost(cell: PlannedCell) -> tuple[str, str]:
+    cost = cell.cost
+    if cost is None:
+        return "", ""
+    seconds = "" if cost.seconds is None else of_interval(cost.seconds)
+    return of_memory(cost.memory_mb.value), seconds
+
+
+def _plain_cost(cell: PlannedCell) -> dict[str, Any]:
+    """Return the predicted cost of a task as JSON values."""
+    return {
+        "memory_mb": asdict(cell.cost.memory_mb) if cell.cost else None,
+        "time_s": asdict(cell.cost.seconds) if cell.cost and cell.cost.seconds else None,
+    }
+
+
+def _estimated_s(report: Report) -> float | None:
+    """Estimate the work: predicted, or the median of the same method, else of all tasks.
+
+    None where tasks are left of which nothing is known.
+    """
+    seconds_of: dict[tuple[str, str], list[float]] = {}
+    for planned in report.cells:
+        seconds = [result.seconds for result in planned.results.values()]
+        seconds_of.setdefault(_method(planned), []).extend(seconds)
+    all_seconds = [value for values in seconds_of.values() for value in values]
+    total = 0.0
+    for planned in report.cells:
+        known = seconds_of[_method(planned)] or all_seconds
+        if planned.cost and planned.cost.seconds:
+            total += len(planned.missing) * planned.cost.seconds.value
+        elif known:
+            total += len(planned.missing) * median(known)
+        elif planned.missing:
+            return None
+    return total
+
+
+def _method(cell: PlannedCell) -> tuple[str, str]:
+    return cell.cell.feature_map.name, cell.cell.learner.name
