@@ -53,7 +53,15 @@ def nested(record):
     }
 
 
-@pytest.fixture(params=sorted(REGISTRY.all("feature map")))
+LEARNED = [name for name, each in REGISTRY.all("feature map").items() if "base_map" in each.grid]
+
+
+def one_of(names, slow):
+    """Return parameters of a fixture, of which some are slow."""
+    return [pytest.param(n, marks=pytest.mark.slow) if n in slow else n for n in sorted(names)]
+
+
+@pytest.fixture(params=one_of(REGISTRY.all("feature map"), {*LEARNED} - {"rff-learned"}))
 def feature_map(request):
     return made("feature map", request.param)
 
@@ -63,7 +71,7 @@ CLASSIFIERS = [
 ]
 
 
-@pytest.fixture(params=sorted(CLASSIFIERS))
+@pytest.fixture(params=one_of(CLASSIFIERS, {"random-forest"}))
 def learner(request):
     return made("learner", request.param)
 
