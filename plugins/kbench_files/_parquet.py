@@ -30,7 +30,7 @@ def parquet_table(path: str | Path, **_: Any) -> Any:
     for file in files:
         with file.open("rb") as opened:
             _check_size(opened, what)
-            frames.append(pandas.read_parquet(opened))
+            frames.append(pandas.read_parquet(opened, page_checksum_verification=True))
     frame = frames[0] if len(frames) == 1 else pandas.concat(frames, ignore_index=True)
     infer = pandas.api.types.infer_dtype
     decimals = [name for name, column in frame.items() if infer(column) == "decimal"]
@@ -159,7 +159,11 @@ class ParquetRows:
             with file.open("rb") as opened:
                 # else the reader would fetch, and keep, whole row groups
                 table = pyarrow.parquet.ParquetFile(
-                    opened, read_dictionary=texts, pre_buffer=False, buffer_size=BUFFER
+                    opened,
+                    read_dictionary=texts,
+                    pre_buffer=False,
+                    buffer_size=BUFFER,
+                    page_checksum_verification=True,  # of the writers that store checksums
                 )
                 rows = block_rows(len(names))
                 for batch in table.iter_batches(rows, columns=list(names), use_threads=False):
