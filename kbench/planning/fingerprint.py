@@ -180,9 +180,8 @@ class Fingerprinter:
             # its distribution does not list, as in editable installs
             return bool(places)
         # a working copy on PYTHONPATH hides what is installed
-        roots = [Path(str(owner.locate_file(""))).resolve() for owner in owners]
-        loaded = [Path(place).resolve() for place in places]
-        return not all(any(map(place.is_relative_to, roots)) for place in loaded)
+        roots = [Path(str(owner.locate_file(""))) for owner in owners]
+        return not all(any(_lies_in(Path(place), root) for root in roots) for place in places)
 
     @cached_property
     def _numeric(self) -> dict[str, str]:
@@ -296,6 +295,11 @@ _parsed = lru_cache(maxsize=1024)(syntax_of)
 def evaluation_modules() -> list[str]:
     """List the modules that every cell's key holds: those of `kbench.evaluation`."""
     return modules_of(EVALUATION)
+
+
+def _lies_in(place: Path, root: Path) -> bool:
+    # installers link packages into their caches: what a link leads to may lie anywhere
+    return place.is_relative_to(root) or place.resolve().is_relative_to(root.resolve())
 
 
 def _is_editable(distribution: metadata.Distribution) -> bool:

@@ -189,6 +189,16 @@ def test_two_editable_distributions_count_by_their_code(folder):
     assert_counts(folder / "fpi_two" / "deep.py")
 
 
+def test_an_installed_distribution_whose_files_are_links_counts_by_its_version(folder, monkeypatch):
+    """As ``uv pip install --link-mode symlink`` leaves it: the files lie in a cache."""
+    write(folder, {"cache/fpi_lab/__init__.py": "", "site/other.py": ""})
+    (folder / "site" / "fpi_lab").symlink_to(folder / "cache" / "fpi_lab")
+    install(folder / "site", "fpi-lab", "fpi_lab")
+    monkeypatch.syspath_prepend(str(folder / "site"))
+    import_it(folder, "import fpi_lab")
+    assert "fpi_lab" not in reached()
+
+
 def test_a_working_copy_that_hides_an_installed_distribution_counts(folder, monkeypatch):
     write(folder, {"site/fpi_lab/__init__.py": "", "work/fpi_lab/__init__.py": ""})
     install(folder / "site", "fpi-lab", "fpi_lab")
