@@ -21,11 +21,10 @@ from kbench.results.budgets import Budget, budgets
 from kbench.results.claims import Claims
 from kbench.results.order import rounded, unequal_splits
 from kbench.results.published import Beside, beside_published
-from kbench.results.rows import LABELS, PLAIN, Method, Row, task_of
+from kbench.results.rows import LABELS, NOT_MEASURED, PLAIN, Method, Row, task_of
 from kbench.results.search_curves import CURVE
 from kbench.results.stats import Scores, Standing
 
-NOT_MEASURED = ("skipped", "unfinished", "not run")
 NO_FAILURE = ("ok", "unavailable", *NOT_MEASURED)
 """Statuses of cells that did not fail; those that were not measured are listed apart."""
 

@@ -36,6 +36,9 @@ COLUMNS = (
 )
 """Columns of a results table of classification, in order, where accuracy is compared."""
 
+NOT_MEASURED = ("skipped", "unfinished", "not run")
+"""Statuses of cells that were not measured; they did not fail."""
+
 TIMES = ("fit_time_s", "predict_time_s")
 """Times whose values on each split are kept beside their means."""
 

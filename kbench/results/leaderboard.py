@@ -1,0 +1,235 @@
+"""One line per method: its place and how certain it is, the measure, times, size and budget."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kbench.records import ACCURACY, Measure
+from kbench.results import stats
+from kbench.results.budgets import Budget, budgets
+from kbench.results.claims import Claims
+from kbench.results.rows import NOT_MEASURED, Method, Row
+from kbench.results.stats import Scores, Standing
+
+NO_FAMILY = "its own"
+"""Name of the family of the methods that belong to none."""
+
+
+@dataclass(frozen=True)
+class Leader:
+    """A method of a leaderboard; a number is None where it is not known.
+
+    Parameters
+    ----------
+    method : (str, str)
+        Feature map and learner.
+    family : str
+        Its family, `NO_FAMILY` where it belongs to none.
+    place : int or None
+        Its number in the order of the mean ranks, 1 for the best.
+    place_low, place_high : int or None
+        First and last place of the 95 % confidence set.
+    rank : float or None
+        Mean rank.
+    mean, low, high : float or None
+        Mean of the measure over the groups of datasets that all methods finished, with its
+        95 % interval.
+    wins : int or None
+        Groups of datasets on which no method is better.
+    fit_time_s, predict_row_s : float or None
+        Time to fit, and to predict one row: geometric means over the same datasets.
+    n_components : float or None
+        Mean width of the embedding.
+    search_s : float or None
+        CPU seconds of the search of a split, a geometric mean over datasets; None where nothing
+        was searched.
+    candidates : float or None
+        The largest number of candidates of a search.
+    front : {"frontier", "dominated", "undecided"} or None
+        Whether it is on the front of the measure against the fit time.
+    n_datasets : int
+        Datasets on which it was planned.
+    n_finished, n_failed, n_skipped : int
+        Datasets that it finished, on which it failed, and that were not measured, or on fewer
+        splits than planned; datasets without data count as none of these.
+    """
+
+    method: Method
+    family: str = NO_FAMILY
+    place: int | None = None
+    place_low: int | None = None
+    place_high: int | None = None
+    rank: float | None = None
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    wins: int | None = None
+    fit_time_s: float | None = None
+    predict_row_s: float | None = None
+    n_components: float | None = None
+    search_s: float | None = None
+    candidates: float | None = None
+    front: str | None = None
+    n_datasets: int = 0
+    n_finished: int = 0
+    n_failed: int = 0
+    n_skipped: int = 0
+
+    @property
+    def name(self) -> str:
+        """The method, written for people."""
+        return " + ".join(self.method)
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """The methods of a suite, the best mean rank first, those without a rank last.
+
+    Parameters
+    ----------
+    lines : tuple of Leader
+    measure : Measure
+        What is compared.
+    datasets : tuple of str
+        The datasets behind all means and ranks: those that all compared methods finished.
+    left_out : tuple of str
+        Datasets that some compared method did not finish.
+    n_groups : int
+        Groups of the datasets; a group counts once.
+    same : tuple of (method, method)
+        Methods without a rank, as they equal another one up to a rotation.
+
+    Examples
+    --------
+    >>> rows = [Row("iris", "rff", "ridge", "ok", 5, 5, {"accuracy": 0.9, "fit_time_s": 0.1}),
+    ...         Row("iris", "nbcs", "ridge", "ok", 5, 5, {"accuracy": 0.8, "fit_time_s": 0.2})]
+    >>> [(line.place, line.name, line.mean, line.wins) for line in leaderboard(rows).lines]
+    [(1, 'rff + ridge', 0.9, 1), (2, 'nbcs + ridge', 0.8, 0)]
+    """
+
+    lines: tuple[Leader, ...]
+    measure: Measure
+    datasets: tuple[str, ...]
+    left_out: tuple[str, ...]
+    n_groups: int
+    same: tuple[tuple[Method, Method], ...] = ()
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families of the methods, each once."""
+        return tuple(dict.fromkeys(line.family for line in self.lines))
+
+    def of_families(self, families: Collection[str]) -> Leaderboard:
+        """Return the methods of some families; their places are still those among all."""
+        return replace(self, lines=tuple(line for line in self.lines if line.family in families))
+
+
+def leaderboard(
+    rows: Sequence[Row], measure: Measure = ACCURACY, without: Iterable[Method] = ()
+) -> Leaderboard:
+    """Return the leaderboard of some rows.
+
+    Means and ranks are over the datasets that every method finished, so that a failed, a
+    skipped or a missing cell never changes the mean of one method only.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+    measure : Measure, default accuracy
+    without : iterable of (feature map, learner), optional
+        Methods to keep out of the comparison; they have a line without a rank.
+    """
+    compared = stats.scores(rows, measure, without)
+    return of_claims(Claims(rows, compared, stats.standings(compared, rows)))
+
+
+def of_claims(claims: Claims) -> Leaderboard:
+    """Return the leaderboard of what is already compared."""
+    rows, scores = claims.rows, claims.scores
+    means = _means(scores)
+    found = {
+        budget.method: budget
+        for budget in budgets(
+            rows, scores.datasets or {row.dataset for row in rows}, scores.measure
+        )
+    }
+    standing_of = {standing.method: standing for standing in claims.standings}
+    by_method: dict[Method, list[Row]] = {method: [] for method in standing_of}
+    for row in rows:
+        by_method.setdefault(row.method, []).append(row)
+    lines = []
+    for method, cells in by_method.items():
+        line = _counted(method, cells, found.get(method))
+        if standing := standing_of.get(method):
+            line = _placed(line, standing, claims)
+        elif method in means:
+            line = replace(line, mean=means[method])
+        lines.append(line)
+    return Leaderboard(
+        tuple(lines),
+        scores.measure,
+        scores.datasets,
+        scores.left_out,
+        len(scores.groups),
+        scores.same,
+    )
+
+
+def _means(scores: Scores) -> Mapping[Method, float]:
+    """Return the mean of a method that has no other to be compared with."""
+    if not scores.datasets or not scores.has_one_unit:
+        return {}
+    means = scores.values.mean(axis=0)
+    return {method: float(mean) for method, mean in zip(scores.methods, means, strict=True)}
+
+
+def _counted(method: Method, rows: Sequence[Row], budget: Budget | None) -> Leader:
+    """Return the line of a method before it is compared."""
+    kinds = Counter(_kind(row) for row in rows)
+    return Leader(
+        method,
+        next((row.family for row in rows if row.family), NO_FAMILY),
+        search_s=budget.search_s if budget else None,
+        candidates=budget.most if budget else None,
+        n_datasets=len(rows),
+        n_finished=kinds["finished"],
+        n_failed=kinds["failed"],
+        n_skipped=kinds["skipped"],
+    )
+
+
+def _kind(row: Row) -> str:
+    if row.is_complete:
+        return "finished"
+    if row.status in (*NOT_MEASURED, "ok"):
+        return "skipped"
+    return "unavailable" if row.status == "unavailable" else "failed"
+
+
+def _placed(line: Leader, standing: Standing, claims: Claims) -> Leader:
+    """Return a line with its place among all methods."""
+    i = claims.scores.methods.index(standing.method)
+    stability, front = claims.stability, claims.front("fit_time_s")
+    low, high = stability.places[i] if stability else (None, None)
+    return replace(
+        line,
+        place=standing.place,
+        place_low=low,
+        place_high=high,
+        rank=standing.rank,
+        mean=standing.mean,
+        low=_known(standing.low),
+        high=_known(standing.high),
+        wins=standing.wins,
+        fit_time_s=_known(standing.fit_time_s),
+        predict_row_s=_known(standing.predict_row_s),
+        n_components=_known(standing.n_components),
+        front=None if front.reason else front.places[i].status,
+    )
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
