@@ -6,6 +6,7 @@ The command line and the Python API both use these functions, so that they canno
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,11 +24,15 @@ from kbench.planning.published import with_published
 from kbench.planning.raw import runnable
 from kbench.planning.suite_file import find, read
 from kbench.records import Measure, Suite
+from kbench.registry.collecting import Kind
+from kbench.registry.installed import HOST
 from kbench.registry.registry import Registry
 from kbench.results.order import by_dataset
-from kbench.results.rows import Row
+from kbench.results.rows import Method, Row
 from kbench.results.sources import budget_of, measure_of, of_run
 from kbench.tracking import Address, Store, StoredRun, default_uri, old_store_notice
+
+_SIDES: tuple[Kind, Kind] = ("feature map", "learner")
 
 
 def chosen_suite(
@@ -83,6 +88,30 @@ def known_suite(name: str, registry: Registry) -> Suite:
         return with_published(read(*find(name, registry), registry), name, registry)
     except SuiteError:
         return Suite(name, ())
+
+
+def own_methods(rows: Sequence[Row], registry: Registry) -> list[Method]:
+    """Return the methods whose map or learner is of a plugin that is not kbench's own.
+
+    They are in focus unless the user names others; there are none where all methods are own
+    ones. A label that a suite file chose does not tell its component.
+    """
+    own_maps, own_learners = (
+        {name for name in registry.all(kind) if registry.owner(kind, name).distribution != HOST}
+        for kind in _SIDES
+    )
+    methods = dict.fromkeys(row.method for row in rows)
+    found = [
+        method
+        for method in methods
+        if _component(method[0]) in own_maps or _component(method[1]) in own_learners
+    ]
+    return found if len(found) < len(methods) else []
+
+
+def _component(label: str) -> str:
+    """Return the name before the parameters or the scheme of a label."""
+    return re.split(r"[ (\[]", label, maxsplit=1)[0]
 
 
 def notices(registry: Registry, store: str | None) -> list[str]:

@@ -61,6 +61,16 @@ _Datasets = Annotated[
 ]
 
 
+_Focus = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="METHOD",
+        help="Show this method beside each other one: `map + learner`, a map, or a pattern; "
+        "repeatable. By default methods of your own plugins.",
+    ),
+]
+
+
 class Form(StrEnum):
     """Forms of a report."""
 
@@ -106,6 +116,7 @@ def report(
     store: Store = None,
     machine: _Machine = None,
     without: _Without = None,
+    focus: _Focus = None,
     methods: _Methods = "",
     datasets: _Datasets = "",
     transpose: Annotated[
@@ -142,12 +153,12 @@ def report(
     if is_table:
         make = _table_of(name or "main", form or Form.markdown)
         content, _ = _content(
-            suite, registry, store, machine, without or [], methods, datasets, digits
+            suite, registry, store, machine, without or [], methods, datasets, digits, focus
         )
         made = turned(make(content)) if transpose else make(content)
         _print_table(made, content.suite, form or Form.markdown, output, caption, label)
         return
-    content, address = _content(suite, registry, store, machine, without or [])
+    content, address = _content(suite, registry, store, machine, without or [], focus=focus)
     path = output or Path(f"{_file_name(content.suite)}.html")
     written = page(content, registry)
     write_file(path, written.encode())
@@ -246,6 +257,7 @@ def plot(
     store: Store = None,
     machine: _Machine = None,
     without: _Without = None,
+    focus: _Focus = None,
     methods: _Methods = "",
     datasets: _Datasets = "",
 ) -> None:
@@ -258,7 +270,9 @@ def plot(
     if form not in ("pdf", "png", "svg"):
         raise SuiteError(f"-o must be a file that ends in .pdf, .png or .svg, got {output}")
     registry = load_registry()
-    content, _ = _content(suite, registry, store, machine, without or [], methods, datasets)
+    content, _ = _content(
+        suite, registry, store, machine, without or [], methods, datasets, focus=focus
+    )
     write_file(output, figures.picture(kind, content, registry, form))
     echo(str(output))
 
@@ -272,11 +286,12 @@ def _content(
     methods: str = "",
     datasets: str = "",
     digits: int | None = None,
+    focus: list[str] | None = None,
 ) -> tuple[ReportData, Address]:
     """Read a suite's runs; return the content of its report and the store's address."""
-    from kbench.api.inputs import known_suite, stored_results
+    from kbench.api.inputs import known_suite, own_methods, stored_results
     from kbench.report.content import ReportData, machine_facts, name_of
-    from kbench.report.paper import chosen_datasets, chosen_methods
+    from kbench.report.paper import chosen_datasets, chosen_methods, listed
 
     if machine == "all":
         raise SuiteError(
@@ -284,8 +299,8 @@ def _content(
             "cannot be compared"
         )
     stored = stored_results(suite, store, machine, partial(echo, err=True))
-    kept = chosen_methods(stored.rows, _listed(methods))
-    wanted = chosen_datasets(stored.rows, _listed(datasets))
+    kept = chosen_methods(stored.rows, listed(methods))
+    wanted = chosen_datasets(stored.rows, listed(datasets))
     rows = [row for row in stored.rows if row.method in kept and row.dataset in wanted]
     by_name = {name_of(method): method for method in kept}
     for name in without:
@@ -303,20 +318,9 @@ def _content(
         stored.budget,
         order=kept if methods else (),
         digits=digits,
+        focus=chosen_methods(rows, focus, "--focus") if focus else own_methods(rows, registry),
     )
     return content, stored.store
-
-
-def _listed(text: str) -> list[str]:
-    """Split names at commas outside of brackets, which labels of methods have."""
-    found, depth = [""], 0
-    for sign in text:
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(sign, 0)
-        if sign == "," and depth <= 0:
-            found.append("")
-        else:
-            found[-1] += sign
-    return [name.strip() for name in found if name.strip()]
 
 
 def _file_name(name: str) -> str:

@@ -14,8 +14,10 @@ from kbench.errors import SuiteError
 from kbench.messages import counted, printable_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kbench.records import Measure
-    from kbench.results.rows import Row
+    from kbench.results.rows import Method, Row
 
 
 def results(
@@ -39,22 +41,50 @@ def results(
             "pattern; repeatable.",
         ),
     ] = None,
+    leaderboard: Annotated[
+        bool, typer.Option("--leaderboard", help="Print one row per method instead.")
+    ] = False,
+    columns: Annotated[
+        str,
+        typer.Option(
+            "--columns", metavar="A,B,...", help="Columns of the leaderboard, in this order."
+        ),
+    ] = "",
+    families: Annotated[
+        list[str] | None,
+        typer.Option("--family", metavar="NAME", help="Only methods of this family; repeatable."),
+    ] = None,
 ) -> None:
-    """Print the results of a suite, read back from MLflow: one row per cell."""
+    """Print the results of a suite, read back from MLflow: one row per cell.
+
+    With --leaderboard one row per method: its place with a confidence set, means over the
+    datasets that all methods finished, times, size, and the budget of its search.
+    """
     from kbench import report
-    from kbench.api.inputs import known_suite, stored_results
-    from kbench.cli import show
+    from kbench.api.inputs import known_suite, own_methods, stored_results
+    from kbench.cli import printing, show
+    from kbench.cli.focus import print_focus
     from kbench.execution.plugins import load_registry
     from kbench.report import tables
-    from kbench.results.rows import columns, task_of
+    from kbench.report.paper import chosen_methods, listed
+    from kbench.results.rows import columns as columns_of
+    from kbench.results.rows import task_of
 
+    if (columns or families) and not leaderboard:
+        raise SuiteError(f"--{'columns' if columns else 'family'} is for --leaderboard")
+    if leaderboard and machine == "all":
+        raise SuiteError("--leaderboard compares the runs of one machine; name it with --machine")
     stored = stored_results(suite, store, machine, partial(echo, err=True))
     rows, measure = stored.rows, stored.measure
-    if focus:
+    if leaderboard:
+        chosen = chosen_methods(rows, focus, "--focus") if focus else ()
+        _print_leaderboard(rows, measure, form, listed(columns), families or (), chosen)
+    elif focus:
         _print_focus(rows, focus, measure, form, machine)
     elif form is Form.table:
-        show.print_rows(rows, columns(measure, task_of(rows)))
-        show.print_published(rows, known_suite(suite, load_registry()).published, measure)
+        registry = load_registry()
+        show.print_rows(rows, columns_of(measure, task_of(rows)))
+        show.print_published(rows, known_suite(suite, registry).published, measure)
         fewer = sum(row.n_splits_done < row.n_splits for row in rows)
         echo(
             f"\n{counted(len(rows), 'cell')}"
@@ -64,6 +94,8 @@ def results(
             if row.status == "skipped" and row.error:
                 name = f"{row.feature_map} + {row.learner} on {row.dataset}"
                 echo(f"skipped: {name}: {row.error}")
+        if machine != "all" and (own := own_methods(rows, registry)):
+            print_focus(printing.console(), rows, own, measure)
     elif form is Form.json:
         # with all fields, so that `kbench compare` can read it back
         full = [row.to_json(measure) for row in rows]
@@ -86,3 +118,37 @@ def _print_focus(
         raise SuiteError("--focus compares the runs of one machine; name it with --machine")
     methods = chosen_methods(rows, focus, "--focus")
     print_focus(printing.console(), rows, methods, measure)
+
+
+def _print_leaderboard(
+    rows: list[Row],
+    measure: Measure,
+    form: Form,
+    columns: list[str],
+    families: Sequence[str],
+    focus: Sequence[Method],
+) -> None:
+    """Print one row per method, and over which datasets its numbers are."""
+    from kbench import report
+    from kbench.cli import printing
+    from kbench.report.leaderboard import sentences, table
+    from kbench.results.leaderboard import leaderboard
+
+    board = leaderboard(rows, measure)
+    made = table(board, columns, families, focus=focus)
+    if form is not Form.table:
+        echo(report.write(made, form.value))
+        return
+    shown = [column for column in made.visible if not column.wide]
+    lines = [
+        (
+            [made.value(i, column) for column in shown],
+            "bold" if line.method in focus else "",
+        )
+        for i, line in enumerate(board.of_families(families).lines if families else board.lines)
+    ]
+    console = printing.console()
+    printing.print_table(console, {column.heading: column.numeric for column in shown}, lines)
+    echo("")
+    for sentence in sentences(board):
+        echo(sentence)

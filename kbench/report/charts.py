@@ -10,6 +10,7 @@ from functools import partial
 from kbench.report import claims, lines, scatter
 from kbench.report.axes import duration, number
 from kbench.report.content import ReportData, name_of
+from kbench.report.looks import Looks
 from kbench.report.tables import methods, sizes
 from kbench.report.text import Table, heading, shown
 from kbench.results.rows import is_share
@@ -52,12 +53,14 @@ def _of_seconds(content: ReportData) -> Iterator[Chart]:
     if len({each.measure for each in spent}) != 1:
         return
     measure = spent[0].measure
+    looks = Looks(content.rows)
     drawn = [
         lines.Line(
             name_of(each.method),
             each.curve,
             place[each.method],
             None if each.outer is None else (each.total_s, each.outer),
+            looks[each.method].colour,
         )
         for each in spent[:MOST_LINES]
     ]
@@ -91,6 +94,8 @@ def drawn_costs(content: ReportData) -> Iterator[Cost]:
 def of(content: ReportData) -> Iterator[Chart]:
     """Draw the charts that the data allow, of several methods over common datasets."""
     standings, words = content.standings, heading(content.measure)
+    looks = Looks(content.rows)
+    styles = [looks[standing.method] for standing in standings]
     for cost in drawn_costs(content):
         costs = [getattr(standing, cost.attribute) for standing in standings]
         title = f"{words} against {cost.title}"
@@ -103,6 +108,7 @@ def of(content: ReportData) -> Iterator[Chart]:
             cost.label,
             cost.written,
             [place.status for place in claims.places(content, cost.attribute)],
+            styles=styles,
         )
         shown = {"place", "feature_map", "learner", "mean", cost.attribute, "front", "p_front"}
         table = _with_statuses(methods(content), content, cost.attribute)
@@ -112,7 +118,10 @@ def of(content: ReportData) -> Iterator[Chart]:
     yield from _of_seconds(content)
     growth = content.growth()
     if growth:
-        drawn = [lines.Line(line.name, line.points, line.place) for line in growth[:MOST_LINES]]
+        drawn = [
+            lines.Line(line.name, line.points, line.place, colour=looks[line.method].colour)
+            for line in growth[:MOST_LINES]
+        ]
         label, title = "training rows", "Fit time against training rows"
         picture = lines.draw(drawn, label, "fit time", number, duration)
         yield Chart(title, picture, sizes(content))

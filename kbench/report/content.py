@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from kbench.report.metric import LearnedMetric, learned_metrics
 from kbench.results import stats
 from kbench.results.budgets import Budget, budgets
 from kbench.results.claims import Claims
+from kbench.results.leaderboard import Leaderboard, of_claims
 from kbench.results.order import rounded, unequal_splits
 from kbench.results.published import Beside, beside_published
 from kbench.results.rows import LABELS, NOT_MEASURED, PLAIN, Method, Row, task_of
@@ -121,6 +123,8 @@ class ReportData:
         The first methods of tables; the others follow in the order of their mean ranks.
     digits : int, optional
         Decimals of the measure in tables; by the size of its values by default.
+    focus : sequence of (feature map, learner), optional
+        Methods that are shown beside each other one, and that stand out in tables and charts.
     """
 
     suite: str
@@ -133,6 +137,7 @@ class ReportData:
     budget: str = ""
     order: Sequence[Method] = ()
     digits: int | None = None
+    focus: Sequence[Method] = ()
     datasets: list[str] = field(init=False)
     methods: list[Method] = field(init=False)
     scores: Scores = field(init=False)
@@ -160,6 +165,11 @@ class ReportData:
         put("methods", [method for method in in_order if method in every])
 
     # -- tables
+
+    @cached_property
+    def leaderboard(self) -> Leaderboard:
+        """One line per method."""
+        return of_claims(self.claims)
 
     def table(self) -> list[tuple[str, list[Entry]]]:
         """Return the main table: for each dataset an entry per method, in `methods`' order."""

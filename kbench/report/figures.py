@@ -26,6 +26,7 @@ from kbench.report.axes import (
 )
 from kbench.report.charts import COSTS, MOST_LINES, Cost
 from kbench.report.content import ReportData
+from kbench.report.looks import MARKERS, Looks
 from kbench.report.svg import wrapped
 from kbench.report.text import shown
 from kbench.results.rows import is_share
@@ -147,8 +148,9 @@ def _figure(width: float, height: float) -> Figure:
 
 def _ranks(content: ReportData) -> Figure:
     """Draw the critical-difference diagram in the layout of the page's."""
-    names = [standing.name for standing in content.standings]
-    ranks = [standing.rank for standing in content.standings]
+    standings = content.standings
+    names = [standing.name for standing in standings]
+    ranks = [standing.rank for standing in standings]
     plan = diagram.layout(names, ranks, content.cliques())
     figure = _figure(plan.width / 90, plan.height / 90)
     axes = figure.subplots()
@@ -172,6 +174,7 @@ def _ranks(content: ReportData) -> Figure:
             va="center",
             size=9,
             parse_math=False,  # a name is not a formula
+            weight="bold" if standings[label.number].method in content.focus else "normal",
         )
     if not claims.is_stable(content):
         words = "The first place is not certain."
@@ -212,16 +215,29 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
     steps = [costs[i] for i in front], [means[i] for i in front]
     axes.step(*steps, where="post", color="0.6", lw=1, zorder=0)
     places = claims.places(content, cost.attribute)
+    looks = Looks(content.rows)
     for i, (standing, on_front) in enumerate(zip(standings, places, strict=True)):
         place, x, y = standing.place, costs[i], means[i]
-        marker, fill = "osv^D"[place // 10 % 5], _FILLS[on_front.status]
+        look, fill = looks[standing.method], _FILLS[on_front.status]
+        in_focus = standing.method in content.focus
         name = _in_legend(place, standing.name)
         if clipped[i]:
             y = axes.get_ylim()[0]
             name += f" ({shown(content.measure.name, standing.mean)}, below the axis)"
             axes.annotate("↓", (x, y), (-9, 3), textcoords="offset points", size=8)
-        axes.plot(x, y, marker, fillstyle=fill, label=name, clip_on=False)
-        axes.annotate(str(place), (x, y), (5, 4), textcoords="offset points", size=8)
+        axes.plot(
+            x,
+            y,
+            MARKERS[look.shape],
+            color=f"C{look.colour}",
+            alpha=0.35 if content.focus and not in_focus else 1,
+            markersize=10 if in_focus else 6,
+            fillstyle=fill,
+            label=name,
+            clip_on=False,
+        )
+        weight = "bold" if in_focus else "normal"
+        axes.annotate(str(place), (x, y), (5, 4), textcoords="offset points", size=8, weight=weight)
     return _finished(figure, axes, cost.written)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,21 +11,23 @@ from kbench.records import Measure
 from kbench.report.axes import HEIGHT, TOP, WIDTH, Axis, Frame, linear, logarithmic, of_measure
 from kbench.report.svg import document, element, escape, text
 
-COLOURS = 8
-"""Colours of the page's palette (`--c0` ...); beyond, lines are dashed."""
+DASHES = 4
+"""Dashes that tell lines of one colour apart."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a chart; its `number` stands at its end and decides its colour.
+    """A line of a chart; its `number` stands at its end, and `colour` is that of its learner.
 
-    `beyond` is a further point that is not of the line: a ring, joined by a dotted line.
+    `beyond` is a further point that is not of the line: a ring, joined by a dotted line. Of
+    lines of one colour the second is dashed, the third dotted, and so on.
     """
 
     name: str
     points: Sequence[tuple[float, float]]
     number: int
     beyond: tuple[float, float] | None = None
+    colour: int = 0
 
 
 def draw(
@@ -49,6 +52,7 @@ def draw(
     frame = Frame(across, upwards)
     parts = frame.drawn()
     ends: list[float] = []
+    seen: Counter[int] = Counter()
     for line in lines:
         spots = [(frame.x(x), frame.y(y)) for x, y in line.points]
         x, y = line.points[-1]
@@ -74,9 +78,9 @@ def draw(
         if place is not None:
             ends.append(place)
             shapes.append(text(str(line.number), x + 7, place + 4, class_="end"))
-        kind = f"line c{(line.number - 1) % COLOURS}"
-        dashed = " dashed" if (line.number - 1) // COLOURS % 2 else ""
-        parts.append(element("g", *shapes, class_=kind + dashed, data_m=line.number - 1))
+        kind = f"line c{line.colour} dash{seen[line.colour] % DASHES}"
+        seen[line.colour] += 1
+        parts.append(element("g", *shapes, class_=kind, data_m=line.number - 1))
     return document(WIDTH, HEIGHT, parts, f"{vertical} against {label}", class_="scatter")
 
 

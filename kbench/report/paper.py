@@ -66,6 +66,22 @@ def _meant(names: Mapping[T, tuple[str, ...]], patterns: Sequence[str], option: 
     return list(found)
 
 
+def listed(text: str) -> list[str]:
+    """Split names at commas outside of brackets, which labels of methods have.
+
+    >>> listed("rff(n=10,gamma=1), nystroem")
+    ['rff(n=10,gamma=1)', 'nystroem']
+    """
+    found, depth = [""], 0
+    for sign in text:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(sign, 0)
+        if sign == "," and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += sign
+    return [name.strip() for name in found if name.strip()]
+
+
 def turned(table: Table) -> Table:
     """Return a table of datasets against methods with its methods as rows.
 

@@ -20,6 +20,7 @@ from kbench.report.axes import (
     overlap,
     upper_part,
 )
+from kbench.report.looks import Look, left_half, outline
 from kbench.report.svg import document, element, escape, text, width_of
 from kbench.report.text import shown
 from kbench.results.stats import Status, pareto_front
@@ -43,6 +44,7 @@ def draw(
     written: Callable[[float], str] = duration,
     statuses: Sequence[Status] = (),
     as_error: bool = False,
+    styles: Sequence[Look] = (),
 ) -> str:
     """Draw a measure against a cost on a logarithmic axis; the Pareto front is a line.
 
@@ -66,6 +68,9 @@ def draw(
         What is known of each method and the front; all are undecided by default.
     as_error : bool, default False
         Draw 1 - value on a logarithmic axis.
+    styles : sequence of Look, optional
+        Colour and shape of each method; points of several methods at one place have those of
+        the first.
     """
     inside = upper_part(values, measure)
     axis = error_axis(inside, measure) if as_error else of_measure(inside, measure)
@@ -105,15 +110,16 @@ def draw(
         )
         numbers = ", ".join(str(i + 1) for i in group)
         half = max(_R, width_of(numbers, _NUMBER) / 2 + 3)
+        style = styles[group[0]] if styles else Look()
         parts.append(
             element(
                 "g",
                 element("title", escape("; ".join(titles))),
-                element("rect", x=a - half, y=b - _R, width=2 * half, height=2 * _R, rx=_R),
-                *([_left_half(a, b, half)] if status == "undecided" else []),
+                outline(style.shape, a, b, half, _R),
+                *([left_half(style.shape, a, b, half, _R)] if status == "undecided" else []),
                 text(numbers, a, b + 4, text_anchor="middle"),
                 *([_arrow(a, frame.floor)] if clipped[group[0]] else []),
-                class_=f"point {status}",
+                class_=f"point {status} c{style.colour}",
                 data_m=" ".join(map(str, group)),
             )
         )
@@ -127,12 +133,6 @@ def draw(
 def _arrow(a: float, floor: float) -> str:
     d = f"M{a - 5:.1f} {floor + 1:.1f}h10l-5 6Z"
     return element("path", d=d, class_="below")
-
-
-def _left_half(a: float, b: float, half: float) -> str:
-    left = a - half + _R
-    d = f"M{a:.1f} {b - _R:.1f}H{left:.1f}A{_R} {_R} 0 0 0 {left:.1f} {b + _R:.1f}H{a:.1f}Z"
-    return element("path", d=d, class_="half")
 
 
 def _together(points: Sequence[tuple[float, float]]) -> list[list[int]]:

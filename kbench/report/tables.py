@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from kbench.records import ACCURACY, Measure, Published
-from kbench.report import claims
+from kbench.report import claims, leaderboard
 from kbench.report.axes import duration, duration_unit, number
 from kbench.report.content import ReportData, name_of
 from kbench.report.text import Column, Place, Table, decimals, p_value, shown, signed
 from kbench.results.budgets import Budget
+from kbench.results.focus import against
 from kbench.results.published import beside_published
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, task_of
 from kbench.results.stats import ranks as rank_within
@@ -180,9 +181,8 @@ def methods(content: ReportData) -> Table:
     best: dict[str, float] = {}
     if rows:
         gains = [measure.gain(round(row["mean"], 12)) for row in rows]
+        # the fastest method is often trivial, so that times have no mark
         best = {"rank": min(row["rank"] for row in rows), "mean": measure.gain(max(gains))}
-        times = [row["fit_time_s"] for row in rows if row["fit_time_s"] is not None]
-        best |= {"fit_time_s": min(times)} if times else {}
     marks = {
         (i, name): "best"
         for i, row in enumerate(rows)
@@ -194,6 +194,27 @@ def methods(content: ReportData) -> Table:
 
 def _known(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value
+
+
+def focus(content: ReportData) -> Table:
+    """Return the methods in focus beside each other method, with tests over datasets."""
+    written = _differences(content.measure, content.digits)
+    made = [
+        Column("method"),
+        Column("against"),
+        Column("datasets", numeric=True),
+        *(Column(name, "", numeric=True) for name in ("won", "tied", "lost", "untested")),
+        Column("difference", "", written, True),
+        Column("p_holm", "p (Holm)", p_value, True),
+        Column("verdict", "over the datasets"),
+    ]
+    rows: list[dict[str, Any]] = []
+    for method in content.focus:
+        for each in against(content.rows, method, content.measure):
+            names = {"method": name_of(method), "against": name_of(each.other)}
+            more = {"datasets": each.n_datasets, "difference": _known(each.difference)}
+            rows.append(vars(each) | names | more | {"p_holm": each.p})
+    return Table("focus", "Methods in focus beside the others", made, rows, by="method")
 
 
 def ranks(content: ReportData) -> Table:
@@ -453,8 +474,15 @@ def _difference(budget: Budget) -> float | None:
 
 
 TABLES: Mapping[str, tuple[str, Callable[[ReportData], Table]]] = {
+    "leaderboard": (
+        "one row per method: place, mean, wins, times, size, budget",
+        lambda content: leaderboard.table(
+            content.leaderboard, digits=content.digits, focus=content.focus
+        ),
+    ),
     "main": ("datasets against methods, the best in bold", main),
     "plain": ("datasets against methods by accuracy or rmse, if neither is compared", plain),
+    "focus": ("the methods in focus beside each other one: wins, ties, losses, tests", focus),
     "methods": ("mean ranks, means, times of each method", methods),
     "ranks": ("rank of each method on each dataset", ranks),
     "pairs": ("methods two by two: differences and tests", pairs),

@@ -146,7 +146,7 @@ def test_on_a_telephone_tables_scroll_by_themselves_and_what_names_a_row_stays(o
 
 def test_points_that_overlap_are_seen_through_each_other(opened, text):
     tab = opened(text)
-    for kind in (".frontier rect", ".undecided rect", ".half"):
+    for kind in (".frontier .shape", ".undecided .shape", ".half"):
         style = tab.locator(kind).first.evaluate(
             "each => [getComputedStyle(each).fillOpacity, getComputedStyle(each).stroke]"
         )

@@ -54,7 +54,7 @@ def test_statuses_are_in_the_table_its_csv_and_json_and_the_chart():
     text = page(made, Registry())
     for status, n in (("frontier", 2), ("undecided", 1), ("dominated", 1)):
         # as accuracy, and as error
-        assert text.count(f'class="point {status}"') == 2 * n
+        assert text.count(f'class="point {status} c') == 2 * n
     assert text.count('class="half"') == 2
     assert "2 of 4 methods are certainly on the front, 1 certainly are not, and 1" in text
 

@@ -257,8 +257,8 @@ def test_points_at_one_place_show_all_their_numbers():
     groups = [each for each in ElementTree.fromstring(drawn).iter(f"{SVG}g") if each.get("class")]
     numbers = {each.find(f"{SVG}text").text: each for each in groups}
     assert set(numbers) == {"1, 3", "2"}
-    assert numbers["1, 3"].get("class") == "point frontier"
-    assert numbers["2"].get("class") == "point undecided"
+    assert numbers["1, 3"].get("class") == "point frontier c0"
+    assert numbers["2"].get("class") == "point undecided c0"
     told = numbers["1, 3"].find(f"{SVG}title").text
     assert told.startswith("a: accuracy 0.9000")
     assert "; c: accuracy 0.9000" in told
@@ -421,7 +421,8 @@ def nasty_content():
         changed(each, at_edge=NASTY[0], notes="=1+1", contention=NASTY[2]) for each in nasty_rows()
     ]
     figure = Published(NASTY[0], NASTY[0], NASTY[-1], "accuracy", 0.9, source="@" + NASTY[1])
-    return content(rows, suite=NASTY[1], published=[figure])
+    focus = [rows[0].method]
+    return content(rows, suite=NASTY[1], published=[figure], focus=focus)
 
 
 @pytest.mark.parametrize("name", TABLES)
