@@ -29,7 +29,7 @@ import sys
 import tomllib
 import traceback
 from importlib.metadata import entry_points
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pytest
 from sybil import Document
@@ -37,6 +37,8 @@ from sybil.evaluators.python import PythonEvaluator
 from sybil.example import NotEvaluated
 from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, FencedCodeBlockLexer
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
+
+from tests.support.command_lines import kbench_calls, known_call
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -85,36 +87,6 @@ def commands_of(block):
             assert found, f"output without a command: {line!r}"
             found[-1][1].append(line)
     return found
-
-
-def kbench_calls(command):
-    """Return the arguments of each call of kbench in a command."""
-    words = shlex.shlex(command, posix=True, punctuation_chars=True)
-    words.whitespace_split, words.commenters = True, "#"
-    calls, current = [], []
-    for word in [*words, ";"]:
-        if set(word) <= set("|&;<>()"):
-            if current and PurePosixPath(current[0]).name == "kbench":
-                calls.append(current[1:])
-            current = []
-        else:
-            current.append(word)
-    return calls
-
-
-def known_call(arguments):
-    """Let the command line parse arguments without running anything."""
-    from typer.main import get_command
-
-    from kbench.cli.app import app
-
-    group = get_command(app)
-    if not arguments or arguments[0].startswith("-"):
-        assert set(arguments) <= {"--version", "--help"}
-        return
-    with group.make_context("kbench", list(arguments)) as context:
-        name, command, rest = group.resolve_command(context, list(arguments))
-        command.make_context(name, rest, parent=context)
 
 
 def check_toml(text):

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from kbench.api.known_stores import stored_suites
 from kbench.errors import StoreError, SuiteError
 from kbench.execution.plugins import load_registry
 from kbench.machine import machine_id
-from kbench.messages import similar
+from kbench.messages import listed, similar
 from kbench.parameters import check_integer, check_number
 from kbench.planning.cells import select
 from kbench.planning.files import in_folder
@@ -174,8 +175,7 @@ def stored_results(
     name = _experiment_of(suite)
     runs = Store(uri).read(name, superseded)
     if not runs:
-        near = similar(suite, runnable(load_registry()))
-        hint = near or f"; `kbench suite {suite}` makes them"
+        hint = _hint(name, stored_suites(uri))
         raise SuiteError(f"the store {address.name} has no runs of {name!r}{hint}")
     owners = {run.machine for run in runs}
     if machine != "all":
@@ -190,6 +190,18 @@ def stored_results(
             notice(f"runs of machine {wanted}; --machine all shows all")
         runs = [run for run in runs if run.machine == wanted]
     return StoredResults(runs, name, address)
+
+
+def _hint(name: str, stored: Sequence[str]) -> str:
+    """Say which stored suite may be meant, or how runs of an installed one are made."""
+    installed = runnable(load_registry())
+    if name in installed:
+        hint = f"; `kbench suite {name}` makes them"
+    else:
+        hint = similar(name, stored) or similar(name, installed)
+    if stored and "did you mean" not in hint:
+        hint += f"; it has runs of {listed(stored)}"
+    return hint
 
 
 def _experiment_of(suite: str) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from kbench._version import __version__
 from kbench.cli import (
@@ -24,18 +23,21 @@ from kbench.cli import (
     sync,
     ui,
 )
+from kbench.cli.pages import CONTEXT, Command, Group
 
 app = typer.Typer(
     name="kbench",
+    cls=Group,
     help="Measure the accuracy and cost of explicit feature maps and learners, all on the same "
     "splits of the same datasets.",
     epilog="Exit codes: 0 all planned cells are ok (cells with unavailable data are allowed), "
     "1 some cell failed, or the store does not have all runs yet, 2 wrong usage or suite file, "
     "130 interrupted.",
     no_args_is_help=True,
+    rich_markup_mode=None,
     # kbench's errors are one line; others keep Python's plain traceback
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=CONTEXT,
 )
 
 
@@ -71,23 +73,8 @@ app.command("show")(listing.show)
 app.command("check")(plugin.check)
 app.command("new")(plugin.new)
 
-
-class Command(TyperCommand):
-    """A command whose help option is shown without a type, as all other flags are."""
-
-    def get_help_option(self, ctx: Any) -> Any:
-        """Return the option ``--help``."""
-        option = super().get_help_option(ctx)
-        if option is not None:
-            option.metavar = ""
-        return option
-
-
 for _command in (*app.registered_commands, *data.app.registered_commands):
     # postponed annotations are strings, each of which typer would evaluate four times
     assert _command.callback is not None
     _command.cls = Command
     _command.callback.__annotations__ = inspect.get_annotations(_command.callback, eval_str=True)
-    for _annotation in _command.callback.__annotations__.values():
-        if getattr(_annotation, "__origin__", None) is bool:
-            _annotation.__metadata__[0].metavar = ""  # a flag takes no value

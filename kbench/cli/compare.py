@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.cli.options import Form, Format
 from kbench.errors import SuiteError
@@ -40,8 +41,20 @@ _EARLIER = {"accuracy": "measure"}
 
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help=f"The older results. {_SIDE}")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The newer results, in the same form.")],
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A", help=f"The older results. {_SIDE}", autocompletion=completion.stored
+        ),
+    ],
+    b: Annotated[
+        str,
+        typer.Argument(
+            metavar="B",
+            help="The newer results, in the same form.",
+            autocompletion=completion.stored,
+        ),
+    ],
     fail_on: Annotated[
         str,
         typer.Option(
@@ -53,7 +66,11 @@ def compare(
     ] = "measure,missing",
     dataset: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Only these datasets (label or glob); repeatable."),
+        typer.Option(
+            metavar="PATTERN",
+            autocompletion=completion.components("dataset"),
+            help="Only these datasets (label or glob); repeatable.",
+        ),
     ] = None,
     alpha: Annotated[
         float, typer.Option(help="Level of the tests, over all cells together (Holm).")

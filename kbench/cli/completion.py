@@ -1,14 +1,22 @@
-"""What a shell may complete: names of suites, components, tables and pictures."""
+"""What a shell may complete: names of suites, components, measures, tables and pictures.
+
+Where nothing fits, the shells complete names of files.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kbench.registry.collecting import Kind
 
 Complete = Callable[[str], list[str]]
+
+_PLAIN = re.compile(r"[\w.@%+=,/-]+")
+"""Names that shells take for words: zsh evaluates what it is offered, bash splits it at spaces."""
 
 
 def suites(incomplete: str) -> list[str]:
@@ -17,6 +25,29 @@ def suites(incomplete: str) -> list[str]:
     from kbench.planning.raw import runnable
 
     return _beginning(incomplete, runnable(load_registry()))
+
+
+def stored(ctx: Any, incomplete: str) -> list[str]:
+    """Return the suites that begin so and have runs in the store, else those installed."""
+    from kbench.api.known_stores import stored_suites
+
+    return _beginning(incomplete, stored_suites(ctx.params.get("store"))) or suites(incomplete)
+
+
+def datasets(ctx: Any, incomplete: str) -> list[str]:
+    """Return the installed datasets and those of the suite on the line that begin so."""
+    from kbench.errors import KbenchError
+    from kbench.execution.plugins import load_registry
+    from kbench.planning.suite_file import find, read
+
+    registry = load_registry()
+    names = set(registry.all("dataset"))
+    # the words of a line whose last option has no value yet are not parsed
+    name = ctx.params.get("name") or next(iter(ctx.args), "")
+    with contextlib.suppress(KbenchError):
+        suite = read(*find(name, registry), registry)
+        names |= {ref.label for ref in suite.datasets}
+    return _beginning(incomplete, sorted(names))
 
 
 def components(kind: Kind) -> Complete:
@@ -28,6 +59,29 @@ def components(kind: Kind) -> Complete:
         return _beginning(incomplete, load_registry().all(kind))
 
     return complete
+
+
+def measures(incomplete: str) -> list[str]:
+    """Return the measures that begin so."""
+    from kbench.cli.listing import measures_of
+    from kbench.execution.plugins import load_registry
+
+    return _beginning(incomplete, (measure.name for measure, _ in measures_of(load_registry())))
+
+
+def anything(incomplete: str) -> list[str]:
+    """Return the components, measures and suites that begin so."""
+    from kbench.execution.plugins import load_registry
+
+    registry = load_registry()
+    kinds: tuple[Kind, ...] = ("dataset", "kernel", "feature map", "learner", "suite")
+    names = {name for kind in kinds for name in registry.all(kind)}
+    return sorted({*_beginning(incomplete, names), *measures(incomplete)})
+
+
+def of(names: Iterable[str]) -> Complete:
+    """Return the function that completes names that are known here."""
+    return lambda incomplete: _beginning(incomplete, names)
 
 
 def tables(incomplete: str) -> list[str]:
@@ -46,4 +100,4 @@ def pictures(incomplete: str) -> list[str]:
 
 
 def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
-    return [name for name in names if name.startswith(incomplete)]
+    return [name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)]

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.cli.options import Data, Offline
+from kbench.cli.pages import CONTEXT, Group
 from kbench.messages import counted
 
 if TYPE_CHECKING:
@@ -17,9 +19,11 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="data",
+    cls=Group,
     help="Manage the cache of datasets.",
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+    context_settings=CONTEXT,
 )
 
 
@@ -73,11 +77,16 @@ def _target(facts: DatasetFacts) -> str:
 
 @app.command()
 def fetch(
-    suite: Annotated[str, typer.Argument(help="Name of a suite, or a suite file.")],
+    suite: Annotated[
+        str,
+        typer.Argument(help="Name of a suite, or a suite file.", autocompletion=completion.suites),
+    ],
     dataset: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only the datasets whose label or name matches this pattern; repeatable."
+            metavar="PATTERN",
+            autocompletion=completion.components("dataset"),
+            help="Only the datasets whose label or name matches this pattern; repeatable.",
         ),
     ] = None,
     data: Data = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import typer
@@ -12,6 +13,8 @@ from kbench.messages import printable_lines
 def echo(text: object = "", err: bool = False, nl: bool = True, **style: Any) -> None:
     """Print a text, one line or several, in a style of `typer.style`."""
     shown = printable_lines(str(text))
+    if os.environ.get("NO_COLOR"):  # rich respects it by itself
+        style = {name: value for name, value in style.items() if name not in ("fg", "bg")}
     typer.echo(typer.style(shown, **style) if style else shown, err=err, nl=nl)
 
 

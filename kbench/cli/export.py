@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.cli.options import (
     Data,
@@ -45,7 +46,11 @@ _MOST = 10
 
 def export(
     suite: Annotated[
-        str, typer.Argument(help="Name of a suite, a suite file, or a file of your own data.")
+        str,
+        typer.Argument(
+            help="Name of a suite, a suite file, or a file of your own data.",
+            autocompletion=completion.suites,
+        ),
     ],
     cell: Annotated[
         str | None,
@@ -60,13 +65,28 @@ def export(
         ),
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option(help="Label or name of the dataset of the cell.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Label or name of the dataset of the cell.",
+            autocompletion=completion.components("dataset"),
+        ),
     ] = None,
     feature_map: Annotated[
-        str | None, typer.Option(help="Label or name of the feature map of the cell.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Label or name of the feature map of the cell.",
+            autocompletion=completion.components("feature map"),
+        ),
     ] = None,
     learner: Annotated[
-        str | None, typer.Option(help="Label or name of the learner of the cell.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Label or name of the learner of the cell.",
+            autocompletion=completion.components("learner"),
+        ),
     ] = None,
     form: Annotated[
         str,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
@@ -38,16 +39,12 @@ _KINDS: dict[str, Kind | None] = {
 """Things that `kbench list` lists, each with its kind in the registry."""
 
 
-def _complete_what(incomplete: str) -> list[str]:
-    return [what for what in _KINDS if what.startswith(incomplete)]
-
-
 def list_(
     what: Annotated[
         str | None,
         typer.Argument(
             help=f"What to list: {', '.join(_KINDS)}; everything by default.",
-            autocompletion=_complete_what,
+            autocompletion=completion.of(_KINDS),
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -172,7 +169,12 @@ def _text(file: Traversable) -> str:
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="Name of anything that `kbench list` lists.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Name of anything that `kbench list` lists.", autocompletion=completion.anything
+        ),
+    ],
 ) -> None:
     """Show a component: its description, parameters, source and plugin."""
     from kbench.execution.plugins import load_registry

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from kbench.cli import completion
+
 
 class Form(StrEnum):
     """Forms of a results table."""
@@ -63,6 +65,7 @@ MeasureName = Annotated[
     typer.Option(
         "--measure",
         metavar="NAME",
+        autocompletion=completion.measures,
         help="Compare methods by this measure, such as roc_auc or mae; `kbench list measures` "
         "shows all.",
     ),

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from kbench.delivery.deliver import Delivered
     from kbench.runner import Report
 
+_LONGEST = 40
+"""Characters of a word from which on it may be broken: no word of a language has so many."""
+
 Line = tuple[Sequence[str | Text], str]
 """Values of a table's line, and its style."""
 
@@ -48,19 +51,26 @@ def console() -> Console:
 def print_table(
     screen: Console, headings: Mapping[str, bool], lines: Sequence[Line], header: bool = True
 ) -> None:
-    """Print aligned values, a line each; numbers are never broken.
+    """Print aligned values, a line each; no word and no number is broken.
 
     `headings` has the name of each column, and whether it is right-aligned, as numbers
-    are. A narrow terminal omits some columns, and folds long names.
+    are. A narrow terminal omits some columns and folds texts between words. Where that is
+    not enough, the values of a line stand below each other.
     """
-    widths = {
-        name: max(map(_width, column))
-        for name, *column in zip(headings, headings, *(values for values, _ in lines), strict=True)
+    columns = dict(zip(headings, zip(*(values for values, _ in lines), strict=True), strict=False))
+    cells = {name: (name, *columns.get(name, ())) for name in headings}
+    widths = {name: max(map(_width, values)) for name, values in cells.items()}
+    # a long text may be folded, a number may not
+    needed = {
+        name: widths[name] if right else min(_LONGEST, max(map(_longest_word, cells[name])))
+        for name, right in headings.items()
     }
-    # a long name may be folded, a number may not
-    needed = {name: width if headings[name] else min(width, 24) for name, width in widths.items()}
+    sparable = sorted((n for n in widths if n.endswith(_LEAST_NEEDED)), key=_least_needed)
+    if sum(width + 2 for name, width in needed.items() if name not in sparable) > screen.width:
+        _print_below_each_other(screen, headings, lines, header)
+        return
     omitted = []
-    for name in sorted((n for n in widths if n.endswith(_LEAST_NEEDED)), key=_least_needed):
+    for name in sparable:
         if sum(needed.values()) + 2 * len(needed) <= screen.width:
             break
         del widths[name], needed[name]
@@ -79,7 +89,7 @@ def print_table(
                 justify="right" if right else "left",
                 overflow="fold",
                 no_wrap=right,
-                min_width=widths[name] if right else None,
+                min_width=needed[name],
             )
         for values, style in lines:
             drawn.add_row(*(v if isinstance(v, Text) else Text(v) for v in values), style=style)
@@ -100,6 +110,25 @@ def print_table(
 
 def _width(value: str | Text) -> int:
     return cell_len(printable_lines(value.plain if isinstance(value, Text) else value))
+
+
+def _longest_word(value: str | Text) -> int:
+    text = value.plain if isinstance(value, Text) else value
+    return max((cell_len(printable_lines(word)) for word in text.split()), default=0)
+
+
+def _print_below_each_other(
+    screen: Console, headings: Mapping[str, bool], lines: Sequence[Line], header: bool
+) -> None:
+    """Print each line as a block, a value a line beside its name."""
+    width = max(map(_width, headings)) + 2 if header else 0
+    for number, (values, style) in enumerate(lines):
+        text = Text("\n" if number else "")
+        for name, value in zip(headings, values, strict=True):
+            if _width(value):
+                text.append(f"{name:{width}}" if header else "", "bold")
+                text.append(value if isinstance(value, Text) else Text(value, style)).append("\n")
+        screen.print(text, end="", soft_wrap=True)
 
 
 def _least_needed(name: str) -> int:

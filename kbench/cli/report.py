@@ -29,7 +29,7 @@ _Suite = Annotated[
     str,
     typer.Argument(
         help="Name of a suite, path of its file, or name of its experiment.",
-        autocompletion=completion.suites,
+        autocompletion=completion.stored,
     ),
 ]
 _Machine = Annotated[

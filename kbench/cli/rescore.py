@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.cli.options import Offline, Store
 
@@ -17,10 +18,19 @@ if TYPE_CHECKING:
 
 
 def rescore(
-    suite: Annotated[str, typer.Argument(help="Name of an installed suite, or a suite file.")],
+    suite: Annotated[
+        str,
+        typer.Argument(
+            help="Name of an installed suite, or a suite file.", autocompletion=completion.suites
+        ),
+    ],
     measure: Annotated[
         list[str],
-        typer.Option(metavar="NAME", help="Measure of `kbench list measures`; repeatable."),
+        typer.Option(
+            metavar="NAME",
+            help="Measure of `kbench list measures`; repeatable.",
+            autocompletion=completion.measures,
+        ),
     ],
     store: Store = None,
     offline: Offline = False,

@@ -24,7 +24,7 @@ def results(
     suite: Annotated[
         str,
         typer.Argument(
-            help="Name of a suite, or of its MLflow experiment.", autocompletion=completion.suites
+            help="Name of a suite, or of its MLflow experiment.", autocompletion=completion.stored
         ),
     ],
     form: Format = Form.table,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.cli.options import (
     Date,
@@ -60,10 +61,20 @@ def run(
     measure: MeasureName = None,
     proba: Proba = False,
     feature_map: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Try this feature map; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Try this feature map; repeatable.",
+            autocompletion=completion.components("feature map"),
+        ),
     ] = None,
     learner: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Try this learner; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Try this learner; repeatable.",
+            autocompletion=completion.components("learner"),
+        ),
     ] = None,
     time_limit: Annotated[
         float | None,

@@ -38,7 +38,7 @@ def suite(
         list[str] | None,
         typer.Option(
             metavar="PATTERN",
-            autocompletion=completion.components("dataset"),
+            autocompletion=completion.datasets,
             help="Only the datasets whose label or name matches this pattern; repeatable. "
             "An installed dataset that the suite does not have is added.",
         ),
@@ -82,7 +82,7 @@ def suite(
         typer.Option(
             metavar="ADDRESS",
             help="Compute on the Dask cluster with this scheduler, such as "
-            "tcp://host:8786; needs the extra `dask`.",
+            "tcp://host:8786; needs the extra `dask`: kbench-core[dask].",
         ),
     ] = None,
     data: Data = None,

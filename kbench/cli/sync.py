@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.cli.options import Store
 
@@ -19,7 +20,9 @@ def sync(
     suites: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="SUITE", help="Names of suites; default: all that were run for the store."
+            metavar="SUITE",
+            autocompletion=completion.stored,
+            help="Names of suites; default: all that were run for the store.",
         ),
     ] = None,
     store: Store = None,

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.cli.options import Open, Store
 from kbench.errors import StoreError
@@ -19,7 +20,10 @@ from kbench.errors import StoreError
 
 def ui(
     suite: Annotated[
-        str | None, typer.Argument(help="Open the page of this suite's experiment.")
+        str | None,
+        typer.Argument(
+            help="Open the page of this suite's experiment.", autocompletion=completion.stored
+        ),
     ] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 5000,
     show: Open = False,

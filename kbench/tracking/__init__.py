@@ -36,7 +36,7 @@ from kbench.tracking.method_runs import MethodRun
 from kbench.tracking.run import CellRun, DatasetInput, Experiment, StoredRun
 from kbench.tracking.store import Store
 from kbench.tracking.views import View
-from kbench.tracking.without_mlflow import delivered_without_mlflow
+from kbench.tracking.without_mlflow import delivered_without_mlflow, suites_without_mlflow
 
 __all__ = [
     "Address",
@@ -53,6 +53,7 @@ __all__ = [
     "old_store_notice",
     "sqlite_path",
     "sqlite_uri",
+    "suites_without_mlflow",
     "ui_address",
     "ui_environment",
 ]

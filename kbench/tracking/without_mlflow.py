@@ -35,3 +35,27 @@ def delivered_without_mlflow(uri: str, experiment_id: str) -> set[tuple[str, str
             return {(key, digest) for key, digest in database.execute(query, (int(experiment_id),))}
     except (sqlite3.Error, ValueError):
         return None
+
+
+def suites_without_mlflow(uri: str) -> list[str] | None:
+    """Return the names of the experiments that have live runs of cells, in alphabetical order.
+
+    Empty where the store is gone; None where they are not known without MLflow.
+    """
+    path = sqlite_path(uri)
+    if path is None:
+        return None
+    if not path.exists() or not path.stat().st_size:
+        return []
+    query = """
+        SELECT name FROM experiments WHERE lifecycle_stage = 'active' AND EXISTS (
+            SELECT 1 FROM runs JOIN tags ON tags.run_uuid = runs.run_uuid
+            WHERE runs.experiment_id = experiments.experiment_id
+            AND runs.lifecycle_stage = 'active' AND tags.key = 'kbench.cell_key'
+        ) ORDER BY name
+    """
+    try:
+        with contextlib.closing(read_only(path, timeout=1.0)) as database:
+            return [name for (name,) in database.execute(query)]
+    except sqlite3.Error:
+        return None

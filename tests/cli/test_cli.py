@@ -58,18 +58,22 @@ def test_version_and_help():
     assert "suite" in found.stdout
 
 
-def test_help_shows_every_word_of_its_texts():
-    from rich.markup import render
+def test_help_shows_every_word_of_its_texts(monkeypatch):
     from typer.main import get_command
 
     from kbench.cli.app import app
 
-    commands = [get_command(app)]
-    for each in commands:  # grows by the commands of groups
-        commands += getattr(each, "commands", {}).values()
+    monkeypatch.setenv("COLUMNS", "70")
+    root = get_command(app)
+    contexts = [root.context_class(root, info_name="kbench")]
+    for context in contexts:  # grows by the commands of groups
+        each = context.command
+        for name, inner in getattr(each, "commands", {}).items():
+            contexts.append(root.context_class(inner, parent=context, info_name=name))
+        page = "".join(each.get_help(context).split())
         for text in (each.help, *(getattr(p, "help", None) for p in each.params)):
-            assert render(text or "").plain == (text or "")
-    assert len(commands) > 15
+            assert "".join((text or "").split()) in page
+    assert len(contexts) > 15
 
 
 def test_list_as_json_has_every_kind(capfd):

@@ -4,12 +4,14 @@ import itertools
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from kbench import Cell, Protocol, Ref, Suite
 from kbench.cli import printing, show
 from kbench.cli.plan import print_plan
 from kbench.planning.planned import PlannedCell
 from kbench.records import DatasetFacts, Problem
+from kbench.report import shown
 from kbench.results.rows import COLUMNS
 from kbench.runner import Report
 from tests.support.report_rows import changed, grid
@@ -49,13 +51,36 @@ def test_a_narrow_one_does_without_some_says_which_and_breaks_no_number(printed,
         assert any(f"{row.value('accuracy'):.4f}" in line[place:] for line in table[1:])
 
 
-def test_where_even_names_are_too_long_they_are_broken_and_numbers_are_not(printed):
-    rows = grid(1, 1)
+def test_what_does_not_fit_side_by_side_stands_below_each_other(printed):
+    rows = grid(1, 2)
     rows[0] = changed(rows[0], feature_map="a-map(" + "x" * 60 + ")")
-    text = printed(60, rows)
-    assert f"{rows[0].value('accuracy'):.4f}" in text
-    assert "x" * 60 not in text
-    assert sum(line.count("x") for line in text.splitlines()[1:4]) >= 40
+    blocks = [block.splitlines() for block in printed(60, rows).split("\n\n")]
+    for row, block in zip(rows, blocks, strict=True):
+        values = dict(line.split(maxsplit=1) for line in block)
+        assert [name for name in COLUMNS if name in values] == [
+            name for name in COLUMNS if shown(name, row.value(name))
+        ]
+        assert values["feature_map"] == row.feature_map
+        assert values["accuracy"] == f"{row.value('accuracy'):.4f}"
+
+
+LABELS = ("breast-cancer", "nystroem(kernel=laplacian, n_components=300)", "gradient-boosting")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@pytest.mark.parametrize("label", ["rff", LABELS[1]])
+def test_no_word_and_no_number_is_broken(capsys, width, label):
+    headings = dict.fromkeys(("dataset", "feature_map", "learner"), False)
+    headings |= {"accuracy": True, "fit_time_s": True, "rank": True}
+    lines = [([LABELS[0], label, Text(LABELS[2], "red"), "0.9833", "1,234.5678", "2.5"], "bold")]
+    printing.print_table(Console(width=width, highlight=False), headings, lines)
+    text = capsys.readouterr().out
+    words = text.split()
+    for value in ("breast-cancer", "gradient-boosting", *label.split(), "0.9833", "2.5"):
+        assert value in words, text
+    assert ("1,234.5678" in words) == ("left out at this width: fit_time_s" not in text)
+    if "dataset       breast" not in text and "dataset      breast" not in text:
+        assert max(map(len, text.splitlines())) <= width
 
 
 def test_one_long_name_costs_no_column_that_fits_beside_a_folded_one(printed):

@@ -140,3 +140,36 @@ def test_the_option_for_help_has_no_type():
     text = CliRunner().invoke(app, ["results", "--help"]).stdout
     assert "--help" in text
     assert "bool" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["results", "uci"], "reading results ..."),
+        (["suite", "no-such-suite"], "reading the suite ..."),
+        (["report", "uci", "--quiet"], ""),
+    ],
+)
+def test_a_terminal_gets_a_line_before_anything_heavy_is_loaded(arguments, line, tmp_path):
+    code = (
+        "import sys\n"
+        "class Screen:\n"
+        "    isatty = lambda self: True\n"
+        "    flush = lambda self: None\n"
+        "    def write(self, text):\n"
+        "        if text.strip():\n"
+        "            print(text.strip(), 'numpy' in sys.modules, 'mlflow' in sys.modules)\n"
+        "        return len(text)\n"
+        "err, sys.stderr = sys.stderr, Screen()\n"
+        "atexit.register(lambda: setattr(sys, 'stderr', err))\n"
+        "from kbench.cli import main\n"
+        f"sys.argv = ['kbench', *{arguments!r}]\n"
+        "main()\n"
+    )
+    printed, _ = loaded_by(code, MLFLOW_TRACKING_URI=f"sqlite:///{tmp_path}/none.db", NO_COLOR="1")
+    first = printed.splitlines()[0]
+    if line:
+        assert line in first
+        assert first.endswith("False False")
+    else:
+        assert "..." not in first

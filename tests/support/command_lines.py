@@ -1,0 +1,34 @@
+"""Commands as texts: the calls of kbench in them, and whether kbench understands these."""
+
+import shlex
+from pathlib import PurePosixPath
+
+
+def kbench_calls(command):
+    """Return the arguments of each call of kbench in a command."""
+    words = shlex.shlex(command, posix=True, punctuation_chars=True)
+    words.whitespace_split, words.commenters = True, "#"
+    calls, current = [], []
+    for word in [*words, ";"]:
+        if set(word) <= set("|&;<>()"):
+            if current and PurePosixPath(current[0]).name == "kbench":
+                calls.append(current[1:])
+            current = []
+        else:
+            current.append(word)
+    return calls
+
+
+def known_call(arguments):
+    """Let the command line parse arguments without running anything."""
+    from typer.main import get_command
+
+    from kbench.cli.app import app
+
+    group = get_command(app)
+    if not arguments or arguments[0].startswith("-"):
+        assert set(arguments) <= {"--version", "--help"}
+        return
+    with group.make_context("kbench", list(arguments)) as context:
+        name, command, rest = group.resolve_command(context, list(arguments))
+        command.make_context(name, rest, parent=context)
