@@ -1,8 +1,9 @@
 """Reference pages generated from the registry, so that no component is missing.
 
-``.. components:: feature map`` writes a table of all feature maps and one section per
-map, with its grid and the docstring of its class. ``.. public-names::`` documents the
-other names that plugins export.
+``.. components:: learner`` writes a table of all learners and one section per learner, with
+its grid and the docstring of its class. Feature maps have a page each, ``reference/maps/NAME.rst``,
+where ``.. feature-map:: NAME`` writes the same with the parts of `gallery`. ``.. public-names::``
+documents the other names that plugins export.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
+import gallery
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
@@ -103,9 +105,16 @@ class Components(Lines):
             raise self.error(f"plugins are left out: {'; '.join(broken)}")
         records = registry.all(kind)
         yield from self.table(kind, registry, records)
-        described: dict[object, str] = {}
-        for name, record in records.items():
-            yield from self.section(kind, name, record, registry, described)
+        if kind == "feature map":
+            yield from pages(records)
+            return
+        for name in records:
+            yield f".. _{anchor(kind, name)}:"
+            yield ""
+            yield name
+            yield "-" * len(name)
+            yield ""
+            yield from described(kind, name, registry)
 
     def table(self, kind, registry, records) -> Iterator[str]:
         """Yield one row for each component."""
@@ -120,6 +129,10 @@ class Components(Lines):
         yield "     - plugin"
         for name, record in records.items():
             yield f"   * - :ref:`{name} <{anchor(kind, name)}>`"
+            if kind == "feature map":
+                yield ""
+                for line in gallery.picture(name, ":width: 16em"):
+                    yield f"       {line}".rstrip()
             yield f"     - {summary(*made(record))}"
             if searched:
                 grid = [
@@ -130,32 +143,56 @@ class Components(Lines):
             yield f"     - {registry.owner(kind, name).name}"
         yield ""
 
-    def section(self, kind, name, record, registry, described) -> Iterator[str]:
-        """Yield a heading, the declarations of the record, and the docstring."""
-        target, preset = made(record)
-        yield f".. _{anchor(kind, name)}:"
+
+class FeatureMapPage(Lines):
+    """The page of a feature map, below its heading."""
+
+    required_arguments = 1
+
+    def lines(self) -> Iterator[str]:
+        """Yield the picture, the declarations, the docstring, cost and scores."""
+        name = self.arguments[0]
+        registry = built_ins()
+        if name not in registry.all("feature map"):
+            raise self.error(f"no such feature map: {name}")
+        yield from gallery.shown(name)
+        yield from described("feature map", name, registry)
+        yield from gallery.costs(name)
+        yield from gallery.scores(name)
+
+
+def pages(records) -> Iterator[str]:
+    """Yield the contents that lead to the page of each feature map."""
+    yield ".. toctree::"
+    yield "   :hidden:"
+    yield ""
+    for name in records:
+        yield f"   maps/{name}"
+    yield ""
+
+
+def described(kind, name, registry) -> Iterator[str]:
+    """Yield the declarations of a record, and the docstring of what makes it.
+
+    Of several records with one class, the first has the docstring.
+    """
+    records = registry.all(kind)
+    target, preset = made(records[name])
+    for line in declared(records[name], preset):
+        yield line
         yield ""
-        yield name
-        yield "-" * len(name)
-        yield ""
-        for line in declared(record, preset):
-            yield line
-            yield ""
-        package = registry.owner(kind, name).module
-        path = public_path(target, package)
-        if target in described:
-            yield f"Implemented by :py:obj:`{path}`; see :ref:`{described[target]}`."
-            yield ""
-            return
-        described[target] = anchor(kind, name)
-        if not target.__module__.startswith("kbench"):
-            yield from foreign(target)
-        elif inspect.isclass(target):
-            yield f".. autoclass:: {path}"
-            yield "   :members:"
-        else:
-            yield f".. autofunction:: {path}"
-        yield ""
+    path = public_path(target, registry.owner(kind, name).module)
+    first = next(each for each in records if made(records[each])[0] is target)
+    if first != name:
+        yield f"Implemented by :py:obj:`{path}`; see :ref:`{anchor(kind, first)}`."
+    elif not target.__module__.startswith("kbench"):
+        yield from foreign(target)
+    elif inspect.isclass(target):
+        yield f".. autoclass:: {path}"
+        yield "   :members:"
+    else:
+        yield f".. autofunction:: {path}"
+    yield ""
 
 
 def foreign(target) -> Iterator[str]:
@@ -234,6 +271,7 @@ def escape(app, what, name, obj, options, lines):
 def setup(app):
     """Add the directives."""
     app.add_directive("components", Components)
+    app.add_directive("feature-map", FeatureMapPage)
     app.add_directive("public-names", PublicNames)
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-docstring", escape, priority=900)  # after numpydoc

@@ -182,7 +182,7 @@ class StructuredOrthogonalFeatures(_StructuredFourierMap):
     References
     ----------
     F. X. Yu, A. T. Suresh, K. Choromanski, D. Holtmann-Rice and S. Kumar, Orthogonal random
-    features, NIPS 2016, the matrix of SORF; K. Choromanski, M. Rowland and A. Weller, The
+    features, NIPS 2016, section 4; K. Choromanski, M. Rowland and A. Weller, The
     unreasonable effectiveness of structured random orthogonal embeddings, NIPS 2017.
 
     Examples

@@ -1,10 +1,11 @@
 """Time of one row of each map against inputs and features, in turns in one run.
 
-    python tests/benchmarks/bench_maps.py [--rounds 7] [--json FILE]
+    python tests/benchmarks/bench_maps.py [--rounds 7] [--json docs/measured/map_costs.json]
 
-CPU time with one BLAS thread. The first table is the claim: with 1,024 inputs and 4,096 features,
-structured maps against the dense product. The second one has the number of inputs from which
-structured maps are faster, and the third one the time of a row for every map.
+CPU time with one BLAS thread, medians of rounds. The first table is the claim: with 1,024 inputs
+and 4,096 features, structured maps against the dense product. The second one has the number of
+inputs from which structured maps are faster. The third one has every map, with 1,024 features by
+inputs and with 64 inputs by features; `draw_costs.py` draws it.
 """
 
 import argparse
@@ -18,65 +19,48 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import time  # noqa: E402
 
 import numpy as np  # noqa: E402
+from canon import records, unfitted  # noqa: E402
 
-from kbench_baselines import (  # noqa: E402
-    FastfoodFeatures,
-    LeverageFourierFeatures,
-    MondrianFeatures,
-    NystroemMap,
-    OptimizedMaclaurinFeatures,
-    OrthogonalFourierFeatures,
-    PolynomialSketch,
-    ProductSketch,
-    RandomBinningFeatures,
-    RandomFourierFeatures,
-    RandomMaclaurinFeatures,
-    RandomTreesFeatures,
-    SplineFeatures,
-    StructuredOrthogonalFeatures,
-)
-
-DENSE = {"rff": RandomFourierFeatures, "orthogonal-rff": OrthogonalFourierFeatures}
-STRUCTURED = {"fastfood": FastfoodFeatures, "sorf": StructuredOrthogonalFeatures}
-EVERY = {
-    **DENSE,
-    **STRUCTURED,
-    "leverage-rff": lambda n, **seed: LeverageFourierFeatures(n, pool_factor=2, **seed),
-    "product-sketch": ProductSketch,
-    "product-sketch-srht": lambda n, **seed: ProductSketch(n, projection="srht", **seed),
-    "product-sketch-countsketch": lambda n, **seed: ProductSketch(
-        n, projection="countsketch", **seed
-    ),
-    "polynomial-sketch": PolynomialSketch,
-    "optimized-maclaurin": OptimizedMaclaurinFeatures,
-    "random-maclaurin": RandomMaclaurinFeatures,
-    "nystroem": NystroemMap,
-    "random-binning": lambda n, **seed: RandomBinningFeatures(max(1, n // 10), **seed),
-    "mondrian": lambda n, **seed: MondrianFeatures(max(1, n // 10), **seed),
-    "tree-embedding": lambda n, **seed: RandomTreesFeatures(max(1, n // 32), **seed),
-    "splines": lambda n, **seed: SplineFeatures(),
+DENSE, STRUCTURED = ("rff", "orthogonal-rff"), ("fastfood", "sorf")
+SIZES = [(d, 1024) for d in (4, 16, 64, 256, 1024)] + [(64, n) for n in (64, 256, 4096)]
+MOST_INPUTS = {
+    # d (d + 1) / 2 products, and (d + 1)^2 cells
+    **dict.fromkeys(("polynomial", "nbcs", "nbcs-adaptive"), 256),
+    **dict.fromkeys(("nbcs-rotated", "nbcs-rotated-learned"), 64),
 }
+MOST_LANDMARKS = 1024
+LEARNED = {(16, 1024), (64, 1024)}
+"""Sizes at which learned maps are measured: they cost what their base map does, and a product."""
+ROWS = 256
 
 
 def timed(maps, X, rounds):
-    """Microseconds of CPU per row: the least of several rounds, in turns."""
-    least = dict.fromkeys(maps, np.inf)
+    """Microseconds of CPU per row: medians of several rounds, in turns."""
+    found = {name: [] for name in maps}
     for _ in range(rounds):
         for name, fitted in maps.items():
             start = time.process_time()
             fitted.transform(X)
-            least[name] = min(least[name], time.process_time() - start)
-    return {name: seconds / len(X) * 1e6 for name, seconds in least.items()}
+            found[name].append(time.process_time() - start)
+    return {name: float(np.median(each)) / len(X) * 1e6 for name, each in found.items()}
 
 
-def fitted(makes, X, n_components):
-    return {name: make(n_components, random_state=0).fit(X) for name, make in makes.items()}
+def fitted(names, X, n_components):
+    """Return maps by name, fitted on rows with labels at random."""
+    y = np.arange(len(X)) % 2
+    found = {}
+    for name in names:
+        map_ = unfitted(name, n_components)
+        if records()[name].family == "learned":
+            map_.set_params(rounds=1)  # what the features cost does not depend on what was learned
+        found[name] = map_.fit(X, y)
+    return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--json")
+    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     rng = np.random.default_rng(0)
     found = {"claim": {}, "inputs": {}, "maps": {}}
@@ -84,7 +68,7 @@ def main():
     print("1,024 inputs, 4,096 features: microseconds of CPU per row")
     for dtype in (np.float64, np.float32):
         X = rng.normal(size=(512, 1024)).astype(dtype)
-        times = timed(fitted({**DENSE, **STRUCTURED}, X, 4096), X, given.rounds)
+        times = timed(fitted((*DENSE, *STRUCTURED), X, 4096), X, given.rounds)
         found["claim"][dtype.__name__] = times
         print(f"{dtype.__name__:8}", ", ".join(f"{k} {v:.1f}" for k, v in times.items()))
         for name in STRUCTURED:
@@ -94,18 +78,38 @@ def main():
     print("\ninputs d with D = 4,096 features, float64: microseconds per row")
     for d in (16, 32, 64, 128, 256, 512, 1024, 2048):
         X = rng.normal(size=(512, d))
-        times = timed(fitted({**DENSE, **STRUCTURED}, X, 4096), X, given.rounds)
+        times = timed(fitted((*DENSE, *STRUCTURED), X, 4096), X, given.rounds)
         found["inputs"][d] = times
         print(f"{d:5}", ", ".join(f"{name} {value:.1f}" for name, value in times.items()))
 
     print("\nevery map, float64: microseconds per row")
-    for d, n in ((16, 300), (16, 1200), (128, 300), (128, 1200), (1024, 1200)):
-        X = np.abs(rng.normal(size=(1000, d)))
-        times = timed(fitted(EVERY, X, n), X, max(2, given.rounds // 2))
+    for d, n in SIZES:
+        X = rng.uniform(size=(MOST_LANDMARKS, d))
+        X /= np.sqrt(d)  # in the unit ball, and not negative
+        maps = fitted(measured(d, n), X, n)
+        times = timed(maps, X[:ROWS], max(3, given.rounds // 2))
         found["maps"][f"{d} x {n}"] = times
         print(f"d {d}, D {n}:", ", ".join(f"{name} {value:.1f}" for name, value in times.items()))
-    if given.json:
-        Path(given.json).write_text(json.dumps(found, indent=1), encoding="utf-8")
+        if given.json:
+            given.json.write_text(json.dumps(rounded(found), indent=1) + "\n", encoding="utf-8")
+
+
+def measured(d, n):
+    """Return the names of the maps that are measured with d inputs and n features."""
+    return [
+        name
+        for name, record in records().items()
+        if d <= MOST_INPUTS.get(name, d)
+        and (n <= MOST_LANDMARKS or record.family != "landmarks")
+        and ((d, n) in LEARNED or record.family != "learned")
+    ]
+
+
+def rounded(found):
+    """Return the times with three digits."""
+    if isinstance(found, dict):
+        return {str(key): rounded(value) for key, value in found.items()}
+    return float(f"{found:.3g}")
 
 
 if __name__ == "__main__":
