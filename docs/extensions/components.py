@@ -161,6 +161,14 @@ class FeatureMapPage(Lines):
         yield from gallery.scores(name)
 
 
+class MapScores(Lines):
+    """The scores of all feature maps."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield one row for each map that was scored."""
+        yield from gallery.all_scores(built_ins().all("feature map"))
+
+
 def pages(records) -> Iterator[str]:
     """Yield the contents that lead to the page of each feature map."""
     yield ".. toctree::"
@@ -272,6 +280,7 @@ def setup(app):
     """Add the directives."""
     app.add_directive("components", Components)
     app.add_directive("feature-map", FeatureMapPage)
+    app.add_directive("map-scores", MapScores)
     app.add_directive("public-names", PublicNames)
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-docstring", escape, priority=900)  # after numpydoc

@@ -80,6 +80,21 @@ def scores(name: str) -> Iterator[str]:
     yield ""
 
 
+def all_scores(names) -> Iterator[str]:
+    """Yield the mean scores of all maps on all datasets; the best of each dataset is strong."""
+    found = measured("map_scores")
+    head = [f"{name} ({NAMES[at['measure']]})" for name, at in found.items()]
+    rows = []
+    for name in names:
+        row = []
+        for at in found.values():
+            mean = f"{at['scores'][name][0]:.3f}" if name in at["scores"] else ""
+            row.append(f"**{mean}**" if mean and placed(name, at)[0] == 1 else mean)
+        if any(row):
+            rows.append((f":ref:`{name} <feature-map-{name}>`", *row))
+    yield from table(("map", *head), rows)
+
+
 def placed(name: str, found: dict) -> tuple[int, int, str]:
     """Return the place of a map by its mean, the number of maps, and the best one."""
     sign = 1 if found["better"] == "lower" else -1
