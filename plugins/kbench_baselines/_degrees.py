@@ -1,6 +1,6 @@
 """How many random features each degree of a Maclaurin series gets.
 
-Wacker, Kanagawa and Filippone, arXiv:2201.08712: the numbers that minimise the expected
+Wacker, Kanagawa and Filippone, arXiv:2201.08712, section 5: the numbers that minimise the expected
 variance of the approximate kernel over pairs of training rows, and the highest degree that
 minimises this variance and the squared bias.
 """

@@ -76,7 +76,7 @@ class OptimizedMaclaurinFeatures(BaselineMap):
     References
     ----------
     J. Wacker, M. Kanagawa and M. Filippone, Improved random features for dot product kernels,
-    arXiv:2201.08712 (2022), on optimised Maclaurin features and the Gaussian kernel.
+    arXiv:2201.08712 (2022), section 5.
 
     Examples
     --------

@@ -71,7 +71,7 @@ class ProductSketch(BaselineMap):
     References
     ----------
     .. [1] J. Wacker, M. Kanagawa and M. Filippone, Improved random features for dot product
-       kernels, arXiv:2201.08712 (2022), on complex polynomial sketches.
+       kernels, arXiv:2201.08712 (2022), section 3 (signs) and section 4 (SRHT).
     .. [2] J. Wacker, R. Ohana and M. Filippone, Complex-to-real sketches for tensor products
        with applications to the polynomial kernel, arXiv:2202.02031 (2022).
 
