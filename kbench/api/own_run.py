@@ -16,7 +16,7 @@ from kbench.api.running import run_shown
 from kbench.machine import machine_id
 from kbench.planning.cost import of_interval, of_memory
 from kbench.planning.planned import PlannedCell
-from kbench.planning.schedule import Schedule, rarest_share
+from kbench.planning.schedule import Schedule, class_shares
 from kbench.records import Cell, Measure, Protocol, Ref
 from kbench.registry.registry import Registry
 from kbench.report.explanation import Explanation
@@ -161,7 +161,7 @@ def compare(
         data.facts.task,
         [label for label, learner in known.items() if learner.family == BOOSTED],
         nested=time_limit is not None,
-        rarest=rarest_share(data.facts),
+        shares=class_shares(data.facts),
     )
     rows = [_with_reason(row, time_limit) for row in rows]
     found = OwnRun(report, rows, advice, rounds.on_all_rows)

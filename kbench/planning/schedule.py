@@ -30,8 +30,14 @@ from kbench.registry.registry import Registry
 Name = tuple[str, str]
 """Labels of the map and the learner of a method."""
 
-FIRST_SHARE, SEARCH_SHARE = 0.5, 0.25
-"""Shares of the time left that a task of a first method may take, without and with a search."""
+FIRST_SHARE, SEARCH_SHARE = 0.75, 0.25
+"""Shares of the time left that a task of a first method may take, without and with a search.
+
+Boosting with its defaults on all rows is what every recommendation is held against.
+"""
+
+BEGIN_SHARE = 0.5
+"""Share of the time left that the first task of another method may take."""
 
 NOISE = 2.0
 """Standard errors by which a method must be worse to be left where it is."""
@@ -43,7 +49,10 @@ POLL_S = 0.02
 """Seconds between two looks at the results, where the next step depends on them."""
 
 OVER_CLASSES = ("balanced_accuracy", "f1_macro", "average_precision", "roc_auc")
-"""Measures whose noise is that of the rarest class."""
+"""Means over classes, whose noise is that of the rare ones."""
+
+BY_RANKS = ("average_precision", "roc_auc")
+"""Those that compare each row of a class with rows of the others."""
 
 NARROWER = 1.5
 """Exponent of the work in the number of components."""
@@ -220,7 +229,7 @@ class Schedule:
         cell = ladder.cells[0]
         if not self._is_open(cell, 0):
             return False
-        return self._cost(ladder, cell) is None or self._fits(ladder, cell, FIRST_SHARE)
+        return self._cost(ladder, cell) is None or self._fits(ladder, cell, BEGIN_SHARE)
 
     def _above(self, ladder: Ladder, share: float = 1.0) -> PlannedCell | None:
         """Return the cell that a method climbs to; None if it does not fit, or is under way.
@@ -290,8 +299,8 @@ class Schedule:
         ) / len(common)
         n_test = sum(cell.results[i].measures.get("n_test", 1.0) for i in common)
         value = sum(theirs.values()) / len(theirs)
-        rarest = rarest_share(cell.dataset)
-        return bool(behind > NOISE * standard_error(value, n_test, self._measure, rarest))
+        shares = class_shares(cell.dataset)
+        return bool(behind > NOISE * standard_error(value, n_test, self._measure, shares))
 
     def _values(self, cell: PlannedCell) -> dict[int, float]:
         results = dict(cell.results).items()
@@ -347,20 +356,28 @@ class Schedule:
 
 
 def standard_error(
-    value: float, n_test: float, measure: Measure, rarest: float | None = None
+    value: float, n_test: float, measure: Measure, shares: Sequence[float] = ()
 ) -> float:
     """Return a rough standard error of a score on test rows.
 
     Of a share it is that of a binomial; of an error that of the root of a mean square. A mean
-    over classes is as uncertain as that of the rarest one, which has the share `rarest` of the
-    rows.
+    over classes, which have these `shares` of the rows, has that of a mean of binomials. Ranks
+    of two classes are as uncertain as the rarer one.
 
     >>> round(standard_error(0.9, 900, ACCURACY), 4)
     0.01
-    >>> round(standard_error(0.5, 800, Measure("balanced_accuracy"), rarest=0.03), 2)
-    0.1
+    >>> balanced = Measure("balanced_accuracy")
+    >>> round(standard_error(0.5, 800, balanced, (0.03, 0.97)), 3)
+    0.052
+    >>> round(standard_error(0.5, 800, balanced, (0.01, *[0.11] * 9)), 3)
+    0.025
     """
-    n = n_test if rarest is None or measure.name not in OVER_CLASSES else rarest * n_test
+    n = n_test
+    if shares and measure.name in OVER_CLASSES:
+        if len(shares) == 2 and measure.name in BY_RANKS:
+            n *= min(shares)
+        else:
+            n *= len(shares) ** 2 / sum(1 / share for share in shares)
     n = max(1.0, n)
     if measure.better == "higher":
         share = min(max(value, 0.0), 1.0)
@@ -368,11 +385,11 @@ def standard_error(
     return abs(value) / math.sqrt(2 * n)
 
 
-def rarest_share(facts: DatasetFacts | None) -> float | None:
-    """Return the share of the rows of the rarest class; None for numbers."""
-    if facts is None or not facts.class_counts:
-        return None
-    return min(facts.class_counts) / facts.n_samples
+def class_shares(facts: DatasetFacts | None) -> tuple[float, ...]:
+    """Return the shares of the rows of the classes; none for numbers."""
+    if facts is None:
+        return ()
+    return tuple(max(1, count) / facts.n_samples for count in facts.class_counts)
 
 
 def n_train(planned: PlannedCell) -> int:

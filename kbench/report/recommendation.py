@@ -62,7 +62,7 @@ def advise(
     task: TaskType = "classification",
     boosted: Collection[str] = (),
     nested: bool = False,
-    rarest: float | None = None,
+    shares: Sequence[float] = (),
 ) -> Advice | None:
     """Recommend a method from the rows of one dataset; None where no method finished.
 
@@ -82,13 +82,13 @@ def advise(
         Labels of the learners that the recommended method is compared with first.
     nested : bool, default False
         Rows have the same test parts; the training rows of one are a sample of another's.
-    rarest : float, optional
-        Share of the rows of the rarest class.
+    shares : sequence of float, optional
+        Shares of the rows of the classes.
     """
     complete = [row for row in rows if row.is_complete and measure.name in row.measures]
     if not complete:
         return None
-    found = _Comparison(complete, measure, task, nested, rarest)
+    found = _Comparison(complete, measure, task, nested, shares)
     return found.advice(rows, kernelized, baselines, boosted)
 
 
@@ -101,10 +101,10 @@ class _Comparison:
         measure: Measure,
         task: TaskType,
         nested: bool = False,
-        rarest: float | None = None,
+        shares: Sequence[float] = (),
     ) -> None:
         self.complete, self.measure, self.task = complete, measure, task
-        self.nested, self.rarest = nested, rarest
+        self.nested, self.shares = nested, shares
         self.longest = max(complete, key=lambda row: len(row.by_split(measure.name)))
         self.most_rows = max(row.measures.get("n_train", 0.0) for row in complete)
         # ties go to the one that is fitted faster
@@ -174,8 +174,8 @@ class _Comparison:
         n_test = self.best.measures.get("n_test", 0.0) * self.best.n_splits_done
         if not n_test:
             return most
-        error = standard_error(value, n_test, self.measure, self.rarest)
-        if not tested and self.measure.name == "balanced_accuracy":
+        error = standard_error(value, n_test, self.measure, self.shares)
+        if not tested and self.measure.name == "balanced_accuracy" and len(self.shares) == 2:
             return error
         return min(most, error / 2)
 
@@ -236,7 +236,7 @@ class _Comparison:
         ranked = [row for row in rows if BESIDE in row.measures]
         if self.measure.name != "balanced_accuracy" or not ranked:
             return None
-        return _Comparison(ranked, MEASURES[BESIDE], self.task, self.nested, self.rarest)
+        return _Comparison(ranked, MEASURES[BESIDE], self.task, self.nested, self.shares)
 
     def test(self, one: Row, other: Row) -> CorrectedT | None:
         return on_dataset(one, other, self.measure, ALPHA, self.nested)

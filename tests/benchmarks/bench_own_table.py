@@ -185,7 +185,10 @@ def standard_error(table: Table, y: Any, value: float) -> float:
     """Return the standard error of a score on the held-out rows."""
     if table.measure == "rmse":
         return abs(value) / np.sqrt(2 * len(y))
-    n = len(y) if table.measure == "accuracy" else np.unique(y, return_counts=True)[1].min()
+    counts = np.unique(y, return_counts=True)[1]
+    n = len(y) if table.measure == "accuracy" else counts.min()
+    if table.measure == "balanced_accuracy":  # a mean over classes
+        n = len(counts) ** 2 / (1 / counts).sum()
     return float(np.sqrt(max(value * (1 - value), 1 / n) / n))
 
 

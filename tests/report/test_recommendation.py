@@ -258,6 +258,21 @@ def test_of_a_rare_class_one_split_says_little():
         return nested(name, [0.9], 3200.0, **fields | {"values_by_split": by_split} | more)
 
     rows = [ranked("lucky", 0.54, 0.60), ranked("sound", 0.50, 0.73)]
-    found = advise(rows, measure=balanced, nested=True, rarest=0.03)
+    found = advise(rows, measure=balanced, nested=True, shares=(0.97, 0.03))
     assert found.chosen.feature_map == "sound"
     assert "less than one standard error" in " ".join(found.sentences)
+
+
+def test_of_many_classes_a_rare_one_does_not_hide_what_is_better():
+    balanced = Measure("balanced_accuracy")
+
+    def scored(name, value, **more):
+        by_split = {"balanced_accuracy": {"0": value}}
+        fields = {"balanced_accuracy": value, "n_test": 2667.0, "values_by_split": by_split}
+        return nested(name, [0.9], 10_000.0, **fields | more)
+
+    rows = [scored("boosted", 0.96, fit_time_s=9.0), scored("narrow", 0.93, fit_time_s=0.01)]
+    shares = (0.01, *[0.99 / 25] * 25)
+    assert (
+        advise(rows, measure=balanced, nested=True, shares=shares).chosen.feature_map == "boosted"
+    )
