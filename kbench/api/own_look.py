@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from shlex import quote
 from typing import Any
 
-from kbench.api.own_target import TargetColumn
+from kbench.api.own_target import MOST_CLASSES, TargetColumn
 from kbench.errors import DatasetError
 from kbench.parameters import named_files
 from kbench.records import Make, Ref
@@ -21,11 +21,12 @@ from kbench.tables.profile import BY_TARGET, LEFT_OUT, Asked, ColumnProfile, Fat
 from kbench.tables.reading import table_of
 from kbench.tables.rows import FrameRows, Opened
 from kbench.tables.table import check_columns, no_column
+from kbench.tables.units import MISSING, UnitColumn, UnitScan
 
 LOOKED_AT_MB = 256
 """A larger file whose source has no `rows` is not inspected: it would be in memory as a whole."""
 
-COLUMN_OPTIONS = ("ignore", "nominal", "date", "by_target", "missing")
+COLUMN_OPTIONS = ("ignore", "nominal", "date", "by_target", "unit", "missing")
 """Parameters of a source that decide what becomes of columns."""
 
 
@@ -169,8 +170,9 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
         for name in names:
             if name not in rows.names:
                 raise DatasetError(f"{what}, --{option}: {no_column(name, rows.names)}")
+    decimal = str({**ref.params, **table.params}.get("decimal", "."))
     profiles = {
-        name: ColumnProfile(name, given.get(name))
+        name: ColumnProfile(name, given.get(name), decimal=decimal)
         for name in rows.names
         if name != target and name not in ignore
     }
@@ -178,7 +180,7 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
     n_rows = rows.scan({**profiles, target: kept})
     if not n_rows:
         raise DatasetError(f"{what}: it has no rows")
-    labels = kept.series()
+    labels, unit = _without_unit(kept.series(), target, decimal, ref, asked)
     decided = decide(
         profiles,
         rows.names,
@@ -193,7 +195,9 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
             group=ref.params.get("group_by"),
         ),
     )
-    lists = {name: getattr(decided, name) for name in ("ignore", "nominal", "date", "by_target")}
+    decided = replace(decided, unit=(*decided.unit, *(column.spec for column in unit)))
+    options = ("ignore", "nominal", "date", "by_target", "unit")
+    lists = {name: getattr(decided, name) for name in options}
     params = {
         name: tuple(dict.fromkeys((*ref.params.get(name, ()), *names)))
         for name, names in lists.items()
@@ -208,8 +212,37 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
         target=TargetColumn.of(labels),
         params={"target": target, **table.params, **params},
         sentence=table.sentence,
-        doubts=(*table.doubts, *_leaks(profiles, decided.fates, ref.params)),
+        doubts=(
+            *table.doubts,
+            *(f"target {target!r}: {column.sentence()}" for column in unit),
+            *_leaks(profiles, decided.fates, ref.params),
+        ),
     )
+
+
+def _without_unit(
+    labels: Any, target: str, decimal: str, ref: Ref, asked: Mapping[str, Any]
+) -> tuple[Any, list[UnitColumn]]:
+    """Return labels that are numbers with a unit as plain ones, and how they are written."""
+    import pandas
+
+    task = ref.params.get("task")
+    texts = labels.dropna().unique()
+    if (
+        "unit" not in asked["taken"]
+        or task == "classification"
+        or target in ref.params.get("nominal", ())
+    ):
+        return labels, []
+    if not len(texts) or {type(text) for text in texts} != {str}:
+        return labels, []
+    scan = UnitScan(decimal)
+    scan.add(texts)
+    column = scan.column(target)
+    if column is None or (len(texts) <= MOST_CLASSES and task != "regression"):
+        return labels, []
+    numbers = {text: column.number(text) for text in texts if text.strip() not in MISSING}
+    return pandas.Series(labels.map(numbers), dtype=float), [column]
 
 
 def _leaks(

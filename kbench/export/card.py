@@ -10,6 +10,7 @@ from typing import Any
 from kbench.export.fit import Fitted, has_intervals
 from kbench.messages import counted, number
 from kbench.tables.dates import DateColumn
+from kbench.tables.units import UnitColumn
 
 _SHOWN: Mapping[str, Mapping[str, str]] = {
     "classification": {"accuracy": "accuracy"},
@@ -261,10 +262,13 @@ def _input(fitted: Fitted) -> str:
         "",
     ]
     dates = {date.name: date for date in (DateColumn.parsed(d, "dates") for d in encoder.dates)}
+    units = {unit.name: unit for unit in (UnitColumn.parsed(u, "units") for u in encoder.units)}
     for name, categories in encoder.columns[:100]:
         what = "number" if categories is None else "one of " + ", ".join(categories[:20])
         if categories is not None and len(categories) > 20:
             what += f" and {len(categories) - 20:,} more"
+        if name in units:
+            what = "number" + (f", {units[name].unit} may be around it" if units[name].unit else "")
         if name in dates:
             what = f"date written as {dates[name].format}, or of a type for dates"
         lines.append(f"- {_code(name)}: {_text(what)}")

@@ -20,6 +20,7 @@ from kbench.export.intervals import Intervals
 from kbench.export.tables import columns_of, dates_of, decoded, raw_table, row_ids_of
 from kbench.records import Cell, Dataset
 from kbench.registry.registry import Registry
+from kbench.tables.units import UnitColumn
 
 # a 64-bit integer in canonical decimal form
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -157,7 +158,15 @@ def _texts(cell: Cell) -> dict[str, Any]:
         "decimal": params.get("decimal", "."),
         "thousands": params.get("thousands", ""),
         "missing": list(params.get("missing", ())),
+        "units": _units(params),
     }
+
+
+def _units(params: Mapping[str, Any]) -> list[str]:
+    """Return the columns of numbers with a unit, without the target."""
+    columns = [UnitColumn.parsed(spec, "unit") for spec in params.get("unit", ())]
+    other = {params["target"], *params.get("ignore", ()), *params.get("nominal", ())}
+    return [column.spec for column in columns if column.name not in other]
 
 
 def _without_missing(dataset: Dataset) -> Dataset:

@@ -7,6 +7,7 @@ exported model, with all that it imports: numpy, scipy and scikit-learn are all 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ from sklearn.utils.metaestimators import available_if
 from kbench.evaluation.outputs import has_distribution
 from kbench.evaluation.preprocessing import Preprocessing
 from kbench.evaluation.targets import Scale
-from kbench.export.values import Texts, categories, columns_of, dates, numbers
+from kbench.export.values import Texts, UnitTexts, categories, columns_of, dates, numbers
 from kbench.records import TaskType
 from kbench.tables.dates import DateColumn
+from kbench.tables.units import UnitColumn
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -40,6 +42,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Decimal mark of texts that are numbers, and the sign between groups of three digits.
     missing : sequence of str, optional
         Texts of missing values, beside the usual ones.
+    units : sequence of str, optional
+        Columns of numbers with a unit, as `kbench.tables.units.UnitColumn` reads them.
 
     Examples
     --------
@@ -57,6 +61,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         decimal: str = ".",
         thousands: str = "",
         missing: Sequence[str] = (),
+        units: Sequence[str] = (),
     ) -> None:
         self.columns = columns
         self.coded = coded
@@ -64,6 +69,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.decimal = decimal
         self.thousands = thousands
         self.missing = missing
+        self.units = units
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Do nothing: the categories are parameters."""
@@ -85,11 +91,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return self._of_array(X)
         chosen = self.chosen(table)
         dates_by_name = {date.name: date for date in self._dates()}
+        units = {unit.name: unit for unit in self._units()}
         parts = []
         for name, known in self.columns:
             values = chosen[name]
             if name in dates_by_name:
                 part = dates(values, dates_by_name[name], self.texts)
+            elif name in units:
+                texts = UnitTexts(missing=tuple(self.missing), column=units[name])
+                part = numbers(values, name, texts)[:, None]
             elif known is None:
                 part = numbers(values, name, self.texts)[:, None]
             else:
@@ -128,6 +138,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _dates(self) -> list[DateColumn]:
         return [DateColumn.parsed(spec, "dates") for spec in self.dates]
+
+    def _units(self) -> list[UnitColumn]:
+        return [UnitColumn.parsed(spec, "units") for spec in self.units]
+
+    def read_as(self, texts: Texts) -> None:
+        """Read further texts so; with another decimal mark, numbers with a unit have it too."""
+        if texts.decimal != self.decimal:
+            swapped = {".": ",", ",": "."}
+            self.set_params(
+                units=[
+                    replace(
+                        unit,
+                        decimal=swapped[unit.decimal],
+                        thousands=swapped.get(unit.thousands, unit.thousands),
+                    ).spec
+                    for unit in self._units()
+                ]
+            )
+        self.set_params(
+            decimal=texts.decimal, thousands=texts.thousands, missing=list(texts.missing)
+        )
 
     def _of_array(self, X: Any) -> np.ndarray:
         names = [name for name, _ in self.columns]

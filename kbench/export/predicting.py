@@ -82,9 +82,7 @@ def predict_file(
     if model.encoder is None:
         raise ValueError("this model takes a sparse matrix, not a table")
     if texts is not None:
-        model.encoder.set_params(
-            decimal=texts.decimal, thousands=texts.thousands, missing=list(texts.missing)
-        )
+        model.encoder.read_as(texts)
     outcome, guard = Outcome(), _Guard()
     findings: list[Finding] = []
     temporary = out.absolute().with_name(f".{out.name}-{secrets.token_hex(4)}")

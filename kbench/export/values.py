@@ -6,7 +6,7 @@ import contextlib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
@@ -15,15 +15,7 @@ from typing import Any
 import numpy as np
 
 from kbench.tables.dates import ISO, DateColumn
-
-MISSING = (
-    *("", "?", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null", "None"),
-    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-)
-"""Texts that mean a missing value, unless they are a known category."""
-
-BLANKS = " \u00a0\u2009\u202f"
-"""Blanks that may stand between groups of three digits; a thousands mark " " is any of them."""
+from kbench.tables.units import BLANKS, MISSING, UnitColumn, plain, unsigned
 
 _TRUTHS = {
     **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), "False"),
@@ -69,12 +61,12 @@ class Texts:
         """Whether numbers are written as Python writes them."""
         return self.decimal == "." and not self.thousands
 
+    def __str__(self) -> str:
+        return "" if self.is_plain else f" with {self.decimal!r} as the decimal mark"
+
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        group = f"[{BLANKS}]" if self.thousands in BLANKS else re.escape(self.thousands)
-        whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)" if self.thousands else r"\d+"
-        mark = re.escape(self.decimal)
-        return re.compile(rf"[+-]?(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][+-]?\d+)?")
+        return re.compile(rf"[+-]?{unsigned(self.decimal, self.thousands).pattern}")
 
     def number(self, text: str) -> float:
         """Return the number of a text, NaN for a missing one; `ValueError` for others."""
@@ -84,12 +76,43 @@ class Texts:
         if not self.is_plain:
             if not self._pattern.fullmatch(text):
                 raise ValueError(text)
-            for mark in BLANKS if self.thousands and self.thousands in BLANKS else self.thousands:
-                text = text.replace(mark, "")
-            text = text.replace(self.decimal, ".")
+            is_blank = bool(self.thousands) and self.thousands in BLANKS
+            text = plain(text, self.decimal, " " if is_blank else self.thousands)
         elif "_" in text:  # which Python allows in numbers
             raise ValueError(text)
         return float(text)
+
+
+@dataclass(frozen=True)
+class UnitTexts(Texts):
+    """How texts of a column are read that are numbers with a unit around them.
+
+    Parameters
+    ----------
+    column : UnitColumn
+
+    Examples
+    --------
+    >>> UnitTexts(column=UnitColumn("price", "$", thousands=",")).number("$1,200")
+    1200.0
+    """
+
+    column: UnitColumn = field(default_factory=lambda: UnitColumn(""))
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Return False."""
+        return False
+
+    def number(self, text: str) -> float:
+        """Return the number of a text, NaN for a missing one; `ValueError` for others."""
+        text = text.strip()
+        return math.nan if text in self.marks else self.column.number(text)
+
+    def __str__(self) -> str:
+        unit = f" with {self.column.unit!r} or without a unit" if self.column.unit else ""
+        mark = f"{' and' if unit else ' with'} {self.column.decimal!r} as the decimal mark"
+        return unit + mark * (self.column.decimal != ".")
 
 
 def is_missing(value: Any) -> bool:
@@ -141,8 +164,7 @@ def _number(value: Any, row: int, name: str, texts: Texts) -> float:
             return float(value)
     except (ValueError, OverflowError):
         pass
-    how = "" if texts.is_plain else f" with {texts.decimal!r} as the decimal mark"
-    raise ValueError(f"column {name!r} must be numbers{how}, got {value!r} in row {row:,}")
+    raise ValueError(f"column {name!r} must be numbers{texts}, got {value!r} in row {row:,}")
 
 
 def dates(values: Any, column: DateColumn, texts: Texts) -> np.ndarray:

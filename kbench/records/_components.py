@@ -60,9 +60,9 @@ class DatasetSource:
         with the parameters that it implies, such as
         ``{".csv": {}, ".tsv": {"delimiter": "\t"}}``. The commands for a user's
         own file give `load` the parameter ``path`` and, where it has them,
-        ``target``, ``ignore``, ``nominal``, ``date``, ``by_target``, ``delimiter``,
-        ``decimal``, ``thousands``, ``encoding``, ``missing`` and ``sheet``. The parameters
-        ``path`` and ``splits`` are names of files: data are read again once a file has
+        ``target``, ``ignore``, ``nominal``, ``date``, ``by_target``, ``unit``,
+        ``delimiter``, ``decimal``, ``thousands``, ``encoding``, ``missing`` and ``sheet``. The
+        parameters ``path`` and ``splits`` are names of files: data are read again once a file has
         changed.
     table : callable or "module:name", optional
         ``table(**params) -> DataFrame``: the user's own table before it is

@@ -22,6 +22,7 @@ from kbench.tables.dates import (
     is_dates,
     moments,
 )
+from kbench.tables.units import UnitColumn, UnitScan
 
 MOST_INDICATORS = 20
 """Categories of a column that become indicators, at most; more are encoded by the target."""
@@ -37,7 +38,6 @@ SHOWN = 40
 
 _ID = re.compile(r"(^|[\W_])(id|ids|uuid|guid|key|index)$|[a-z](Id|ID)$", re.ASCII)
 _LOWER_ID = re.compile(r"(^|[\W_])(id|uuid|guid)([\W_]|$)", re.IGNORECASE | re.ASCII)
-_DRESS = re.compile(r"[\s,.'\u2019%$\u20ac\u00a3\u00a5\u20b9]|^[A-Z]{3}\s?|\s?[A-Z]{3}$")
 
 _SCALES = (
     ("small", "medium", "large"),
@@ -87,6 +87,7 @@ class ColumnProfile:
     name: str
     date: DateColumn | None = None
     note: str = ""
+    decimal: str = "."
     n_rows: int = 0
     n_missing: int = 0
     kinds: set[str] = field(default_factory=set)
@@ -107,7 +108,7 @@ class ColumnProfile:
         self._lost: tuple[str, str] | None = None  # a format, and the first text that has not
         self._n_dates = 0
         self.has_times = False
-        self.n_multiple = 0
+        self.units = UnitScan(self.decimal)
 
     def wants(self, series: Any = None) -> bool:
         """Return True."""
@@ -154,6 +155,7 @@ class ColumnProfile:
         values = present.unique()
         if self.formats is None or self.formats:
             self._add_dated(values)
+        self.units.add(values)
         self._add_different(values)
 
     def _add_dated(self, values: Any) -> None:
@@ -202,6 +204,9 @@ class ColumnProfile:
         """Return what nearly all values are, and the first one that is not; None if all agree."""
         if self._lost is not None and not self.formats:
             return f"dates ({self._lost[0]})", self._lost[1]
+        units = self.units
+        if self.kinds == {"texts"} and units.is_nearly(LEAST_NUMBERS):
+            return f"numbers with {units.unit!r}", units.odd
         if self.kinds != {"texts"} or self.is_many:
             return None
         texts = {str(value) for value in self.different}
@@ -233,6 +238,7 @@ class Decided:
     nominal: tuple[str, ...] = ()
     date: tuple[str, ...] = ()
     by_target: tuple[str, ...] = ()
+    unit: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -250,7 +256,7 @@ class Asked:
     nominal: Collection[str] = ()
     keep: Collection[str] = ()
     date: Mapping[str, DateColumn] = field(default_factory=dict)
-    taken: Collection[str] = ("ignore", "nominal", "date", "by_target")
+    taken: Collection[str] = ("ignore", "nominal", "date", "by_target", "unit")
     group: str | None = None
 
 
@@ -286,6 +292,7 @@ def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: A
 
 LEFT_OUT = "left out"
 BY_TARGET = "mean of the target by category"
+DRESSED = "numbers with "
 _INDICATORS = "indicator"
 
 
@@ -297,6 +304,10 @@ def _with(decided: Decided, fate: Fate, profile: ColumnProfile | None, asked: As
         lists["ignore"] = (*decided.ignore, name)
     elif profile is not None and fate.read_as == "dates":
         lists["date"] = (*decided.date, _date_column(profile, asked).spec)
+    elif profile is not None and fate.read_as.startswith(DRESSED):
+        column = profile.units.column(name)
+        assert column is not None
+        lists["unit"] = (*decided.unit, column.spec)
     elif fate.encoded_as.startswith(BY_TARGET):
         lists["by_target"] = (*decided.by_target, name)
     is_category = fate.read_as.startswith("categor")
@@ -327,6 +338,10 @@ def _fate(profile: ColumnProfile, asked: Asked) -> Fate:
     if profile.kinds == {"numbers"} and name not in asked.nominal:
         return _of_numbers(profile, is_kept)
     share = profile.n_different / max(1, n)
+    if name not in asked.nominal and "unit" in asked.taken and not (_is_id(name) and share > 0.5):
+        column = profile.units.column(name) if profile.kinds == {"texts"} else None
+        if column is not None:
+            return _of_units(profile, column)
     is_text = profile.n_different > TEXT_ABOVE and (share > 0.5 or profile.is_many)
     if is_text and not is_kept:
         n_different = f"more than {MOST_KEPT:,}" * profile.is_many or f"{profile.n_different:,}"
@@ -355,6 +370,13 @@ def _of_numbers(profile: ColumnProfile, is_kept: bool) -> Fate:
         if not profile.n_missing
         else Fate(name, "numbers", "number, and whether it is missing", 2, note)
     )
+
+
+def _of_units(profile: ColumnProfile, column: UnitColumn) -> Fate:
+    read_as = DRESSED + (f"`{column.unit}`" if column.unit else "signs")
+    has_missing = bool(profile.n_missing) or profile.units.has_missing
+    encoded_as = "number" + ", and whether it is missing" * has_missing
+    return Fate(profile.name, read_as, encoded_as, 1 + has_missing, column.sentence())
 
 
 def _of_categories(profile: ColumnProfile, asked: Asked) -> Fate:
@@ -450,13 +472,10 @@ def _signs(profile: ColumnProfile) -> str:
     if profile.is_many or not profile.different or profile.kinds != {"texts"}:
         return ""
     values = [str(value) for value in profile.different]
-    odd = next((v for v in values if not _is_number(v)), None)
-    if len(values) <= LEAST_NUMBERS:
-        return ""
-    if odd is None:
+    if len(values) > LEAST_NUMBERS and all(map(_is_number, values)):
         return "; numbers that are stored as text: store them as numbers to use them"
-    if all(_is_number(_DRESS.sub("", value)) for value in values):
-        return f"; numbers with signs, such as {odd[:SHOWN]!r}: write plain ones to use them"
+    if mixed := profile.units.mixed():
+        return f"; {mixed}"
     return ""
 
 

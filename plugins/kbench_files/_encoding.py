@@ -13,8 +13,10 @@ from kbench.messages import listed
 from kbench.tables.dates import DateColumn
 from kbench.tables.rows import TableRows
 from kbench.tables.table import Column, Table, check_columns, no_column, to_dataset
+from kbench.tables.units import UnitColumn
 from kbench_files._columns import ColumnScan, numbers
 from kbench_files._dated import DatedRows
+from kbench_files._unit_rows import UnitRows
 
 VALUES = 1 << 21
 """Values of a block of a table."""
@@ -34,6 +36,7 @@ class Roles:
     nominal: Sequence[str] = ()
     date: Sequence[str] = ()
     by_target: Sequence[str] = ()
+    unit: Sequence[str] = ()
     task: str | None = None
     weight: str | None = None
 
@@ -50,10 +53,12 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
     for spec in roles.date:
         column = DateColumn.parsed(spec, what)
         dates[column.name] = column
+    units = {column.name: column for column in (UnitColumn.parsed(s, what) for s in roles.unit)}
     for option, given in (
         ("nominal", roles.nominal),
         ("date", dates),
         ("by_target", roles.by_target),
+        ("unit", units),
     ):
         unknown = [name for name in given if name not in rows.names]
         if unknown:
@@ -61,6 +66,9 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
     if dates:
         dates = {n: c for n, c in dates.items() if n not in (target, weight, *ignore)}
         rows = DatedRows(rows, dates)
+    units = {n: c for n, c in units.items() if n not in (*ignore, *roles.nominal, *dates)}
+    if units:
+        rows = UnitRows(rows, units)
     names = list(rows.names)
     kept = (target, weight)
     nominal = {*roles.nominal, *roles.by_target}

@@ -35,6 +35,7 @@ def load_csv(
     nominal: Sequence[str] = (),
     date: Sequence[str] = (),
     by_target: Sequence[str] = (),
+    unit: Sequence[str] = (),
     delimiter: str = ",",
     decimal: str = ".",
     thousands: str = "",
@@ -71,6 +72,10 @@ def load_csv(
     by_target : sequence of str, optional
         Columns of categories that each fit replaces by means of the target (scikit-learn's
         `TargetEncoder`), instead of an indicator column per category.
+    unit : sequence of str, optional
+        Columns of numbers with a sign or a unit around them, which is left out, as
+        ``"COLUMN=UNIT"``, such as ``"price=$"``, perhaps with the decimal mark and the one
+        between thousands: ``"price=€|,."``. Brackets around a number are a minus.
     delimiter : str, default ","
         Sign between two values.
     decimal : {".", ","}
@@ -118,7 +123,7 @@ def load_csv(
     dialect = Dialect(delimiter, decimal, thousands, encoding, tuple(missing), int(skip))
     rows = CsvRows(path, dialect, ignore)
     grouped = () if group_by is None else (group_by,)
-    roles = Roles(target, (*ignore, *grouped), nominal, date, by_target, task, weight)
+    roles = Roles(target, (*ignore, *grouped), nominal, date, by_target, unit, task, weight)
     with unchanged(rows.files, rows.what):
         facts = _facts(path, label, group)
         data, n_rows = encoded(rows, roles, facts)
@@ -133,6 +138,7 @@ def load_parquet(
     nominal: Sequence[str] = (),
     date: Sequence[str] = (),
     by_target: Sequence[str] = (),
+    unit: Sequence[str] = (),
     group: str = "",
     task: str | None = None,
     weight: str | None = None,
@@ -163,6 +169,10 @@ def load_parquet(
     by_target : sequence of str, optional
         Columns of categories that each fit replaces by means of the target (scikit-learn's
         `TargetEncoder`), instead of an indicator column per category.
+    unit : sequence of str, optional
+        Columns of numbers with a sign or a unit around them, which is left out, as
+        ``"COLUMN=UNIT"``, such as ``"price=$"``, perhaps with the decimal mark and the one
+        between thousands: ``"price=€|,."``. Brackets around a number are a minus.
     group : str, optional
         Group of the dataset; its name by default.
     task : {"classification", "regression"}, optional
@@ -200,7 +210,7 @@ def load_parquet(
     """
     rows = ParquetRows(path)
     grouped = () if group_by is None else (group_by,)
-    roles = Roles(target, (*ignore, *grouped), nominal, date, by_target, task, weight)
+    roles = Roles(target, (*ignore, *grouped), nominal, date, by_target, unit, task, weight)
     with unchanged(rows.files, rows.what):
         facts = _facts(path, label, group)
         data, n_rows = encoded(rows, roles, facts)
@@ -215,6 +225,7 @@ def load_excel(
     nominal: Sequence[str] = (),
     date: Sequence[str] = (),
     by_target: Sequence[str] = (),
+    unit: Sequence[str] = (),
     sheet: str = "",
     group: str = "",
     task: str | None = None,
@@ -244,6 +255,10 @@ def load_excel(
     by_target : sequence of str, optional
         Columns of categories that each fit replaces by means of the target (scikit-learn's
         `TargetEncoder`), instead of an indicator column per category.
+    unit : sequence of str, optional
+        Columns of numbers with a sign or a unit around them, which is left out, as
+        ``"COLUMN=UNIT"``, such as ``"price=$"``, perhaps with the decimal mark and the one
+        between thousands: ``"price=€|,."``. Brackets around a number are a minus.
     sheet : str, optional
         Name of the sheet; the first one by default.
     group : str, optional
@@ -280,7 +295,7 @@ def load_excel(
     """
     rows = excel_rows(path, sheet, ignore).rows
     grouped = () if group_by is None else (group_by,)
-    roles = Roles(target, (*ignore, *grouped), nominal, date, by_target, task, weight)
+    roles = Roles(target, (*ignore, *grouped), nominal, date, by_target, unit, task, weight)
     with unchanged(rows.files, rows.what):
         facts = _facts(path, label, group)
         data, n_rows = encoded(rows, roles, facts)
