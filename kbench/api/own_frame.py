@@ -8,6 +8,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from kbench.api.own_data import OwnData, fetched, prepared, suite_for
 from kbench.api.own_measure import Comparison, comparison
 from kbench.api.own_run import OwnRun, compare, rounds_of
 from kbench.api.own_settings import with_settings
+from kbench.api.own_words import in_python
 from kbench.errors import KbenchError, SuiteError
 from kbench.execution.plugins import load_registry
 from kbench.planning.planner import Planner
@@ -282,8 +284,9 @@ def run(
     try:
         if folder is not None:
             notices = written(data, Path(path))
-        own = prepared(path, registry, target=target, **options)
+        own = _in_python(prepared(path, registry, target=target, **options))
         by = comparison(measure, proba, own.facts, registry)
+        by = replace(by, sentence=in_python(by.sentence))
         methods = (_names(feature_map), _names(learner))
         found = compare(
             own,
@@ -298,15 +301,29 @@ def run(
     except BaseException as error:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-            if isinstance(error, KbenchError):
-                raise type(error)(str(error).replace(f"file {path!r}", "data")) from None
+        if isinstance(error, KbenchError):
+            message = in_python(str(error))
+            if folder is not None:
+                message = message.replace(f"file {path!r}", "data")
+            raise type(error)(message) from None
         raise
     if found.report.interrupted:
         raise KeyboardInterrupt("finished results are kept; the next call goes on")
-    done = Run(found, own, by, lead_of(found, own, by, time_limit), notices)
+    lead = lead_of(found, own, by, time_limit)
+    lead = replace(lead, sentences=tuple(map(in_python, lead.sentences)))
+    done = Run(found, own, by, lead, notices)
     if folder is not None:  # the table is needed for an export
         weakref.finalize(done, shutil.rmtree, folder, ignore_errors=True)
     return done
+
+
+def _in_python(own: OwnData) -> OwnData:
+    """Return the data with notices that name arguments of `run`."""
+    looked = own.look
+    if looked is not None:
+        fates = tuple(replace(fate, note=in_python(fate.note)) for fate in looked.fates)
+        looked = replace(looked, fates=fates, doubts=tuple(map(in_python, looked.doubts)))
+    return replace(own, look=looked, target=in_python(own.target))
 
 
 def _names(given: Names) -> list[str]:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kbench.tables.preamble import PREAMBLE, preamble
+
 BLOCK = 20_000
 """Rows of a block."""
 
@@ -25,12 +27,19 @@ def csv_blocks(
 ) -> Iterator[dict[str, list[str]]]:
     """Yield the columns of a CSV file by name, for consecutive rows; at least one block.
 
+    Lines that begin with ``#`` before that of column names are left out, and a first line
+    ``sep=;`` names the delimiter.
+
     A `ValueError` says what is wrong with the file, and in which line.
     """
     what = f"file {str(path)!r}"
     try:
         with _opened(path, encoding) as text:
-            yield from _blocks(text, what, delimiter, n_rows)
+            n_before, named = preamble(text.read(PREAMBLE))
+            text.seek(0)
+            for _ in range(n_before):
+                text.readline()
+            yield from _blocks(text, what, named or delimiter, n_rows, n_before)
     except UnicodeError as error:
         found = getattr(error, "object", b"")[getattr(error, "start", 0) :][:1]
         raise ValueError(
@@ -56,7 +65,9 @@ def _lines(text: Any, what: str) -> Iterator[str]:
         yield line
 
 
-def _blocks(text: Any, what: str, delimiter: str, n_rows: int) -> Iterator[dict[str, list[str]]]:
+def _blocks(
+    text: Any, what: str, delimiter: str, n_rows: int, n_before: int
+) -> Iterator[dict[str, list[str]]]:
     reader = csv.reader(_lines(text, what), delimiter=delimiter, skipinitialspace=True)
     header = next((row for row in reader if row), None)
     if header is None:
@@ -71,8 +82,8 @@ def _blocks(text: Any, what: str, delimiter: str, n_rows: int) -> Iterator[dict[
             continue
         if len(row) != len(names):
             raise ValueError(
-                f"{what}: line {reader.line_num:,} has {len(row):,} values, and the first line has "
-                f"{len(names):,} names"
+                f"{what}: line {reader.line_num + n_before:,} has {len(row):,} values, and the "
+                f"first line has {len(names):,} names"
             )
         rows.append(row)
         if len(rows) == n_rows:

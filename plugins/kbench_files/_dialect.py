@@ -18,6 +18,7 @@ from typing import Any
 
 from kbench import DatasetError
 from kbench.messages import counted
+from kbench.tables.preamble import preamble
 from kbench_files._columns import MISSING
 from kbench_files._reading import bounded
 
@@ -26,12 +27,6 @@ SAMPLE = 1 << 20
 
 SAMPLE_ROWS = 1000
 """Rows of the sample that are looked at."""
-
-PREAMBLE = 1 << 16
-"""Characters in which lines before that of column names are looked for."""
-
-SEP = re.compile(r'"?sep=(.)"?[\s;,]*', re.IGNORECASE)
-"""A first line that names the delimiter."""
 
 DELIMITERS = (",", ";", "\t", "|")
 
@@ -149,7 +144,7 @@ def detect(file: Path, what: str, given: Mapping[str, Any]) -> Found:
     if more:  # the last line is cut
         text = text[: text.rfind("\n") + 1] or text
     if "skip" not in given and dialect.encoding.lower()[:6] not in ("utf-16", "utf-32"):
-        skip, sign = _preamble(text)
+        skip, sign = preamble(text)
         dialect = replace(dialect, skip=skip)
         if sign and "delimiter" not in given:
             dialect = replace(dialect, delimiter=sign)
@@ -179,24 +174,6 @@ def _sentence(dialect: Dialect, has_bom: bool) -> str:
         lines = counted(dialect.skip, "line")
         parts.append(f"{lines} before the names of columns left out")
     return ", ".join(parts)
-
-
-def _preamble(text: str) -> tuple[int, str]:
-    """Count the lines before that of column names, and return the delimiter that one names.
-
-    They begin with ``#``, unless the only one of them is a line of names itself; or the first
-    is ``sep=;``, as Excel takes it.
-    """
-    lines = text[:PREAMBLE].splitlines()
-    named = SEP.fullmatch(lines[0]) if lines else None
-    n = 1 if named else 0
-    while n < len(lines) and lines[n].startswith("#"):
-        n += 1
-    following = next(csv.reader(lines[n : n + 1], delimiter=named[1] if named else ","), [])
-    has_numbers = any(Dialect().number.fullmatch(value.strip()) for value in following)
-    if n - bool(named) == 1 and (has_numbers or n == len(lines)):
-        n -= 1
-    return n, named[1] if named else ""
 
 
 def _encoding(raw: bytes, what: str) -> tuple[str, list[str]]:
