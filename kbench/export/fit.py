@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
+from kbench.evaluation.inner_parts import inner_parts
 from kbench.evaluation.method import learner_side, map_side, search_side
 from kbench.evaluation.preprocessing import missing_rows, refuse_missing
 from kbench.evaluation.search import Data, fit_map, search
@@ -77,12 +78,22 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     protocol = cell.protocol
     if protocol.missing == "error":
         refuse_missing(dataset)
+    parts = inner_parts(dataset, protocol, np.arange(len(dataset.y)))
     if protocol.missing == "drop_rows":
+        kept = ~missing_rows(dataset.X)
+        parts = None if parts is None else parts[kept]
         dataset = _without_missing(dataset)
     X, task = dataset.X, dataset.task
     kinds, missing = list(dataset.feature_kinds), protocol.missing
     data = Data(
-        X, np.asarray(dataset.y), None, kinds, missing, task=task, weight=dataset.sample_weight
+        X,
+        np.asarray(dataset.y),
+        None,
+        kinds,
+        missing,
+        task=task,
+        weight=dataset.sample_weight,
+        parts=parts,
     )
     map_ = map_side(cell.feature_map, registry)["feature_map"]
     searched = search_side(protocol.search_measure, registry, len(dataset.target_names))
@@ -165,7 +176,7 @@ def _texts(cell: Cell) -> dict[str, Any]:
 def _units(params: Mapping[str, Any]) -> list[str]:
     """Return the columns of numbers with a unit, without the target."""
     columns = [UnitColumn.parsed(spec, "unit") for spec in params.get("unit", ())]
-    other = {params["target"], *params.get("ignore", ()), *params.get("nominal", ())}
+    other = {params.get("target"), *params.get("ignore", ()), *params.get("nominal", ())}
     return [column.spec for column in columns if column.name not in other]
 
 
