@@ -290,7 +290,10 @@ def sized_methods(
     sized = read_for(ref, size, *own_table, registry, installed_only=True)
     cells = chosen_cells(sized, registry, feature_maps, learners)
     if known.n_splits:  # by groups or by order
-        cells = [replace(c, protocol=replace(c.protocol, splits="official")) for c in cells]
+        cells = [
+            replace(c, protocol=replace(c.protocol, splits="official", inner_splits="official"))
+            for c in cells
+        ]
     return sized, cells
 
 

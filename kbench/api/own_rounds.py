@@ -98,6 +98,7 @@ def rounds_for(
                 splits=splits.splits,
                 n_folds=splits.n_folds,
                 test_size=splits.test_size,
+                inner_splits=splits.inner_splits,
                 train_rows=rows,
             )
             blocks.append(Block((line,), (cell.feature_map,), (cell.learner,), protocol))

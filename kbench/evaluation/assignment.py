@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kbench.errors import DatasetError
+from kbench.evaluation.inner_parts import inner_parts
 from kbench.evaluation.preprocessing import missing_rows, refuse_missing
 from kbench.evaluation.splits import rare_classes, row_groups, split
 from kbench.evaluation.targets import Scale, Truth
@@ -35,6 +36,7 @@ class Visible:
     unlabelled: np.ndarray
     y_train: np.ndarray
     weight_train: np.ndarray | None = None
+    parts_train: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,13 @@ def assign(
     weight = dataset.sample_weight
     assignment = Assignment(
         Visible(
-            index, train, test, unlabelled, y[train], None if weight is None else weight[train]
+            index,
+            train,
+            test,
+            unlabelled,
+            y[train],
+            None if weight is None else weight[train],
+            inner_parts(dataset, protocol, train),
         ),
         y[test],
         rows.digest,

@@ -291,6 +291,7 @@ def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, A
                 pairwise=True,
                 task=inputs.task,
                 weight=visible.weight_train,
+                parts=visible.parts_train,
             ),
             np.asarray(X)[np.ix_(test, train)],
         )
@@ -307,6 +308,7 @@ def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, A
         protocol.missing,
         task=inputs.task,
         weight=visible.weight_train,
+        parts=visible.parts_train,
     )
     return data, part(test)
 

@@ -52,6 +52,7 @@ class ProtocolTable(_Strict):
     preprocess: Step | _SearchedSteps = "minmax"
     missing: Literal["error", "drop_rows", "impute", "indicate"] = "error"
     inner_folds: Annotated[int, Field(ge=2)] = 3
+    inner_splits: Literal["random", "official"] = "random"
     inner_fit: Literal["fold", "outer"] = "fold"
     dtype: Literal["float64", "float32"] = "float64"
     search: Literal["grid", "random", "halving"] = "grid"
@@ -96,6 +97,8 @@ class ProtocolTable(_Strict):
             raise ValueError("train_size and test_size are more than 1 together")
         if self.dtype == "float32" and self.inner_fit == "fold":
             raise ValueError('dtype = "float32" needs inner_fit = "outer"')
+        if self.inner_splits == "official" and self.splits != "official":
+            raise ValueError('inner_splits = "official" needs splits = "official"')
         return self
 
     def changed_by(self, at: str, *tables: ProtocolTable, context: Any) -> ProtocolTable:

@@ -117,6 +117,9 @@ class Protocol:
         columns of 0 and 1 that say which were missing.
     inner_folds : int, default 3
         Folds of the inner cross-validation.
+    inner_splits : {"random", "official"}
+        Whether inner folds are drawn by seed, or made of the test parts of the other official
+        splits; of one official split, consecutive blocks of its training rows.
     inner_fit : {"fold", "outer"}
         Where preprocessing and maps of the inner cross-validation are fitted: anew on
         the training rows of each inner fold, or once on the training part, for all inner
@@ -166,6 +169,7 @@ class Protocol:
     preprocess: tuple[str, ...] = ("minmax",)
     missing: Literal["error", "drop_rows", "impute", "indicate"] = "error"
     inner_folds: int = 3
+    inner_splits: Literal["random", "official"] = "random"
     inner_fit: Literal["fold", "outer"] = "fold"
     dtype: Literal["float64", "float32"] = "float64"
     search: Literal["grid", "random", "halving"] = "grid"

@@ -94,7 +94,8 @@ def _by_order(places: np.ndarray) -> Split:
     """Return one split that tests the last rows."""
     order = np.argsort(places, kind="stable")
     n_test = max(1, min(round(TEST_SHARE * len(order)), MOST_TEST_ROWS))
-    return Split(0, np.sort(order[:-n_test]), np.sort(order[-n_test:]))
+    # training rows in their order, which inner folds divide into blocks
+    return Split(0, order[:-n_test], np.sort(order[-n_test:]))
 
 
 def _places(values: Any, name: str, dates: Sequence[str], what: str) -> np.ndarray:

@@ -114,6 +114,7 @@ def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
         "preprocess": ("none",),
         "missing": "impute",
         "inner_folds": 9,
+        "inner_splits": "official",
         "inner_fit": "outer",
         "dtype": "float32",
         "search": "random",

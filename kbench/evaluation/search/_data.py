@@ -38,6 +38,8 @@ class Data:
     task : {"classification", "regression"}
     weight : ndarray of float, shape (n_samples,), optional
         Weights of the rows.
+    parts : ndarray of int, shape (n_samples,), optional
+        Numbers of what inner folds keep together.
     """
 
     X: Any
@@ -48,6 +50,7 @@ class Data:
     pairwise: bool = False
     task: TaskType = "classification"
     weight: np.ndarray | None = None
+    parts: np.ndarray | None = None
 
     def rows(self, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
         """Return inputs of `rows`; of a Gram matrix, against `columns`."""

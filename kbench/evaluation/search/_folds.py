@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kbench.evaluation.inner_parts import folds_of
 from kbench.evaluation.measures import Criterion
 from kbench.evaluation.outputs import check_embedding
 from kbench.evaluation.rows import whole
@@ -29,6 +30,8 @@ Embedded = tuple[Any, Any, bool]
 
 def inner_folds(data: Data, protocol: Protocol, seed: int) -> Folds:
     """Return the training and test rows of the inner folds of a training part."""
+    if data.parts is not None:
+        return folds_of(data.parts, protocol.inner_folds)
     apart = protocol.splits == "group_duplicates" and not data.pairwise
     groups = row_groups(whole(data.X)) if apart else None
     inner_seed = derive_seed(seed, "inner")

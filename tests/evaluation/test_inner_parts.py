@@ -1,0 +1,76 @@
+"""Inner folds that keep together what the official splits keep together."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbench import Dataset, DatasetError, Protocol, Split
+from kbench.evaluation.assignment import assign
+from kbench.evaluation.inner_parts import folds_of, inner_parts
+from kbench.evaluation.search import Data, inner_folds
+
+OFFICIAL = Protocol(splits="official", inner_splits="official")
+
+
+def grouped(n=60):
+    """Rows of twelve groups, of which five official folds divide none."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 12, n)
+    fold = groups % 5
+    rows = np.arange(n)
+    splits = [Split(k, rows[fold != k], rows[fold == k]) for k in range(5)]
+    return Dataset("d", X=rng.normal(size=(n, 2)), y=np.arange(n) % 2, splits=splits), groups
+
+
+@pytest.mark.parametrize("train_rows", [None, 20])
+def test_no_group_is_on_both_sides_of_an_inner_fold(train_rows):
+    data, groups = grouped()
+    protocol = Protocol(splits="official", inner_splits="official", train_rows=train_rows)
+    for index in range(5):
+        seen = assign(data, protocol, index).visible
+        training = Data(data.X[seen.train], seen.y_train, parts=seen.parts_train)
+        folds = inner_folds(training, protocol, 0)
+        tested = np.concatenate([test for _, test in folds])
+        assert sorted(tested) == list(range(len(seen.train)))
+        for train, test in folds:
+            of_train, of_test = groups[seen.train][train], groups[seen.train][test]
+            assert not set(of_train) & set(of_test)
+
+
+def test_folds_by_order_are_blocks_of_it():
+    order = np.random.default_rng(1).permutation(40)
+    split = Split(0, order[:32], np.sort(order[32:]))
+    data = Dataset("d", X=np.zeros((40, 1)), y=np.arange(40) % 2, splits=[split])
+    rows = np.sort(order[:32])
+    when = np.argsort(order)[rows]  # the time of each row
+    for _, test in folds_of(inner_parts(data, OFFICIAL, rows), 4):
+        assert np.ptp(when[test]) == len(test) - 1 == 7
+
+
+def test_random_folds_have_no_parts():
+    data, _ = grouped()
+    assert assign(data, Protocol(splits="official"), 0).visible.parts_train is None
+
+
+def test_splits_that_overlap_are_refused():
+    rows = np.arange(10)
+    splits = [Split(k, rows[3:], rows[:3]) for k in range(2)]
+    data = Dataset("d", X=np.zeros((10, 1)), y=rows % 2, splits=splits)
+    with pytest.raises(DatasetError, match="each row is tested by exactly one"):
+        inner_parts(data, OFFICIAL, rows)
+
+
+@given(st.lists(st.integers(0, 6), min_size=4, max_size=60), st.integers(2, 5))
+def test_folds_never_divide_a_part(parts, n_folds):
+    parts = np.array(parts)
+    if len(np.unique(parts)) < 2:
+        with pytest.raises(DatasetError, match="two parts"):
+            folds_of(parts, n_folds)
+        return
+    folds = folds_of(parts, n_folds)
+    assert all(len(train) and len(test) for train, test in folds)
+    assert sum(len(test) for _, test in folds) == len(parts)
+    for train, test in folds:
+        if len(np.unique(parts)) < len(parts):
+            assert not set(parts[train]) & set(parts[test])
