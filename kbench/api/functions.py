@@ -1,4 +1,4 @@
-"""kbench from Python: the work of the command line, as functions that return data frames.
+"""kbench from Python: the work of the command line, as functions.
 
 Imported on first use of ``kbench.run_suite``, ``kbench.load_results`` or
 ``kbench.evaluate``; ``import kbench`` itself stays light.
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from kbench.api.inputs import chosen_suite, stored_results
+from kbench.api.result_set import Results
 from kbench.api.running import run_shown
 from kbench.errors import DatasetError, SuiteError
 from kbench.evaluation.evaluate import evaluate_split
@@ -23,18 +24,18 @@ from kbench.evaluation.search import EstimatorSpec
 from kbench.execution.entry_points import load
 from kbench.execution.fetching import is_offline
 from kbench.execution.plugins import import_registry, load_registry
+from kbench.machine import cluster_id, machine_id
 from kbench.parameters import check_integer
 from kbench.planning.lines import Lines, for_task, parameter_problems
 from kbench.planning.planner import Planner, how_many_splits
 from kbench.planning.tasks import calibration_problem, search_problem
-from kbench.records import Dataset, Limits, Measure, Protocol, Ref, TaskType
+from kbench.records import Dataset, Limits, Protocol, Ref, TaskType
 from kbench.records.canonical import to_json
 from kbench.registry.callables import makers, module_of, resolve
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
 from kbench.results.order import by_dataset
-from kbench.results.rows import Row, columns, task_of
-from kbench.results.sources import of_cell
+from kbench.results.sources import of_cell_in_full
 from kbench.runner import Options
 from kbench.storage.datacache import DataCache, check_dataset
 
@@ -64,7 +65,7 @@ def run_suite(
     scheduler: str = "",
     timing: Literal["shared", "exclusive"] = "shared",
     progress: bool = True,
-) -> pandas.DataFrame:
+) -> Results:
     """Run a suite as ``kbench suite`` does: same plan, journal and MLflow runs.
 
     Results that are known already, from here or from the command line, are not
@@ -106,11 +107,9 @@ def run_suite(
 
     Returns
     -------
-    DataFrame
-        One row per planned cell, whatever its status; the columns of
-        ``kbench results``. ``attrs`` holds ``suite``, ``store``,
-        ``experiment`` and ``problem``: why runs are not in the store yet,
-        empty if all are.
+    Results
+        One cell per planned cell, whatever its status; notebooks show a leaderboard, and
+        ``to_frame()`` is the table of ``kbench results``.
 
     Raises
     ------
@@ -123,9 +122,9 @@ def run_suite(
     Examples
     --------
     >>> import kbench
-    >>> frame = kbench.run_suite("uci-small", dataset="iris", learner="majority",
+    >>> found = kbench.run_suite("uci-small", dataset="iris", learner="majority",
     ...                          feature_map="identity", progress=False)  # doctest: +SKIP
-    >>> frame[["dataset", "learner", "accuracy"]]  # doctest: +SKIP
+    >>> found.to_frame()[["dataset", "learner", "accuracy"]]  # doctest: +SKIP
       dataset   learner  accuracy
     0    iris  majority  0.333333
     """
@@ -147,19 +146,19 @@ def run_suite(
         raise KeyboardInterrupt("finished results are kept; the next call goes on")
     measure, delivered = report.suite.compared, report.delivered
     assert delivered is not None
-    frame = _frame(by_dataset([of_cell(cell, measure) for cell in report.cells]), measure)
-    frame.attrs = {
-        "suite": report.suite.name,
-        "store": delivered.uri,
-        "experiment": delivered.experiment,
-        "problem": delivered.problem,
-    }
-    return frame
+    place = cluster_id() if scheduler else machine_id()
+    return Results(
+        suite,
+        by_dataset([of_cell_in_full(cell, place, measure) for cell in report.cells]),
+        measure,
+        store=delivered.uri,
+        experiment=delivered.experiment,
+        problem=delivered.problem,
+        budget=report.suite.budget,
+    )
 
 
-def load_results(
-    suite: str, *, store: str | None = None, machine: str | None = None
-) -> pandas.DataFrame:
+def load_results(suite: str, *, store: str | None = None, machine: str | None = None) -> Results:
     """Read the results of a suite back from MLflow, as ``kbench results`` does.
 
     Parameters
@@ -175,8 +174,8 @@ def load_results(
 
     Returns
     -------
-    DataFrame
-        One row per cell; the columns of ``kbench results``.
+    Results
+        Notebooks show a leaderboard; ``to_frame()`` is the table of ``kbench results``.
 
     Raises
     ------
@@ -184,21 +183,14 @@ def load_results(
         There is no such store, or it has no runs of the suite.
     """
     stored = stored_results(suite, store, machine)
-    frame = _frame(stored.rows, stored.measure)
-    frame.attrs = {
-        "suite": suite,
-        "store": stored.store.name,
-        "experiment": stored.name,
-        "problem": "",
-    }
-    return frame
-
-
-def _frame(rows: Sequence[Row], measure: Measure) -> pandas.DataFrame:
-    import pandas
-
-    names = columns(measure, task_of(rows))
-    return pandas.DataFrame([{name: row.value(name) for name in names} for row in rows])
+    return Results(
+        suite,
+        stored.rows,
+        stored.measure,
+        store=stored.store.name,
+        experiment=stored.name,
+        budget=stored.budget,
+    )
 
 
 def _names(given: Names) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import threading
 import time
 from collections import deque
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -43,9 +44,9 @@ def choose(as_json: bool, quiet: bool, jobs: int | None) -> Display:
     if quiet:
         return Quiet()
     console = PrintableConsole(stderr=True)
-    # a notebook redraws widgets only
-    redraws = console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
-    return LiveTable(console, jobs) if redraws else Log()
+    if console.is_jupyter:
+        return NotebookTable(console, jobs)
+    return LiveTable(console, jobs) if console.is_terminal else Log()
 
 
 class Quiet(Display):
@@ -104,6 +105,10 @@ class JsonLines(Display):
 
 
 def _log(text: str) -> None:
+    console = PrintableConsole(stderr=True)
+    if console.is_jupyter:  # which shows standard error as a fault
+        console.print(escape(text), highlight=False)
+        return
     print(printable_lines(text), file=sys.stderr, flush=True)
 
 
@@ -192,7 +197,7 @@ class LiveTable(Display):
 
     def loading(self, dataset: str) -> None:
         """Show which dataset is being fetched."""
-        self._stage = f"loading {dataset}"
+        self._stage = f"loading {escape(dataset)}"
 
     def predicted(self, cell: PlannedCell, cost: Cost | None, n_done: int, n_cells: int) -> None:
         """Show how many costs are predicted, and the last of them."""
@@ -250,6 +255,48 @@ class LiveTable(Display):
                 parts.append(f"[red]{self._n_failures} tasks failed so far[/red]")
                 parts += [f"[red]  {escape(text)}[/red]" for text in self._failures]
             return Group(*parts, self._progress)
+
+
+class NotebookTable(LiveTable):
+    """The same in a notebook: one output, which is replaced twice a second.
+
+    It needs no widgets, so that a saved notebook keeps the last state.
+    """
+
+    EVERY_S = 0.5
+
+    def __enter__(self) -> NotebookTable:
+        shell = import_module("IPython.display")
+        self._html, self._stop = shell.HTML, threading.Event()
+        self._output = shell.display(shell.HTML(""), display_id=True)
+        self._drawing = threading.Thread(target=self._redraw, daemon=True)
+        self._drawing.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._stop.set()
+        self._drawing.join()
+        tasks = self._progress.tasks[0]
+        failed = f", {self._n_failures} failed" if self._n_failures else ""
+        self._show(f"{counted(int(tasks.completed), 'task')} computed{failed}")
+
+    def _redraw(self) -> None:
+        while not self._stop.wait(self.EVERY_S):
+            self._show(self._draw())
+
+    def _show(self, content: RenderableType) -> None:
+        screen = PrintableConsole(
+            file=io.StringIO(),
+            record=True,
+            width=100,
+            force_jupyter=False,
+            color_system="truecolor",
+            highlight=False,
+        )
+        screen.print(content)
+        style = "font-family: monospace; line-height: 1.3"
+        code = f'<pre style="{style}">{{code}}</pre>'
+        self._output.update(self._html(screen.export_html(inline_styles=True, code_format=code)))
 
 
 def _plan_sentence(cells: list[PlannedCell], n_tasks: int) -> str:

@@ -39,19 +39,15 @@ def ui(
     served = uri.startswith(("http://", "https://"))  # by another process, already
     server = Address.parse(uri).server if served else f"http://127.0.0.1:{port}"
     addresses = {"MLflow": server} if suite is None else _addresses(uri, suite, server)
-    for name, address in addresses.items():
-        echo(f"{name}  {address}")
-    first = next(iter(addresses.values()))
     if served:
-        if show:
-            _open(first, server)
+        _tell(addresses, server, show)
         return
     # not on the command line, which every user of this machine can read
     environment = {**os.environ, **ui_environment(uri)}
     command = [sys.executable, "-m", "mlflow", "server"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    if show:
-        Thread(target=_open, args=(first, server), daemon=True).start()
+    echo(f"MLflow starts at {server} ...", err=True)
+    Thread(target=_tell, args=(addresses, server, show), daemon=True).start()
     raise typer.Exit(subprocess.run(command, env=environment, check=False).returncode)
 
 
@@ -79,17 +75,31 @@ def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
     return addresses or {stored.name: ui_address(server, experiment)}
 
 
-def _open(address: str, server: str) -> None:
-    """Open an address in the browser as soon as its server answers."""
+def _tell(addresses: dict[str, str], server: str, show: bool) -> None:
+    """Print the addresses as soon as their server answers, and open the first in the browser."""
+    if not _answers(server):
+        echo(f"{server} does not answer", err=True)
+        return
+    for name, address in addresses.items():
+        echo(f"{name}  {address}")
+    sys.stdout.flush()
+    if show:
+        webbrowser.open(next(iter(addresses.values())))
+
+
+def _answers(server: str) -> bool:
+    """Wait until a server answers, for five minutes at most."""
     import urllib.error
     import urllib.request  # not light: HTTP, TLS and e-mail
 
-    for _ in range(120):
+    end = time.monotonic() + 300
+    while time.monotonic() < end:
         try:
             urllib.request.urlopen(server, timeout=5).close()
-            break
         except urllib.error.HTTPError:
-            break
+            return True
         except OSError:
-            time.sleep(0.5)
-    webbrowser.open(address)
+            time.sleep(0.2)
+        else:
+            return True
+    return False

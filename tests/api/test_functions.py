@@ -44,7 +44,7 @@ def test_importing_kbench_loads_nothing_heavy():
 
 @pytest.mark.slow
 def test_a_suite_from_python_and_from_the_command_line_are_one(suite, capfd):
-    frame = kbench.run_suite(suite, learner="majority", progress=False)
+    frame = kbench.run_suite(suite, learner="majority", progress=False).to_frame()
     assert list(frame.columns) == list(COLUMNS)
     assert frame["status"].tolist() == ["ok"]
     assert capfd.readouterr() == ("", "")
@@ -52,7 +52,7 @@ def test_a_suite_from_python_and_from_the_command_line_are_one(suite, capfd):
     code, _, err = command("suite", suite, "--jobs", "1", capfd=capfd)
     assert code == 0, err
     assert "2 tasks to compute, 2 known already" in err
-    loaded = kbench.load_results("tiny")
+    loaded = kbench.load_results("tiny").to_frame()
     assert list(loaded.columns) == list(COLUMNS)
     assert set(loaded["learner"]) == {"majority", "ridge (ovr)"}
     both = loaded.set_index("learner")["accuracy"]
@@ -97,7 +97,7 @@ def test_evaluate_takes_names_lines_and_refs():
 def test_evaluate_and_a_suite_give_the_same_numbers(suite):
     protocol = Protocol(n_folds=2)
     here = kbench.evaluate("iris", learner="ridge", protocol=protocol)
-    there = kbench.run_suite(suite, learner="ridge", progress=False)
+    there = kbench.run_suite(suite, learner="ridge", progress=False).to_frame()
     assert here["accuracy"].mean() == pytest.approx(there["accuracy"][0], abs=1e-12)
 
 

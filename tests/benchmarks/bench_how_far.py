@@ -97,7 +97,7 @@ def measured(method: str, n: int, folder: Path, time_s: float, memory_mb: float)
     found = kbench.run_suite(
         str(file), jobs=1, store=f"sqlite:///{folder / 'mlflow.db'}", progress=False
     )
-    row = found.iloc[0]
+    row = found.to_frame().iloc[0]
     if row["status"] != "ok":
         return {"status": str(row["status"])}
     return {

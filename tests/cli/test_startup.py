@@ -51,7 +51,8 @@ def test_what_a_plugin_imports_loads_nothing_heavy(name):
 def test_every_public_name_is_there():
     for name in kbench.__all__:
         assert getattr(kbench, name) is not None
-        assert name in dir(kbench)
+    assert dir(kbench) == kbench.__all__
+    assert len(set(kbench.__all__)) == len(kbench.__all__)
     with pytest.raises(AttributeError, match="FeatureMapp"):
         _ = kbench.FeatureMapp
 

@@ -1,0 +1,285 @@
+"""`Results`: the cells of a suite, as `run_suite` and `load_results` return them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbench.api.inputs import known_suite
+from kbench.errors import SuiteError
+from kbench.execution.plugins import load_registry
+from kbench.messages import counted, did_you_mean
+from kbench.parameters import check_choice
+from kbench.records import Measure
+from kbench.report.content import ReportData, machine_facts
+from kbench.report.paper import chosen_datasets, chosen_methods, turned
+from kbench.report.tables import TABLES
+from kbench.report.text import FORMATS, shown, write
+from kbench.results.comparison import Noise
+from kbench.results.comparison import compare as compared
+from kbench.results.leaderboard import Leader, Leaderboard, leaderboard
+from kbench.results.rows import Row, columns, task_of
+from kbench.storage.files import write_file
+
+if TYPE_CHECKING:
+    import pandas
+
+Names = str | Sequence[str] | None
+
+
+class Picture:
+    """A picture of results, which notebooks show."""
+
+    def __init__(self, results: Results, kind: str, methods: Names, datasets: Names) -> None:
+        self._drawn = results.content(methods, datasets)
+        self._kind = kind
+        self.svg = self._in("svg").decode()
+
+    def _in(self, form: str) -> bytes:
+        from kbench.report import figures
+
+        return figures.picture(self._kind, self._drawn, load_registry(), form)
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to a file whose name ends in .pdf, .png or .svg, and return its path.
+
+        Raises
+        ------
+        SuiteError
+            The name ends otherwise.
+        """
+        path = Path(path)
+        form = path.suffix.removeprefix(".").lower()
+        check_choice(form, "the end of path", ("pdf", "png", "svg"), error=SuiteError)
+        write_file(path, self._in(form))
+        return path
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+class Results:
+    """Results of a suite, one per planned cell; notebooks show them as a leaderboard.
+
+    Attributes
+    ----------
+    suite, store, experiment : str
+        Names of the suite, of the MLflow store and of the experiment in it.
+    problem : str
+        Why runs are not in the store yet; empty if all are.
+    measure : Measure
+        What the suite compares.
+    """
+
+    def __init__(
+        self,
+        suite: str,
+        rows: Sequence[Row],
+        measure: Measure,
+        *,
+        store: str = "",
+        experiment: str = "",
+        problem: str = "",
+        budget: str = "",
+    ) -> None:
+        self.suite, self.measure = suite, measure
+        self.store, self.experiment, self.problem = store, experiment or suite, problem
+        self._rows, self._budget = list(rows), budget
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return one line per cell, with the columns of ``kbench results``.
+
+        ``attrs`` holds ``suite``, ``store``, ``experiment`` and ``problem``.
+        """
+        import pandas
+
+        names = columns(self.measure, task_of(self._rows))
+        frame = pandas.DataFrame(
+            [{name: row.value(name) for name in names} for row in self._rows], columns=names
+        )
+        frame.attrs = {
+            name: getattr(self, name) for name in ("suite", "store", "experiment", "problem")
+        }
+        return frame
+
+    def content(self, methods: Names = None, datasets: Names = None) -> ReportData:
+        """Return what reports, tables and pictures of some methods and datasets are made of."""
+        kept = chosen_methods(self._rows, _names(methods))
+        wanted = chosen_datasets(self._rows, _names(datasets))
+        rows = [row for row in self._rows if row.method in kept and row.dataset in wanted]
+        return ReportData(
+            self.experiment,
+            sorted(rows, key=lambda row: wanted.index(row.dataset)),
+            known_suite(self.suite, load_registry()).published,
+            machine_facts(self._rows[0].machine) if self._rows else {},
+            self.store,
+            measure=self.measure,
+            budget=self._budget,
+            order=kept if methods else (),
+        )
+
+    def table(
+        self,
+        name: str = "main",
+        *,
+        methods: Names = None,
+        datasets: Names = None,
+        transpose: bool = False,
+        format: str | None = None,
+    ) -> Any:
+        """Return a table of the report.
+
+        Parameters
+        ----------
+        name : str, default "main"
+            One of the tables that ``kbench report SUITE --table list`` prints.
+        methods, datasets : str or sequence of str, optional
+            Only these, in this order, also as patterns.
+        transpose : bool, default False
+            Methods as rows, datasets as columns.
+        format : {"csv", "json", "latex", "markdown"}, optional
+            The form of a text; a data frame by default.
+
+        Returns
+        -------
+        DataFrame or str
+
+        Raises
+        ------
+        SuiteError
+            There is no such table, form, method or dataset.
+        """
+        import pandas
+
+        if name not in TABLES:
+            raise SuiteError(f"no table is called {name!r}{did_you_mean(name, TABLES)}")
+        forms = tuple(form for form in FORMATS if form != "table")
+        check_choice(format, "format", (None, *forms), error=SuiteError)
+        made = TABLES[name][1](self.content(methods, datasets))
+        made = turned(made) if transpose else made
+        if format is not None:
+            return write(made, format)
+        names = [column.name for column in made.columns]
+        return pandas.DataFrame([[row[name] for name in names] for row in made.rows], columns=names)
+
+    def plot(
+        self, kind: str = "measure-time", *, methods: Names = None, datasets: Names = None
+    ) -> Picture:
+        """Draw a picture, as ``kbench plot`` does.
+
+        Parameters
+        ----------
+        kind : str, default "measure-time"
+            measure-time, measure-predict-time, measure-components, time-rows, ranks, or a
+            plugin's.
+        methods, datasets : str or sequence of str, optional
+            Only these, also as patterns.
+
+        Returns
+        -------
+        Picture
+            Notebooks show it; ``save`` writes it to a file.
+        """
+        return Picture(self, kind, methods, datasets)
+
+    def compare(
+        self,
+        other: Results,
+        *,
+        alpha: float = 0.05,
+        time_factor: float = 2.0,
+        time_noise: float = 0.1,
+    ) -> pandas.DataFrame:
+        """Compare cell by cell with newer results, as ``kbench compare`` does.
+
+        Parameters
+        ----------
+        other : Results
+            The newer results; their cells are side B.
+        alpha : float, default 0.05
+            Level of the tests, over all cells together.
+        time_factor : float, default 2
+            A time has changed only if the ratio is larger than this.
+        time_noise : float, default 0.1
+            Relative standard deviation of a cell's time from run to run.
+
+        Returns
+        -------
+        DataFrame
+            One line per cell; ``attrs["regressions"]`` names the cells of `other` that are
+            worse by the measure of the suite.
+        """
+        import pandas
+
+        if not isinstance(other, Results):
+            raise SuiteError(f"other must be Results, got {type(other).__name__}")
+        if self.measure != other.measure:
+            raise SuiteError(
+                f"these results compare {self.measure.name}, the others {other.measure.name}"
+            )
+        noise = Noise(alpha=alpha, time_factor=time_factor, time_noise=time_noise)
+        found = compared(self._rows, other._rows, self.measure, noise)
+        frame = pandas.DataFrame(found.rows())
+        frame.attrs["regressions"] = [
+            f"{feature_map} + {learner} on {dataset}"
+            for (dataset, feature_map, learner), _ in found.regressions(["measure"])
+        ]
+        return frame
+
+    @cached_property
+    def _leaders(self) -> Leaderboard:
+        return leaderboard(self._rows, self.measure)
+
+    def __repr__(self) -> str:
+        lines = [f"{self.experiment}: {counted(len(self), 'cell')}"]
+        lines += ["  ".join(filter(None, cells)) for cells in map(self._cells, self._placed)]
+        return "\n".join(lines)
+
+    @property
+    def _placed(self) -> list[Leader]:
+        return [line for line in self._leaders.lines if line.mean is not None]
+
+    def _cells(self, line: Leader) -> list[str]:
+        interval = ""
+        if line.low is not None and line.high is not None:
+            interval = f"[{shown(self.measure.name, line.low)}, "
+            interval += f"{shown(self.measure.name, line.high)}]"
+        return [
+            "" if line.place is None else str(line.place),
+            *line.method,
+            shown(self.measure.name, line.mean),
+            interval,
+            "" if line.wins is None else str(line.wins),
+            shown("fit_time_s", line.fit_time_s),
+        ]
+
+    def _repr_html_(self) -> str:
+        """Return the leaderboard, the best in bold; a table of cells where none is ranked."""
+        title = html.escape(f"{self.experiment}: {counted(len(self), 'cell')}")
+        if not self._placed:
+            body = self.to_frame()._repr_html_()  # type: ignore[operator]
+            return f"<div><strong>{title}</strong>{body}</div>"
+        heads = ("rank", "feature map", "learner", self.measure.name, "95 % interval", "wins",
+                 "fit time (s)")  # fmt: skip
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in heads)
+        lines = []
+        for line in self._placed:
+            cells = "".join(f"<td>{html.escape(text)}</td>" for text in self._cells(line))
+            best = ' style="font-weight: bold"' if line.place == 1 else ""
+            lines.append(f"<tr{best}>{cells}</tr>")
+        over = html.escape(", ".join(self._leaders.datasets))
+        return (
+            f"<div><strong>{title}</strong><table><thead><tr>{head}</tr></thead>"
+            f"<tbody>{''.join(lines)}</tbody></table>"
+            f"<small>means over the datasets that all methods finished: {over}</small></div>"
+        )
+
+
+def _names(given: Names) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())
