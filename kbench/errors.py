@@ -10,6 +10,7 @@
     │   └── DatasetParameterError   a parameter names what does not exist
     ├── PluginError          a plugin breaks the contract of its hook
     ├── ClusterError         a Dask cluster cannot be reached, or would not compute the same
+    ├── BundleError          a bundle of results is damaged or forged, or cannot be written
     ├── ExportError          a model cannot be saved, or not be loaded as it was
     └── StoreError           the MLflow store cannot be opened, read or written
 """
@@ -51,6 +52,10 @@ class PluginError(KbenchError):
 
 class ClusterError(KbenchError):
     """A Dask cluster cannot be reached, or its workers would not compute the same."""
+
+
+class BundleError(KbenchError):
+    """A bundle of results is damaged or forged, or cannot be written."""
 
 
 class ExportError(KbenchError):

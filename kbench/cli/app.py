@@ -9,6 +9,7 @@ import typer
 
 from kbench._version import __version__
 from kbench.cli import (
+    bundle,
     compare,
     data,
     export,
@@ -67,6 +68,7 @@ app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("plot")(report.plot)
 app.command("ui")(ui.ui)
+app.command("bundle")(bundle.bundle)
 app.add_typer(data.app)
 app.command("list")(listing.list_)
 app.command("show")(listing.show)

@@ -43,6 +43,11 @@ from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 
 
+def key_of(cell: Cell, checksum: str, task: str, kinds: Sequence[str], code: Sequence[Any]) -> str:
+    """Return the key of a cell, given what its data and its code say (`Planner.cell_key`)."""
+    return digest(["cell", checksum, task, list(kinds), *_method_of(cell), *code])
+
+
 def line_key(cell: Cell) -> str:
     """Return the key of a cell without data: a hash of its lines of the suite file."""
     return digest(["line", to_json(cell.dataset), *_method_of(cell)])
@@ -153,29 +158,40 @@ class Planner:
         their records say. Then the protocol and the code. Not the suite, labels,
         limits, jobs or the machine.
         """
+        kinds = deciding_kinds(cell.protocol, dataset)
+        return key_of(
+            cell, dataset.checksum, dataset.task, kinds, self.method_code(cell, dataset.task)
+        )
+
+    def method_code(self, cell: Cell, task: TaskType) -> list[Any]:
+        """Return what the code says of a cell's method: the last parts of its key.
+
+        They are the search spaces, fields of the records, the callables, and the
+        fingerprint of the code and the versions.
+        """
         map_record = self._registry.get("feature map", cell.feature_map.name)
         learner_record = self._registry.get("learner", cell.learner.name)
         sides = ((cell.feature_map, map_record), (cell.learner, learner_record))
         components = self._registry.reached(*components_of(cell, self._registry))
         made, reached = [], Dependencies(modules=frozenset(self._evaluation))
         for kind, name in sorted(components):
-            callables, dependencies = self._component(kind, name, dataset.task)
+            callables, dependencies = self._component(kind, name, task)
             made.append([kind, name, callables, *self._meaning(kind, name)])
             reached |= dependencies
-        return digest(
-            [
-                "cell",
-                dataset.checksum,
-                dataset.task,
-                list(deciding_kinds(cell.protocol, dataset)),
-                *_method_of(cell),
-                *(_space(ref, record) for ref, record in sides),
-                [map_record.supervised, map_record.requires, learner_record.path],
-                [list(pair) for pair in learner_record.simpler.items()],
-                made,
-                self._code(reached),
-            ]
-        )
+        return [
+            *(_space(ref, record) for ref, record in sides),
+            [map_record.supervised, map_record.requires, learner_record.path],
+            [list(pair) for pair in learner_record.simpler.items()],
+            made,
+            self._code(reached),
+        ]
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions of distributions that are in the keys of the cells so far."""
+        reached = self.dependencies
+        parts = self._fingerprint.parts(reached.modules)
+        own = set(self._fingerprint.reached(reached.modules))
+        return {name: version for name, version in sorted(parts.items()) if name not in own}
 
     def measure_code(self, name: str) -> str:
         """Return the fingerprint of a measure that can be added to known results.

@@ -1,0 +1,88 @@
+"""`kbench bundle`: writes the known results of a suite as a file for others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kbench.cli import completion
+from kbench.cli.echo import echo
+from kbench.cli.options import Data
+
+
+def bundle(
+    suite: Annotated[
+        str,
+        typer.Argument(
+            help="Name of an installed suite, or path of a suite file.",
+            autocompletion=completion.suites,
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="A zip file; a folder if it has no .zip."
+        ),
+    ],
+    author: Annotated[
+        str, typer.Option(metavar="NAME", help="Your name, shown beside the results.")
+    ] = "",
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Only these datasets, as in `kbench suite`."),
+    ] = None,
+    feature_map: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="Only these feature maps.")
+    ] = None,
+    learner: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="Only these learners.")
+    ] = None,
+    data: Data = None,
+    with_errors: Annotated[
+        bool,
+        typer.Option("--with-errors", help="Also tracebacks and printed texts of failed tasks."),
+    ] = False,
+    with_sources: Annotated[
+        bool, typer.Option("--with-sources", help="Also the modules of third-party plugins.")
+    ] = False,
+) -> None:
+    """Write the known results of a suite as a file that others can read and recompute.
+
+    It holds no data, no host name and no path. Nothing is fetched or computed.
+    """
+    from kbench.api.inputs import chosen_suite
+    from kbench.execution.plugins import load_registry
+    from kbench.messages import counted
+    from kbench.planning.suite_file import find
+    from kbench.sharing import container
+    from kbench.sharing.known import known_results
+    from kbench.sharing.writing import files_of
+    from kbench.storage.journal import Journal
+
+    registry = load_registry()
+    chosen = chosen_suite(
+        suite, registry, dataset or [], feature_map or [], learner or [], data=data
+    )
+    known = known_results(chosen, registry, Journal())
+    folder = None if data is None else Path(data)
+    files = files_of(
+        known,
+        find(suite, registry)[0],
+        registry,
+        author=author,
+        with_errors=with_errors,
+        with_sources=with_sources,
+        data=folder,
+    )
+    path = Path(output).expanduser()
+    container.write(path, files)
+    n_results = sum(len(cell.results) for cell in {c.key: c for c in known.cells}.values())
+    written = (
+        f"{path}: {counted(len(known.cells), 'cell')} of {known.suite.name}, "
+        f"{counted(n_results, 'split')}"
+    )
+    echo(f"{written}; id {container.sha256(files['manifest.json'])[:12]}")
+    if known.n_without:
+        echo(f"{counted(known.n_without, 'cell')} of the suite have no result here", err=True)

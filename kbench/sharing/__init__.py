@@ -1,0 +1,1 @@
+"""Results that travel: bundles, and what is checked of those that others made."""

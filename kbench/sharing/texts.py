@@ -1,0 +1,87 @@
+"""Texts of a bundle: which may be shown, and JSON of which each value has one meaning."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import Any, NoReturn
+
+from kbench.errors import BundleError
+from kbench.messages import printable
+
+MOST_LABEL = 500
+MOST_LINE = 8 << 20
+_DEEPEST = 40
+_COMPONENT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
+_HEX = re.compile(r"[0-9a-f]{64}")
+_SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
+"""Scripts with letters that look like those of another one."""
+
+
+_STYLED = ("FULLWIDTH", "MATHEMATICAL")
+
+
+def parsed(line: bytes, place: str) -> Any:
+    """Parse a JSON value; BundleError for NaN, a name given twice, and deep nesting."""
+    if len(line) > MOST_LINE:
+        raise BundleError(f"{place} has more than {MOST_LINE >> 20} MB")
+
+    def refuse(constant: str) -> NoReturn:
+        raise BundleError(f"{place} has {constant}, which is not a number")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise BundleError(f"{place} has a field twice")
+        return found
+
+    try:
+        value = json.loads(line.decode("utf-8"), parse_constant=refuse, object_pairs_hook=unique)
+    except UnicodeDecodeError:
+        raise BundleError(f"{place} is not UTF-8 text") from None
+    except (ValueError, RecursionError):
+        raise BundleError(f"{place} is not JSON") from None
+    if _depth(value) > _DEEPEST:
+        raise BundleError(f"{place} is nested more than {_DEEPEST} deep")
+    return value
+
+
+def _depth(value: Any) -> int:
+    """Return the depth of nested lists and objects, up to one more than is allowed."""
+    depth, level = 0, [value]
+    while level and depth <= _DEEPEST:
+        inner = [each for each in level if isinstance(each, dict | list)]
+        level = [v for each in inner for v in (each.values() if isinstance(each, dict) else each)]
+        depth += bool(inner)
+    return depth
+
+
+def check_label(text: str, what: str) -> None:
+    """Refuse a text that would not be shown as it is, or looks like another one."""
+    shown = repr(printable(text, 60))
+    if len(text) > MOST_LABEL:
+        raise BundleError(f"the {what} {shown} has more than {MOST_LABEL} characters")
+    if not text.isprintable():
+        raise BundleError(f"the {what} {shown} has characters that cannot be shown")
+    words = [word for word in re.findall(r"\w+", text) if not word.isascii()]
+    styled = any(unicodedata.name(sign, "").startswith(_STYLED) for sign in "".join(words))
+    if styled or unicodedata.normalize("NFC", text) != text:
+        raise BundleError(f"the {what} {shown} is written with letters that stand for others")
+    for word in words:
+        names = (unicodedata.name(sign, "") for sign in word)
+        scripts = {script for name in names for script in _SCRIPTS if name.startswith(script)}
+        if len(scripts) > 1:
+            raise BundleError(f"the {what} {shown} mixes letters that look alike")
+
+
+def check_component(name: str, what: str) -> None:
+    """Refuse a name that no component can have."""
+    if not _COMPONENT.fullmatch(name):
+        raise BundleError(f"the {what} {printable(name, 60)!r} has a name that none can have")
+
+
+def check_digest(text: str, what: str) -> None:
+    """Refuse what is not a SHA-256."""
+    if not _HEX.fullmatch(text):
+        raise BundleError(f"{what} is not a SHA-256")

@@ -1,0 +1,114 @@
+"""Bundles of made-up results with real keys, and changes to their files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from functools import cache
+
+from kbench.execution.plugins import load_registry
+from kbench.planning.planned import task_key
+from kbench.planning.planner import Planner
+from kbench.planning.suite_file import find, read
+from kbench.records import DatasetFacts, Details, Limits, Result
+from kbench.sharing.known import Known
+from kbench.sharing.writing import files_of
+from kbench.storage.datacache import DataCache
+
+SUITE = """
+datasets = ["iris", "wine"]
+feature_maps = ["identity", "rff"]
+learners = ["ridge", "linear-svm"]
+"""
+START_MS = 1_700_000_000_000
+
+
+@cache
+def known(n_splits: int = 5, text: str = SUITE) -> Known:
+    """Return cells with real keys, of which every split has made-up numbers."""
+    registry = load_registry()
+    suite = read(text, "shared", registry)
+    planner = Planner(registry, DataCache())
+    facts = {
+        ref.label: DatasetFacts(
+            hashlib.sha256(ref.label.encode()).hexdigest(),
+            name=ref.name,
+            source="bundled with scikit-learn",
+            group=ref.name,
+            n_samples=150,
+            n_features=4,
+            n_classes=3,
+            feature_kinds=("numeric",) * 4,
+        )
+        for ref in suite.datasets
+    }
+    cells = planner.plan(suite, facts)
+    draw = random.Random(0)
+    for number, cell in enumerate(cells):
+        for split in range(n_splits):
+            cell.results[split] = made_up(cell.key, cell.cell.dataset.label, split, number, draw)
+    return Known(suite, cells, planner, 0)
+
+
+def made_up(key: str, dataset: str, split: int, number: int, draw: random.Random) -> Result:
+    """Return a result that an honest run could have."""
+    right = draw.randint(20, 30)
+    times = {f"{name}_s": draw.uniform(0.001, 0.1) for name in ("fit_time", "predict_time")}
+    start = START_MS + 10_000 * number + 1000 * split
+    return Result(
+        task_key(key, split),
+        key,
+        split,
+        "ok",
+        {"accuracy": right / 30, "n_test": 30.0, "n_train": 120.0, "log_loss": 0.4, **times},
+        Details(
+            {"learner.C": 1.0},
+            [{"learner.C": 1.0, "values": [0.9, 0.95]}],
+            split_hash=hashlib.sha256(f"{dataset}{split}".encode()).hexdigest()[:16],
+            search_seconds=(0.01234567,),
+        ),
+        error="",
+        started_ms=start,
+        ended_ms=start + 900,
+        seconds=0.9,
+        limits=Limits(None, 300.0, 4096.0),
+        jobs=2,
+        version="0.1.0",
+        machine="0123456789ab",
+        host="ada-laptop",
+        cpu="A CPU",
+        calibration_s=0.01,
+        cpu_s=0.5,
+    )
+
+
+def files(**options) -> dict[str, bytes]:
+    """Return the files of a bundle."""
+    return dict(files_of(known(), SUITE, load_registry(), **options))
+
+
+def suite_text(name: str) -> str:
+    """Return the text of an installed suite."""
+    return find(name, load_registry())[0]
+
+
+def lines(content: bytes) -> list[dict]:
+    """Return the lines of a file of JSON lines."""
+    return [json.loads(line) for line in content.splitlines()]
+
+
+def dumped(values) -> bytes:
+    """Write lines of JSON; NaN and infinities pass."""
+    return "".join(json.dumps(value) + "\n" for value in values).encode()
+
+
+def signed(bundle: dict[str, bytes]) -> dict[str, bytes]:
+    """Return files whose manifest has their sums, as a careful forger leaves them."""
+    manifest = json.loads(bundle["manifest.json"])
+    manifest["files"] = {
+        name: {"n_bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in bundle.items()
+        if name != "manifest.json"
+    }
+    return {**bundle, "manifest.json": json.dumps(manifest).encode()}
