@@ -23,6 +23,7 @@ from kbench.cli import (
     suite,
     sync,
     ui,
+    verify,
 )
 from kbench.cli.pages import CONTEXT, Command, Group
 
@@ -69,6 +70,7 @@ app.command("report")(report.report)
 app.command("plot")(report.plot)
 app.command("ui")(ui.ui)
 app.command("bundle")(bundle.bundle)
+app.command("verify")(verify.verify)
 app.add_typer(data.app)
 app.command("list")(listing.list_)
 app.command("show")(listing.show)

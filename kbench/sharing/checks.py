@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 
 from kbench.errors import BundleError
 from kbench.planning.planner import key_of
 from kbench.records.canonical import digest, encodable, to_json
 from kbench.sharing.form import SharedCell, SharedDataset, SharedResult
 from kbench.sharing.texts import check_component, check_digest, check_label
+from kbench.storage.datacache import FILE_PARAMETERS
 
 SLACK = 1e-9
 """By how much rounding may lead a measure out of its range."""
@@ -69,6 +71,10 @@ def check_datasets(datasets: Iterable[SharedDataset]) -> None:
         check_label(label, "dataset")
         check_component(each.ref.name, "dataset")
         check_digest(each.checksum, f"the checksum of the dataset {label!r}")
+        for key in FILE_PARAMETERS:
+            path = each.ref.params.get(key)
+            if isinstance(path, str) and (".." in PurePath(path).parts or path[:1] in "/~"):
+                raise BundleError(f"the dataset {label!r} names a file outside of its folder")
         for text in (each.name, each.version, each.source, each.group):
             check_label(text, "text of a dataset")
         if label in seen:

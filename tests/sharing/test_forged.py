@@ -145,6 +145,20 @@ FORGED = {
         changed("cells.jsonl", first(key="../../etc/passwd")),
         "the key of a cell is not a SHA-256",
     ),
+    "a file of the reader": (
+        changed(
+            "datasets.jsonl",
+            first(ref={"name": "csv", "params": {"path": "/etc/passwd"}, "label": "iris"}),
+        ),
+        "the dataset 'iris' names a file outside of its folder",
+    ),
+    "a file above the folder": (
+        changed(
+            "datasets.jsonl",
+            first(ref={"name": "csv", "params": {"path": "a/../../x.csv"}, "label": "iris"}),
+        ),
+        "the dataset 'iris' names a file outside of its folder",
+    ),
     "a dataset that is not there": (
         changed("cells.jsonl", first(dataset="mnist")),
         "a cell is of the dataset 'mnist', which it does not have",

@@ -1,0 +1,119 @@
+"""`kbench verify`: recomputes some results of a bundle that somebody else made."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kbench.cli.echo import echo
+from kbench.cli.options import Data, Offline
+
+if TYPE_CHECKING:
+    from kbench.sharing.form import Bundle
+
+_SHARES = (0.01, 0.1, 0.5)
+_WORDS = {
+    "equal": "equal",
+    "noise": "within the noise of BLAS",
+    "different": "different",
+    "not recomputed": "cannot be recomputed",
+}
+
+
+def verify(
+    file: Annotated[str, typer.Argument(help="A bundle: a zip file or a folder.")],
+    sample: Annotated[int, typer.Option(min=1, help="Number of splits to recompute.")] = 5,
+    nonce: Annotated[
+        str | None,
+        typer.Option(metavar="HEX", help="Repeat the choice of an earlier command."),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Tasks at a time.")] = 1,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Wall-clock limit of one task.")
+    ] = None,
+    data: Data = None,
+    offline: Offline = False,
+) -> None:
+    """Check a bundle, and recompute some of its results here.
+
+    The results are chosen by a hash that its author cannot foresee. Neither the journal nor
+    MLflow is written. The exit code is 1 if a result differs, or none can be recomputed.
+    """
+    from kbench.api.inputs import check_limit
+    from kbench.errors import SuiteError
+    from kbench.execution.plugins import load_registry
+    from kbench.messages import counted
+    from kbench.records import Limits
+    from kbench.sharing.reading import read_bundle
+    from kbench.sharing.sampling import new_nonce
+    from kbench.sharing.sampling import sample as sampled
+    from kbench.sharing.verifying import Verifying
+
+    if nonce is not None and not re.fullmatch(r"[0-9a-f]{1,64}", nonce):
+        raise SuiteError(f"--nonce must be 1 to 64 hexadecimal digits, got {nonce!r}")
+    limits = Limits()
+    if time_limit is not None:
+        check_limit(time_limit, "--time-limit")
+        limits = Limits(time_s=time_limit)
+    if offline:
+        os.environ["KBENCH_OFFLINE"] = "1"
+    bundle = read_bundle(Path(file).expanduser())
+    _describe(bundle)
+    verifying = Verifying(
+        bundle,
+        load_registry(),
+        limits,
+        jobs=jobs,
+        offline=offline,
+        data=None if data is None else Path(data),
+        notice=lambda text: echo(f"kbench: {text}", err=True),
+    )
+    units, reasons = verifying.units()
+    for reason, n_splits in reasons.items():
+        echo(f"cannot be recomputed here: {counted(n_splits, 'split')}: {reason}")
+    if reasons and not units:
+        echo("the file requirements.txt in it has its versions")
+    drawn = nonce or new_nonce()
+    chosen = sampled(units, bundle.id, drawn, sample)
+    again = "" if nonce else "; --nonce repeats this choice"
+    echo(
+        f"recomputing {len(chosen)} of {counted(len(units), 'split')} that can be, "
+        f"chosen by the nonce {drawn}{again}"
+    )
+    verdicts: Counter[str] = Counter()
+    for each in verifying.verify(chosen) if chosen else ():
+        verdict, detail = each.agreement.verdict, each.agreement.detail
+        verdicts[verdict] += 1
+        echo(f"  {_WORDS[verdict]}: {each.name}, split {each.split}{detail and f': {detail}'}")
+    _conclude(verdicts)
+
+
+def _describe(bundle: Bundle) -> None:
+    from kbench.messages import counted
+
+    cpus = ", ".join(dict.fromkeys(each.cpu for each in bundle.manifest.machines))
+    echo(
+        f"{bundle.author}: {counted(len(bundle.cells), 'cell')} of {bundle.manifest.suite}, "
+        f"{counted(bundle.n_results, 'split')}, computed on {cpus}"
+    )
+    echo("form, keys, references, times and ranges: as they must be")
+
+
+def _conclude(verdicts: Counter[str]) -> None:
+    """Print what the verdicts say, and end with the exit code."""
+    from kbench.sharing.sampling import noticed
+
+    k = verdicts.total() - verdicts["not recomputed"]
+    if not k:
+        echo("no result was recomputed: the numbers are only their author's word")
+        raise typer.Exit(1)
+    counts = ", ".join(f"{n} {_WORDS[verdict]}" for verdict, n in verdicts.items())
+    echo(f"\n{counts}")
+    shares = "; ".join(f"{noticed(f, k):.0%} if {f:.0%} of them are forged" for f in _SHARES)
+    echo(f"{k} recomputed would find a forgery with probability 1 - (1 - f)^{k}: {shares}")
+    raise typer.Exit(1 if verdicts["different"] else 0)

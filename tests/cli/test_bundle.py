@@ -1,0 +1,195 @@
+"""`kbench bundle` and `kbench verify`: results travel, and can be recomputed."""
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import kbench
+from kbench.sharing import container
+from tests.support.bundles import dumped, lines, signed
+from tests.support.command_here import command
+
+SUITE = """
+datasets = ["iris"]
+feature_maps = ["identity"]
+learners = [{ name = "ridge", alpha = 1.0, label = "ridge" }, "majority"]
+[protocol]
+splits = "holdout"
+test_size = 30
+[limits]
+n_splits = 3
+"""
+
+
+def at(folder, patch):
+    """Go to a folder with its own state, data cache and store."""
+    patch.chdir(folder)
+    patch.setenv("KBENCH_STATE_DIR", str(folder / "state"))
+    patch.setenv("KBENCH_CACHE_DIR", str(folder / "cache"))
+    patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder / 'mlflow.db'}")
+
+
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory, migrated_store, fork_sandboxes):
+    """Results of the suite, with their state folder, data cache and store."""
+    folder = tmp_path_factory.mktemp("computed")
+    (folder / "ours.toml").write_text(SUITE)
+    shutil.copy(migrated_store, folder / "mlflow.db")
+    with pytest.MonkeyPatch.context() as patch:
+        fork_sandboxes(patch)
+        at(folder, patch)
+        kbench.run_suite("ours.toml", progress=False)
+    return folder
+
+
+@pytest.fixture
+def run(computed, tmp_path, monkeypatch, forked_sandboxes, capfd):
+    """Run a command on a copy of the results."""
+    at(shutil.copytree(computed, tmp_path / "here"), monkeypatch)
+    return lambda *arguments: command(*arguments, capfd=capfd)
+
+
+def opened(name="b.zip"):
+    with zipfile.ZipFile(name) as archive:
+        return {entry: archive.read(entry) for entry in archive.namelist()}
+
+
+def forge(name, **measures):
+    """Change measures of every result of a bundle, and sign it anew."""
+    files = opened()
+    values = lines(files["results.jsonl"])
+    for line in values:
+        line["measures"].update(measures)
+    container.write(Path(name), signed({**files, "results.jsonl": dumped(values)}))
+
+
+def state():
+    return {path: path.read_bytes() for path in Path("state").rglob("*.jsonl")}
+
+
+def test_a_bundle_is_made_and_recomputed_elsewhere(run, monkeypatch, tmp_path):
+    code, out, err = run("bundle", "ours.toml", "-o", "b.zip", "--author", "Ada")
+    assert (code, err) == (0, "")
+    assert out.startswith("b.zip: 2 cells of ours, 6 splits; id ")
+    again = run("bundle", "ours.toml", "-o", "c.zip", "--author", "Ada")
+    assert again[0] == 0
+    assert Path("b.zip").read_bytes() == Path("c.zip").read_bytes()
+    # somebody else, who has neither results nor data nor a store
+    (tmp_path / "theirs").mkdir()
+    shutil.copy("b.zip", tmp_path / "theirs")
+    at(tmp_path / "theirs", monkeypatch)
+    code, out, _ = run("verify", "b.zip", "--sample", 4, "--nonce", "00ff")
+    assert code == 0
+    assert out.count("  equal: ") == 4
+    assert "\n4 equal\n" in out
+    assert "probability 1 - (1 - f)^4: 4% if 1% of them are forged; 34% if 10%" in out
+    assert not state()
+    assert not Path("mlflow.db").exists()
+    assert run("verify", "b.zip", "--sample", 4, "--nonce", "00ff")[1] == out
+
+
+def test_forged_numbers_are_found(run):
+    run("bundle", "ours.toml", "-o", "b.zip")
+    forge("forged.zip", accuracy=1.0)
+    before = state()
+    code, out, _ = run("verify", "forged.zip", "--sample", 2)
+    assert code == 1
+    assert out.count("  different: ") == 2
+    assert ": accuracy 1.000, here 0." in out
+    assert state() == before
+
+
+def test_forged_measures_beside_the_accuracy_are_found(run):
+    run("bundle", "ours.toml", "-o", "b.zip")
+    forge("forged.zip", invented=0.5)
+    code, out, _ = run("verify", "forged.zip", "--sample", 1)
+    assert code == 1
+    assert "different: " in out
+    assert "invented 0.5000, here nan" in out
+
+
+def test_an_edited_code_cannot_be_recomputed_and_says_so(run):
+    """A forger who invents a fingerprint of code has an honest form, and nothing to show."""
+    run("bundle", "ours.toml", "-o", "b.zip")
+    from kbench.planning.planner import key_of
+    from kbench.sharing.form import SharedCell, SharedDataset
+
+    files = opened()
+    dataset = SharedDataset.model_validate(lines(files["datasets.jsonl"])[0])
+    cells, results = lines(files["cells.jsonl"]), lines(files["results.jsonl"])
+    for line in cells:
+        old, line["code"][-1] = line["key"], "0" * 64
+        cell = SharedCell.model_validate(line).cell(dataset.ref)
+        line["key"] = key_of(cell, dataset.checksum, dataset.task, line["kinds"], line["code"])
+        for result in results:
+            result["cell"] = line["key"] if result["cell"] == old else result["cell"]
+    files |= {"cells.jsonl": dumped(cells), "results.jsonl": dumped(results)}
+    container.write(Path("other.zip"), signed(files))
+    code, out, _ = run("verify", "other.zip")
+    assert code == 1
+    assert "6 splits: the code of its method or of kbench is other code" in out
+    assert "no result was recomputed: the numbers are only their author's word" in out
+    manifest = json.loads(files["manifest.json"])
+    manifest["versions"]["numpy"] = "1.0.0"
+    files["manifest.json"] = json.dumps(manifest).encode()
+    container.write(Path("older.zip"), signed(files))
+    code, out, _ = run("verify", "older.zip")
+    assert code == 1
+    assert "it was made with other versions: numpy 1.0.0 (here " in out
+
+
+def test_other_data_are_not_compared(run):
+    run("bundle", "ours.toml", "-o", "b.zip")
+    from kbench.planning.planner import key_of
+    from kbench.sharing.form import SharedCell, SharedDataset
+
+    files = opened()
+    (dataset,) = lines(files["datasets.jsonl"])
+    dataset["checksum"] = "0" * 64
+    cells, results = lines(files["cells.jsonl"]), lines(files["results.jsonl"])
+    for line in cells:
+        old = line["key"]
+        cell = SharedCell.model_validate(line).cell(SharedDataset.model_validate(dataset).ref)
+        line["key"] = key_of(cell, "0" * 64, dataset["task"], line["kinds"], line["code"])
+        for result in results:
+            result["cell"] = line["key"] if result["cell"] == old else result["cell"]
+    files |= {
+        "datasets.jsonl": dumped([dataset]),
+        "cells.jsonl": dumped(cells),
+        "results.jsonl": dumped(results),
+    }
+    container.write(Path("other.zip"), signed(files))
+    code, out, _ = run("verify", "other.zip", "--sample", 1)
+    assert code == 1
+    assert "cannot be recomputed: " in out
+    assert "its data are others here: their checksum is not that of the bundle" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("verify", "none.zip"), "none.zip is refused: it cannot be read: No such file"),
+        (("verify", "ours.toml"), "ours.toml is refused: it is not a zip file"),
+        (("verify", "b.zip", "--nonce", "xyz"), "--nonce must be 1 to 64 hexadecimal digits"),
+        (("bundle", "uci-smal", "-o", "b.zip"), "did you mean 'uci-small'?"),
+        (("bundle", "uci-small", "-o", "b.zip"), "no results of 'uci-small' are known here"),
+        (("bundle", "ours.toml", "-o", "state"), "state exists: name a new folder"),
+        (("bundle", "ours.toml", "-o", "x.zip", "--author", "a\x1b[1m"), "the author "),
+    ],
+)
+def test_a_mistake_is_one_message(words, message, run):
+    code, out, err = run(*words)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in out + err
+    assert "\x1b" not in out + err
+
+
+def test_hostile_names_are_shown_as_text(run):
+    run("bundle", "ours.toml", "-o", "b.zip", "--author", "[red]<b>Ada</b>[/red]")
+    code, out, _ = run("verify", "b.zip", "--sample", 1)
+    assert code == 0
+    assert out.startswith("[red]<b>Ada</b>[/red]: 2 cells of ours")
