@@ -27,7 +27,7 @@ MEASURES = {
 def scores(suite, stores):
     """Return mean and standard deviation over splits by dataset and map."""
     measure, better = MEASURES[suite]
-    frames = [kbench.load_results(suite, store=store) for store in stores]
+    frames = [kbench.load_results(suite, store=store).to_frame() for store in stores]
     cells = pd.concat(frames)
     cells = cells[(cells["status"] == "ok") & (cells["n_splits_done"] == cells["n_splits"])]
     maps = tomllib.loads(HERE.joinpath(f"{suite}.toml").read_text(encoding="utf-8"))["feature_maps"]
