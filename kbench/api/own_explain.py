@@ -7,6 +7,7 @@ permuted together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,7 @@ from kbench.evaluation.splits import derive_seed
 from kbench.planning.planned import PlannedCell
 from kbench.records import Dataset, Inputs, Measure
 from kbench.registry.registry import Registry
+from kbench.report.axes import duration
 from kbench.report.explanation import Explanation, Importance
 from kbench.storage.datacache import DataCache
 from kbench.tables.dates import DateColumn
@@ -37,6 +39,9 @@ MOST_VALUES = 20_000_000
 MOST_ROWS = 2000
 """Test rows at most."""
 
+LEAST_ROWS = 10
+"""Test rows of which importances say something."""
+
 MOST_CLASSES = 12
 """Classes of a confusion matrix that is shown."""
 
@@ -44,14 +49,23 @@ MOST_POINTS = 500
 """Test rows of a plot of residuals."""
 
 
-def explain(planned: PlannedCell, registry: Registry, measure: Measure) -> Explanation | str:
+def explain(
+    planned: PlannedCell, registry: Registry, measure: Measure, seconds: float = math.inf
+) -> Explanation | str:
     """Explain a method that was measured, or say why it cannot be.
 
     The method is fitted once more, in this process, with the parameters that the search
-    chose.
+    chose, if that should take at most `seconds`. Fewer test rows are permuted where all would
+    take longer.
     """
     facts, cell = planned.dataset, planned.cell
     assert facts is not None
+    fit_s, row_s = _times(planned)
+    if fit_s > seconds:
+        return (
+            f"--explain: fitting the method once more should take {duration(fit_s)}, and "
+            f"{duration(max(0.0, seconds))} are left for it: give a larger --time-limit"
+        )
     dataset = DataCache().load(facts.checksum, facts.feature_kinds)
     if hasattr(dataset.X, "indptr"):
         return "--explain: importances of sparse data are not computed"
@@ -68,7 +82,16 @@ def explain(planned: PlannedCell, registry: Registry, measure: Measure) -> Expla
     groups = _groups(dataset, cell.dataset.params.get("date", ()))
     rng = np.random.default_rng(seed)
     width = max(dataset.X.shape[1], int(planned.done[0].measures.get("n_components", 0)))
-    shown = _some(assignment, len(groups), width, rng)
+    n_copies = len(groups) * REPEATS + 1
+    most = max(LEAST_ROWS, min(MOST_ROWS, MOST_VALUES // max(1, n_copies * width)))
+    if row_s > 0:
+        most = int(min(most, (seconds - fit_s) / (row_s * n_copies)))
+    if most < LEAST_ROWS:
+        return (
+            f"--explain: {n_copies:,} predictions of each test row take too long for the "
+            f"{duration(seconds)} that are left for it: give a larger --time-limit"
+        )
+    shown = _some(assignment, most, rng)
     data, X = parts(Inputs.of(dataset), shown.visible, cell.protocol)
     copies = [X, *(_permuted(X, places, rng) for _, places in groups for _ in range(REPEATS))]
     found = fit_and_predict(method, data, np.concatenate(copies), candidate, seed)
@@ -130,13 +153,18 @@ def _groups(dataset: Dataset, dates: Sequence[str]) -> list[tuple[str, list[int]
     return list(groups.items())
 
 
-def _some(
-    assignment: Assignment, n_groups: int, n_columns: int, rng: np.random.Generator
-) -> Assignment:
+def _times(planned: PlannedCell) -> tuple[float, float]:
+    """Return the seconds of a fit with the chosen parameters, and of the prediction of a row."""
+    measures, protocol = planned.done[0].measures, planned.cell.protocol
+    fit_s = measures.get("fit_time_s", 0.0)
+    if protocol.calibration != "none":
+        fit_s *= 1 + protocol.inner_folds
+    return fit_s, measures.get("predict_time_s", 0.0) / max(1.0, measures.get("n_test", 1.0))
+
+
+def _some(assignment: Assignment, n_rows: int, rng: np.random.Generator) -> Assignment:
     """Return a split with some of its test rows."""
-    n_all = len(assignment.y_test)
-    bound = MOST_VALUES // max(1, (n_groups * REPEATS + 1) * n_columns)
-    rows = np.sort(rng.permutation(n_all)[: max(10, min(MOST_ROWS, bound))])
+    rows = np.sort(rng.permutation(len(assignment.y_test))[:n_rows])
     weight = assignment.weight_test
     return replace(
         assignment,

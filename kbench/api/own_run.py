@@ -167,7 +167,13 @@ def compare(
     found = OwnRun(report, rows, advice, rounds.on_all_rows)
     if schedule is not None and advice is not None:
         found = replace(found, explained=_extrapolated(found, schedule))
-    return _explained(found) if explains and advice is not None else found
+    if not explains or advice is None:
+        return found
+    left = math.inf
+    if time_limit is not None:  # the store and the report come after it
+        rest = min(LAST_SHARE * time_limit, LAST_S)
+        left = started + time_limit - time.monotonic() - rest
+    return _explained(found, left)
 
 
 def _with_shared_memory(rounds: Rounds, options: Options) -> Rounds:
@@ -178,14 +184,14 @@ def _with_shared_memory(rounds: Rounds, options: Options) -> Rounds:
     return replace(rounds, suite=suite)
 
 
-def _explained(found: OwnRun) -> OwnRun:
-    """Add what the recommended method uses."""
+def _explained(found: OwnRun, seconds: float) -> OwnRun:
+    """Add what the recommended method uses, if that takes at most some seconds."""
     from kbench.api.own_explain import explain
     from kbench.execution.plugins import import_registry
 
     measure = found.report.suite.compared
     assert found.chosen is not None
-    result = explain(found.chosen, import_registry(), measure)
+    result = explain(found.chosen, import_registry(), measure, seconds)
     if isinstance(result, str):
         return replace(found, explained=(*found.explained, result))
     sentences = (*found.explained, *result.sentences(measure.words))

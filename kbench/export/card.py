@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kbench.export.fit import Fitted, has_intervals
@@ -114,7 +114,8 @@ def _portable(facts: Mapping[str, Any]) -> str:
     if facts.get("onnx"):
         onnx = f"""
 `model.onnx` is the same from numbers on: its input `X` is what `model.encode(rows)` returns.
-On the training rows it differs by at most {facts["onnx"]["difference"]:.1g} of their range.
+Its outputs are {_outputs(facts["onnx"]["outputs"])}.
+On the training rows they differ by at most {facts["onnx"]["difference"]:.1g} of their range.
 """
     return f"""{script}
 Install `requirements.txt` first; kbench is not needed. The folder of this file must be where
@@ -233,6 +234,14 @@ def _errors(facts: Mapping[str, Any]) -> str:
         "this model was then fitted on all rows"
     )
     return "\n".join(lines)
+
+
+def _outputs(names: Sequence[str]) -> str:
+    """Name the outputs of an ONNX model, and say where it has decision values only."""
+    written = ", ".join(f"`{name}`" for name in names)
+    if "decision" not in names or "probabilities" in names:
+        return written
+    return f"{written}. Decision values are no probabilities: the larger, the likelier"
 
 
 def _number(name: str, value: float) -> str:

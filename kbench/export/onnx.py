@@ -88,6 +88,9 @@ def _difference(fitted: Fitted, found: dict[str, np.ndarray]) -> float:
     own = own.reshape(expected.shape)
     scale = max(float(np.ptp(expected)), 1e-300)
     difference = float(np.abs(own - expected).max()) / scale
+    if "probabilities" in found:
+        shares = np.asarray(steps.predict_proba(fitted.dataset.X))
+        difference = max(difference, float(np.abs(found["probabilities"] - shares).max()))
     if not difference <= TOLERANCE:
         raise ExportError(
             f"the ONNX model differs by {difference:.2g} of the range of predictions, more than "
@@ -222,10 +225,56 @@ class _Graph:
         label = self.add("Gather", labels, places, axis=0)
         kind = onnx.TensorProto.STRING if is_text else onnx.TensorProto.INT64
         shape = ("rows",) if len(names) == 2 else ("rows", len(names))
-        return [
+        outputs = [
             (self._named(label, "label"), kind, ("rows",)),
             (self._named(decision, "decision"), double, shape),
         ]
+        probabilities = self._probabilities(decision, learner)
+        if probabilities is not None:
+            named = self._named(probabilities, "probabilities")
+            outputs.append((named, double, ("rows", len(names))))
+        return outputs
+
+    def _probabilities(self, decision: str, learner: Any) -> str | None:
+        """Add the probabilities of a calibration or of logistic regression; None without."""
+        column = self.add("Reshape", decision, np.array([-1, 1], np.int64))
+        is_two = len(learner.classes_) == 2
+        margins = column if is_two else decision
+        if learner.calibration_ is not None:
+            several = [
+                self._calibrated(margins, each.calibrators)
+                for each in learner.calibration_.calibrated_classifiers_
+            ]
+            total = several[0]
+            for each in several[1:]:
+                total = self.add("Add", total, each)
+            return self.add("Div", total, np.float64(len(several)))
+        if type(learner.estimator_).__name__ != "LogisticClassifier":
+            return None
+        if is_two:
+            return self._of_two(self._sigmoid(self.add("Neg", margins)))
+        if learner.estimator_.multiclass == "multinomial":
+            return self.add("Softmax", margins, axis=1)
+        return self._shares(self._sigmoid(self.add("Neg", margins)))
+
+    def _calibrated(self, margins: str, calibrators: Any) -> str:
+        slopes, shifts = (
+            np.array([[getattr(each, name) for each in calibrators]], dtype=np.float64)
+            for name in ("a_", "b_")
+        )
+        found = self._sigmoid(self.add("Add", self.add("Mul", margins, slopes), shifts))
+        return self._of_two(found) if len(calibrators) == 1 else self._shares(found)
+
+    def _sigmoid(self, value: str) -> str:
+        """Add 1 / (1 + exp(value))."""
+        return self.add("Reciprocal", self.add("Add", np.float64(1), self.add("Exp", value)))
+
+    def _of_two(self, second: str) -> str:
+        return self.add("Concat", self.add("Sub", np.float64(1), second), second, axis=1)
+
+    def _shares(self, values: str) -> str:
+        total = self.add("ReduceSum", values, np.array([1], np.int64), keepdims=1)
+        return self.add("Div", values, total)
 
     def _scores(self, margins: str, n_classes: int, n_problems: int, learner: Any) -> str:
         """Add the scores of more than two classes: the margins, or votes of pairs."""

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import kbench
 from kbench.report.explanation import Explanation, Importance, residuals
 from tests.support.command_here import command
 
@@ -69,3 +70,29 @@ def test_a_plot_of_one_value_is_drawn():
     picture = residuals([(1.0, 0.0), (1.0, 0.0)])
     assert picture.count("<circle") == 2
     assert "nan" not in picture
+
+
+@pytest.mark.parametrize(
+    ("fit_s", "predict_s", "told"),
+    [(9.0, 0.0, "fitting the method once more should take 9 s"), (0.0, 900.0, "take too long")],
+)
+def test_what_would_take_too_long_is_not_explained(monkeypatch, fit_s, predict_s, told):
+    from kbench import Cell, Protocol, Ref
+    from kbench.api import own_explain
+    from kbench.planning.planned import PlannedCell
+    from kbench.records import ACCURACY, DatasetFacts, Result
+    from kbench.registry.installed import installed
+    from kbench.registry.registry import build
+
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    data = kbench.Dataset("d", X=X, y=np.arange(40) % 2)
+    monkeypatch.setattr(own_explain.DataCache, "load", lambda *_: data)
+    monkeypatch.setattr(own_explain, "_chosen", lambda *_: object())
+    measures = {"fit_time_s": fit_s, "predict_time_s": predict_s, "n_test": 10.0}
+    cell = Cell(Ref("d"), Ref("identity"), Ref("majority"), Protocol())
+    facts = DatasetFacts("c" * 64, n_samples=40, n_features=3)
+    planned = PlannedCell(cell, "key", facts, 5)
+    planned.results = {0: Result("t", "key", 0, "ok", measures=measures)}
+    found = own_explain.explain(planned, build(installed()), ACCURACY, 3.0)
+    assert told in found
+    assert "give a larger --time-limit" in found

@@ -42,6 +42,8 @@ def data(kind, n=90):
         ("rff", "bayesian-linear", "numbers"),
         ("orthogonal-rff", "linear-svm", "three"),
         ("qmc-rff", "logistic", "three"),
+        ("identity", "logistic", "two"),
+        ("identity", "ridge", "three"),
         ("identity", "linear-svm", "two"),
     ],
 )
@@ -64,6 +66,7 @@ def test_they_agree(registry, tmp_path, feature_map, learner, kind, preprocess):
     else:
         assert found["label"].tolist() == steps.predict(new).tolist()
         np.testing.assert_allclose(found["decision"], steps.decision_function(new), atol=1e-9)
+        np.testing.assert_allclose(found["probabilities"], steps.predict_proba(new), atol=1e-9)
 
 
 @pytest.mark.parametrize(
