@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 from kbench.api.known_stores import stored_suites
 from kbench.errors import StoreError, SuiteError
@@ -29,7 +30,7 @@ from kbench.registry.collecting import Kind
 from kbench.registry.installed import HOST
 from kbench.registry.registry import Registry
 from kbench.results.order import by_dataset
-from kbench.results.rows import Method, Row
+from kbench.results.rows import Labels, Method, Row
 from kbench.results.sources import budget_of, measure_of, of_run
 from kbench.tracking import Address, Store, StoredRun, default_uri, old_store_notice
 
@@ -148,6 +149,19 @@ class StoredResults:
     def rows(self) -> list[Row]:
         """One row per run, ordered by dataset."""
         return by_dataset([of_run(run) for run in self.runs])
+
+    @cached_property
+    def links(self) -> dict[Labels, str]:
+        """The addresses of the runs in MLflow's pages, where the store is a server."""
+        server = self.store.server
+        if urlsplit(server).scheme.lower() not in ("http", "https"):
+            return {}
+        return {
+            of_run(run).labels: f"{server}/#/experiments/{quote(run.experiment_id, safe='')}"
+            f"/runs/{quote(run.run_id, safe='')}"
+            for run in self.runs
+            if run.run_id and run.experiment_id
+        }
 
 
 def stored_results(

@@ -319,6 +319,7 @@ def _content(
         order=kept if methods else (),
         digits=digits,
         focus=chosen_methods(rows, focus, "--focus") if focus else own_methods(rows, registry),
+        links=stored.links,
     )
     return content, stored.store
 

@@ -23,7 +23,7 @@ from kbench.results.claims import Claims
 from kbench.results.leaderboard import Leaderboard, of_claims
 from kbench.results.order import rounded, unequal_splits
 from kbench.results.published import Beside, beside_published
-from kbench.results.rows import LABELS, NOT_MEASURED, PLAIN, Method, Row, task_of
+from kbench.results.rows import LABELS, NOT_MEASURED, PLAIN, Labels, Method, Row, task_of
 from kbench.results.search_curves import CURVE
 from kbench.results.stats import Scores, Standing
 
@@ -125,6 +125,8 @@ class ReportData:
         Decimals of the measure in tables; by the size of its values by default.
     focus : sequence of (feature map, learner), optional
         Methods that are shown beside each other one, and that stand out in tables and charts.
+    links : mapping of (dataset, feature map, learner) to str, optional
+        Addresses of the cells' runs, where the store is a server.
     """
 
     suite: str
@@ -138,6 +140,7 @@ class ReportData:
     order: Sequence[Method] = ()
     digits: int | None = None
     focus: Sequence[Method] = ()
+    links: Mapping[Labels, str] = field(default_factory=dict)
     datasets: list[str] = field(init=False)
     methods: list[Method] = field(init=False)
     scores: Scores = field(init=False)

@@ -130,4 +130,6 @@ def draw(names: Sequence[str], ranks: Sequence[float], cliques: Sequence[Sequenc
             at = first + _LINE * i
             shapes.append(text(line, edge - 7 * inwards, at, class_="name", text_anchor=anchor))
         parts.append(element("g", *shapes, class_="method", data_m=label.number))
-    return document(plan.width, plan.height, parts, "Critical-difference diagram", class_="cd")
+    return document(
+        plan.width, plan.height, parts, "Critical-difference diagram", role="group", class_="cd"
+    )

@@ -81,7 +81,9 @@ def draw(
         kind = f"line c{line.colour} dash{seen[line.colour] % DASHES}"
         seen[line.colour] += 1
         parts.append(element("g", *shapes, class_=kind, data_m=line.number - 1))
-    return document(WIDTH, HEIGHT, parts, f"{vertical} against {label}", class_="scatter")
+    return document(
+        WIDTH, HEIGHT, parts, f"{vertical} against {label}", role="group", class_="scatter"
+    )
 
 
 def _better_up(values: Sequence[float], label: str, measure: Measure) -> Axis:

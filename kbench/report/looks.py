@@ -102,6 +102,12 @@ def left_half(shape: int, x: float, y: float, half: float, radius: float) -> str
     return element("path", d=_path(kept), class_="half")
 
 
+def sample(shape: int) -> str:
+    """Draw a shape as a small picture for a legend."""
+    drawn = outline(shape % SHAPES, 10, 6, 8, 5)
+    return element("svg", drawn, width=20, height=12, class_="sample", aria_hidden="true")
+
+
 def _corners(
     shape: int, x: float, y: float, half: float, radius: float
 ) -> list[tuple[float, float]]:

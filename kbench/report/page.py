@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -17,12 +17,13 @@ from kbench._version import __version__
 from kbench.errors import PluginError
 from kbench.messages import counted, printable, printable_json, printable_lines
 from kbench.registry.registry import Registry
-from kbench.report import agreement, charts, claims, diagram, figures, metric
+from kbench.report import agreement, charts, claims, diagram, figures, leaderboard, looks, metric
 from kbench.report import content as content_module
-from kbench.report.content import ReportData, name_of
+from kbench.report.content import Entry, ReportData, name_of
+from kbench.report.digits import decimals_for
 from kbench.report.explanation import Explanation
 from kbench.report.tables import TABLES, lacking
-from kbench.report.text import OF_ANY_SIZE, beside, heading, p_value, shown
+from kbench.report.text import OF_ANY_SIZE, beside, decimals, heading, p_value, shown
 from kbench.results.published import agreements
 from kbench.results.rows import Method, columns
 from kbench.results.stats import smallest_p
@@ -36,8 +37,13 @@ _EMBEDDED_SVG = 300_000
 
 _MOST_LISTED = 50
 """Remarks of a kind that are listed; the table `doubts` has all."""
+_SCRIPTS = (
+    *("sort", "fold", "filter", "choose", "numbers", "cells", "details", "two", "search"),
+    *("light", "tip", "error", "download", "state"),
+)
+"""Parts of the page's script, in the order in which they need each other."""
 _SHOWN = (
-    *("plain", "methods", "ranks", "pairs", "published", "budgets"),
+    *("leaderboard", "focus", "plain", "methods", "ranks", "pairs", "published", "budgets"),
     *("failures", "skipped", "unavailable"),
     *("variance", "components", "optimism", "warnings"),
 )
@@ -98,6 +104,11 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
         "heading": heading(content.measure),
         "lacking": lacking(content.measure),
         "written": partial(shown, content.measure.name),
+        "digits_of": partial(_digits_of, content),
+        "looks": looks.Looks(content.rows),
+        "sample": lambda shape: Markup(looks.sample(shape)),
+        "leaderboard_sentences": leaderboard.sentences(content.leaderboard),
+        "in_focus": [numbers[method] for method in content.focus if method in numbers],
         "tables": {name: make(content) for name, (_, make) in TABLES.items() if name in _SHOWN},
         "columns": names,
         "any_size": json.dumps([name for name in names if name in OF_ANY_SIZE]),
@@ -112,7 +123,7 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
         "rope": content_module.ROPE,
         "smallest_p": smallest_p(len(content.scores.groups)),
         "css": Markup((folder / "page.css").read_text(encoding="utf-8")),
-        "js": Markup((folder / "page.js").read_text(encoding="utf-8")),
+        "js": Markup(_scripts(folder / "page")),
         "data": Markup(_script_json(content.splits_by_cell())),
         "variance": claims.variance_sentences(content),
         "optimism": claims.optimism_sentences(content),
@@ -162,13 +173,33 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
     return environment.get_template("page.html.j2").render(values)
 
 
+def _digits_of(content: ReportData, entries: Sequence[Entry]) -> Callable[[Any], str]:
+    """Return the function that writes the values of a dataset, with the digits that count."""
+    rows = [entry.row for entry in entries if entry.row is not None]
+    digits = content.digits
+    if digits is None:
+        digits = decimals_for(rows, content.measure)
+    name = content.measure.name
+    return partial(shown, name) if digits is None else partial(decimals, digits=digits)
+
+
+def _scripts(folder: Traversable) -> str:
+    parts = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
+    return "\n".join(['"use strict";', *parts])
+
+
 def _numbers_of(numbers: Mapping[Method, str], row: Mapping[str, Any]) -> str:
     """Return the numbers of the methods that a row of a table is about, with spaces."""
     if "first" in row and "second" in row:
-        by_name = {name_of(method): number for method, number in numbers.items()}
-        found = [by_name.get(row["first"], ""), by_name.get(row["second"], "")]
-        return " ".join(filter(None, found))
+        return _both(numbers, row["first"], row["second"])
+    if "method" in row and "against" in row:
+        return _both(numbers, row["method"], row["against"])
     return numbers.get((row.get("feature_map", ""), row.get("learner", "")), "")
+
+
+def _both(numbers: Mapping[Method, str], *names: str) -> str:
+    by_name = {name_of(method): number for method, number in numbers.items()}
+    return " ".join(filter(None, (by_name.get(name, "") for name in names)))
 
 
 def _shown(value: Any) -> Any:

@@ -127,7 +127,9 @@ def draw(
     for i in [*front, *(i for i in range(len(points)) if i not in front)]:
         name = f"{names[i]}: {shown(measure.name, values[i])}" if clipped[i] else names[i]
         parts += _named(name, points[i], taken)
-    return document(WIDTH, HEIGHT, parts, f"{measure.words} against {label}", class_="scatter")
+    return document(
+        WIDTH, HEIGHT, parts, f"{measure.words} against {label}", role="group", class_="scatter"
+    )
 
 
 def _arrow(a: float, floor: float) -> str:

@@ -73,8 +73,15 @@ def wrapped(content: str, longest: int) -> list[str]:
     return [line for line in lines if line] or [content]
 
 
-def document(width: float, height: float, parts: Sequence[str], label: str, **more: object) -> str:
-    """Put the parts of a picture together."""
+def document(
+    width: float,
+    height: float,
+    parts: Sequence[str],
+    label: str,
+    role: str = "img",
+    **more: object,
+) -> str:
+    """Put the parts of a picture together; its role is "group" where parts can be pressed."""
     return element(
         "svg",
         element("title", escape(label)),
@@ -83,6 +90,6 @@ def document(width: float, height: float, parts: Sequence[str], label: str, **mo
         viewBox=f"0 0 {width:.0f} {height:.0f}",
         width=f"{width:.0f}",
         height=f"{height:.0f}",
-        role="img",
+        role=role,
         **more,
     )

@@ -1,15 +1,19 @@
 """The page as it is used: in a sandboxed frame, by assistive tools, folded, sorted, printed."""
 
+import csv
 import html
+import io
 import os
+import re
 import shutil
 from importlib.resources import files
+from xml.etree import ElementTree
 
 import pytest
 
 from kbench.registry.registry import Registry
 from kbench.report.page import page
-from tests.support.report_rows import changed, content, grid, nasty_rows
+from tests.support.report_rows import NASTY, changed, content, grid, nasty_rows, row, searched
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -27,7 +31,8 @@ expect.set_options(timeout=30_000)
 
 def unfold(tab):
     """Unfold everything, and wait until its tables are drawn."""
-    for summary in tab.locator("summary").all():
+    # handles, as parts that are drawn meanwhile would change the numbers of the others
+    for summary in tab.locator("summary").element_handles():
         summary.click()
     expect(tab.locator("#all tbody tr")).not_to_have_count(0)
     tab.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
@@ -214,7 +219,7 @@ def test_print_shows_tables_and_no_buttons(opened, text):
 
 def test_a_click_on_a_method_highlights_it_everywhere(opened, text):
     tab = opened(text)
-    tab.locator("#ranks tbody tr[data-m='2']").first.click()
+    tab.locator("#leaderboard tbody tr[data-m='2'] td:visible").last.click()
     lit = "[...document.querySelectorAll('svg g.lit')].map(each => each.dataset.m)"
     assert set(tab.evaluate(lit)) == {"2"}
     assert tab.locator("#main th.lit").get_attribute("data-m") == "2"
@@ -243,13 +248,182 @@ def test_shares_can_be_drawn_as_logarithmic_errors(opened, text):
     expect(figure.locator(".plain")).to_be_hidden()
 
 
-def test_each_chart_has_its_numbers_as_csv(opened, text):
-    tab = opened(text)
-    buttons = tab.locator("button.csv")
-    assert buttons.count() == tab.locator("details.data").count() > 3
+def saved(tab, button):
     with tab.expect_download() as download:
-        buttons.first.click()
-    assert download.value.suggested_filename == "methods.csv"
-    lines = download.value.path().read_text().splitlines()
+        button.click()
+    return download.value.suggested_filename, download.value.path().read_text(encoding="utf-8")
+
+
+def test_each_chart_has_its_numbers_as_csv_and_latex_and_its_picture(opened, text):
+    tab = opened(text)
+    figure = tab.locator("#times figure").first
+    expect(tab.locator("figure:has(details.data)")).not_to_have_count(0)
+    assert tab.locator("figure .tools").count() == tab.locator("details.data").count() > 3
+    name, numbers = saved(tab, figure.get_by_role("button", name="CSV of"))
+    assert name == "methods.csv"
+    lines = numbers.splitlines()
     assert lines[0].startswith("no.,feature map,learner,mean accuracy,")
-    assert len(lines) == 1 + tab.locator("#ranks tbody").first.locator("tr").count()
+    assert len(lines) == 1 + tab.locator("#leaderboard tbody tr").count()
+    name, latex = saved(tab, figure.get_by_role("button", name="LaTeX of"))
+    assert name == "methods.tex"
+    assert latex.count(r" \\") == len(lines)
+    name, picture = saved(tab, figure.get_by_role("button", name="SVG of"))
+    root = ElementTree.fromstring(picture)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    style = root.find("{http://www.w3.org/2000/svg}style").text
+    assert "--c0:" in style
+    assert ".point .shape" in style
+
+
+def test_hostile_names_stay_text_in_downloads(opened):
+    rows = [*nasty_rows(), row(NASTY[0], "-1+cmd|' /C calc'!A0", "=1+1")]
+    tab = opened(page(content(rows), Registry()))
+    tools = tab.locator("#leaders .tools button")
+    _, numbers = saved(tab, tools.nth(0))
+    cells = [cell for line in csv.reader(io.StringIO(numbers)) for cell in line]
+    assert "'=1+1" in cells
+    assert "'-1+cmd|' /C calc'!A0" in cells
+    assert not [cell for cell in cells if cell[:1] in "=@|" and cell]
+    _, latex = saved(tab, tools.nth(1))
+    body = latex.split(r"\midrule")[1]
+    assert re.search(r"(?<!\\)[$%#]|(?<!\\)_", body) is None
+    _, picture = saved(tab, tab.locator("#search").get_by_role("button", name="SVG of"))
+    tags = {each.tag.split("}")[1] for each in ElementTree.fromstring(picture).iter()}
+    assert not tags & {"script", "img", "foreignObject"}
+
+
+def test_methods_are_reached_and_pressed_by_keys(opened, text):
+    tab = opened(text)
+    picked = tab.locator("#leaderboard button.pick").first
+    picked.focus()
+    tab.keyboard.press("Enter")
+    expect(picked).to_have_attribute("aria-pressed", "true")
+    expect(tab.locator("#main th.lit")).to_have_attribute("data-m", "0")
+    svg = tab.locator("#times svg.scatter").first
+    expect(svg.locator("[tabindex='0']")).to_have_count(1)
+    svg.locator("[tabindex='0']").focus()
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#main th.lit")).to_have_attribute("data-m", "1")
+    expect(svg.locator("[data-m='1']")).to_have_attribute("aria-pressed", "true")
+    expect(picked).to_have_attribute("aria-pressed", "false")
+    tab.keyboard.press("Escape")
+    expect(tab.locator("#main th.lit")).to_have_count(0)
+
+
+def test_what_was_chosen_is_in_the_address_and_restored(opened, text):
+    tab = opened(text)
+    tab.get_by_label("datasets with").fill("data-3")
+    tab.locator("#leaders-filter").fill("map")
+    tab.check("#as-error")
+    tab.locator("#leaderboard thead button", has_text="fit time").click()
+    tab.locator("#leaderboard button.pick").nth(1).click()
+    lit = tab.locator("#leaderboard tr.lit").text_content()
+    order = tab.locator("#leaderboard tbody tr").all_text_contents()
+    address = tab.url
+    assert "main-rows=data-3" in address
+    again = tab.context.new_page()
+    again.goto("about:blank")
+    again.goto(address)
+    expect(again.get_by_label("datasets with")).to_have_value("data-3")
+    expect(again.locator("#main tbody tr:visible")).to_have_count(1)
+    expect(again.locator("#as-error")).to_be_checked()
+    expect(again.locator("#times figure .error").first).to_be_visible()
+    assert again.locator("#leaderboard tr.lit").text_content() == lit
+    assert again.locator("#leaderboard tbody tr").all_text_contents() == order
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    [
+        "?lit=%3Cscript%3Ealert(1)%3C%2Fscript%3E&main-rows=%22%3E%3Cimg%20src%3Dx%3E",
+        "results?sort-main=9999u&sort-leaderboard=-1u&leaders-family=none&two-a=__proto__&lit=0",
+        "?%E0%A4%A&&&==&as-error=2&column-mean=x",
+    ],
+)
+def test_no_fragment_breaks_the_page(opened, text, fragment):
+    tab = opened(text)
+    tab.goto("about:blank")
+    tab.go_back()
+    tab.goto(tab.url.partition("#")[0] + "#" + fragment)
+    tab.reload()
+    expect(tab.locator("#two-body tr")).to_have_count(6)
+    expect(tab.locator("img")).to_have_count(0)
+    expect(tab.locator("tr.lit")).to_have_count(0)
+
+
+def test_an_empty_filter_says_so(opened, text):
+    tab = opened(text)
+    tab.locator("#main-methods").fill("no such method")
+    said = tab.locator("#results .empty")
+    expect(said).to_have_text("Nothing fits this filter.")
+    tab.locator("#main-methods").fill("")
+    expect(said).to_have_text("")
+    tab.locator("#leaders-filter").fill("no such method")
+    expect(tab.locator("#leaders .empty")).to_have_text("Nothing fits this filter.")
+
+
+def test_the_leaderboard_has_columns_and_families_to_choose(opened):
+    rows = [changed(each, family=f"family {each.feature_map[-1]}") for each in grid(5, 3)]
+    tab = opened(page(content(rows), Registry()))
+    heading = tab.locator("#leaderboard th", has_text="components")
+    expect(heading).to_be_hidden()
+    tab.locator("#leaders-columns summary").click()
+    tab.check("#column-n_components")
+    expect(heading).to_be_visible()
+    tab.locator("#leaders-family").select_option("family 1")
+    expect(tab.locator("#leaderboard tbody tr:visible")).to_have_count(1)
+
+
+def test_each_dataset_and_method_has_a_part_drawn_when_unfolded(opened, text):
+    tab = opened(text)
+    expect(tab.locator("#each table")).to_have_count(0)
+    tab.locator("#by-dataset > summary").click()
+    parts = tab.locator("#by-dataset details")
+    expect(parts).to_have_count(6)
+    parts.nth(1).locator("summary").click()
+    expect(parts.nth(1).locator("tbody tr")).to_have_count(4)
+    tab.locator("#by-method > summary").click()
+    tab.locator("#by-method details summary").first.click()
+    expect(tab.locator("#by-method details").first.locator("tbody tr")).to_have_count(6)
+
+
+def test_one_dataset_has_its_methods_as_rows(opened):
+    tab = opened(page(content(grid(1, 5)), Registry()))
+    expect(tab.locator("#main tbody tr")).to_have_count(5)
+    tab.get_by_label("methods with").fill("map-3")
+    expect(tab.locator("#main tbody tr:visible")).to_have_count(1)
+
+
+def test_the_matrix_is_as_wide_as_the_window_and_keeps_its_head(opened):
+    tab = opened(page(content(grid(40, 24)), Registry()))
+    tab.set_viewport_size({"width": 1900, "height": 700})
+    box = tab.locator("#results .matrix")
+    assert box.bounding_box()["width"] > 1800
+    box.evaluate("each => { each.scrollTop = 500; each.scrollLeft = 300; }")
+    top = box.bounding_box()["y"]
+    assert round(tab.locator("#main thead th").nth(3).bounding_box()["y"] - top) == 0
+    assert tab.evaluate("document.documentElement.scrollWidth") == 1900
+
+
+def test_cells_link_to_the_runs_of_a_server_only(opened):
+    rows = grid(3, 2)
+    address = "http://h/#/experiments/1/runs/a"
+    links = {rows[0].labels: address, rows[1].labels: "javascript:alert(1)"}
+    tab = opened(page(content(rows, links=links), Registry()))
+    expect(tab.locator("#main a")).to_have_count(1)
+    expect(tab.locator("#main a")).to_have_attribute("href", address)
+
+
+def test_a_method_in_focus_is_lit_from_the_start(opened):
+    made = content(grid(6, 4), focus=[("map-1", "ridge")])
+    tab = opened(page(made, Registry()))
+    expect(tab.locator("#leaderboard tr.lit")).to_contain_text("map-1")
+    expect(tab.locator("#focus tbody tr")).to_have_count(3)
+
+
+@pytest.mark.slow
+def test_a_large_suite_prints_on_few_sheets(opened):
+    tab = opened(page(content(searched(grid(19, 24))), Registry()))
+    sheets = re.findall(rb"/Type\s*/Page\b", tab.pdf(prefer_css_page_size=True))
+    assert 1 < len(sheets) <= 6

@@ -59,7 +59,7 @@ def test_report_writes_one_page_named_after_the_suite(store):
     assert "9 cells" in done.stdout
     text = (store / "trial.html").read_text(encoding="utf-8")
     for run in runs():
-        assert f"{run.metrics['accuracy']:.4f}" in text
+        assert f'data-v="{run.metrics["accuracy"]}"' in text
 
 
 def test_report_of_what_is_not_there_is_an_error(store):

@@ -19,6 +19,7 @@ from kbench.evaluation.definitions import MEASURES
 from kbench.records import ACCURACY, Measure, Published
 from kbench.registry.registry import Registry
 from kbench.report import diagram, figures, lines, scatter, write
+from kbench.report.digits import decimals_for
 from kbench.report.page import page
 from kbench.report.tables import TABLES
 from kbench.results.sources import of_run
@@ -78,7 +79,9 @@ def test_every_mean_of_the_rows_is_on_the_page():
     }
     for each in rows:
         assert str(each.value("accuracy")) in values
-        assert f"{each.value('accuracy'):.4f}" in text
+        of_dataset = [other for other in rows if other.dataset == each.dataset]
+        digits = decimals_for(of_dataset, ACCURACY)
+        assert f"{each.value('accuracy'):.{digits}f} <i>±" in text
 
 
 def test_the_best_of_a_dataset_is_marked_and_what_no_test_tells_from_it():
