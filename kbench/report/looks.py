@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from kbench.report.svg import element
 from kbench.results.leaderboard import NO_FAMILY
@@ -49,22 +50,27 @@ class Looks:
 
     rows: Sequence[Row]
 
-    @property
+    @cached_property
     def learners(self) -> list[str]:
         """The learners, each with the colour of its place."""
         return list(dict.fromkeys(row.learner for row in self.rows))
 
-    @property
+    @cached_property
     def families(self) -> list[str]:
         """The families, each with the shape of its place."""
-        return list(dict.fromkeys(row.family or NO_FAMILY for row in self.rows))
+        return list(dict.fromkeys(self._family_of.values()))
+
+    @cached_property
+    def _family_of(self) -> dict[Method, str]:
+        found: dict[Method, str] = {}
+        for row in self.rows:
+            # cells without data do not know their family
+            if row.family or row.method not in found:
+                found[row.method] = row.family or NO_FAMILY
+        return found
 
     def __getitem__(self, method: Method) -> Look:
-        family = next(
-            (row.family for row in self.rows if row.method == method and row.family), NO_FAMILY
-        )
-        families = self.families
-        shape = families.index(family) if family in families else 0
+        shape = self.families.index(self._family_of[method])
         return Look(self.learners.index(method[1]) % COLOURS, shape % SHAPES)
 
 

@@ -1,0 +1,32 @@
+"""Colours of learners and shapes of families."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from kbench.report.looks import MARKERS, SHAPES, Look, Looks, left_half, outline
+from tests.support.report_rows import changed, row
+
+
+def test_a_colour_is_a_learner_and_a_shape_a_family():
+    rows = [row("iris", "a", "ridge"), row("iris", "b", "svm"), row("iris", "c", "svm")]
+    rows = [changed(each, family=name) for each, name in zip(rows, ("x", "y", "x"), strict=True)]
+    rows.append(changed(rows[1], dataset="gone", status="unavailable", family=""))
+    looks = Looks(rows)
+    assert [looks[each.method] for each in rows[:3]] == [Look(0, 0), Look(1, 1), Look(1, 0)]
+    assert (looks.learners, looks.families) == (["ridge", "svm"], ["x", "y"])
+
+
+@pytest.mark.parametrize("shape", range(SHAPES))
+def test_shapes_and_their_halves_are_distinct_and_drawn(shape):
+    whole, half = outline(shape, 50, 50, 20, 10), left_half(shape, 50, 50, 20, 10)
+    for drawn in (whole, half):
+        ElementTree.fromstring(drawn)
+    others = {outline(other, 50, 50, 20, 10) for other in range(SHAPES) if other != shape}
+    assert whole not in others
+    if shape:
+        d = ElementTree.fromstring(half).get("d")
+        xs = [float(corner.split()[0]) for corner in d.strip("MZ").split("L")]
+        assert max(xs) == 50
+        assert min(xs) < 35
+    assert len(MARKERS) == SHAPES
