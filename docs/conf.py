@@ -12,7 +12,8 @@ author = "the kbench authors"
 version = release = kbench.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "components", "mathml"]
-exclude_patterns = ["_build"]
+extensions += ["commands", "notebook", "stored"]
+exclude_patterns = ["_build", "stored"]
 # single backticks in docstrings are names, linked where the name exists
 default_role = "py:obj"
 

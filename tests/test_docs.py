@@ -50,6 +50,8 @@ LANGUAGES = {
     "yaml",
     "text",
     "{toctree}",
+    "{stored}",
+    "{notebook}",
     "{include}",
     "{eval-rst}",
 }

@@ -270,7 +270,10 @@ class Results:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in heads)
         lines = []
         for line in self._placed:
-            cells = "".join(f"<td>{html.escape(text)}</td>" for text in self._cells(line))
+            cells = "".join(
+                f"<td style='padding: 0 0.6em'>{html.escape(text)}</td>"
+                for text in self._cells(line)
+            )
             best = ' style="font-weight: bold"' if line.place == 1 else ""
             lines.append(f"<tr{best}>{cells}</tr>")
         over = html.escape(", ".join(self._leaders.datasets))

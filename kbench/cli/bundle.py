@@ -31,13 +31,27 @@ def bundle(
     ] = "",
     dataset: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Only these datasets, as in `kbench suite`."),
+        typer.Option(
+            metavar="PATTERN",
+            autocompletion=completion.components("dataset"),
+            help="Only these datasets, as in `kbench suite`.",
+        ),
     ] = None,
     feature_map: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN", help="Only these feature maps.")
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            autocompletion=completion.components("feature map"),
+            help="Only these feature maps.",
+        ),
     ] = None,
     learner: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN", help="Only these learners.")
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            autocompletion=completion.components("learner"),
+            help="Only these learners.",
+        ),
     ] = None,
     data: Data = None,
     with_errors: Annotated[

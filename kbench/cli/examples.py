@@ -32,6 +32,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "results": (
         ("Print all cells:", "kbench results uci"),
+        ("Find the best methods on sonar that are fitted in 20 ms:",
+         "kbench results uci --dataset sonar --within 0.02"),
         ("Compare one method with each other one:", "kbench results uci --focus 'rff + ridge'"),
         ("Write the cells as a file:", "kbench results uci --format csv > uci.csv"),
     ),
@@ -55,6 +57,15 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "ui": (
         ("Open the pages of a suite:", "kbench ui uci --open"),
         ("Use another port:", "kbench ui --port 5005"),
+    ),
+    "bundle": (
+        ("Write the results of a suite for others:", "kbench bundle uci -o uci.zip"),
+        ("Only those of one map, with your name:",
+         "kbench bundle uci --feature-map rff --author 'Ada Lovelace' -o rff.zip"),
+    ),
+    "verify": (
+        ("Check a file of results, and recompute five splits:", "kbench verify uci.zip"),
+        ("Recompute more of them:", "kbench verify uci.zip --sample 20 --jobs 2"),
     ),
     "list": (
         ("List everything:", "kbench list"),

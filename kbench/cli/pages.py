@@ -36,6 +36,7 @@ FIRST_LINES = {
     "run": "reading the table",
     "predict": "reading the model",
     "sync": "reading the journal",
+    **dict.fromkeys(("bundle", "verify"), "reading the results"),
 }
 """What a command does while it loads what it needs."""
 
@@ -53,6 +54,8 @@ class Command(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples; a command is never folded, so that it can be copied."""
         words = ctx.command_path.partition(" ")[2]
+        if words not in EXAMPLES:
+            return
         with formatter.section("Examples"):
             for meaning, command in EXAMPLES[words]:
                 formatter.write_text(meaning)

@@ -12,6 +12,7 @@ from kbench.cli.echo import echo
 from kbench.cli.options import Form, Format, Store
 from kbench.errors import SuiteError
 from kbench.messages import counted, printable_json
+from kbench.parameters import check_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +55,22 @@ def results(
         list[str] | None,
         typer.Option("--family", metavar="NAME", help="Only methods of this family; repeatable."),
     ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            autocompletion=completion.components("dataset"),
+            help="Only the cells of these datasets (label or glob); repeatable.",
+        ),
+    ] = None,
+    within: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Only cells that are fitted in at most so many seconds, the best of each dataset "
+            "first.",
+        ),
+    ] = None,
 ) -> None:
     """Print the results of a suite, read back from MLflow: one row per cell.
 
@@ -76,6 +93,13 @@ def results(
         raise SuiteError("--leaderboard compares the runs of one machine; name it with --machine")
     stored = stored_results(suite, store, machine, partial(echo, err=True))
     rows, measure = stored.rows, stored.measure
+    if dataset or within is not None:
+        if leaderboard or focus:
+            raise SuiteError(
+                f"--{'dataset' if dataset else 'within'} is for cells; leave out "
+                f"--{'leaderboard' if leaderboard else 'focus'}"
+            )
+        rows = _chosen(rows, dataset or [], within, measure)
     if leaderboard:
         chosen = chosen_methods(rows, focus, "--focus") if focus else ()
         _print_leaderboard(rows, measure, form, listed(columns), families or (), chosen)
@@ -102,6 +126,33 @@ def results(
         echo(printable_json(full, indent=1))
     else:
         echo(report.write(tables.cells(rows, measure), form.value))
+
+
+def _chosen(
+    rows: list[Row], datasets: list[str], within: float | None, measure: Measure
+) -> list[Row]:
+    """Return the cells of some datasets; with a limit of their time, the best ones first."""
+    from kbench.report.paper import chosen_datasets
+
+    wanted = chosen_datasets(rows, datasets, "--dataset")
+    rows = sorted(
+        (row for row in rows if row.dataset in wanted), key=lambda row: wanted.index(row.dataset)
+    )
+    if within is None:
+        return rows
+    check_number(within, "--within", above=0, error=SuiteError)
+    fast = [
+        row
+        for row in rows
+        if row.status == "ok"
+        and (row.value("fit_time_s") or 0.0) <= within
+        and row.value(measure.name) is not None
+    ]
+    if not fast:
+        raise SuiteError(f"no cell is fitted within {within:g} s")
+    return sorted(
+        fast, key=lambda row: (wanted.index(row.dataset), -measure.gain(row.value(measure.name)))
+    )
 
 
 def _print_focus(

@@ -41,10 +41,12 @@ def chosen_methods(
     return _meant(names, patterns, option)
 
 
-def chosen_datasets(rows: Sequence[Row], patterns: Sequence[str]) -> list[str]:
+def chosen_datasets(
+    rows: Sequence[Row], patterns: Sequence[str], option: str = "--datasets"
+) -> list[str]:
     """Return the datasets that patterns mean, in their order; all without patterns."""
     names = {row.dataset: (row.dataset,) for row in rows}
-    return _meant(names, patterns, "--datasets")
+    return _meant(names, patterns, option)
 
 
 def _meant(names: Mapping[T, tuple[str, ...]], patterns: Sequence[str], option: str) -> list[T]:

@@ -238,16 +238,14 @@ def test_a_dataset_record_is_checked_and_taken():
     assert found["accuracy"].min() > 0.8
 
 
-@pytest.mark.parametrize("widgets", [True, False])
-def test_a_notebook_gets_a_live_table_where_widgets_can_redraw_it(monkeypatch, widgets):
+def test_a_notebook_gets_an_output_that_needs_no_widgets(monkeypatch):
     import rich.console
 
     from kbench.api import progress
 
     monkeypatch.setattr(rich.console, "_is_jupyter", lambda: True)
-    monkeypatch.setattr(progress, "find_spec", lambda name: object() if widgets else None)
     chosen = progress.choose(as_json=False, quiet=False, jobs=2)
-    assert isinstance(chosen, progress.LiveTable if widgets else progress.Log)
+    assert isinstance(chosen, progress.NotebookTable)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """`kbench report` and `kbench plot`, from the runs of a store to files."""
 
+import re
+
 import pytest
 from typer.testing import CliRunner
 
@@ -195,3 +197,40 @@ def test_a_table_is_laid_out_for_a_paper(store):
     ):
         with pytest.raises(KbenchError, match=message):
             call("report", "trial", *wrong, *STORE)
+
+
+def test_results_within_a_time_are_the_best_of_each_dataset_first(store):
+    import csv
+    import io
+
+    def chosen(*options):
+        done = call("results", "trial", *STORE, "--format", "csv", *options)
+        assert done.exit_code == 0
+        return list(csv.DictReader(io.StringIO(done.stdout)))
+
+    every = chosen()
+    times = sorted(float(row["fit_time_s"]) for row in every)
+    limit = times[len(times) // 2]
+    some = chosen("--within", str(limit))
+    assert 0 < len(some) < len(every)
+    assert sorted(float(row["fit_time_s"]) for row in some) == [t for t in times if t <= limit]
+    for dataset in dict.fromkeys(row["dataset"] for row in some):
+        scores = [float(row["accuracy"]) for row in some if row["dataset"] == dataset]
+        assert scores == sorted(scores, reverse=True)
+    name = every[-1]["dataset"]
+    assert {row["dataset"] for row in chosen("--dataset", name)} == {name}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--within", "0"], "--within must be a finite number > 0"),
+        (["--within", "1e-9"], "no cell is fitted within 1e-09 s"),
+        (["--dataset", "nothing"], "--dataset: 'nothing' is not among the results"),
+        (["--dataset", "*", "--leaderboard"], "--dataset is for cells; leave out --leaderboard"),
+        (["--within", "1", "--focus", "rff"], "--within is for cells; leave out --focus"),
+    ],
+)
+def test_wrong_filters_of_results_are_refused(store, options, message):
+    with pytest.raises(KbenchError, match=re.escape(message)):
+        call("results", "trial", *STORE, *options)

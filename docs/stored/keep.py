@@ -1,0 +1,31 @@
+"""Keep what the documentation shows of a run: `python keep.py < all.json > uci.json`.
+
+The input is what `kbench results uci --format json` prints. Cells without data are left out.
+"""
+
+import json
+import sys
+
+KEPT = (
+    "dataset", "feature_map", "learner", "status", "n_splits_done", "n_splits",
+    "accuracy", "accuracy_sd", "fit_time_s", "predict_time_s", "search_time_s",
+    "search_time_cpu_s", "n_components", "n_candidates", "n_test", "converged",
+    "group", "family", "equivalence", "machine", "version", "values_by_split",
+    "search_space", "measure", "better", "contention",
+)  # fmt: skip
+
+
+def short(name, value):
+    """Return a value without digits that nobody reads."""
+    if name == "contention":
+        return "the machine was busy" if value else ""
+    if name == "values_by_split":
+        value = {measure: value[measure] for measure in ("accuracy",) if measure in value}
+    if isinstance(value, dict):
+        return {key: short("", each) for key, each in value.items()}
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+rows = [row for row in json.load(sys.stdin) if row["status"] != "unavailable"]
+kept = ({name: short(name, row[name]) for name in KEPT if name in row} for row in rows)
+print("[\n" + ",\n".join(map(json.dumps, kept)) + "\n]")

@@ -1,0 +1,46 @@
+"""The run that the documentation keeps: its tables have numbers, and are drawn as tables."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from kbench.report.leaderboard import table
+from kbench.report.tables import TABLES
+from kbench.results.leaderboard import leaderboard
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+@pytest.fixture(scope="module")
+def stored():
+    spec = importlib.util.spec_from_file_location("stored", DOCS / "extensions" / "stored.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    sys.modules.pop("stored", None)
+
+
+def test_every_method_has_its_place_and_its_numbers(stored):
+    content = stored.stored(DOCS / "stored" / "uci.json")
+    board = leaderboard(content.rows, content.measure)
+    assert len(board.datasets) == 7
+    assert [line.place for line in board.lines] == list(range(1, len(content.methods) + 1))
+    for line in board.lines:
+        assert 0.3 < line.mean < 1
+        assert line.fit_time_s > 0
+    assert board.lines[-1].method == ("identity", "majority")
+    assert {line.family for line in board.lines} >= {"Fourier", "landmarks"}
+
+
+def test_the_best_values_are_strong_in_the_page(stored):
+    from docutils import nodes
+
+    content = stored.stored(DOCS / "stored" / "uci.json")
+    main = stored.drawn(TABLES["main"][1](content))
+    assert len(list(main.findall(nodes.strong))) >= len(content.datasets)
+    first = stored.drawn(table(leaderboard(content.rows, content.measure), ["mean"]))
+    assert [entry.astext() for entry in next(iter(first.findall(nodes.row)))] == [
+        "no.", "feature map", "learner", "mean accuracy"
+    ]  # fmt: skip
