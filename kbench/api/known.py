@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kbench.planning.planner import Planner
-from kbench.planning.recall import recall, recall_added
+from kbench.planning.recall import recall, recall_added, set_aside
 from kbench.planning.tasks import with_measure
-from kbench.records import Cell, DatasetFacts, Suite
+from kbench.records import Cell, DatasetFacts, Result, Suite
 from kbench.registry.registry import Registry
 from kbench.results.rows import Row, known_measure
 from kbench.results.sources import of_cell_in_full
@@ -15,20 +17,26 @@ from kbench.storage.journal import Journal, state_folder
 
 
 def known_beside(
-    whole: Suite, report: Report, registry: Registry, place: str
+    whole: Suite,
+    report: Report,
+    registry: Registry,
+    place: str,
+    foreign: Mapping[str, Mapping[int, Result]] | None = None,
 ) -> tuple[list[Row], list[Row], int]:
     """Return rows of a run, of the suite's other methods, and how many of these are not known.
 
     The others are cells of the datasets of a run whose results hold for today's code, data and
     protocol. Nothing is fetched or computed. `place` is that of the run's journal: this
-    machine, or its clusters.
+    machine, or its clusters. `foreign` has results of others by key of the cell.
     """
     planner = Planner(registry, DataCache())
     journal = Journal(state_folder(place) / "journal.jsonl")
     datasets: dict[str, DatasetFacts] = {
-        cell.cell.dataset.label: cell.dataset for cell in report.cells if cell.dataset is not None
+        cell.cell.dataset.label: cell.dataset
+        for cell in (*report.cells, *report.foreign)
+        if cell.dataset is not None
     }
-    ours = {_labels(cell.cell) for cell in report.cells}
+    ours = {_labels(cell.cell) for cell in (*report.cells, *report.foreign)}
     planned = [
         cell
         for cell in planner.plan(with_measure(whole, datasets, registry), datasets)
@@ -37,9 +45,11 @@ def known_beside(
     recall(planned, journal, whole.limits)
     recall_added(planned, journal, planner.measure_codes())
     measure = known_measure(report.suite.compared)
-    known = [cell for cell in planned if cell.is_finished and cell.done]
+    of_here, of_others = set_aside(planned, foreign or {})
+    known = [cell for cell in of_here if cell.is_finished and cell.done] + of_others
     own, others = (
-        [of_cell_in_full(cell, place, measure) for cell in cells] for cells in (report.cells, known)
+        [of_cell_in_full(cell, place, measure) for cell in cells]
+        for cells in ([*report.cells, *report.foreign], known)
     )
     return own, others, len(planned) - len(known)
 

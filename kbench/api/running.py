@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kbench.api import progress
 from kbench.api.inputs import notices
 from kbench.planning.schedule import Schedule
-from kbench.records import Suite
+from kbench.records import Result, Suite
 from kbench.registry.registry import Registry
 from kbench.runner import Options, Report, Runner
 
@@ -22,10 +22,12 @@ def run_shown(
     dry_run: bool = False,
     further_notices: Sequence[str] = (),
     schedule: Schedule | None = None,
+    foreign: Mapping[str, Mapping[int, Result]] | None = None,
 ) -> Report:
     """Run a suite, or only plan it (`dry_run`), and show notices and progress.
 
-    A `schedule` decides which tasks the time of the options is for.
+    A `schedule` decides which tasks the time of the options is for. Cells of which `foreign`
+    has all splits, by key, are not computed.
 
     Raises
     ------
@@ -36,6 +38,6 @@ def run_shown(
     display = progress.choose(as_json, quiet, options.jobs)
     for text in (*notices(registry, options.store), *further_notices):
         display.notice(text)
-    runner = Runner(suite, registry, options, display, schedule=schedule)
+    runner = Runner(suite, registry, options, display, schedule=schedule, foreign=foreign)
     with display:
         return runner.plan() if dry_run else runner.run()

@@ -9,6 +9,7 @@ import typer
 
 from kbench._version import __version__
 from kbench.cli import (
+    add,
     bundle,
     compare,
     data,
@@ -71,6 +72,7 @@ app.command("plot")(report.plot)
 app.command("ui")(ui.ui)
 app.command("bundle")(bundle.bundle)
 app.command("verify")(verify.verify)
+app.command("add")(add.add)
 app.add_typer(data.app)
 app.command("list")(listing.list_)
 app.command("show")(listing.show)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +13,7 @@ from rich.markup import escape
 from kbench.api.known import known_beside
 from kbench.cli import printing
 from kbench.messages import counted
-from kbench.records import Measure, Suite
+from kbench.records import Measure, Result, Suite
 from kbench.registry.registry import Registry
 from kbench.report.text import p_value, shown, signed
 from kbench.results.focus import Against, Place, against, places
@@ -25,14 +25,20 @@ _MOST = 4
 
 
 def print_beside(
-    report: Report, whole: Suite, registry: Registry, place: str, again: Sequence[str]
+    report: Report,
+    whole: Suite,
+    registry: Registry,
+    place: str,
+    again: Sequence[str],
+    foreign: Mapping[str, Mapping[int, Result]] | None = None,
 ) -> None:
     """Print the methods of a run beside the suite's other methods whose results are known.
 
-    `again` is the command that computes the whole suite on the datasets of the run.
+    `again` is the command that computes the whole suite on the datasets of the run, and
+    `foreign` has results of others.
     """
     whole = replace(whole, limits=report.suite.limits)
-    ours, known, n_unknown = known_beside(whole, report, registry, place)
+    ours, known, n_unknown = known_beside(whole, report, registry, place, foreign)
     measure = known_measure(report.suite.compared)
     methods = list(dict.fromkeys(row.method for row in ours if row.status != "unavailable"))
     console = printing.console()

@@ -93,15 +93,23 @@ def print_report(
     printed.
     """
     measure = known_measure(report.suite.compared)
-    rows = order.by_dataset([sources.of_cell(cell, measure) for cell in report.cells])
+    cells = (*report.cells, *report.foreign)
+    rows = order.by_dataset([sources.of_cell(cell, measure) for cell in cells])
     task = task_of(rows)
     columns: Sequence[str] = columns_of(measure, task)
     delivered = report.delivered
     assert delivered is not None
     if as_json:
+        authors = {
+            (cell.cell.dataset.label, *_method(cell)): _author(cell) for cell in report.foreign
+        }
         printing.print_end_event(
             report,
-            [{name: row.value(name) for name in columns} for row in rows],
+            [
+                {name: row.value(name) for name in columns}
+                | ({"by": authors[row.labels]} if row.labels in authors else {})
+                for row in rows
+            ],
             runs=delivered.stored,
         )
         return
@@ -152,6 +160,42 @@ def print_report(
             (f"kbench ui {suite}", "MLflow's pages of these runs"),
         ]
     printing.print_next(console, commands)
+
+
+def print_origins(report: Report) -> None:
+    """Print which cells have the accuracy that others computed, and who they are."""
+    console = printing.console()
+    if not report.foreign:
+        console.print(
+            "nothing was reused: no cell that lacks results here has the key of one in a bundle",
+            soft_wrap=True,
+        )
+        return
+    console.print("\n[bold]by others[/bold]: accuracies only; kbench did not recompute them")
+    lines = [
+        (
+            [
+                cell.cell.dataset.label,
+                *_method(cell),
+                _author(cell),
+                ", ".join(dict.fromkeys(result.cpu for result in cell.done)),
+            ],
+            "",
+        )
+        for cell in report.foreign[:ON_A_SCREEN]
+    ]
+    headings = dict.fromkeys(("dataset", "feature_map", "learner", "author", "CPU"), False)
+    printing.print_table(console, headings, lines)
+    if more := report.foreign[ON_A_SCREEN:]:
+        console.print(f"and {counted(len(more), 'more cell')}")
+
+
+def _method(cell: PlannedCell) -> tuple[str, str]:
+    return cell.cell.feature_map.label, cell.cell.learner.label
+
+
+def _author(cell: PlannedCell) -> str:
+    return ", ".join(dict.fromkeys(result.machine for result in cell.done))
 
 
 def _retries(report: Report, repeat: str, again: Sequence[str]) -> list[tuple[str, str]]:
@@ -310,6 +354,8 @@ def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
     by_status = Counter(row.status for row in rows)
     statuses = ", ".join(f"{count} {status}" for status, count in by_status.items())
     text = f"\n{counted(len(rows), 'cell')} planned: {statuses or 'none'}; {report.seconds:.0f} s"
+    if report.foreign:
+        text += f"; {counted(len(report.foreign), 'cell')} by others, without times"
     for template, count in (
         (
             "fewer splits than planned and no rank: {}",

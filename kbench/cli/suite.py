@@ -15,7 +15,10 @@ from kbench.cli.options import Data, Fresh, JsonEvents, Offline, Quiet, Store
 from kbench.errors import SuiteError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kbench.runner import Report
+    from kbench.sharing.form import Bundle
 
 
 class Timing(StrEnum):
@@ -105,6 +108,14 @@ def suite(
             "--dry-run", help="Show the plan, with predicted memory and times, and run no task."
         ),
     ] = False,
+    reuse: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Take the accuracies of cells with equal keys from this bundle of somebody else, "
+            "or from a kept one by its id; repeatable.",
+        ),
+    ] = None,
     every: Annotated[
         bool,
         typer.Option("--all", help="Print all cells, not only the best five of each dataset."),
@@ -133,6 +144,7 @@ def suite(
     from kbench.cli.plan import print_plan
     from kbench.machine import cluster_id, machine_id
     from kbench.runner import Options
+    from kbench.sharing.reuse import reusable
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
@@ -147,8 +159,14 @@ def suite(
         memory_mb=memory_limit,
         data=data,
     )
+    if fresh and reuse:
+        raise SuiteError("--fresh computes everything again; leave out --reuse")
+    bundles = _bundles(reuse or ())
+    foreign = reusable(bundles) if bundles else None
     options = Options(store, jobs, scheduler or "", fresh, retry_failed, offline, timing.value)
-    report = run_shown(chosen, registry, options, as_json=as_json, quiet=quiet, dry_run=dry_run)
+    report = run_shown(
+        chosen, registry, options, as_json=as_json, quiet=quiet, dry_run=dry_run, foreign=foreign
+    )
     if dry_run:
         print_plan(report, as_json=as_json, every=every)
         return
@@ -168,10 +186,12 @@ def suite(
     of_methods = bool(feature_map or learner)
 
     def beside() -> None:
+        if bundles:
+            show.print_origins(report)
         if of_methods and not report.interrupted:
             whole = chosen_suite(name, registry, dataset or [], data=data)
             place = cluster_id() if scheduler else machine_id()
-            print_beside(report, whole, registry, place, ["kbench", "suite", *whole_again])
+            print_beside(report, whole, registry, place, ["kbench", "suite", *whole_again], foreign)
 
     show.print_report(
         report,
@@ -184,6 +204,23 @@ def suite(
         every=every,
     )
     raise typer.Exit(_exit_code(report))
+
+
+def _bundles(names: Sequence[str]) -> list[Bundle]:
+    """Read the bundles to reuse; name the versions that keep one from being reused."""
+    if not names:
+        return []
+    from kbench.sharing.library import SHORT, find
+    from kbench.sharing.reuse import same_environment
+    from kbench.sharing.verifying import other_versions
+
+    bundles = [find(name) for name in names]
+    for bundle in bundles:
+        if reason := other_versions(bundle):
+            name = f"bundle {bundle.id[:SHORT]}"
+            echo(f"kbench: {name}: {reason}; cells with other keys are not reused", err=True)
+            echo(f"kbench: the same versions: {same_environment(bundle)}", err=True)
+    return bundles
 
 
 def _exit_code(report: Report) -> int:

@@ -50,6 +50,7 @@ def verify(
     from kbench.messages import counted
     from kbench.records import Limits
     from kbench.sharing.reading import read_bundle
+    from kbench.sharing.reuse import same_environment
     from kbench.sharing.sampling import new_nonce
     from kbench.sharing.sampling import sample as sampled
     from kbench.sharing.verifying import Verifying
@@ -63,7 +64,7 @@ def verify(
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     bundle = read_bundle(Path(file).expanduser())
-    _describe(bundle)
+    describe(bundle)
     verifying = Verifying(
         bundle,
         load_registry(),
@@ -77,7 +78,7 @@ def verify(
     for reason, n_splits in reasons.items():
         echo(f"cannot be recomputed here: {counted(n_splits, 'split')}: {reason}")
     if reasons and not units:
-        echo("the file requirements.txt in it has its versions")
+        echo(f"the same versions: {same_environment(bundle)}")
     drawn = nonce or new_nonce()
     chosen = sampled(units, bundle.id, drawn, sample)
     again = "" if nonce else "; --nonce repeats this choice"
@@ -93,7 +94,8 @@ def verify(
     _conclude(verdicts)
 
 
-def _describe(bundle: Bundle) -> None:
+def describe(bundle: Bundle) -> None:
+    """Print who made a bundle, and what is in it."""
     from kbench.messages import counted
 
     cpus = ", ".join(dict.fromkeys(each.cpu for each in bundle.manifest.machines))

@@ -17,7 +17,8 @@ class Report:
     In its suite, lines that mean many datasets are replaced by these datasets; its
     cells have the journal's results. `seconds` is the wall clock of the whole, and
     `interrupted` says that the user ended it. `added` are measures of plugins that were
-    computed from kept predictions.
+    computed from kept predictions. `foreign` are cells whose accuracy is that of others: they
+    were neither computed nor delivered, and have no times.
     """
 
     suite: Suite
@@ -26,6 +27,7 @@ class Report:
     delivered: Delivered | None = None
     interrupted: bool = False
     added: tuple[Added, ...] = ()
+    foreign: tuple[PlannedCell, ...] = ()
 
     @property
     def failed(self) -> bool:

@@ -26,7 +26,7 @@ from kbench.planning.cells import cell_problems
 from kbench.planning.order import longest_first
 from kbench.planning.planned import PlannedCell
 from kbench.planning.planner import Planner, with_expanded
-from kbench.planning.recall import recall, recall_added
+from kbench.planning.recall import recall, recall_added, set_aside
 from kbench.planning.schedule import Schedule
 from kbench.planning.tasks import task_of, with_measure
 from kbench.records import (
@@ -36,6 +36,7 @@ from kbench.records import (
     DatasetFacts,
     Mistake,
     Problem,
+    Result,
     Status,
     Suite,
     Task,
@@ -57,6 +58,7 @@ class Runner:
 
     The journal is that of this machine, or of its clusters, if none is given. A `schedule`
     decides which tasks a limited time is for; cells that it leaves out are not reported.
+    Cells of which `foreign` has all splits, by key, are not computed and not delivered.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Runner:
         journal: Journal | None = None,
         data_cache: DataCache | None = None,
         schedule: Schedule | None = None,
+        foreign: Mapping[str, Mapping[int, Result]] | None = None,
     ) -> None:
         self._start = time.monotonic()
         self._suite, self._registry, self._schedule = suite, registry, schedule
@@ -85,6 +88,7 @@ class Runner:
         self._by_key: dict[str, list[PlannedCell]] = {}
         self._checked: set[TaskType | None] = set()
         self._codes: dict[str, str] = {}
+        self._foreign, self._set_aside = foreign or {}, list[PlannedCell]()
 
     def _computing(self, cache: DataCache) -> tuple[str, Callable[[], Engine]]:
         """Return the place whose journal is written, and a function that makes the engine."""
@@ -116,7 +120,8 @@ class Runner:
                 self._predict(cells)
             finally:
                 self._machine.release()
-        return Report(self._suite, cells, time.monotonic() - self._start)
+        seconds = time.monotonic() - self._start
+        return Report(self._suite, cells, seconds, foreign=tuple(self._set_aside))
 
     def run(self) -> Report:
         """Fetch the data, compute what is missing, deliver everything.
@@ -204,7 +209,8 @@ class Runner:
                 if cell.missing:
                     status: Status = "unfinished" if cell.results else "not run"
                     cell.problem = Problem(status, "the run was interrupted before")
-        return Report(self._suite, cells, seconds, delivered, interrupted, tuple(added))
+        foreign = tuple(self._set_aside)
+        return Report(self._suite, cells, seconds, delivered, interrupted, tuple(added), foreign)
 
     # -----------------------------------------------------------------------
     # Plan
@@ -277,7 +283,8 @@ class Runner:
                     f"{again} computed again"
                 )
             recall_added(planned, self._journal, self._codes)
-        return planned
+        own, self._set_aside = set_aside(planned, self._foreign)
+        return own
 
     def _predict(self, cells: list[PlannedCell]) -> None:
         """Predict the costs of large cells; those that cannot fit into memory are skipped.

@@ -27,7 +27,7 @@ from kbench.sharing.form import (
     SharedPlugin,
     SharedResult,
 )
-from kbench.sharing.texts import check_component, check_digest, check_label, parsed
+from kbench.sharing.texts import check_component, check_digest, check_label, check_version, parsed
 
 Line = TypeVar("Line", Manifest, SharedDataset, SharedCell, SharedResult, SharedPlugin)
 
@@ -103,8 +103,7 @@ def _manifest(files: dict[str, bytes]) -> Manifest:
     check_label(manifest.author, "author")
     check_component(manifest.measure, "measure")
     for name, version in manifest.versions.items():
-        check_label(name, "distribution")
-        check_label(version, "version")
+        check_version(name, version)
     for machine in manifest.machines:
         check_label(machine.cpu, "CPU")
     return manifest

@@ -14,6 +14,8 @@ MOST_LABEL = 500
 MOST_LINE = 8 << 20
 _DEEPEST = 40
 _COMPONENT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
+_VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]{0,60}")
+_LIBRARY = re.compile(r"[A-Za-z0-9.+!_ -]{1,100}")
 _HEX = re.compile(r"[0-9a-f]{64}")
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 """Scripts with letters that look like those of another one."""
@@ -79,6 +81,15 @@ def check_component(name: str, what: str) -> None:
     """Refuse a name that no component can have."""
     if not _COMPONENT.fullmatch(name):
         raise BundleError(f"the {what} {printable(name, 60)!r} has a name that none can have")
+
+
+def check_version(name: str, version: str) -> None:
+    """Refuse what is not a distribution with a version: both stand in a command for a shell."""
+    pattern = _LIBRARY if name == "blas" else _VERSION
+    if not _COMPONENT.fullmatch(name) or not pattern.fullmatch(version):
+        raise BundleError(
+            f"the version {printable(version, 60)!r} of {printable(name, 60)!r} is none"
+        )
 
 
 def check_digest(text: str, what: str) -> None:

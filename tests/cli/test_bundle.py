@@ -168,12 +168,100 @@ def test_other_data_are_not_compared(run):
     assert "its data are others here: their checksum is not that of the bundle" in out
 
 
+TWO = SUITE.replace('"majority"', '"majority", { name = "ridge", alpha = 9.0, label = "mine" }')
+
+
+@pytest.fixture
+def theirs(run, tmp_path, monkeypatch, migrated_store):
+    """Be somebody else, who has a bundle and one more method."""
+    run("bundle", "ours.toml", "-o", "b.zip", "--author", "Ada [bold]")
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    shutil.copy("b.zip", folder)
+    shutil.copy(migrated_store, folder / "mlflow.db")
+    at(folder, monkeypatch)
+    Path("ours.toml").write_text(TWO)
+    return run
+
+
+def test_rows_of_others_are_reused_and_never_delivered(theirs):
+    code, out, err = theirs("suite", "ours.toml", "--reuse", "b.zip", "-q")
+    assert code == 0, err
+    assert "3 cells planned: 3 ok" in out
+    assert "2 cells by others, without times" in out
+    assert out.count("Ada [bold]") == 2
+    # of three cells one was computed, kept and delivered
+    kept = [line for content in state().values() for line in content.splitlines()]
+    assert sum(b'"kind":"result"' in line for line in kept) == 3
+    code, out, _ = theirs("results", "ours", "--format", "json")
+    assert '"mine"' in out
+    assert '"majority"' not in out
+    # what is computed here later replaces them
+    code, out, _ = theirs("suite", "ours.toml", "-q")
+    assert code == 0
+    assert "by others" not in out
+    again = theirs("suite", "ours.toml", "--reuse", "b.zip", "-q")
+    assert "nothing was reused: no cell that lacks results here" in again[1]
+
+
+def test_a_method_is_compared_with_those_of_others(theirs):
+    words = ("suite", "ours.toml", "--learner", "mine", "--reuse", "b.zip")
+    code, out, _ = theirs(*words, "-q")
+    assert code == 0
+    assert "identity + mine beside 2 other methods" in out
+    code, out, _ = theirs(*words[:2], "--reuse", "b.zip", "--json")
+    rows = json.loads(out.splitlines()[-1])["rows"]
+    assert {row["learner"]: row.get("by") for row in rows} == {
+        "mine": None,
+        "ridge": "Ada [bold]",
+        "majority": "Ada [bold]",
+    }
+    assert {row["learner"]: row["fit_time_s"] is None for row in rows} == {
+        "mine": False,
+        "ridge": True,
+        "majority": True,
+    }
+
+
+def test_a_kept_bundle_is_found_by_its_id_and_never_changed(theirs):
+    code, out, _ = theirs("add", "b.zip")
+    assert code == 0
+    (short,) = [line.split()[-1] for line in out.splitlines() if line.startswith("kept as ")]
+    (path,) = Path("state").glob("*/bundles/*.zip")
+    assert path.stem.startswith(short)
+    assert path.stat().st_mode & 0o222 == 0
+    assert "it was kept before as" in theirs("add", "b.zip")[1]
+    assert theirs("suite", "ours.toml", "--reuse", short, "--dry-run")[0] == 0
+    code, _, err = theirs("suite", "ours.toml", "--reuse", "abcdef0123")
+    assert (code, "0 bundles begin with 'abcdef0123'; kept are: " in err) == (2, True)
+    forge("forged.zip", accuracy=1.0)
+    path.unlink()
+    shutil.copy("forged.zip", path)
+    code, _, err = theirs("suite", "ours.toml", "--reuse", short)
+    assert (code, "was changed since it was added" in err) == (2, True)
+
+
+def test_a_bundle_of_other_versions_names_them_and_a_way(theirs):
+    files = opened()
+    manifest = json.loads(files["manifest.json"])
+    manifest["versions"] |= {"numpy": "1.26.0", "python": "3.9.1"}
+    files["manifest.json"] = json.dumps(manifest).encode()
+    container.write(Path("old.zip"), signed(files))
+    _, _, err = theirs("suite", "ours.toml", "--reuse", "old.zip", "--dry-run")
+    assert "was made with other versions: numpy 1.26.0 (here " in err
+    assert "python3.9 -m venv kbench-" in err
+    assert "numpy==1.26.0" in err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("verify", "none.zip"), "none.zip is refused: it cannot be read: No such file"),
         (("verify", "ours.toml"), "ours.toml is refused: it is not a zip file"),
         (("verify", "b.zip", "--nonce", "xyz"), "--nonce must be 1 to 64 hexadecimal digits"),
+        (("add", "ours.toml"), "ours.toml is refused: it is not a zip file"),
+        (("suite", "ours.toml", "--reuse", "none.zip"), "none.zip is refused"),
+        (("suite", "ours.toml", "--reuse", "x.zip", "--fresh"), "leave out --reuse"),
         (("bundle", "uci-smal", "-o", "b.zip"), "did you mean 'uci-small'?"),
         (("bundle", "uci-small", "-o", "b.zip"), "no results of 'uci-small' are known here"),
         (("bundle", "ours.toml", "-o", "state"), "state exists: name a new folder"),

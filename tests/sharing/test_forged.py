@@ -241,6 +241,14 @@ FORGED = {
         changed("results.jsonl", first(split=10**9)),
         "has a number that no split has",
     ),
+    "a version that is a command": (
+        manifest(versions={"numpy": "1.0; rm -rf ~"}),
+        "the version '1.0; rm -rf ~' of 'numpy' is none",
+    ),
+    "a distribution that is an option": (
+        manifest(versions={"--index-url": "1.0"}),
+        "the version '1.0' of '--index-url' is none",
+    ),
     "text that turns around": (
         manifest(author="Ada\u202eevil"),
         "the author .* has characters that cannot be shown",
