@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -125,9 +126,13 @@ def test_the_server_of_pages_gets_credentials_by_its_environment(
 
     opened = []
     monkeypatch.setattr(ui.subprocess, "run", run)
-    monkeypatch.setattr(ui, "_open", lambda *given: opened.append(given))
+    monkeypatch.setattr(ui, "_answers", lambda server: True)
+    now = lambda target, args, daemon: SimpleNamespace(start=lambda: target(*args))  # noqa: E731
+    monkeypatch.setattr(ui, "Thread", now)
+    monkeypatch.setattr(ui.webbrowser, "open", opened.append)
     code, out, err = command("ui", "--open", "--store", address, capfd=capfd)
-    assert (code, err) == (0, "")
+    starts = "" if address.startswith("http") else "MLflow starts at http://127.0.0.1:5000 ...\n"
+    assert (code, err) == (0, starts)
     assert CANARY not in out + str(opened)
     if address.startswith("http"):
         assert not started
