@@ -21,6 +21,7 @@ from kbench.planning.planned import PlannedCell
 from kbench.planning.planner import Planner
 from kbench.planning.schema import ProtocolTable
 from kbench.planning.suite_file import context_of
+from kbench.planning.tasks import with_measure
 from kbench.records import Block, Cell, DatasetFacts, Limits, Protocol, Suite, Task
 from kbench.records.canonical import to_json
 from kbench.registry.registry import Registry
@@ -170,6 +171,8 @@ class Verifying:
                 return f"its data are not here: {printable(last_line(facts.reason), 300)}"
             if facts.checksum != self._bundle.datasets[shared.dataset].checksum:
                 return "its data are others here: their checksum is not that of the bundle"
+            # refuses folds that the data are too few for, and measures of another task
+            suite = with_measure(suite, {ref.label: facts}, self._registry)
             (cell,) = self._planner.plan(suite, {ref.label: facts})
         except KbenchError as error:
             return printable(str(error).splitlines()[0], 300)

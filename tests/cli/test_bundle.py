@@ -1,6 +1,7 @@
 """`kbench bundle` and `kbench verify`: results travel, and can be recomputed."""
 
 import json
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -8,7 +9,9 @@ from pathlib import Path
 import pytest
 
 import kbench
+from kbench.planning.planner import key_of
 from kbench.sharing import container
+from kbench.sharing.form import SharedCell, SharedDataset
 from tests.support.bundles import dumped, lines, signed
 from tests.support.command_here import command
 
@@ -111,61 +114,88 @@ def test_forged_measures_beside_the_accuracy_are_found(run):
     assert "invented 0.5000, here nan" in out
 
 
+def rekeyed(change):
+    """Return the files of a bundle with changed cells, under the keys of their content."""
+    files = opened()
+    dataset = lines(files["datasets.jsonl"])[0]
+    cells, results = lines(files["cells.jsonl"]), lines(files["results.jsonl"])
+    for line in cells:
+        old = line["key"]
+        change(line, dataset)
+        checksum, task = dataset["checksum"], dataset["task"]
+        ref = SharedDataset.model_validate(dataset).ref
+        cell = SharedCell.model_validate(line).cell(ref)
+        line["key"] = key_of(cell, checksum, task, line["kinds"], line["code"])
+        for result in results:
+            result["cell"] = line["key"] if result["cell"] == old else result["cell"]
+    return signed(
+        {
+            **files,
+            "datasets.jsonl": dumped([dataset]),
+            "cells.jsonl": dumped(cells),
+            "results.jsonl": dumped(results),
+        }
+    )
+
+
 def test_an_edited_code_cannot_be_recomputed_and_says_so(run):
     """A forger who invents a fingerprint of code has an honest form, and nothing to show."""
     run("bundle", "ours.toml", "-o", "b.zip")
-    from kbench.planning.planner import key_of
-    from kbench.sharing.form import SharedCell, SharedDataset
 
-    files = opened()
-    dataset = SharedDataset.model_validate(lines(files["datasets.jsonl"])[0])
-    cells, results = lines(files["cells.jsonl"]), lines(files["results.jsonl"])
-    for line in cells:
-        old, line["code"][-1] = line["key"], "0" * 64
-        cell = SharedCell.model_validate(line).cell(dataset.ref)
-        line["key"] = key_of(cell, dataset.checksum, dataset.task, line["kinds"], line["code"])
-        for result in results:
-            result["cell"] = line["key"] if result["cell"] == old else result["cell"]
-    files |= {"cells.jsonl": dumped(cells), "results.jsonl": dumped(results)}
-    container.write(Path("other.zip"), signed(files))
+    def edit(cell, dataset):
+        cell["code"][-1] = "0" * 64
+
+    files = rekeyed(edit)
+    container.write(Path("other.zip"), files)
     code, out, _ = run("verify", "other.zip")
     assert code == 1
     assert "6 splits: the code of its method or of kbench is other code" in out
     assert "no result was recomputed: the numbers are only their author's word" in out
     manifest = json.loads(files["manifest.json"])
     manifest["versions"]["numpy"] = "1.0.0"
-    files["manifest.json"] = json.dumps(manifest).encode()
-    container.write(Path("older.zip"), signed(files))
+    container.write(Path("older.zip"), {**files, "manifest.json": json.dumps(manifest).encode()})
     code, out, _ = run("verify", "older.zip")
     assert code == 1
     assert "it was made with other versions: numpy 1.0.0 (here " in out
 
 
-def test_other_data_are_not_compared(run):
-    run("bundle", "ours.toml", "-o", "b.zip")
-    from kbench.planning.planner import key_of
-    from kbench.sharing.form import SharedCell, SharedDataset
+HARMFUL = {
+    "a parameter that is not there": (
+        lambda cell, dataset: cell["learner"]["params"].update(nosuch=1),
+        "'ridge' has no such parameter",
+    ),
+    "a value of no sense": (
+        lambda cell, dataset: cell["learner"]["params"].update(alpha="rm -rf ~"),
+        "alpha",
+    ),
+    "more folds than rows": (
+        lambda cell, dataset: cell["protocol"].update(splits="stratified", n_folds=10**30),
+        "has .* rows|folds",
+    ),
+    "a protocol that no suite can have": (
+        lambda cell, dataset: cell["protocol"].update(n_folds=1),
+        "protocol.n_folds: Input should be greater than or equal to 2",
+    ),
+    "a learner that is not installed": (
+        lambda cell, dataset: cell["learner"].update(name="nosuch"),
+        "no learner is called 'nosuch'",
+    ),
+    "other data": (
+        lambda cell, dataset: dataset.update(checksum="0" * 64),
+        "its data are others here: their checksum is not that of the bundle",
+    ),
+}
 
-    files = opened()
-    (dataset,) = lines(files["datasets.jsonl"])
-    dataset["checksum"] = "0" * 64
-    cells, results = lines(files["cells.jsonl"]), lines(files["results.jsonl"])
-    for line in cells:
-        old = line["key"]
-        cell = SharedCell.model_validate(line).cell(SharedDataset.model_validate(dataset).ref)
-        line["key"] = key_of(cell, "0" * 64, dataset["task"], line["kinds"], line["code"])
-        for result in results:
-            result["cell"] = line["key"] if result["cell"] == old else result["cell"]
-    files |= {
-        "datasets.jsonl": dumped([dataset]),
-        "cells.jsonl": dumped(cells),
-        "results.jsonl": dumped(results),
-    }
-    container.write(Path("other.zip"), signed(files))
-    code, out, _ = run("verify", "other.zip", "--sample", 1)
+
+@pytest.mark.parametrize("kind", HARMFUL)
+def test_what_cannot_be_recomputed_says_why(kind, run):
+    run("bundle", "ours.toml", "-o", "b.zip", "--learner", "ridge")
+    change, why = HARMFUL[kind]
+    container.write(Path("other.zip"), rekeyed(change))
+    code, out, err = run("verify", "other.zip", "--sample", 1)
     assert code == 1
-    assert "cannot be recomputed: " in out
-    assert "its data are others here: their checksum is not that of the bundle" in out
+    assert re.search(f"cannot be recomputed.*: .*({why})", out)
+    assert "Traceback" not in out + err
 
 
 TWO = SUITE.replace('"majority"', '"majority", { name = "ridge", alpha = 9.0, label = "mine" }')
