@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kbench.planning.planned import PlannedCell
 from kbench.planning.planner import Planner
 from kbench.planning.recall import recall, recall_added, set_aside
 from kbench.planning.tasks import with_measure
@@ -27,7 +28,8 @@ def known_beside(
 
     The others are cells of the datasets of a run whose results hold for today's code, data and
     protocol. Nothing is fetched or computed. `place` is that of the run's journal: this
-    machine, or its clusters. `foreign` has results of others by key of the cell.
+    machine, or its clusters. `foreign` has results of others by key of the cell; the machine
+    of their rows names the author.
     """
     planner = Planner(registry, DataCache())
     journal = Journal(state_folder(place) / "journal.jsonl")
@@ -47,11 +49,14 @@ def known_beside(
     measure = known_measure(report.suite.compared)
     of_here, of_others = set_aside(planned, foreign or {})
     known = [cell for cell in of_here if cell.is_finished and cell.done] + of_others
-    own, others = (
-        [of_cell_in_full(cell, place, measure) for cell in cells]
-        for cells in ([*report.cells, *report.foreign], known)
-    )
-    return own, others, len(planned) - len(known)
+    by_others = {id(cell) for cell in (*report.foreign, *of_others)}
+
+    def row(cell: PlannedCell) -> Row:
+        machine = cell.done[0].machine if id(cell) in by_others else place
+        return of_cell_in_full(cell, machine, measure)
+
+    own = [row(cell) for cell in (*report.cells, *report.foreign)]
+    return own, [row(cell) for cell in known], len(planned) - len(known)
 
 
 def _labels(cell: Cell) -> tuple[str, str, str]:

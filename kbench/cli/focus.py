@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -44,11 +45,22 @@ def print_beside(
     console = printing.console()
     if known:
         print_focus(console, [*ours, *known], methods, measure)
+    _print_origins(console, [row.machine for row in known if row.machine != place])
     if n_unknown:
         lack, them = ("has no result", "it") if n_unknown == 1 else ("have no results", "them")
         console.print(
             f"\n{counted(n_unknown, 'cell')} of the suite's other methods {lack} for this code and "
             f"these data: `{escape(shlex.join(again))}` computes {them}",
+            soft_wrap=True,
+        )
+
+
+def _print_origins(console: Console, machines: Sequence[str]) -> None:
+    """Print how many cells of the other methods others computed, and who they are."""
+    for machine, n in Counter(machines).items():
+        console.print(
+            f"{counted(n, 'cell')} of the others by {escape(machine)}: accuracies only, which "
+            "kbench did not recompute",
             soft_wrap=True,
         )
 

@@ -165,12 +165,6 @@ def print_report(
 def print_origins(report: Report) -> None:
     """Print which cells have the accuracy that others computed, and who they are."""
     console = printing.console()
-    if not report.foreign:
-        console.print(
-            "nothing was reused: no cell that lacks results here has the key of one in a bundle",
-            soft_wrap=True,
-        )
-        return
     console.print("\n[bold]by others[/bold]: accuracies only; kbench did not recompute them")
     lines = [
         (
@@ -178,13 +172,12 @@ def print_origins(report: Report) -> None:
                 cell.cell.dataset.label,
                 *_method(cell),
                 _author(cell),
-                ", ".join(dict.fromkeys(result.cpu for result in cell.done)),
             ],
             "",
         )
         for cell in report.foreign[:ON_A_SCREEN]
     ]
-    headings = dict.fromkeys(("dataset", "feature_map", "learner", "author", "CPU"), False)
+    headings = dict.fromkeys(("dataset", "feature_map", "learner", "by"), False)
     printing.print_table(console, headings, lines)
     if more := report.foreign[ON_A_SCREEN:]:
         console.print(f"and {counted(len(more), 'more cell')}")

@@ -186,8 +186,12 @@ def suite(
     of_methods = bool(feature_map or learner)
 
     def beside() -> None:
-        if bundles:
+        if report.foreign:
             show.print_origins(report)
+        elif bundles and not of_methods:
+            echo(
+                "nothing was reused: no cell that lacks results here has the key of one in a bundle"
+            )
         if of_methods and not report.interrupted:
             whole = chosen_suite(name, registry, dataset or [], data=data)
             place = cluster_id() if scheduler else machine_id()

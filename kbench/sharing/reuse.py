@@ -35,7 +35,7 @@ def reusable(bundles: Iterable[Bundle]) -> dict[str, Mapping[int, Result]]:
 def _known(bundle: Bundle, shared: SharedResult) -> Result:
     cpu = bundle.manifest.machines[shared.machine].cpu
     number = f", machine {shared.machine + 1}" if len(bundle.manifest.machines) > 1 else ""
-    names = {shared.machine: f"{bundle.author}{number}"}
+    names = {shared.machine: f"{bundle.author} on {cpu}{number}"}
     result = shared.result(task_key(shared.cell, shared.split), names, cpu)
     measures = {
         name: value for name, value in result.measures.items() if not name.endswith(_OF_A_MACHINE)

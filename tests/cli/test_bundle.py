@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import kbench
+from kbench.machine import cpu_model
 from kbench.planning.planner import key_of
 from kbench.sharing import container
 from kbench.sharing.form import SharedCell, SharedDataset
@@ -239,12 +240,14 @@ def test_a_method_is_compared_with_those_of_others(theirs):
     code, out, _ = theirs(*words, "-q")
     assert code == 0
     assert "identity + mine beside 2 other methods" in out
+    assert "2 cells of the others by Ada [bold] on " in out
+    assert "nothing was reused" not in out
     code, out, _ = theirs(*words[:2], "--reuse", "b.zip", "--json")
     rows = json.loads(out.splitlines()[-1])["rows"]
     assert {row["learner"]: row.get("by") for row in rows} == {
         "mine": None,
-        "ridge": "Ada [bold]",
-        "majority": "Ada [bold]",
+        "ridge": f"Ada [bold] on {cpu_model()}",
+        "majority": f"Ada [bold] on {cpu_model()}",
     }
     assert {row["learner"]: row["fit_time_s"] is None for row in rows} == {
         "mine": False,
