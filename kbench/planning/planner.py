@@ -45,7 +45,14 @@ from kbench.storage.datacache import DataCache
 
 def key_of(cell: Cell, checksum: str, task: str, kinds: Sequence[str], code: Sequence[Any]) -> str:
     """Return the key of a cell, given what its data and its code say (`Planner.cell_key`)."""
-    return digest(["cell", checksum, task, list(kinds), *_method_of(cell), *code])
+    return key_of_json(_method_of(cell), checksum, task, kinds, code)
+
+
+def key_of_json(
+    method: Sequence[Any], checksum: str, task: str, kinds: Sequence[str], code: Sequence[Any]
+) -> str:
+    """Return the same key, given map, learner and protocol as JSON, perhaps of another version."""
+    return digest(["cell", checksum, task, list(kinds), *method, *code])
 
 
 def line_key(cell: Cell) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
 from kbench.errors import BundleError
-from kbench.planning.planner import key_of
+from kbench.planning.planner import key_of_json
 from kbench.records.canonical import digest, encodable, to_json
-from kbench.sharing.form import SharedCell, SharedDataset, SharedResult
+from kbench.sharing.form import SharedCell, SharedDataset, SharedRef, SharedResult
 from kbench.sharing.texts import check_component, check_digest, check_label
 from kbench.storage.datacache import FILE_PARAMETERS
 
@@ -101,9 +101,14 @@ def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDatase
             raise BundleError(f"{name} has {each.n_splits} splits")
         try:
             cell = each.cell(dataset.ref)
-            # values that a record would change are not what was hashed
-            same = to_json(cell.protocol) == each.protocol
-            key = key_of(cell, dataset.checksum, dataset.task, each.kinds, each.code)
+            sides = [{"name": ref.name, "params": ref.params} for ref in _sides(each)]
+            # values that a record would change are not what was hashed; an earlier version
+            # may lack fields of a protocol
+            known = to_json(cell.protocol)
+            same = {name: known[name] for name in each.protocol} == each.protocol
+            same = same and sides == [to_json(cell.feature_map), to_json(cell.learner)]
+            method = [*sides, each.protocol]
+            key = key_of_json(method, dataset.checksum, dataset.task, each.kinds, each.code)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             raise BundleError(f"{name} has parameters that no suite can have") from None
         if not same or key != each.key:
@@ -114,6 +119,10 @@ def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDatase
         if labels in seen:
             raise BundleError(f"it has the cell {name} twice")
         seen.add(labels)
+
+
+def _sides(cell: SharedCell) -> tuple[SharedRef, SharedRef]:
+    return cell.feature_map, cell.learner
 
 
 def check_result(

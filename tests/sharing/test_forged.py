@@ -10,6 +10,7 @@ import zipfile
 import pytest
 
 from kbench.errors import BundleError
+from kbench.planning.planner import key_of_json
 from kbench.sharing import container
 from kbench.sharing.reading import bundle_of, read_bundle
 from tests.support.bundles import dumped, files, known, lines, signed
@@ -91,6 +92,7 @@ def field_twice(content):
     return content.replace(b'"split":0', b'"split":0,"split":1', 1)
 
 
+SIDES = ("feature_map", "learner")
 LONG = b'{"a":' * 3000 + b"1" + b"}" * 3000 + b"\n"
 
 FORGED = {
@@ -299,6 +301,25 @@ def test_a_forged_bundle_is_refused_with_its_own_sentence(kind, honest):
     assert "\n" not in str(refused.value)
     assert str(refused.value).isprintable()
     assert len(str(refused.value)) < 600
+
+
+def test_a_bundle_of_a_version_with_fewer_fields_of_a_protocol_is_read(honest):
+    """A field that a protocol gets later must not make all earlier bundles unreadable."""
+    values = lines(honest["cells.jsonl"])
+    datasets = {each["ref"]["label"]: each for each in lines(honest["datasets.jsonl"])}
+    for line in values:
+        del line["protocol"]["gram_rows"]
+        dataset = datasets[line["dataset"]]
+        sides = [{k: line[side][k] for k in ("name", "params")} for side in SIDES]
+        method = [*sides, line["protocol"]]
+        key = key_of_json(method, dataset["checksum"], dataset["task"], [], line["code"])
+        line["key"] = key
+    results = lines(honest["results.jsonl"])
+    old = dict(zip([c["key"] for c in lines(honest["cells.jsonl"])], values, strict=True))
+    for line in results:
+        line["cell"] = old[line["cell"]]["key"]
+    earlier = {"cells.jsonl": dumped(values), "results.jsonl": dumped(results)}
+    assert bundle_of(signed({**honest, **earlier})).n_results == 40
 
 
 def test_a_signed_but_unchanged_bundle_is_read(honest):
