@@ -67,6 +67,9 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("Check a file of results, and recompute five splits:", "kbench verify uci.zip"),
         ("Recompute more of them:", "kbench verify uci.zip --sample 20 --jobs 2"),
     ),
+    "add": (
+        ("Keep the results of others:", "kbench add rff.zip"),
+    ),
     "list": (
         ("List everything:", "kbench list"),
         ("List the feature maps:", "kbench list feature-maps"),

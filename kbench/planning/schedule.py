@@ -370,7 +370,7 @@ def standard_error(
     >>> round(standard_error(0.5, 800, balanced, (0.03, 0.97)), 3)
     0.052
     >>> round(standard_error(0.5, 800, balanced, (0.01, *[0.11] * 9)), 3)
-    0.025
+    0.024
     """
     n = n_test
     if shares and measure.name in OVER_CLASSES:
