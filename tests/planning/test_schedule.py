@@ -224,3 +224,57 @@ def test_the_noise_of_a_mean_over_classes_is_that_of_their_rows():
     assert standard_error(0.5, 1000, balanced, many) < 1.2 * math.sqrt(0.25 / 1000)
     assert standard_error(1.0, 100, ACCURACY) > 0
     assert math.isclose(standard_error(20.0, 200, Measure("rmse", "lower")), 1.0)
+
+
+def result_of(cell, seconds, fit_time_s):
+    rows = cell.cell.protocol.train_rows or N_TRAIN
+    measures = {"accuracy": 0.8, "n_train": float(rows), "n_test": 20_000.0}
+    times = {"fit_time_s": fit_time_s, "predict_time_s": 0.1}
+    return Result("t", cell.key, 0, "ok", {**measures, **times}, seconds=seconds)
+
+
+class Slots:
+    """The steps of a schedule whose tasks end when a test says so."""
+
+    def __init__(self, registry, until):
+        methods = {"cheap": 1, "good": 1, "alike": 8}
+        self.cells = [cell(name, rows, n) for rows in SAMPLES for name, n in methods.items()]
+        self.cells = [
+            PlannedCell(each, f"{each.learner.label}/{each.protocol.train_rows}", FACTS, 10)
+            for each in self.cells
+        ]
+        first = [("identity", name) for name in methods]
+        schedule = Schedule(registry, first, 4096.0, lambda: 0.0, lambda _: pytest.fail("waits"))
+        self.steps = schedule.steps(self.cells, ACCURACY, until, lambda each: each)
+
+    def step(self):
+        planned, _ = next(self.steps)
+        return planned, (planned.cell.learner.label, planned.cell.protocol.train_rows)
+
+    def two(self):
+        """Begin the first two methods on the smallest sample."""
+        (_, name), (good, other) = self.step(), self.step()
+        assert (name, other) == (("cheap", 1250), ("good", 1250))
+        return good
+
+
+@pytest.mark.parametrize(
+    ("until", "rows"),
+    [
+        (100.0, None),  # 3 + (64 / 4 - 1) * 2.1 = 34.5 seconds
+        (38.0, 5000),
+        (39.0, None),
+    ],
+)
+def test_a_first_method_without_a_search_goes_to_all_rows_while_another_runs(registry, until, rows):
+    run = Slots(registry, until)
+    good = run.two()
+    good.results[0] = result_of(good, seconds=3.0, fit_time_s=2.0)
+    assert run.step()[1] == ("good", rows)
+
+
+def test_a_search_waits_for_what_its_components_take_without_one(registry):
+    run = Slots(registry, 1000.0)
+    run.two()
+    with pytest.raises(pytest.fail.Exception, match="waits"):
+        run.step()
