@@ -17,10 +17,12 @@ from kbench.cli import (
     listing,
     plugin,
     predict,
+    publish,
     report,
     rescore,
     results,
     run,
+    site,
     suite,
     sync,
     ui,
@@ -73,6 +75,8 @@ app.command("ui")(ui.ui)
 app.command("bundle")(bundle.bundle)
 app.command("verify")(verify.verify)
 app.command("add")(add.add)
+app.command("publish")(publish.publish)
+app.command("site")(site.site)
 app.add_typer(data.app)
 app.command("list")(listing.list_)
 app.command("show")(listing.show)

@@ -70,6 +70,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "add": (
         ("Keep the results of others:", "kbench add rff.zip"),
     ),
+    "publish": (
+        ("Add results to a repository of results:", "kbench publish uci.zip --to board"),
+    ),
+    "site": (("Check a repository of results:", "kbench site board"),),
     "list": (
         ("List everything:", "kbench list"),
         ("List the feature maps:", "kbench list feature-maps"),

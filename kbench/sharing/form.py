@@ -184,12 +184,25 @@ class SharedPlugin(_Line):
     fingerprint: str
 
 
+class Head(_Line):
+    """First line of a rows file: what the manifest of a bundle says, and its plugins."""
+
+    format: Literal[1]
+    suite: str
+    author: str
+    measure: str
+    better: Literal["higher", "lower"]
+    versions: dict[str, str]
+    machines: list[SharedMachine]
+    plugins: list[SharedPlugin]
+
+
 @dataclass(frozen=True)
 class Bundle:
     """A bundle that was read and checked.
 
-    `id` is the SHA-256 of the manifest, which has those of all other files. `results` are
-    by key of the cell and number of the split.
+    `id` is the SHA-256 of the manifest, which has those of all other files, or of the rows
+    file that was read. `results` are by key of the cell and number of the split.
     """
 
     id: str

@@ -30,6 +30,8 @@ def keep(bundle: Bundle) -> tuple[Path, bool]:
     Its files are packed anew: nothing of the zip file that was read is kept.
     BundleError is raised where it cannot be written.
     """
+    if not bundle.files:
+        raise BundleError("a rows file is not kept: name it where it is used, as in --reuse FILE")
     path = folder() / f"{bundle.id}.zip"
     if path.exists():
         return path, False

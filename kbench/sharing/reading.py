@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from kbench.errors import BundleError
 from kbench.messages import printable
+from kbench.records.canonical import dumps
 from kbench.sharing import container, form
 from kbench.sharing.checks import (
     SplitHashes,
@@ -21,6 +22,7 @@ from kbench.sharing.checks import (
 )
 from kbench.sharing.form import (
     Bundle,
+    Head,
     Manifest,
     SharedCell,
     SharedDataset,
@@ -28,14 +30,21 @@ from kbench.sharing.form import (
     SharedResult,
 )
 from kbench.sharing.texts import check_component, check_digest, check_label, check_version, parsed
+from kbench.storage.files import read_file
 
-Line = TypeVar("Line", Manifest, SharedDataset, SharedCell, SharedResult, SharedPlugin)
+Line = TypeVar("Line", Manifest, Head, SharedDataset, SharedCell, SharedResult, SharedPlugin)
 
 MOST_SUITE = 1 << 20
 
+MOST_ROWS = 64 << 20
+"""Bytes of a rows file."""
+
+ROWS = ".jsonl"
+"""End of the names of rows files."""
+
 
 def read_bundle(path: Path) -> Bundle:
-    """Read and check a bundle, a zip file or a folder.
+    """Read and check a bundle: a zip file, a folder, or a rows file of a results repository.
 
     Raises
     ------
@@ -43,6 +52,8 @@ def read_bundle(path: Path) -> Bundle:
         With one sentence: what is damaged, forged or impossible.
     """
     try:
+        if path.suffix == ROWS and not path.is_dir():
+            return bundle_of_rows(_rows(path))
         return bundle_of(container.read(path))
     except BundleError as error:
         raise BundleError(f"{path} is refused: {error}") from None
@@ -64,11 +75,7 @@ def bundle_of(files: dict[str, bytes]) -> Bundle:
     cells = list(_lines(files, form.CELLS, SharedCell))
     check_cells(cells, datasets)
     plugins = list(_lines(files, form.PLUGINS, SharedPlugin))
-    for plugin in plugins:
-        check_label(plugin.name, "plugin")
-        check_label(plugin.distribution, "plugin")
-        check_label(plugin.version, "version")
-        check_digest(plugin.fingerprint, "the fingerprint of a plugin")
+    _check_plugins(plugins)
     return Bundle(
         id=container.sha256(files[form.MANIFEST]),
         manifest=manifest,
@@ -76,10 +83,61 @@ def bundle_of(files: dict[str, bytes]) -> Bundle:
         lock=_text(files, form.LOCK),
         datasets=datasets,
         cells=cells,
-        results=_results(files, manifest, cells, datasets),
+        results=_results(
+            _lines(files, form.RESULTS, SharedResult), len(manifest.machines), cells, datasets
+        ),
         plugins=plugins,
         files=files,
     )
+
+
+def bundle_of_rows(data: bytes) -> Bundle:
+    """Check a rows file, which has one cell; BundleError says what is wrong.
+
+    Its lines are a head, the dataset, the cell, and a result for each split. The bundle has
+    neither a suite file nor files.
+    """
+    lines = data.splitlines(keepends=True)
+    if len(lines) < 4:
+        raise BundleError("it has less than a head, a dataset, a cell and a result")
+    values = []
+    for number, line in enumerate(lines, 1):
+        value = parsed(line, f"line {number}")
+        # the same results have one form only, and so one name
+        if (dumps(value) + "\n").encode("utf-8", "surrogatepass") != line:
+            raise BundleError(f"line {number} is not written as kbench writes it")
+        values.append(value)
+    head = _record(Head, values[0], "line 1")
+    dataset = _record(SharedDataset, values[1], "line 2")
+    cell = _record(SharedCell, values[2], "line 3")
+    given = {name: getattr(head, name) for name in Head.model_fields if name != "plugins"}
+    manifest = Manifest(**given, files={})
+    _check_texts(manifest)
+    if not head.author:
+        raise BundleError("it names no author")
+    check_datasets([dataset])
+    datasets = {dataset.ref.label: dataset}
+    check_cells([cell], datasets)
+    _check_plugins(head.plugins)
+    results = (_record(SharedResult, v, f"line {n}") for n, v in enumerate(values[3:], 4))
+    return Bundle(
+        id=container.sha256(data),
+        manifest=manifest,
+        suite_text="",
+        lock="",
+        datasets=datasets,
+        cells=[cell],
+        results=_results(results, len(manifest.machines), [cell], datasets),
+        plugins=head.plugins,
+        files={},
+    )
+
+
+def _rows(path: Path) -> bytes:
+    try:
+        return read_file(path, MOST_ROWS)
+    except OSError as error:
+        raise BundleError(f"it cannot be read: {error.strerror or error}") from error
 
 
 def _manifest(files: dict[str, bytes]) -> Manifest:
@@ -99,6 +157,11 @@ def _manifest(files: dict[str, bytes]) -> Manifest:
         data = files[name]
         if listed.n_bytes != len(data) or listed.sha256 != container.sha256(data):
             raise BundleError(f"{name} was changed: its sum is not that in {form.MANIFEST}")
+    _check_texts(manifest)
+    return manifest
+
+
+def _check_texts(manifest: Manifest) -> None:
     check_label(manifest.suite, "suite")
     check_label(manifest.author, "author")
     check_component(manifest.measure, "measure")
@@ -106,24 +169,31 @@ def _manifest(files: dict[str, bytes]) -> Manifest:
         check_version(name, version)
     for machine in manifest.machines:
         check_label(machine.cpu, "CPU")
-    return manifest
+
+
+def _check_plugins(plugins: Iterable[SharedPlugin]) -> None:
+    for plugin in plugins:
+        check_label(plugin.name, "plugin")
+        check_label(plugin.distribution, "plugin")
+        check_label(plugin.version, "version")
+        check_digest(plugin.fingerprint, "the fingerprint of a plugin")
 
 
 def _results(
-    files: dict[str, bytes],
-    manifest: Manifest,
+    shared: Iterable[SharedResult],
+    n_machines: int,
     cells: list[SharedCell],
     datasets: dict[str, SharedDataset],
 ) -> dict[str, dict[int, SharedResult]]:
     by_key = {cell.key: cell for cell in cells}
     results: dict[str, dict[int, SharedResult]] = {}
     hashes, now = SplitHashes(), now_ms()
-    for result in _lines(files, form.RESULTS, SharedResult):
+    for result in shared:
         cell = by_key.get(result.cell)
         if cell is None:
             raise BundleError("it has a result of a cell that it does not have")
         dataset = datasets[cell.dataset]
-        check_result(result, cell, dataset, len(manifest.machines), now)
+        check_result(result, cell, dataset, n_machines, now)
         hashes.check(result, cell, dataset)
         check_label(result.version, "version")
         of_cell = results.setdefault(result.cell, {})

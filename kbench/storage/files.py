@@ -41,11 +41,13 @@ def unused(folder: Path) -> Path:
     return folder / f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
 
 
-def write_file(path: Path, data: bytes, mode: int = 0o666, like: Path | None = None) -> None:
+def write_file(
+    path: Path, data: bytes, mode: int = 0o666, like: Path | None = None, flush: bool = True
+) -> None:
     """Write a small file atomically; its folder is made where it is missing.
 
     The permissions are `mode` less the umask of the process, or, with `like`, those of
-    a shared folder (see `share`).
+    a shared folder (see `share`). Without `flush`, a loss of power may leave a damaged file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = unused(path.parent)
@@ -54,13 +56,15 @@ def write_file(path: Path, data: bytes, mode: int = 0o666, like: Path | None = N
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(handle)
+            if flush:
+                os.fsync(handle)
         if like is not None:
             share(temporary, like)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    if flush:
+        sync_folder(path.parent)
 
 
 def read_file(path: Path, most: int) -> bytes:

@@ -314,3 +314,44 @@ def test_hostile_names_are_shown_as_text(run):
     code, out, _ = run("verify", "b.zip", "--sample", 1)
     assert code == 0
     assert out.startswith("[red]<b>Ada</b>[/red]: 2 cells of ours")
+
+
+def test_results_are_published_checked_and_recomputed_from_their_file(run):
+    run("bundle", "ours.toml", "-o", "b.zip", "--author", "Ada")
+    code, out, _ = run("publish", "b.zip", "--to", "board")
+    assert (code, out.splitlines()[0]) == (0, "board: 2 new rows files")
+    assert run("publish", "b.zip", "--to", "board")[1] == (
+        "board: 0 new rows files, 2 that it has already\n"
+    )
+    code, out, _ = run("site", "board")
+    assert (code, out.startswith("2 rows files: form, keys")) == (0, True)
+    path = min(Path("board").rglob("*.jsonl"))
+    code, out, _ = run("verify", str(path), "--sample", 1)
+    assert code == 0
+    assert "1 equal" in out
+    path.write_bytes(path.read_bytes().replace(b"Ada", b"Eve"))
+    code, _, err = run("site", "board")
+    assert code == 1
+    assert err.splitlines() == [
+        f"{path.relative_to('board').as_posix()}: it was changed: its name is not the SHA-256 of "
+        "its content",
+        "1 file refused, 1 good",
+    ]
+    # a file alone has no name to be compared with; its numbers are recomputed
+    assert run("verify", str(path), "--sample", 1)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("publish", "b.zip", "--to", "board"), "it names no author"),
+        (("publish", "none.zip", "--to", "board"), "none.zip is refused: it cannot be read"),
+        (("publish", "b.zip", "--to", "ours.toml"), "ours.toml is a file: name the folder"),
+        (("site", "none"), "none has no folder 'results': it is no results repository"),
+    ],
+)
+def test_a_mistake_in_publishing_is_one_message(words, message, run):
+    run("bundle", "ours.toml", "-o", "b.zip")
+    code, out, err = run(*words)
+    assert (code, message in err) == (2, True)
+    assert "Traceback" not in out + err

@@ -1,0 +1,208 @@
+"""A results repository: a folder of rows files that are named by their content, and git keeps.
+
+A rows file has one cell of one author. Its name is the SHA-256 of its bytes, so that no file is
+ever overwritten, and two people who publish at once make no conflict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from kbench.errors import BundleError
+from kbench.messages import printable
+from kbench.records.canonical import digest, dumps, encodable
+from kbench.sharing.checks import SplitHashes
+from kbench.sharing.container import sha256
+from kbench.sharing.form import Bundle, Head, SharedCell
+from kbench.sharing.reading import MOST_ROWS, ROWS, bundle_of_rows
+from kbench.storage.files import read_file, write_file
+
+RESULTS = "results"
+"""Folder of the rows files in a repository."""
+
+_OTHER = re.compile(r"[^a-z0-9.]+")
+_MOST_SLUG = 60
+_DEPTH = 4
+
+
+@dataclass(frozen=True)
+class Published:
+    """Number of rows files that were written, and that the repository had already."""
+
+    n_new: int
+    n_kept: int
+
+
+def slug(text: str) -> str:
+    """Return a name of a file or folder for a text that others wrote.
+
+    Texts that are changed end with eight digits of their hash, so that two texts have two names.
+
+    >>> slug("uci-small")
+    'uci-small'
+    >>> slug("../../etc/passwd")
+    'etc-passwd-3754d6cb'
+    """
+    plain = _OTHER.sub("-", text.lower()).strip("-.")[:_MOST_SLUG].strip("-.")
+    return plain if plain and plain == text else f"{plain or 'x'}-{sha256(text.encode())[:8]}"
+
+
+def place(suite: str, cell: SharedCell, data: bytes) -> str:
+    """Return the name of a rows file in a repository."""
+    method = slug(f"{cell.feature_map.label} + {cell.learner.label}")
+    return f"{RESULTS}/{slug(suite)}/{method}/{sha256(data)}{ROWS}"
+
+
+def rows_files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of the rows file of each cell of a bundle that has results."""
+    if not bundle.manifest.author:
+        raise BundleError(
+            "it names no author, and published rows have one: `kbench bundle` takes --author NAME"
+        )
+    for cell in bundle.cells:
+        shared = bundle.results.get(cell.key)
+        if not shared:
+            continue
+        results = [shared[split] for split in sorted(shared)]
+        used = sorted({result.machine for result in results})
+        manifest = bundle.manifest.model_dump(exclude={"files", "machines"})
+        machines = [bundle.manifest.machines[number].model_dump() for number in used]
+        plugins = [plugin.model_dump() for plugin in bundle.plugins]
+        head = {**manifest, "machines": machines, "plugins": plugins}
+        lines = [
+            Head.model_validate(head).model_dump(),
+            bundle.datasets[cell.dataset].model_dump(),
+            cell.model_dump(),
+            *({**each.model_dump(), "machine": used.index(each.machine)} for each in results),
+        ]
+        data = "".join(dumps(encodable(line)) + "\n" for line in lines).encode()
+        yield place(bundle.manifest.suite, cell, data), data
+
+
+def publish(bundle: Bundle, repository: Path) -> Published:
+    """Add the rows of a bundle to a repository: a folder, such as a working copy of git.
+
+    Raises
+    ------
+    BundleError
+        The bundle has no author; a file or a link is in the way; a file with the same name has
+        other content, or the folder cannot be written. Nothing that exists is changed.
+    """
+    if repository.exists() and not repository.is_dir():
+        raise BundleError(f"{repository} is a file: name the folder of a results repository")
+    n_new = n_kept = 0
+    for name, data in rows_files(bundle):
+        path = repository / name
+        for parent in list(path.relative_to(repository).parents)[:-1]:
+            if (repository / parent).is_symlink():
+                raise BundleError(
+                    f"{repository / parent} is a link, and rows are not written there"
+                )
+        try:
+            if os.path.lexists(path):
+                _check_same(path, data)
+                n_kept += 1
+            else:
+                # git writes without flushing too; `problems` finds what a loss of power left
+                write_file(path, data, flush=False)
+                n_new += 1
+        except OSError as error:
+            raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
+    return Published(n_new, n_kept)
+
+
+def _check_same(path: Path, data: bytes) -> None:
+    try:
+        same = read_file(path, MOST_ROWS) == data
+    except OSError:
+        same = False
+    if not same:
+        raise BundleError(f"{path} was changed: its content is not that of its name")
+
+
+def names(repository: Path) -> list[str]:
+    """Return the names of everything below the folder of results, sorted."""
+    top = repository / RESULTS
+    if not top.is_dir() or top.is_symlink():
+        raise BundleError(f"{repository} has no folder {RESULTS!r}: it is no results repository")
+    found = []
+    for folder, folders, files in os.walk(top):
+        links = [each for each in folders if (Path(folder) / each).is_symlink()]
+        for each in (*files, *links):
+            found.append((Path(folder) / each).relative_to(repository).as_posix())
+    return sorted(found)
+
+
+def read_rows(repository: Path, name: str) -> Bundle:
+    """Read and check one rows file; BundleError says what is wrong with it."""
+    path = PurePosixPath(name)
+    if len(path.parts) != _DEPTH or path.suffix != ROWS:
+        raise BundleError("it is no rows file, and a repository has nothing else in its results")
+    try:
+        data = read_file(repository / name, MOST_ROWS)
+    except OSError as error:
+        raise BundleError(
+            f"it is a link, a device or too large, or cannot be read: {error.strerror}"
+        ) from error
+    if sha256(data) != path.stem:
+        raise BundleError("it was changed: its name is not the SHA-256 of its content")
+    bundle = bundle_of_rows(data)
+    if place(bundle.manifest.suite, bundle.cells[0], data) != name:
+        raise BundleError("it lies in the folder of another suite or method")
+    return bundle
+
+
+class Checked:
+    """Rows files read one after the other, with checks of each and of all together.
+
+    `problems` has a line for each file that is refused; the others are yielded.
+    """
+
+    def __init__(self, repository: Path) -> None:
+        self._repository = repository
+        self._hashes = SplitHashes()
+        self._computed: dict[bytes, tuple[str, str]] = {}
+        self.problems: list[str] = []
+
+    def __iter__(self) -> Iterator[tuple[str, Bundle]]:
+        for name in names(self._repository):
+            try:
+                bundle = read_rows(self._repository, name)
+                self._check_beside_others(name, bundle)
+            except BundleError as error:
+                self.problems.append(f"{printable(name, 300)}: {error}")
+                continue
+            yield name, bundle
+
+    def _check_beside_others(self, name: str, bundle: Bundle) -> None:
+        """Refuse rows that another author has published, and other rows of the same split."""
+        (cell,) = bundle.cells
+        dataset = bundle.datasets[cell.dataset]
+        for split, result in sorted(bundle.results[cell.key].items()):
+            self._hashes.check(result, cell, dataset)
+            # two runs do not start, end and use the CPU alike to the last digit
+            run = (cell.key, split, result.started_ms, result.ended_ms, result.cpu_s)
+            known = hashlib.sha256(repr(run).encode()).digest()
+            author, first = self._computed.setdefault(known, (bundle.author, name))
+            if author != bundle.author:
+                raise BundleError(
+                    f"split {split} is that of {author}, published as {first}, under another name"
+                )
+
+
+def problems(repository: Path) -> tuple[int, list[str]]:
+    """Check a whole repository; return the number of good rows files, and a line per problem."""
+    checked = Checked(repository)
+    return sum(1 for _ in checked), checked.problems
+
+
+def content_key(bundle: Bundle) -> str:
+    """Return what rows need in common to be compared: data, protocol and number of splits."""
+    (cell,) = bundle.cells
+    checksum = bundle.datasets[cell.dataset].checksum
+    return digest([checksum, encodable(cell.protocol), cell.n_splits])
