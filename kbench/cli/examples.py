@@ -73,7 +73,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "publish": (
         ("Add results to a repository of results:", "kbench publish uci.zip --to board"),
     ),
-    "site": (("Check a repository of results:", "kbench site board"),),
+    "site": (
+        ("Check a repository of results:", "kbench site board"),
+        ("Write its pages too:", "kbench site board -o pages"),
+    ),
     "list": (
         ("List everything:", "kbench list"),
         ("List the feature maps:", "kbench list feature-maps"),

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 from kbench import records
 from kbench._version import __version__
 from kbench.errors import PluginError
-from kbench.messages import counted, printable, printable_json, printable_lines
+from kbench.messages import counted, printable, printable_json
 from kbench.registry.registry import Registry
 from kbench.report import agreement, charts, claims, diagram, figures, leaderboard, looks, metric
 from kbench.report import content as content_module
 from kbench.report.content import Entry, ReportData, name_of
 from kbench.report.digits import decimals_for
+from kbench.report.escaping import environment_of_pages
 from kbench.report.explanation import Explanation
 from kbench.report.tables import TABLES, lacking
 from kbench.report.text import OF_ANY_SIZE, beside, decimals, heading, p_value, shown
@@ -73,18 +74,9 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
     The registry has the figures, and further sections (``*.html.j2``), of
     plugins. Every name is escaped; nothing is loaded from elsewhere.
     """
-    from jinja2 import PackageLoader, select_autoescape
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
     from markupsafe import Markup
 
-    # templates of plugins see what the page shows, and reach no code through it
-    environment = ImmutableSandboxedEnvironment(
-        loader=PackageLoader("kbench.report", "templates"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
-    )
+    environment = environment_of_pages()
     environment.filters |= {"p": p_value, "quoted": shlex.quote}
     environment.globals |= {
         "name_of": name_of,
@@ -200,11 +192,6 @@ def _numbers_of(numbers: Mapping[Method, str], row: Mapping[str, Any]) -> str:
 def _both(numbers: Mapping[Method, str], *names: str) -> str:
     by_name = {name_of(method): number for method, number in numbers.items()}
     return " ".join(filter(None, (by_name.get(name, "") for name in names)))
-
-
-def _shown(value: Any) -> Any:
-    """Make text that a template inserts printable; markup is made of such text already."""
-    return printable_lines(value) if type(value) is str else value
 
 
 def _script_json(value: Any) -> str:

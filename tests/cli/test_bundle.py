@@ -355,3 +355,19 @@ def test_a_mistake_in_publishing_is_one_message(words, message, run):
     code, out, err = run(*words)
     assert (code, message in err) == (2, True)
     assert "Traceback" not in out + err
+
+
+def test_a_site_is_written_from_the_files(run):
+    run("bundle", "ours.toml", "-o", "b.zip", "--author", "Ada")
+    run("publish", "b.zip", "--to", "board")
+    code, out, _ = run("site", "board", "-o", "pages")
+    assert (code, out.splitlines()[1:]) == (0, ["pages/index.html: 5 pages"])
+    text = Path("pages/suites/ours/index.html").read_text()
+    assert "2 rows by Ada." in text
+    code, _, err = run("site", "board", "-o", "pages")
+    assert (code, "pages exists: name a new folder for the site" in err) == (2, True)
+    path = min(Path("board").rglob("*.jsonl"))
+    path.write_bytes(b"")
+    code, _, err = run("site", "board", "-o", "other")
+    assert (code, err.splitlines()[-1]) == (1, "1 file refused, 1 good")
+    assert not Path("other").exists()
