@@ -21,11 +21,18 @@ def bundle(
         ),
     ],
     output: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--output", "-o", metavar="FILE", help="A zip file; a folder if it has no .zip."
         ),
-    ],
+    ] = None,
+    for_paper: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NEW",
+            help="A new folder with LaTeX tables, figures, a statement and a citation.",
+        ),
+    ] = None,
     author: Annotated[
         str, typer.Option(metavar="NAME", help="Your name, shown beside the results.")
     ] = "",
@@ -67,6 +74,7 @@ def bundle(
     It holds no data, no host name and no path. Nothing is fetched or computed.
     """
     from kbench.api.inputs import chosen_suite
+    from kbench.errors import SuiteError
     from kbench.execution.plugins import load_registry
     from kbench.messages import counted
     from kbench.planning.suite_file import find
@@ -75,6 +83,8 @@ def bundle(
     from kbench.sharing.writing import files_of
     from kbench.storage.journal import Journal
 
+    if output is None and for_paper is None:
+        raise SuiteError("name the file to write, with -o FILE or --for-paper NEW")
     registry = load_registry()
     chosen = chosen_suite(
         suite, registry, dataset or [], feature_map or [], learner or [], data=data
@@ -90,13 +100,21 @@ def bundle(
         with_sources=with_sources,
         data=folder,
     )
-    path = Path(output).expanduser()
-    container.write(path, files)
     n_results = sum(len(cell.results) for cell in {c.key: c for c in known.cells}.values())
     written = (
-        f"{path}: {counted(len(known.cells), 'cell')} of {known.suite.name}, "
-        f"{counted(n_results, 'split')}"
+        f"{counted(len(known.cells), 'cell')} of {known.suite.name}, "
+        f"{counted(n_results, 'split')}; id {container.sha256(files['manifest.json'])[:12]}"
     )
-    echo(f"{written}; id {container.sha256(files['manifest.json'])[:12]}")
+    if output is not None:
+        container.write(Path(output).expanduser(), files)
+        echo(f"{output}: {written}")
+    if for_paper is not None:
+        from kbench.sharing.paper import paper_files
+
+        place = Path(for_paper).expanduser()
+        papers = paper_files(known, files, registry)
+        container.write_folder(place, papers)
+        echo(f"{for_paper}: {', '.join(sorted(papers))}")
+        echo(f"{place / 'results.zip'}: {written}")
     if known.n_without:
         echo(f"{counted(known.n_without, 'cell')} of the suite have no result here", err=True)

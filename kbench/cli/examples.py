@@ -62,6 +62,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("Write the results of a suite for others:", "kbench bundle uci -o uci.zip"),
         ("Only those of one map, with your name:",
          "kbench bundle uci --feature-map rff --author 'Ada Lovelace' -o rff.zip"),
+        ("Tables, figures and a citation for a paper:",
+         "kbench bundle uci --author 'Ada Lovelace' --for-paper paper"),
     ),
     "verify": (
         ("Check a file of results, and recompute five splits:", "kbench verify uci.zip"),

@@ -36,10 +36,18 @@ def write(path: Path, files: Mapping[str, bytes]) -> None:
     The same files become the same bytes, with one version of zlib. BundleError is raised
     where the folder exists and is not empty, or it cannot be written.
     """
+    if path.suffix.lower() != ".zip":
+        write_folder(path, files)
+        return
     try:
-        if path.suffix.lower() == ".zip":
-            write_file(path, zipped(files))
-            return
+        write_file(path, zipped(files))
+    except OSError as error:
+        raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a new or an empty folder; BundleError where it is neither."""
+    try:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise BundleError(f"{path} exists: name a new folder, or a file that ends with .zip")
         for name, data in sorted(files.items()):

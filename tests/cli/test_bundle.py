@@ -371,3 +371,17 @@ def test_a_site_is_written_from_the_files(run):
     code, _, err = run("site", "board", "-o", "other")
     assert (code, err.splitlines()[-1]) == (1, "1 file refused, 1 good")
     assert not Path("other").exists()
+
+
+def test_files_for_a_paper_hold_the_bundle(run):
+    code, out, _ = run("bundle", "ours.toml", "--for-paper", "paper", "--author", "Ada")
+    assert code == 0
+    assert "results.zip: 2 cells of ours, 6 splits; id " in out
+    assert Path("paper/tables/main.tex").read_text().startswith(r"\begin{table}")
+    assert run("verify", "paper/results.zip", "--sample", 1)[0] == 0
+    code, _, err = run("bundle", "ours.toml", "--for-paper", "paper", "--author", "Ada")
+    assert (code, "paper exists: name a new folder" in err) == (2, True)
+    code, _, err = run("bundle", "ours.toml")
+    assert (code, "name the file to write, with -o FILE" in err) == (2, True)
+    code, _, err = run("bundle", "ours.toml", "--for-paper", "other")
+    assert (code, "give --author NAME" in err) == (2, True)
