@@ -60,6 +60,10 @@ def bundle(
             help="Only these learners.",
         ),
     ] = None,
+    splits: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of splits, if `kbench suite` had it."),
+    ] = None,
     data: Data = None,
     with_errors: Annotated[
         bool,
@@ -87,7 +91,7 @@ def bundle(
         raise SuiteError("name the file to write, with -o FILE or --for-paper NEW")
     registry = load_registry()
     chosen = chosen_suite(
-        suite, registry, dataset or [], feature_map or [], learner or [], data=data
+        suite, registry, dataset or [], feature_map or [], learner or [], splits=splits, data=data
     )
     known = known_results(chosen, registry, Journal())
     folder = None if data is None else Path(data)
@@ -118,3 +122,9 @@ def bundle(
         echo(f"{place / 'results.zip'}: {written}")
     if known.n_without:
         echo(f"{counted(known.n_without, 'cell')} of the suite have no result here", err=True)
+    if few := sum(bool(cell.missing) for cell in known.cells):
+        echo(
+            f"{counted(few, 'cell')} with fewer splits than planned, which count in no mean: "
+            "compute the others, or give the --splits of `kbench suite`",
+            err=True,
+        )

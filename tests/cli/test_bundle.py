@@ -385,3 +385,13 @@ def test_files_for_a_paper_hold_the_bundle(run):
     assert (code, "name the file to write, with -o FILE" in err) == (2, True)
     code, _, err = run("bundle", "ours.toml", "--for-paper", "other")
     assert (code, "give --author NAME" in err) == (2, True)
+
+
+def test_the_splits_that_were_asked_for_are_all_splits(run):
+    _, _, err = run("bundle", "ours.toml", "-o", "all.zip")
+    assert "fewer splits" not in err
+    assert run("bundle", "ours.toml", "-o", "three.zip", "--splits", 3)[2] == ""
+    code, _, err = run("bundle", "ours.toml", "-o", "more.zip", "--splits", 4)
+    assert (code, "2 cells with fewer splits than planned" in err) == (0, True)
+    counts = {cell["n_splits"] for cell in lines(opened("more.zip")["cells.jsonl"])}
+    assert counts == {4}
