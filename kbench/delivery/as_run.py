@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Measure, Ref, written
 from kbench.records.canonical import dumps
 from kbench.results.rows import LABELS, PLAIN, TIMES, Row
 from kbench.results.sources import by_split, of_cell_in_full
-from kbench.tracking import CellRun, DatasetInput
+from kbench.tracking import CHOSEN, CellRun, DatasetInput
 
 BY_SPLIT = (*TIMES, "search_time_s")
 ERROR_TAIL = 4000
@@ -68,7 +70,7 @@ def as_run(
         end_ms=row.end_ms,
         params=_params(planned, row),
         tags={name: value for name, value in tags.items() if value},
-        metrics=row.measures,
+        metrics={**row.measures, **_chosen(planned)},
         n_splits_done=row.n_splits_done,
         by_split=_by_split(planned, row, measure),
         dataset=_dataset_input(planned),
@@ -128,9 +130,39 @@ def _by_split(planned: PlannedCell, row: Row, measure: Measure) -> dict[str, dic
     values = {name: by_split(done, name) for name in names} if done else {}
     for result in done:
         for name, value in result.details.chosen.items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                values.setdefault(f"chosen.{name}", {})[result.split] = float(value)
+            if _is_number(value):
+                values.setdefault(f"{CHOSEN}{name}", {})[result.split] = float(value)
     return values
+
+
+def _chosen(planned: PlannedCell) -> dict[str, float]:
+    """Return the mean chosen value of each searched number, which MLflow's pages can draw.
+
+    Where the candidates span two decades, the mean is one of decimal logarithms, and its
+    name says so: these pages have linear axes only.
+    """
+    searched: dict[str, list[Any]] = {}
+    chosen: dict[str, list[Any]] = {}
+    for result in planned.done:
+        for candidate in result.details.search:
+            for name in candidate.keys() & result.details.chosen.keys():
+                searched.setdefault(name, []).append(candidate[name])
+        for name, value in result.details.chosen.items():
+            chosen.setdefault(name, []).append(value)
+    found = {}
+    for name, candidates in searched.items():
+        values = chosen[name]
+        if not all(map(_is_number, candidates + values)) or len(set(candidates)) < 2:
+            continue
+        if min(candidates) > 0 and max(candidates) >= 100 * min(candidates):
+            found[f"{CHOSEN}log10.{name}"] = float(np.mean(np.log10(values)))
+        else:
+            found[f"{CHOSEN}{name}"] = float(np.mean(values))
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _dataset_input(planned: PlannedCell) -> DatasetInput | None:

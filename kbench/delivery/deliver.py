@@ -198,11 +198,7 @@ class Delivery:
         except (StoreError, JournalError) as error:
             self._problem = str(error)
         else:
-            # a store that refuses views may accept runs all the same
-            with contextlib.suppress(StoreError):
-                if self._views:
-                    plain = PLAIN[known_measure(self.measure).task or "classification"].name
-                    self._store.present(self._experiment, self._views, self.measure, plain)
+            self._present()
         failures, given_up = 0, bool(self._problem)
         while (planned := self._queue.get()) is not None:
             if given_up:
@@ -217,6 +213,14 @@ class Delivery:
                 given_up = failures == _FAILURES
             except JournalError as error:
                 self._problem, given_up = str(error), True
+
+    def _present(self) -> None:
+        """Write the views: a store that refuses them may accept runs all the same."""
+        assert self._experiment is not None
+        with contextlib.suppress(StoreError):
+            if self._views:
+                plain = PLAIN[known_measure(self.measure).task or "classification"].name
+                self._store.present(self._experiment, self._views, self.measure, plain)
 
     def _write(self, planned: PlannedCell) -> None:
         assert self._experiment is not None
@@ -237,7 +241,7 @@ class Delivery:
     def _tidy(self, planned: Collection[PlannedCell]) -> None:
         """Mark runs whose key or data have changed; drop those that waited for data.
 
-        Then write the runs of methods.
+        Then write the runs of methods, and the views that show what is stored now.
         """
         assert self._experiment is not None
         keys = {cell.cell.name: {cell.key} for cell in planned if cell.is_finished}
@@ -249,6 +253,7 @@ class Delivery:
             rows = [of_run(run) for run in self._store.cells(self._experiment, self._machine)]
             methods = method_runs(rows, known_measure(self.measure))
             self._store.log_methods(self._experiment, self._machine, methods)
+            self._present()
         except (StoreError, JournalError) as error:
             self._problem = str(error)
 

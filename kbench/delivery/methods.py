@@ -10,7 +10,7 @@ import numpy as np
 from kbench.records import Measure
 from kbench.results.rows import LABELS, PLAIN, Method, Row, task_of
 from kbench.results.stats import Scores, ranks, scores
-from kbench.tracking import MethodRun
+from kbench.tracking import MethodRun, on_dataset
 
 _GEOMETRIC = ("fit_time_s", "predict_time_s", "search_time_s")
 _ARITHMETIC = ("n_components", "peak_memory_mb")
@@ -56,6 +56,13 @@ def _run(
     method: Method, metrics: dict[str, float], compared: Scores, rows: Sequence[Row]
 ) -> MethodRun:
     own = [row for row in rows if row.method == method and row.dataset in compared.datasets]
+    measure = compared.measure.name
+    by_dataset = {
+        on_dataset(measure, row.dataset): row.measures[measure]
+        for row in rows
+        if row.method == method and row.status == "ok" and measure in row.measures
+    }
+    metrics = metrics | by_dataset
     return MethodRun(
         name=" + ".join(method),
         params=dict(zip(LABELS[1:], method, strict=True)),
@@ -63,7 +70,7 @@ def _run(
         tags={
             "datasets": ", ".join(compared.datasets),
             "left_out": ", ".join(compared.left_out),
-            "measure": compared.measure.name,
+            "measure": measure,
             "better": compared.measure.better,
             "family": next((row.family for row in own if row.family), ""),
         },

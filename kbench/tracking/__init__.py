@@ -14,6 +14,7 @@
     upsert          writing a run so that it can be repeated at any time
     owner           the process that writes a run, and whether it still exists
     views           saved views of MLflow's pages
+    view_facts      what they know of an experiment: its datasets and searched parameters
     report_run      the report, as a separate run
     method_runs     a run for each method, with its means over datasets
     store           `Store`: all of this behind one class
@@ -32,13 +33,15 @@ from kbench.tracking.location import (
     ui_address,
     ui_environment,
 )
-from kbench.tracking.method_runs import MethodRun
+from kbench.tracking.method_runs import MethodRun, on_dataset
 from kbench.tracking.run import CellRun, DatasetInput, Experiment, StoredRun
 from kbench.tracking.store import Store
+from kbench.tracking.stored import CHOSEN
 from kbench.tracking.views import View
 from kbench.tracking.without_mlflow import delivered_without_mlflow, suites_without_mlflow
 
 __all__ = [
+    "CHOSEN",
     "Address",
     "CellRun",
     "DatasetInput",
@@ -51,6 +54,7 @@ __all__ = [
     "default_uri",
     "delivered_without_mlflow",
     "old_store_notice",
+    "on_dataset",
     "sqlite_path",
     "sqlite_uri",
     "suites_without_mlflow",

@@ -47,6 +47,21 @@ class MethodRun:
         return sha(json.dumps(content, sort_keys=True, default=dict))[:32]
 
 
+def on_dataset(measure: str, dataset: str) -> str:
+    """Return the name of a method's measure on one dataset, among the metrics of its run.
+
+    It does not depend on the other names, so that a view of these metrics knows it.
+
+    >>> on_dataset("accuracy", "iris")
+    'iris: accuracy'
+    >>> on_dataset("accuracy", "ä") == on_dataset("accuracy", "ö")
+    False
+    """
+    name = f"{dataset}: {measure}"
+    clean = allowed([name])[name]
+    return clean if clean == name else f"{clean[: KEY_CHARS - 7]}_{sha(name)[:6]}"
+
+
 def log_methods(
     client: Any, experiment_id: str, suite: str, machine: str, runs: Sequence[MethodRun]
 ) -> int:

@@ -18,6 +18,7 @@ from kbench.tracking.run import CellRun, Experiment, StoredRun
 from kbench.tracking.stored import Identity, Stored, identity, live_runs
 from kbench.tracking.text import DIGEST_CHARS, NAME_CHARS, cut
 from kbench.tracking.upsert import upsert
+from kbench.tracking.view_facts import Facts
 from kbench.tracking.views import View, experiment_tags
 
 _WAITS_S = (0.2, 0.5, 1.0)
@@ -120,14 +121,17 @@ class Store:
     ) -> None:
         """Write the views and the note that an experiment lacks.
 
-        Its suite compares `measure`; `plain` is the best known one of its task.
+        Its suite compares `measure`; `plain` is the best known one of its task. Views show
+        the datasets and searched parameters of the runs that are stored.
         """
         self.open()
         with self._connection.calls("cannot write views"):
             present = self._client.get_experiment(experiment.id).tags
             name, created = experiment.name, experiment.created
-            wanted = experiment_tags(name, views, measure, plain, created, present)
-            for name, value in wanted.items():
+            facts = Facts.of(self._index(experiment).values(), measure, plain)
+            wanted = experiment_tags(name, views, facts, created, present)
+            # the longest last: servers with a lower limit refuse it, and keep the others
+            for name, value in sorted(wanted.items(), key=lambda tag: len(tag[1])):
                 self._client.set_experiment_tag(experiment.id, name, value)
 
     def log_report(self, experiment: Experiment, machine: str, files: Mapping[str, str]) -> str:

@@ -11,6 +11,9 @@ from kbench.tracking.run import CellRun, RunContent, StoredRun
 BOOKKEEPING = {f"kbench.{name}" for name in ("host", "pid", "pid_start", "writing", "digest")}
 """Tags that are not content: the writing process, and its progress."""
 
+CHOSEN = "chosen."
+"""Metrics of what searches chose begin with it: for MLflow's pages, not for results."""
+
 Identity = tuple[str, str, str]
 """Key, machine and name of a cell: one run each within an experiment."""
 
@@ -100,15 +103,20 @@ class Stored:
             params=self.params,
             tags=self.tags,
             metrics={
-                name: value
-                for name, value in self.metrics.items()
-                if not name.endswith("_by_split")
+                name: value for name, value in self.means.items() if not name.startswith(CHOSEN)
             },
             run_id=self.run_id,
             experiment_id=experiment_id,
             start_ms=self.start_ms,
             end_ms=self.end_ms,
         )
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The metrics that are means over splits."""
+        return {
+            name: value for name, value in self.metrics.items() if not name.endswith("_by_split")
+        }
 
     @property
     def preference(self) -> tuple[Any, ...]:

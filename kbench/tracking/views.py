@@ -13,12 +13,12 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kbench.errors import PluginError
 from kbench.parameters import check_choice
-from kbench.records import Measure
+from kbench.tracking.view_facts import REPEATED, Facts, filled
 
 TAG = "mlflow.sharedViewState."
 
@@ -50,6 +50,11 @@ class View:
         MLflow's state, with ``{measure}`` for the measure that a suite compares,
         ``{plain}`` for the best known one of its task (accuracy or rmse), and
         ``"{lower_is_better}"`` for whether lower values of the measure are better.
+        An item of a list, or a name in an object, is repeated for each dataset where
+        it has ``{on_dataset}`` (the metric of the measure on it, in runs of methods), for
+        each set of searched parameters where it has ``{search}`` (its number), and for
+        each searched parameter (of that set) where it has ``{chosen}`` (the metric of its
+        chosen value, in runs of cells).
     """
 
     key: str
@@ -80,34 +85,28 @@ class View:
         check_choice(given["mode"], f"{file_name}: mode", _MODES, error=PluginError)
         return cls("kbench-" + file_name.removesuffix(".view.json"), **given)
 
-    def tag(self, measure: Measure, plain: str, created: int) -> tuple[str, str]:
+    @property
+    def needs_results(self) -> bool:
+        """Whether it shows nothing before there are results."""
+        text = json.dumps(self.state)
+        return any(f"{{{name}}}" in text for name in REPEATED)
+
+    def tag(self, facts: Facts, created: int) -> tuple[str, str]:
         """Return the tag that holds the view; `created` is in milliseconds since 1970.
 
-        A `PluginError` says that the view is too large.
+        Where MLflow would refuse it, the last datasets are left out. A `PluginError`
+        says that the view is too large without any.
         """
-        state = _filled(self.state, measure, plain)
         envelope = {"name": self.name, "createdAt": created, "updatedAt": created}
-        text = json.dumps(state, separators=(",", ":"))
-        value = json.dumps(envelope | {"state": text} | state, separators=(",", ":"))
-        if len(value) > _VALUE_CHARS:
-            value = json.dumps(envelope | {"state": text}, separators=(",", ":"))
-        if len(value) > _VALUE_CHARS:
-            raise PluginError(f"the view {self.name!r} is too large for MLflow: {len(value)} signs")
-        return TAG + self.key, value
-
-
-def _filled(value: Any, measure: Measure, plain: str) -> Any:
-    """Put the measures into every text; duplicates that this makes in a list are removed."""
-    if value == "{lower_is_better}":
-        return measure.better == "lower"
-    if isinstance(value, str):
-        return value.replace("{measure}", measure.name).replace("{plain}", plain)
-    if isinstance(value, Mapping):
-        return {name: _filled(inner, measure, plain) for name, inner in value.items()}
-    if isinstance(value, list):
-        items = [_filled(item, measure, plain) for item in value]
-        return [item for i, item in enumerate(items) if item not in items[:i]]
-    return value
+        for n_datasets in range(len(facts.on_dataset), -1, -1):
+            state = filled(self.state, replace(facts, on_dataset=facts.on_dataset[:n_datasets]))
+            text = json.dumps(state, separators=(",", ":"))
+            # with the state's keys for servers without a menu, where there is room
+            for whole in (envelope | {"state": text} | state, envelope | {"state": text}):
+                value = json.dumps(whole, separators=(",", ":"))
+                if len(value) <= _VALUE_CHARS:
+                    return TAG + self.key, value
+        raise PluginError(f"the view {self.name!r} is too large for MLflow: {len(value)} signs")
 
 
 def _code(text: str) -> str:
@@ -121,18 +120,21 @@ def _code(text: str) -> str:
 def experiment_tags(
     suite: str,
     views: Mapping[str, View],
-    measure: Measure,
-    plain: str,
+    facts: Facts,
     created: int,
     present: Mapping[str, str],
 ) -> dict[str, str]:
     """Return the tags that an experiment lacks, where `present` are its tags.
 
-    `measure` is what its suite compares, `plain` the best known one of its task. A note
-    that somebody wrote is left alone. `created` is when the experiment was made, in
+    `facts` are those of its results; views that need some are left out before there are any.
+    A note that somebody wrote is left alone. `created` is when the experiment was made, in
     milliseconds since 1970.
     """
-    tags = dict(view.tag(measure, plain, created) for view in views.values())
+    tags = dict(
+        view.tag(facts, created)
+        for view in views.values()
+        if facts.has_results or not view.needs_results
+    )
     if present.get("mlflow.note.content", _OURS).startswith(_OURS):
         tags["mlflow.note.content"] = NOTE.format(
             command=_code(f"kbench report {shlex.quote(suite)}")

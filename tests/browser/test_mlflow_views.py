@@ -35,11 +35,12 @@ pytestmark = [
 ]
 WAIT_MS = 90_000
 ACCURACY, FIT = "metrics.`accuracy`", "metrics.`fit_time_s`"
+NAME = "attributes.`Run Name`"
 VIEWS = {
     name: View.of(
         f"{name}.view.json", files("kbench_dashboards").joinpath(f"{name}.view.json").read_text()
     )
-    for name in ("methods", "charts")
+    for name in ("methods", "charts", "datasets", "searches")
 }
 HTML = "<title>The report</title><h1 id=h></h1><script>h.textContent='6 times 7 is ' + 6*7</script>"
 
@@ -55,7 +56,15 @@ def cells():
                 key=name,
                 name=name,
                 params={"dataset": dataset, "feature_map": feature_map, "learner": "ridge"},
-                metrics={"accuracy": accuracy, "fit_time_s": seconds, "predict_time_s": 0.125},
+                metrics={
+                    "accuracy": accuracy,
+                    "fit_time_s": seconds,
+                    "predict_time_s": 0.125,
+                    "search_time_s": 2.0 + i + j,
+                    "n_candidates": 5.0,
+                    "chosen.log10.learner.alpha": i - 2.0,
+                    **({"chosen.feature_map.factor": 0.5 + j} if i else {}),
+                },
                 by_split={},
                 dataset=None,
             )
@@ -76,10 +85,10 @@ def served(migrated_store, tmp_path_factory):
     assert store.supersede(experiment, "m1", {one.name: [one.key]}) == 1
     labels = {"dataset": "wdbc", "feature_map": "identity", "learner": "ridge"}
     store.log(experiment, replace(FAILED, name="failed", params=labels))
-    store.present(experiment, {view.key: view for view in VIEWS.values()})
     report = store.log_report(experiment, "m1", {"report.html": HTML})
     rows = [of_run(run) for run in store.cells(experiment, "m1")]
     assert store.log_methods(experiment, "m1", method_runs(rows, ACCURACY_MEASURE)) == 2
+    store.present(experiment, {view.key: view for view in VIEWS.values()})
     assert len(live(store, experiment)) == 9
     port = a_free_port()
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", store.uri]
@@ -124,7 +133,17 @@ def browser():
 @pytest.fixture
 def page(browser):
     """Return an empty page that keeps the requests it makes."""
-    context = browser.new_context(viewport={"width": 1900, "height": 1200})
+    yield from a_page(browser, 1900, 1200)
+
+
+@pytest.fixture
+def laptop(browser):
+    """Return an empty page of a window so small that MLflow's assistant takes a quarter of it."""
+    yield from a_page(browser, 1400, 900)
+
+
+def a_page(browser, width, height):
+    context = browser.new_context(viewport={"width": width, "height": height})
     one = context.new_page()
     one.set_default_timeout(WAIT_MS)
     one.hosts = set()
@@ -156,8 +175,7 @@ def test_methods_open_with_metric_columns_and_the_numbers_of_the_store(page, ser
     page.wait_for_selector(f'.ag-row [col-id="{ACCURACY}"]')
     page.wait_for_function(f"({ROWS})().filter(row => row[{ACCURACY!r}]).length >= 2")
     picture(page, "methods")
-    name = "attributes.`Run Name`"
-    shown = {row[name]: row for row in page.evaluate(ROWS) if row.get(name)}
+    shown = {row[NAME]: row for row in page.evaluate(ROWS) if row.get(NAME)}
     runs = cells()
     for feature_map in ("identity", "rff(n_components=64)"):
         (row,) = (row for text, row in shown.items() if f"{feature_map} + ridge" in text)
@@ -187,6 +205,77 @@ def test_charts_open_with_a_point_per_method(page, served):
     assert re.search(r"Methods\s*\(4\)", text)
     assert "fit_time_s vs. accuracy" in text
     assert page.hosts == {"127.0.0.1"}
+
+
+def test_datasets_are_columns_of_methods(laptop, served):
+    address, experiment, _ = served
+    laptop.goto(ui_address(address, experiment, VIEWS["datasets"]))
+    columns = {name: f"metrics.`{name}: accuracy`" for name in ("iris", "wine")}
+    # both are drawn: the table draws columns only where they are seen
+    for column in columns.values():
+        laptop.wait_for_function(f"({ROWS})().filter(row => row[{column!r}]).length == 2")
+    laptop.get_by_text("MLflow Assistant").first.wait_for()
+    picture(laptop, "datasets")
+    rows = {row[NAME]: row for row in laptop.evaluate(ROWS) if row.get(NAME)}
+    for run in cells().values():
+        labels = run.params
+        (row,) = (row for text, row in rows.items() if f"{labels['feature_map']} + ridge" in text)
+        shown = float(row[columns[labels["dataset"]]])
+        assert shown == pytest.approx(run.metrics["accuracy"])
+    for column in columns.values():
+        box = laptop.locator(f'.ag-row [col-id="{column}"]').first.bounding_box()
+        assert box["x"] + box["width"] <= assistant_left(laptop)
+
+
+def test_each_dataset_has_a_chart_of_all_methods(laptop, served):
+    address, experiment, _ = served
+    view = replace(VIEWS["datasets"], mode="chart")
+    laptop.goto(ui_address(address, experiment, view))
+    laptop.wait_for_function(
+        "() => [...document.querySelectorAll('.js-plotly-plot')]"
+        ".filter(plot => plot.querySelectorAll('.bars .point').length == 2).length == 2"
+    )
+    laptop.get_by_text("iris: accuracy", exact=True).first.wait_for()
+    laptop.get_by_text("wine: accuracy", exact=True).first.wait_for()
+    picture(laptop, "dataset-charts")
+    drawn = laptop.evaluate(
+        "() => [...document.querySelectorAll('.js-plotly-plot')].map(plot => plot.data"
+        ".flatMap(trace => [...trace.x]).map(Number).sort())"
+    )
+    accuracies = {
+        name: sorted(
+            run.metrics["accuracy"] for run in cells().values() if run.params["dataset"] == name
+        )
+        for name in ("iris", "wine")
+    }
+    for values, expected in zip(drawn, accuracies.values(), strict=True):
+        assert values == pytest.approx(expected)
+
+
+def test_searches_open_with_parallel_coordinates_of_chosen_values(laptop, served):
+    address, experiment, _ = served
+    laptop.goto(ui_address(address, experiment, VIEWS["searches"]))
+    labels = "() => [...document.querySelectorAll('.parcoords')].map(each => each.textContent)"
+    laptop.wait_for_function(f"({labels})().length == 2")
+    wait_for_text(laptop, r"Chosen values\s*\(2\)")
+    picture(laptop, "searches")
+    both, one = laptop.evaluate(labels)
+    assert "factor" in both
+    assert "factor" not in one
+    for text in (both, one):
+        assert "alpha" in text
+        assert "search_time_s" in text
+        assert "accuracy" in text
+
+
+def wait_for_text(page, pattern):
+    """Wait until the page shows a text, which may be spread over elements."""
+    page.wait_for_function("it => new RegExp(it).test(document.body.innerText)", arg=pattern)
+
+
+def assistant_left(page):
+    """Return where MLflow's assistant begins."""
+    return page.get_by_text("MLflow Assistant").first.bounding_box()["x"]
 
 
 def test_the_report_is_previewed_with_its_scripts(page, served):

@@ -39,6 +39,21 @@ def test_means_are_over_the_datasets_that_all_methods_finished():
     assert found["a + ridge"].tags["left_out"] == "digits"
 
 
+def test_each_finished_dataset_has_its_own_metric_whoever_else_finished_it():
+    rows = [
+        row("iris", "a", accuracies=[0.9, 0.7]),
+        row("iris", "b", accuracies=[0.8, 0.8]),
+        row("digits", "a", accuracies=[0.1, 0.3]),
+        row("digits", "b", status="error"),
+    ]
+    found = by_name(rows)
+    of_a, of_b = found["a + ridge"].metrics, found["b + ridge"].metrics
+    assert of_a["iris: accuracy"] == pytest.approx(0.8)
+    assert of_a["digits: accuracy"] == pytest.approx(0.2)
+    assert of_b["iris: accuracy"] == pytest.approx(0.8)
+    assert "digits: accuracy" not in of_b
+
+
 def test_there_are_no_means_without_a_common_dataset_and_none_of_different_units():
     assert method_runs([row("iris", "a"), row("wine", "b")], ACCURACY) == []
     sizes = {"x": 1.0, "y": 9.0}

@@ -264,3 +264,30 @@ def test_splits_keep_the_order_of_their_numbers():
     assert list(json.loads(run.tags["split_hash"])) == [str(i) for i in range(12)]
     nothing = PlannedCell(cell, "k", None, 2, Problem("unavailable", "gone", 1))
     assert "group" not in as_run(nothing, "s", "m").tags
+
+
+def test_chosen_numbers_are_metrics_that_pages_can_draw():
+    """Logarithms where the grid spans decades; nothing of what is no number."""
+    grid = [
+        {"learner.C": c, "map.factor": f, "map.kernel": k, "learner.tol": 0.1}
+        for c, f, k in ((0.01, 0.0, "a"), (1.0, 1.0, "b"), (100.0, 200.0, "b"))
+    ]
+    results = {
+        i: a_result(i, details=Details(chosen=grid[i], search=grid)) for i in range(len(grid) - 1)
+    }
+    run = as_run(PlannedCell(CELL, "k", FACTS, 2, results=results), "s", "m")
+    chosen = {name: value for name, value in run.metrics.items() if name.startswith("chosen.")}
+    # a grid with 0 has no logarithms
+    assert chosen == pytest.approx({"chosen.log10.learner.C": -1.0, "chosen.map.factor": 0.5})
+    assert run.by_split["chosen.learner.C"] == {0: 0.01, 1: 1.0}
+
+
+def test_chosen_numbers_are_no_measures_of_results(store_uri):
+    store = Store(store_uri)
+    grid = [{"learner.C": 1.0}, {"learner.C": 8.0}]
+    results = {0: a_result(0, details=Details(chosen=grid[1], search=grid))}
+    run = as_run(PlannedCell(CELL, "k", FACTS, 1, results=results), "s", "m")
+    assert run.metrics["chosen.learner.C"] == 8.0
+    store.log(store.experiment("trial"), run)
+    (stored,) = store.read("trial")
+    assert not any(name.startswith("chosen.") for name in of_run(stored).measures)
