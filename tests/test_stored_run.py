@@ -23,7 +23,7 @@ def stored():
 
 
 def test_every_method_has_its_place_and_its_numbers(stored):
-    content = stored.stored(DOCS / "stored" / "uci.json")
+    content = stored.stored(DOCS / "measured" / "uci.json")
     board = leaderboard(content.rows, content.measure)
     assert len(board.datasets) == 7
     assert [line.place for line in board.lines] == list(range(1, len(content.methods) + 1))
@@ -37,7 +37,7 @@ def test_every_method_has_its_place_and_its_numbers(stored):
 def test_the_best_values_are_strong_in_the_page(stored):
     from docutils import nodes
 
-    content = stored.stored(DOCS / "stored" / "uci.json")
+    content = stored.stored(DOCS / "measured" / "uci.json")
     main = stored.drawn(TABLES["main"][1](content))
     assert len(list(main.findall(nodes.strong))) >= len(content.datasets)
     first = stored.drawn(table(leaderboard(content.rows, content.measure), ["mean"]))

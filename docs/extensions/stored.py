@@ -1,7 +1,7 @@
-"""Tables of a run that was stored: ``.. stored:: stored/uci.json`` with a table's name.
+"""Tables of a run that was stored: ``.. stored:: measured/uci.json`` with a table's name.
 
-The file is what `docs/stored/keep.py` keeps of `kbench results SUITE --format json`. Nothing
-is computed but what `kbench results` and `kbench report` compute from the same rows.
+The file is what `tests/benchmarks/keep_run.py` keeps of `kbench results SUITE --format json`.
+Nothing is computed but what `kbench results` and `kbench report` compute from the same rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Keep what the documentation shows of a run: `python keep.py < all.json > uci.json`.
+"""Keep what the documentation shows of a run.
+
+    python tests/benchmarks/keep_run.py < all.json > docs/measured/uci.json
 
 The input is what `kbench results uci --format json` prints. Cells without data are left out.
 """
