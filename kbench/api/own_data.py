@@ -164,7 +164,10 @@ def prepared(
             ref = _with_task(ref, choice.task)
         facts = fetched(ref, registry)
         return OwnData(ref, looked.for_classes(facts.n_classes), facts, choice.sentence)
-    return _chosen_after_loading(ref, what, asked, registry)
+    data = _chosen_after_loading(ref, what, asked, registry)
+    if keep and data.facts.sparse:
+        raise DatasetError(f"{what}: --keep has no meaning for sparse rows: nothing is left out")
+    return data
 
 
 def _chosen_after_loading(

@@ -156,8 +156,10 @@ def look_in_sandbox(read: Make, asked: Mapping[str, Any]) -> dict[str, Any] | No
 def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
     what, target = f"file {ref.params['path']!r}", ref.params["target"]
     if asked["in_blocks"]:
-        table: Opened = resolve(read)(**ref.params)
-        what = table.rows.what
+        opened: Opened | None = resolve(read)(**ref.params)
+        if opened is None:
+            return None
+        table, what = opened, opened.rows.what
     else:
         table = Opened(FrameRows(table_of(read, ref), what))
     rows, ignore = table.rows, ref.params.get("ignore", ())

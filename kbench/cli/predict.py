@@ -121,6 +121,8 @@ def _opened(
     if is_text and trained["missing"]:
         params.setdefault("missing", tuple(trained["missing"]))
     table = resolve(source.rows)(**params)
+    if table is None:
+        raise ExportError(f"file {file!r}: sparse rows cannot be predicted; write them as CSV")
     if not is_text:
         return _blocks(table.rows), None
     path, found = Path(ref.params["path"]), {**DIALECT, **params, **table.params}

@@ -72,6 +72,7 @@ class DatasetSource:
         ``rows(**params) -> kbench.tables.rows.Opened``: the same table in blocks, and how
         its files are written where the parameters do not say it. The commands for a user's
         own file look at the columns before they load it; without `rows` they read `table`.
+        None stands for a file that has no table, such as one of sparse rows.
     """
 
     name: str

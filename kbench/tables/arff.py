@@ -85,6 +85,19 @@ def read_arff(path: Path, what: str) -> Table:
     return rows.table()
 
 
+def is_sparse_arff(path: Path, what: str) -> bool:
+    """Tell whether the rows of an ARFF file are sparse, from its header and its first row.
+
+    DatasetError is raised where the header is not that of an ARFF file.
+    """
+    with path.open("rb") as file:
+        try:
+            _parse_header(file)
+            return _is_sparse(file)
+        except LineError as error:
+            raise DatasetError(f"{what}: {error}") from None
+
+
 def _parse_header(file: BinaryIO) -> tuple[list[Column], int]:
     """Read up to and with @data; return the columns and the number of the next line."""
     columns: list[Column] = []

@@ -18,7 +18,9 @@ def read_table(ref: Ref, registry: Registry) -> Any:
 
 
 def table_of(table: Make, ref: Ref) -> Any:
-    """Read the table of a dataset by the `table` of its source."""
+    """Read the table of a dataset by the `table` of its source; None if it has sparse rows."""
     frame = resolve(table)(**ref.params)
+    if frame is None:  # sparse rows
+        return None
     frame.columns = [str(name) for name in frame.columns]
     return frame

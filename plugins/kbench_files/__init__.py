@@ -45,6 +45,8 @@ def kbench_datasets():
             load="kbench_files._files:load_arff",
             endings={".arff": {}},
             named_by_label=True,
+            table="kbench_files._arff:arff_table",
+            rows="kbench_files._arff:arff_rows",
         ),
         DatasetSource(
             "svmlight",

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from kbench import Dataset
 from kbench.parameters import is_pattern
-from kbench.tables.arff import read_arff
+from kbench.tables.arff import is_sparse_arff, read_arff
 from kbench.tables.table import Column, labelled, to_dataset
+from kbench_files._arff import ArffRows, refuse_for_sparse
 from kbench_files._csv import CsvRows
 from kbench_files._dialect import Dialect
 from kbench_files._encoding import Roles, encoded
@@ -307,11 +308,17 @@ def load_arff(
     path: str,
     target: str,
     ignore: Sequence[str] = (),
+    nominal: Sequence[str] = (),
+    date: Sequence[str] = (),
+    by_target: Sequence[str] = (),
+    unit: Sequence[str] = (),
     group: str = "",
     task: str | None = None,
     weight: str | None = None,
     splits: str | None = None,
     overlapping_splits: bool = False,
+    group_by: str | None = None,
+    order_by: str | None = None,
     label: str = "",
 ) -> Dataset:
     """Read an ARFF file, dense or sparse.
@@ -324,6 +331,20 @@ def load_arff(
         Name of the attribute to predict.
     ignore : sequence of str, optional
         Attributes to leave out.
+    nominal : sequence of str, optional
+        Attributes of numbers that stand for categories. Attributes of text always do, in
+        alphabetical order.
+    date : sequence of str, optional
+        Columns of dates as ``"COLUMN=FORMAT"``, such as ``"joined=%d.%m.%Y"`` or
+        ``"joined=ISO8601"``, which become days since 1970. ``"|year"``, ``"|week"`` and
+        ``"|day"`` after it add the sine and cosine of the place in that period.
+    by_target : sequence of str, optional
+        Columns of categories that each fit replaces by means of the target (scikit-learn's
+        `TargetEncoder`), instead of an indicator column per category.
+    unit : sequence of str, optional
+        Columns of numbers with a sign or a unit around them, which is left out, as
+        ``"COLUMN=UNIT"``, such as ``"price=$"``, perhaps with the decimal mark and the one
+        between thousands: ``"price=€|,."``. Brackets around a number are a minus.
     group : str, optional
         Group of the dataset; its name by default.
     task : {"classification", "regression"}, optional
@@ -336,6 +357,12 @@ def load_arff(
         per split, 1 where the row is tested and 0 where it is for training.
     overlapping_splits : bool, default False
         Rows may be tested in several splits, as in repeated holdouts.
+    group_by : str, optional
+        Column of groups, which is not a feature: for ``splits = "official"`` there are five
+        folds, each with all rows of a group or none.
+    order_by : str, optional
+        Column of numbers or dates: for ``splits = "official"`` there is one split, which tests
+        the fifth of the rows that comes last, 50,000 at most.
     label : str, optional
         Name of the dataset; the file's name without its ending by default. In a suite
         file it is the label of the line.
@@ -343,7 +370,9 @@ def load_arff(
     Returns
     -------
     Dataset
-        Nominal attributes become indicators in the declared order.
+        Nominal attributes become indicators in the declared order. `X` is a CSR matrix where
+        the rows are sparse; these have no `nominal`, `date`, `by_target`, `unit`, `group_by`
+        and `order_by`.
 
     Raises
     ------
@@ -352,10 +381,21 @@ def load_arff(
         text.
     """
     file, what = existing(path)
-    table = read_arff(file, what)
     facts = _facts(path, label, group)
-    data = to_dataset(table, what, target, tuple(ignore), task, weight, **facts)
-    return with_splits(data, table.n_rows, splits, overlapping_splits)
+    with unchanged([file], what):
+        if is_sparse_arff(file, what):
+            asked = {"nominal": nominal, "date": date, "by_target": by_target, "unit": unit}
+            refuse_for_sparse({**asked, "group_by": group_by, "order_by": order_by}, what)
+            table = read_arff(file, what)
+            data = to_dataset(table, what, target, tuple(ignore), task, weight, **facts)
+            n_rows = table.n_rows
+        else:
+            rows = ArffRows(path)
+            grouped = () if group_by is None else (group_by,)
+            roles = Roles(target, (*ignore, *grouped), nominal, date, by_target, unit, task, weight)
+            data, n_rows = encoded(rows, roles, facts)
+            data = with_parts(data, rows, group_by, order_by, date)
+    return with_splits(data, n_rows, splits, overlapping_splits)
 
 
 def load_svmlight(

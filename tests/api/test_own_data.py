@@ -305,7 +305,7 @@ def test_svmlight_has_no_target(registry, tmp_path):
     ("name", "option", "words"),
     [
         ("a.parquet", {"delimiter": ";"}, "--delimiter has no meaning for parquet files"),
-        ("a.arff", {"nominal": ["c"]}, "--nominal has no meaning for arff files"),
+        ("a.arff", {"sheet": "c"}, "--sheet has no meaning for arff files"),
         ("a.libsvm", {"ignore": ["c"]}, "--ignore has no meaning for svmlight files"),
         ("a.arff", {"target": None}, "--target is missing: name the column to predict"),
         (
