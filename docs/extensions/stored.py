@@ -87,7 +87,8 @@ def drawn(table: Table) -> nodes.table:
     for place in range(len(table.rows)):
         cells: list[nodes.Node] = []
         for column in columns:
-            text = table.value(place, column)
+            # a number stays beside its unit
+            text = table.value(place, column).replace(" ", "\N{NO-BREAK SPACE}")
             best = table.marks.get((place, column.name)) == "best"
             cells.append(nodes.strong(text, text) if best else nodes.Text(text))
         body += line(cells)
