@@ -18,7 +18,7 @@ def add(
     It is kept beside the journal under its id, and never changed.
     """
     from kbench.cli.verify import describe
-    from kbench.sharing.library import SHORT, keep
+    from kbench.sharing.kept import SHORT, keep
     from kbench.sharing.reading import read_bundle
 
     bundle = read_bundle(Path(file).expanduser())

@@ -214,7 +214,7 @@ def _bundles(names: Sequence[str]) -> list[Bundle]:
     """Read the bundles to reuse; name the versions that keep one from being reused."""
     if not names:
         return []
-    from kbench.sharing.library import SHORT, find
+    from kbench.sharing.kept import SHORT, find
     from kbench.sharing.reuse import same_environment
     from kbench.sharing.verifying import other_versions
 

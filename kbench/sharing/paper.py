@@ -19,8 +19,8 @@ from kbench.report.text import latex_text
 from kbench.results.sources import of_cell_in_full
 from kbench.sharing.container import zipped
 from kbench.sharing.form import Bundle
+from kbench.sharing.kept import SHORT
 from kbench.sharing.known import Known
-from kbench.sharing.library import SHORT
 from kbench.sharing.reading import bundle_of
 from kbench.sharing.reuse import same_environment
 

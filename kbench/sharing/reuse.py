@@ -9,7 +9,7 @@ from dataclasses import replace
 from kbench.planning.planned import task_key
 from kbench.records import Result
 from kbench.sharing.form import Bundle, SharedResult
-from kbench.sharing.library import SHORT
+from kbench.sharing.kept import SHORT
 
 _OF_A_MACHINE = ("_s", "_mb")
 """Ends of the names of measures that mean something only on the machine that took them."""
