@@ -153,7 +153,9 @@ class Claims:
 
         It is over groups of datasets; over the splits of a single dataset.
         """
-        return self._fronts.setdefault(cost, self._front(cost))
+        if cost not in self._fronts:
+            self._fronts[cost] = self._front(cost)
+        return self._fronts[cost]
 
     @cached_property
     def _fronts(self) -> dict[str, stats.Front]:

@@ -14,6 +14,7 @@ from kbench.report import claims, figures, write
 from kbench.report.content import ReportData
 from kbench.report.page import page
 from kbench.report.tables import TABLES
+from kbench.results import stats
 from tests.support.report_rows import changed, content, grid, regression_row, row, searched
 
 
@@ -354,3 +355,15 @@ def test_errors_of_a_measure_that_is_no_share_are_not_drawn():
     made = ReportData("s", rows, measure=Measure("log_loss", "lower"))
     with pytest.raises(SuiteError, match="1 - log_loss is not an error; draw measure-time"):
         figures.picture("error-time", made, Registry(), "svg")
+
+
+def test_a_page_computes_the_front_of_each_cost_once(monkeypatch):
+    computed = []
+    front = stats.front
+    monkeypatch.setattr(stats, "front", lambda *given, **more: (
+        computed.append(given), front(*given, **more)
+    )[1])  # fmt: skip
+    made = content(clear())
+    page(made, Registry())
+    n_costs = len({claims_cost.tobytes() for _, claims_cost, *_ in computed})
+    assert 0 < len(computed) == n_costs
