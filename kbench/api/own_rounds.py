@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from kbench.api.inputs import check_limit
 from kbench.api.own_data import named_suite, sized_methods
 from kbench.api.own_measure import Comparison
+from kbench.planning.ladders import Name
 from kbench.planning.raw import FIRST_ROUNDS
-from kbench.planning.schedule import Name
 from kbench.planning.sized import Size, chosen_cells, read_for
 from kbench.planning.suite_file import find
 from kbench.records import Block, Cell, DatasetFacts, Protocol, Ref, Suite

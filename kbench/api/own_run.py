@@ -15,8 +15,9 @@ from kbench.api.own_settings import chosen_settings
 from kbench.api.running import run_shown
 from kbench.machine import machine_id
 from kbench.planning.cost import of_interval, of_memory
+from kbench.planning.noise import class_shares
 from kbench.planning.planned import PlannedCell
-from kbench.planning.schedule import Schedule, class_shares
+from kbench.planning.schedule import Schedule
 from kbench.records import Cell, Measure, Protocol, Ref
 from kbench.registry.registry import Registry
 from kbench.report.explanation import Explanation

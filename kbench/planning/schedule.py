@@ -18,30 +18,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
-from kbench.evaluation.sizes import holdout_sizes
-from kbench.planning import cost
-from kbench.planning.order import n_candidates
+from kbench.planning.ladder_costs import LadderCosts
+from kbench.planning.ladders import Ladder, Name, is_done, with_chosen
+from kbench.planning.noise import class_shares, standard_error
 from kbench.planning.planned import PlannedCell
-from kbench.records import ACCURACY, Cell, Cost, DatasetFacts, Measure, Ref, Result, Search, Trial
+from kbench.records import ACCURACY, Cell, Cost, Measure
 from kbench.registry.registry import Registry
-
-Name = tuple[str, str]
-"""Labels of the map and the learner of a method."""
 
 FIRST_SHARE, SEARCH_SHARE = 0.75, 0.25
 """Shares of the time left that a task of a first method may take, without and with a search.
 
 Boosting with its defaults on all rows is what every recommendation is held against.
-"""
-
-SUBLINEAR = 0.25
-"""Least part of the time in proportion to the rows that a first method takes on all of them.
-
-The trees of boosting have as many leaves on a thousand rows as on ten thousand: on 16 times
-the rows of a table with 26 classes they took three times as long.
 """
 
 AT_ONCE_SHARE = 0.9
@@ -58,40 +47,6 @@ MOST_SPLITS = 5
 
 POLL_S = 0.02
 """Seconds between two looks at the results, where the next step depends on them."""
-
-OVER_CLASSES = ("balanced_accuracy", "f1_macro", "average_precision", "roc_auc")
-"""Means over classes, whose noise is that of the rare ones."""
-
-BY_RANKS = ("average_precision", "roc_auc")
-"""Those that compare each row of a class with rows of the others."""
-
-NARROWER = 1.5
-"""Exponent of the work in the number of components."""
-
-
-@dataclass
-class Ladder:
-    """The cells of one method, on ever more rows.
-
-    `is_first` is true of a method of the first round.
-    """
-
-    name: Name
-    cells: list[PlannedCell] = field(default_factory=list)
-    is_first: bool = False
-
-    @property
-    def reached(self) -> int:
-        """Number of the last cell with a result of its first split; -1 if there is none."""
-        return max((i for i, cell in enumerate(self.cells) if _is_done(cell, 0)), default=-1)
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether a task has failed, so that no further one is tried."""
-        return any(
-            cell.problem or any(not result.is_ok for result in dict(cell.results).values())
-            for cell in self.cells
-        )
 
 
 class Schedule:
@@ -117,6 +72,7 @@ class Schedule:
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         self._registry, self._first, self._memory_mb = registry, frozenset(first), memory_mb
+        self._costs = LadderCosts(registry, ())
         self._clock, self._wait = clock, wait
         self._begun: set[tuple[str, int]] = set()
         self._ladders: list[Ladder] = []
@@ -139,6 +95,7 @@ class Schedule:
         parameters that a search on fewer rows has chosen.
         """
         self._ladders, self._measure, self._until = self._laddered(cells), measure, until
+        self._costs = LadderCosts(self._registry, self._ladders)
         self._plan = plan
         while not self._begun or self._clock() < until:
             step = self._next()
@@ -159,7 +116,7 @@ class Schedule:
         for ladder in self._laddered(cells):
             begun = [cell for cell in ladder.cells if cell.results or cell.problem]
             for cell in begun:
-                n = next((i for i in range(len(cell.results)) if not _is_done(cell, i)), None)
+                n = next((i for i in range(len(cell.results)) if not is_done(cell, i)), None)
                 n_done = len(cell.results) if n is None else n
                 if n_done:
                     cell.results = {i: cell.results[i] for i in range(n_done)}
@@ -174,7 +131,7 @@ class Schedule:
             return None
         last = ladder.cells[-1]  # a method may be for few rows only
         protocol = replace(last.cell.protocol, train_rows=None)
-        return self._cost(ladder, replace(last, cell=replace(last.cell, protocol=protocol)))
+        return self._costs.of(ladder, replace(last, cell=replace(last.cell, protocol=protocol)))
 
     # -- state
 
@@ -240,18 +197,19 @@ class Schedule:
         cell = ladder.cells[0]
         if not self._is_open(cell, 0):
             return False
-        if self._cost(ladder, cell) is None:
+        if self._costs.of(ladder, cell) is None:
             # the cost of a search is known once its components have run without one
             return not self._awaits_alike(ladder)
         return self._fits(ladder, cell, BEGIN_SHARE)
 
     def _awaits_alike(self, ladder: Ladder) -> bool:
         """Whether a task of the same components with another search is running."""
-        parts = _components(ladder)
         return any(
-            (other.cells[0].key, 0) in self._begun and not _is_done(other.cells[0], 0)
+            (other.cells[0].key, 0) in self._begun and not is_done(other.cells[0], 0)
             for other in self._ladders
-            if other is not ladder and not other.is_stopped and _components(other) == parts
+            if other is not ladder
+            and not other.is_stopped
+            and other.components == ladder.components
         )
 
     def _at_once(self, ladder: Ladder) -> PlannedCell | None:
@@ -261,17 +219,14 @@ class Schedule:
         """
         last = ladder.cells[-1]
         one_known = ladder.reached == 0 < len(ladder.cells) - 1 and self._n_running
-        is_searched = n_candidates(last.cell, self._registry) > 1
+        is_searched = self._costs.is_searched(last)
         under_way = any((cell.key, 0) in self._begun for cell in ladder.cells[1:])
         if not one_known or is_searched or under_way or not self._is_open(last, 0):
             return None
-        found = self._cost(ladder, last)
+        found = self._costs.of(ladder, last)
         if found is None or found.exceeds(self._memory_mb):
             return None
-        result = ladder.cells[0].results[0]
-        grown = SUBLINEAR * n_train(last) / result.measures["n_train"]
-        work = sum(result.measures.get(name, 0.0) for name in ("fit_time_s", "predict_time_s"))
-        seconds = result.seconds + (max(1.0, grown) - 1.0) * work
+        seconds = self._costs.least_seconds(ladder.cells[0], last)
         return last if seconds <= AT_ONCE_SHARE * self._left else None
 
     def _above(self, ladder: Ladder, share: float = 1.0) -> PlannedCell | None:
@@ -290,7 +245,7 @@ class Schedule:
         if self._fits(ladder, cell, share):
             return cell
         below = ladder.cells[reached]
-        chosen = _with_chosen(cell.cell, below)
+        chosen = with_chosen(cell.cell, below)
         if chosen is None:
             return None
         if (cell.key, below.key) not in self._fixed:
@@ -356,132 +311,17 @@ class Schedule:
 
     def _fits(self, ladder: Ladder, cell: PlannedCell, share: float = 1.0) -> bool:
         """Whether a task should end in a share of the time left, and fit into memory."""
-        found = self._cost(ladder, cell)
+        found = self._costs.of(ladder, cell)
         if found is None or found.seconds is None:
             return False
         if found.exceeds(self._memory_mb):
             return False
-        if share < 1.0 and n_candidates(cell.cell, self._registry) > 1:
+        if share < 1.0 and self._costs.is_searched(cell):
             share = SEARCH_SHARE
         # a whole remainder is risked only for what nearly always fits
         seconds = found.seconds.high if share == 1.0 else found.seconds.value
         return seconds <= share * self._left
 
     def _seconds(self, ladder: Ladder, cell: PlannedCell) -> float:
-        found = self._cost(ladder, cell)
+        found = self._costs.of(ladder, cell)
         return found.seconds.value if found and found.seconds else math.inf
-
-    def _cost(self, ladder: Ladder, cell: PlannedCell) -> Cost | None:
-        """Predict the cost of a cell from those of the same method with fewer rows."""
-        work, trials = self._work(cell.cell, n_train(cell)), []
-        for lower in self._known(ladder) or self._alike(ladder):
-            result = dict(lower.results)[0]
-            rows = round(result.measures["n_train"])
-            ratio = work / self._work(lower.cell, rows)
-            trials.append(_trial(result, rows, ratio))
-        return cost.predict(trials, n_train(cell)) if trials else None
-
-    def _known(self, ladder: Ladder) -> list[PlannedCell]:
-        """Return the cells of a method that have a result."""
-        return [cell for cell in ladder.cells if _is_done(cell, 0)]
-
-    def _alike(self, ladder: Ladder) -> list[PlannedCell]:
-        """Return the cells with a result of the same components with another search."""
-        parts = _components(ladder)
-        others = (other for other in self._ladders if _components(other) == parts)
-        return next((known for other in others if (known := self._known(other))), [])
-
-    def _work(self, cell: Cell, rows: int) -> float:
-        """Return the work of a cell, relative to that in proportion to the rows."""
-        searched = n_candidates(cell, self._registry)
-        fits = 1.0 + (searched * (cell.protocol.inner_folds - 1) if searched > 1 else 0.0)
-        width = cost.given_width(cell) or 1
-        kernelized = self._registry.get("learner", cell.learner.name).kernelized
-        return float(fits * width**NARROWER * (rows if kernelized else 1))
-
-
-def standard_error(
-    value: float, n_test: float, measure: Measure, shares: Sequence[float] = ()
-) -> float:
-    """Return a rough standard error of a score on test rows.
-
-    Of a share it is that of a binomial; of an error that of the root of a mean square. A mean
-    over classes, which have these `shares` of the rows, has that of a mean of binomials. Ranks
-    of two classes are as uncertain as the rarer one.
-
-    >>> round(standard_error(0.9, 900, ACCURACY), 4)
-    0.01
-    >>> balanced = Measure("balanced_accuracy")
-    >>> round(standard_error(0.5, 800, balanced, (0.03, 0.97)), 3)
-    0.052
-    >>> round(standard_error(0.5, 800, balanced, (0.01, *[0.11] * 9)), 3)
-    0.024
-    """
-    n = n_test
-    if shares and measure.name in OVER_CLASSES:
-        if len(shares) == 2 and measure.name in BY_RANKS:
-            n *= min(shares)
-        else:
-            n *= len(shares) ** 2 / sum(1 / share for share in shares)
-    n = max(1.0, n)
-    if measure.better == "higher":
-        share = min(max(value, 0.0), 1.0)
-        return math.sqrt(max(share * (1 - share), 1 / n) / n)
-    return abs(value) / math.sqrt(2 * n)
-
-
-def class_shares(facts: DatasetFacts | None) -> tuple[float, ...]:
-    """Return the shares of the rows of the classes; none for numbers."""
-    if facts is None:
-        return ()
-    return tuple(max(1, count) / facts.n_samples for count in facts.class_counts)
-
-
-def n_train(planned: PlannedCell) -> int:
-    """Return the training rows of a cell."""
-    facts, protocol = planned.dataset, planned.cell.protocol
-    assert facts is not None
-    if protocol.train_rows is not None:
-        return protocol.train_rows
-    if protocol.splits == "holdout":
-        return holdout_sizes(facts.n_samples, protocol)[0]
-    return facts.n_samples * (protocol.n_folds - 1) // protocol.n_folds
-
-
-def _trial(result: Result, rows: int, ratio: float) -> Trial:
-    memory = result.measures.get("peak_memory_mb", 0.0)
-    return Trial(rows, True, "ok", max(1e-3, result.seconds) * ratio, memory)
-
-
-def _with_chosen(cell: Cell, below: PlannedCell) -> Cell | None:
-    """Return a cell with the parameters that a search on fewer rows chose; None without one."""
-    chosen = {"feature_map": dict[str, Any](), "learner": dict[str, Any]()}
-    if below.cell.protocol.n_candidates == 1 < cell.protocol.n_candidates:
-        chosen = {side: dict(getattr(below.cell, side).params) for side in chosen}
-    for name, value in below.results[0].details.chosen.items():
-        side, _, parameter = name.partition(".")
-        if "." in parameter or not isinstance(value, int | float | str):
-            return None  # of a component within
-        if side in chosen:
-            chosen[side][parameter] = value
-    sides: dict[str, Any] = {}
-    for side, values in chosen.items():
-        ref: Ref = getattr(cell, side)
-        # what is given for these rows, such as a width, stays
-        is_searched = {name: isinstance(value, Search) for name, value in ref.params.items()}
-        more = {name: value for name, value in values.items() if is_searched.get(name, True)}
-        sides[side] = Ref(ref.name, {**ref.params, **more}, ref.label)
-    given = replace(cell, **sides)
-    if given == cell:
-        return None
-    return replace(given, protocol=replace(given.protocol, n_candidates=1))
-
-
-def _components(ladder: Ladder) -> tuple[Ref, str]:
-    cell = ladder.cells[0].cell
-    return replace(cell.feature_map, label=""), cell.learner.name
-
-
-def _is_done(cell: PlannedCell, split: int) -> bool:
-    result = dict(cell.results).get(split)
-    return result is not None and result.is_ok

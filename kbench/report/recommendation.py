@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from kbench.evaluation.definitions import MEASURES
 from kbench.messages import counted, number
-from kbench.planning.schedule import standard_error
+from kbench.planning.noise import standard_error
 from kbench.records import ACCURACY, Measure, TaskType
 from kbench.report.axes import duration
 from kbench.report.content import ALPHA, ROPE, name_of

@@ -1,12 +1,10 @@
 """The order of tasks in a limited time, with a clock that only tasks move."""
 
-import math
-
 import pytest
 
 from kbench.planning.planned import PlannedCell
-from kbench.planning.schedule import Schedule, class_shares, standard_error
-from kbench.records import ACCURACY, Cell, DatasetFacts, Details, Measure, Protocol, Ref, Result
+from kbench.planning.schedule import Schedule
+from kbench.records import ACCURACY, Cell, DatasetFacts, Details, Protocol, Ref, Result
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 
@@ -207,23 +205,6 @@ def test_a_failure_ends_the_climb_of_its_method_only(registry):
     run.end()
     assert run.most_rows("cheap") == 1250
     assert run.most_rows("good") == N_TRAIN
-
-
-def test_the_noise_of_a_mean_over_classes_is_that_of_their_rows():
-    facts = DatasetFacts("c", n_samples=1000, class_counts=(970, 30))
-    shares = class_shares(facts)
-    assert shares == (0.97, 0.03)
-    assert class_shares(DatasetFacts("c", n_samples=9)) == ()
-    balanced, by_ranks = Measure("balanced_accuracy"), Measure("roc_auc")
-    of_two = math.sqrt(0.25 / 970 + 0.25 / 30) / 2
-    assert math.isclose(standard_error(0.5, 1000, balanced, shares), of_two)
-    assert math.isclose(standard_error(0.5, 1000, by_ranks, shares), math.sqrt(0.25 / 30))
-    assert math.isclose(standard_error(0.5, 1000, ACCURACY, shares), math.sqrt(0.25 / 1000))
-    # one rare class of many hardly counts: it is one of 26 in the mean
-    many = (0.01, *[0.99 / 25] * 25)
-    assert standard_error(0.5, 1000, balanced, many) < 1.2 * math.sqrt(0.25 / 1000)
-    assert standard_error(1.0, 100, ACCURACY) > 0
-    assert math.isclose(standard_error(20.0, 200, Measure("rmse", "lower")), 1.0)
 
 
 def result_of(cell, seconds, fit_time_s):
