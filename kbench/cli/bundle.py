@@ -9,7 +9,7 @@ import typer
 
 from kbench.cli import completion
 from kbench.cli.echo import echo
-from kbench.cli.options import Data
+from kbench.cli.options import Data, Datasets, FeatureMaps, Learners
 
 
 def bundle(
@@ -36,30 +36,9 @@ def bundle(
     author: Annotated[
         str, typer.Option(metavar="NAME", help="Your name, shown beside the results.")
     ] = "",
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            autocompletion=completion.components("dataset"),
-            help="Only these datasets, as in `kbench suite`.",
-        ),
-    ] = None,
-    feature_map: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            autocompletion=completion.components("feature map"),
-            help="Only these feature maps.",
-        ),
-    ] = None,
-    learner: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            autocompletion=completion.components("learner"),
-            help="Only these learners.",
-        ),
-    ] = None,
+    dataset: Datasets = None,
+    feature_map: FeatureMaps = None,
+    learner: Learners = None,
     splits: Annotated[
         int | None,
         typer.Option(min=1, help="Number of splits, if `kbench suite` had it."),

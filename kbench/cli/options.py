@@ -41,6 +41,35 @@ JsonEvents = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress, only the results.")]
 
+Datasets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--dataset",
+        metavar="PATTERN",
+        autocompletion=completion.datasets,
+        help="Only the datasets whose label or name matches this pattern; repeatable. "
+        "An installed dataset that the suite does not have is added.",
+    ),
+]
+FeatureMaps = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--feature-map",
+        metavar="PATTERN",
+        autocompletion=completion.components("feature map"),
+        help="Only these feature maps, chosen as by --dataset.",
+    ),
+]
+Learners = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--learner",
+        metavar="PATTERN",
+        autocompletion=completion.components("learner"),
+        help="Only these learners, chosen as by --dataset.",
+    ),
+]
+
 Data = Annotated[
     str | None,
     typer.Option(

@@ -11,7 +11,17 @@ import typer
 
 from kbench.cli import completion
 from kbench.cli.echo import echo
-from kbench.cli.options import Data, Fresh, JsonEvents, Offline, Quiet, Store
+from kbench.cli.options import (
+    Data,
+    Datasets,
+    FeatureMaps,
+    Fresh,
+    JsonEvents,
+    Learners,
+    Offline,
+    Quiet,
+    Store,
+)
 from kbench.errors import SuiteError
 
 if TYPE_CHECKING:
@@ -37,31 +47,9 @@ def suite(
         ),
     ] = None,
     list_suites: Annotated[bool, typer.Option("--list", help="List the installed suites.")] = False,
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            autocompletion=completion.datasets,
-            help="Only the datasets whose label or name matches this pattern; repeatable. "
-            "An installed dataset that the suite does not have is added.",
-        ),
-    ] = None,
-    feature_map: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            autocompletion=completion.components("feature map"),
-            help="Only these feature maps, chosen as by --dataset.",
-        ),
-    ] = None,
-    learner: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            autocompletion=completion.components("learner"),
-            help="Only these learners, chosen as by --dataset.",
-        ),
-    ] = None,
+    dataset: Datasets = None,
+    feature_map: FeatureMaps = None,
+    learner: Learners = None,
     splits: Annotated[
         int | None, typer.Option(min=1, help="Number of splits, instead of the suite's.")
     ] = None,
