@@ -1,0 +1,28 @@
+"""Every installed suite can be run: its file, its cells and the values of its parameters."""
+
+import pandas as pd
+import pytest
+
+from kbench.api.inputs import chosen_suite
+from kbench.execution.components import check, placed
+from kbench.execution.plugins import load_registry
+from kbench.planning.cells import cells
+from kbench.planning.raw import runnable
+from kbench.planning.suite_file import find, read
+
+REGISTRY = load_registry()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", runnable(REGISTRY))
+def test_every_installed_suite_can_be_run(name, tmp_path, sandbox):
+    # the folder of a suite of files: its cells are planned without reading them
+    for ref in read(*find(name, REGISTRY), REGISTRY).datasets:
+        if "path" in ref.params:
+            file = tmp_path / ref.params["path"]
+            file.parent.mkdir(exist_ok=True)
+            pd.DataFrame({"x1": [1.0, 2.0], "y": [1.0, 2.0]}).to_csv(file, index=False)
+    suite = chosen_suite(name, REGISTRY, data=str(tmp_path))
+    planned = cells(suite, REGISTRY)
+    assert len(planned) >= len(suite.datasets) > 0
+    check(sandbox, placed(suite), memory_mb=4096)
