@@ -13,6 +13,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "_bayesian_linear": ["BayesianLinearRegression"],
         "_boosting": ["GradientBoostingClassifier", "GradientBoostingRegressor"],
         "_core_vector_machine": ["CoreVectorMachine"],
+        "_dirichlet_gp": ["DirichletGPClassifier"],
         "_gaussian_process": ["GaussianProcess"],
         "_kernel_kmeans": ["KernelKMeans", "KernelKMeansMap"],
         "_kernel_perceptron": ["KernelPerceptron"],
@@ -261,6 +262,13 @@ def kbench_learners():
             "bayesian-linear",
             family="linear",
             regressor="kbench_learners._bayesian_linear:BayesianLinearRegression",
+            rotation_invariant=True,
+        ),
+        Learner(
+            "dirichlet-gp",
+            family="linear",
+            make="kbench_learners._dirichlet_gp:DirichletGPClassifier",
+            grid={"alpha": [1e-2, 1e-4, 1e-3, 1e-1]},
             rotation_invariant=True,
         ),
         Learner(
