@@ -19,12 +19,14 @@ from kbench.results.rows import PLAIN, TEXTS, TIMES, Row, known_measure, measure
 from kbench.results.search_curves import choice_of, curves_of, searched_parameters
 from kbench.tracking import StoredRun
 
+_SPREADS = (*(measure.name for measure in PLAIN.values()), "r2")
+
 
 def means(results: Sequence[Result], measure: Measure = ACCURACY) -> dict[str, float]:
     """Average each measure over the splits of a cell that have it.
 
-    `results` are those with status "ok". Of `measure`, the accuracy and the root mean
-    squared error there is also the standard deviation of one split, such as
+    `results` are those with status "ok". Of `measure`, the accuracy, the root mean
+    squared error and r2 there is also the standard deviation of one split, such as
     ``accuracy_sd`` (ddof 1; absent for a single split). Of the default candidate's
     measures there is the one of `measure` only.
     """
@@ -35,9 +37,9 @@ def means(results: Sequence[Result], measure: Measure = ACCURACY) -> dict[str, f
             if math.isfinite(value) and not of_other:
                 values.setdefault(name, []).append(value)
     averages = {name: float(np.mean(column)) for name, column in values.items()}
-    for spread in (*PLAIN.values(), measure):
-        if len(values.get(spread.name, ())) > 1:
-            averages[spread.sd] = float(np.std(values[spread.name], ddof=1))
+    for name in (*_SPREADS, measure.name):
+        if len(values.get(name, ())) > 1:
+            averages[f"{name}_sd"] = float(np.std(values[name], ddof=1))
     return averages
 
 
