@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
+from kbench.evaluation.rows import Rows, whole
 from kbench.evaluation.splits import strata, stratified_folds
 from kbench.messages import SHARED_CATEGORIES, counted
 from kbench.records import Dataset, TaskType
@@ -217,8 +218,9 @@ class Preprocessing:
     def fit_blocks(self, blocks: Callable[[], Iterable[Any]], sample: Any) -> Preprocessing:
         """Fit every step on training inputs in blocks of rows, which `blocks` yields.
 
-        Scales are those of all rows, imputed values those of `sample`. DatasetError is
-        raised for columns of categories, which need the targets.
+        Scales are those of all rows, imputed values those of `sample`, a matrix or `Rows`,
+        which are copied for that only. DatasetError is raised for columns of categories, which
+        need the targets.
         """
         if categories_of(self.kinds):
             raise DatasetError(SHARED_CATEGORIES)
@@ -228,12 +230,12 @@ class Preprocessing:
 
     def _fit(self, blocks: Callable[[], Iterable[Any]], sample: Any) -> None:
         """Fit the steps after the categories."""
-        sparse = hasattr(sample, "indptr")
+        sparse = hasattr(sample.matrix if isinstance(sample, Rows) else sample, "indptr")
         self._steps: list[Any] = []
         if self.missing in IMPUTING and not sparse:
             kinds = [kind for kind in self.kinds if kind != "category"]
             kinds += ["numeric"] * (sample.shape[1] - len(kinds))
-            self._steps.append(Imputer(kinds, self.missing == "indicate").fit(sample))
+            self._steps.append(Imputer(kinds, self.missing == "indicate").fit(whole(sample)))
         for name in self._names():
             step = _make(name, sparse)
             for X in blocks():

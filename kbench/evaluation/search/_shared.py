@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from kbench.errors import PluginError
 from kbench.evaluation.outputs import check_embedding
@@ -74,10 +75,11 @@ class SharedMap:
         parts = [X for X in (data.X, data.unlabelled) if X is not None]
         samples = [_sample(X, derive_seed(seed, "sample")) for X in parts]
         steps = preprocessing_of(data, candidate.preprocess, feature_map.requires)
-        sample = stacked(samples[0], samples[1] if len(samples) > 1 else None)
+        sample = samples[0] if len(samples) == 1 else stacked(*map(whole, samples))
         steps.fit_blocks(lambda: chain.from_iterable(map(blocks, parts)), sample)
         type_ = np.dtype(dtype)
-        inputs = _as_type(steps.transform(samples[-1]), type_)
+        inputs = _preprocessed(steps, samples[-1], type_)
+        del sample
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             map_ = timed(lambda: fit_map(feature_map, candidate.feature_map, seed, inputs, data.y))
@@ -139,12 +141,26 @@ def _as_type(X: Any, dtype: np.dtype[Any]) -> Any:
     return X.astype(dtype, copy=False) if dtype == np.float32 else X
 
 
-def _sample(X: Any, seed: int) -> Any:
-    """Return all rows, or as many as have 256 MB, in order."""
+def _sample(X: Any, seed: int) -> Rows:
+    """Return all rows, or as many as have 256 MB, in order, without a copy of them."""
     n = X.shape[0]
     rows = X if isinstance(X, Rows) else Rows(X, np.arange(n))
     n_fitted = int(FIT_BYTES / max(1.0, rows.row_bytes()))
     if n <= n_fitted:
-        return whole(X)
+        return rows
     drawn = np.random.default_rng(seed).choice(n, n_fitted, replace=False)
-    return rows[np.sort(drawn)]
+    return Rows(rows.matrix, rows.numbers[np.sort(drawn)])
+
+
+def _preprocessed(steps: Preprocessing, rows: Rows, dtype: np.dtype[Any]) -> Any:
+    """Preprocess rows in blocks, so that there is one copy of them at a time."""
+    parts = (_as_type(steps.transform(X), dtype) for X in blocks(rows))
+    first = next(parts)
+    if hasattr(first, "indptr"):
+        return sp.vstack([first, *parts], format="csr")
+    out = np.empty((rows.shape[0], first.shape[1]), first.dtype)
+    start = 0
+    for part in chain([first], parts):
+        out[start : start + len(part)] = part
+        start += len(part)
+    return out
