@@ -30,8 +30,10 @@ from kbench.registry.collecting import Kind
 from kbench.registry.installed import HOST
 from kbench.registry.registry import Registry
 from kbench.results.order import by_dataset
+from kbench.results.others import OthersRow
 from kbench.results.rows import Labels, Method, Row
 from kbench.results.sources import budget_of, measure_of, of_run
+from kbench.sharing.rows import kept_rows
 from kbench.tracking import Address, Store, StoredRun, default_uri, old_store_notice
 
 _SIDES: tuple[Kind, Kind] = ("feature map", "learner")
@@ -134,6 +136,7 @@ class StoredResults:
     runs: list[StoredRun]
     name: str
     store: Address
+    notice: Callable[[str], None] = lambda text: None
 
     @cached_property
     def measure(self) -> Measure:
@@ -149,6 +152,11 @@ class StoredResults:
     def rows(self) -> list[Row]:
         """One row per run, ordered by dataset."""
         return by_dataset([of_run(run) for run in self.runs])
+
+    @cached_property
+    def others(self) -> list[OthersRow]:
+        """Rows of the suite that others computed: those of kept bundles, without times."""
+        return kept_rows(self.name, self.measure, self.notice)
 
     @cached_property
     def links(self) -> dict[Labels, str]:
@@ -186,7 +194,7 @@ def stored_results(
     path = address.path
     if path is not None and not path.exists():
         raise StoreError(f"there are no runs here: {path} does not exist; run `kbench suite` first")
-    name = _experiment_of(suite)
+    name = experiment_of(suite)
     runs = Store(uri).read(name, superseded)
     if not runs:
         hint = _hint(name, stored_suites(uri))
@@ -203,7 +211,7 @@ def stored_results(
         if len(owners) > 1 or wanted not in (machine, machine_id()):
             notice(f"runs of machine {wanted}; --machine all shows all")
         runs = [run for run in runs if run.machine == wanted]
-    return StoredResults(runs, name, address)
+    return StoredResults(runs, name, address, notice)
 
 
 def _hint(name: str, stored: Sequence[str]) -> str:
@@ -218,7 +226,7 @@ def _hint(name: str, stored: Sequence[str]) -> str:
     return hint
 
 
-def _experiment_of(suite: str) -> str:
+def experiment_of(suite: str) -> str:
     """Return the name of a suite's experiment: that in its file, else the file's stem."""
     path = Path(suite)
     if path.suffix != ".toml":

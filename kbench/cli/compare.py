@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
@@ -20,21 +21,24 @@ from kbench.messages import counted, masked
 from kbench.parameters import check_choice, check_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rich.text import Text
 
     from kbench.records import Measure
     from kbench.report.text import Table
     from kbench.results.comparison import Change, Comparison
+    from kbench.results.others import OthersRow
     from kbench.results.rows import Row
     from kbench.tracking import StoredRun
 
 _SIDE = (
-    "SUITE, SUITE@STORE, SUITE@KEY=VALUE,...[,STORE], or a file of `kbench results --format json`. "
-    "Keys: version (of kbench), machine (id), until (a date or time). STORE is a URI or a .db file."
+    "SUITE, SUITE@STORE, SUITE@KEY=VALUE,...[,STORE], a file of `kbench results --format json`, "
+    "or a bundle. Keys: version (of kbench), machine (id), until (a date or time), by (an author "
+    "whose bundle was added). STORE is a URI or a .db file."
 )
-_KEYS = ("version", "machine", "until")
+_KEYS = ("version", "machine", "until", "by")
+_BUNDLES = (".zip", ".jsonl")
 _FAIL_ON = ("measure", "time", "missing")
 _EARLIER = {"accuracy": "measure"}
 """Names that earlier versions had for kinds of regressions."""
@@ -109,18 +113,18 @@ def compare(
     check_number(time_factor, "--time-factor", least=1, error=SuiteError)
     check_number(time_noise, "--time-noise", least=0, error=SuiteError)
     check_number(alpha, "--alpha", above=0, below=1, error=SuiteError)
-    rows_a, measure_a = _side(a, store)
-    rows_b, measure_b = _side(b, store)
-    if measure_a != measure_b:
+    of_a, of_b = _side(a, store), _side(b, store)
+    measure = of_a.measure
+    if measure != of_b.measure:
         raise SuiteError(
-            f"A compares {measure_a.name} ({measure_a.better} is better), B {measure_b.name} "
-            f"({measure_b.better} is better): they are not comparable"
+            f"A compares {measure.name} ({measure.better} is better), B {of_b.measure.name} "
+            f"({of_b.measure.better} is better): they are not comparable"
         )
+    rows_a, rows_b = _only(of_a.rows, dataset or [], a), _only(of_b.rows, dataset or [], b)
+    if of_a.is_of_others or of_b.is_of_others:
+        rows_a, rows_b = _comparable(rows_a, rows_b)
     comparison = compared(
-        _only(rows_a, dataset or [], a),
-        _only(rows_b, dataset or [], b),
-        measure_a,
-        Noise(alpha=alpha, time_factor=time_factor, time_noise=time_noise),
+        rows_a, rows_b, measure, Noise(alpha=alpha, time_factor=time_factor, time_noise=time_noise)
     )
     regressions = comparison.regressions(wanted)
     if form is Form.table:
@@ -133,8 +137,17 @@ def compare(
 # -- sides
 
 
-def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
-    """Read one side: a file, or runs of a store."""
+@dataclass(frozen=True)
+class _Side:
+    """One side; rows of others have no times, and are compared where that is fair."""
+
+    rows: list[Row]
+    measure: Measure
+    is_of_others: bool = False
+
+
+def _side(text: str, store: str | None) -> _Side:
+    """Read one side: a file, a bundle, rows of others, or runs of a store."""
     from kbench.api.inputs import stored_results
     from kbench.results.comparison import chosen
     from kbench.results.order import by_dataset
@@ -143,7 +156,11 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
     path = Path(text)
     if path.suffix == ".json":
         return _of_file(path)
+    if path.suffix in _BUNDLES or (path.is_dir() and "@" not in text):
+        return _of_bundle(text)
     suite, options = _parsed(text)
+    if "by" in options:
+        return _of_author(suite, options, text)
     if options.get("machine") == "all":
         raise SuiteError(f"{masked(text)!r}: machine must be the id of one machine, got 'all'")
     version, until = options.get("version", ""), options.get("until")
@@ -169,7 +186,53 @@ def _side(text: str, store: str | None) -> tuple[list[Row], Measure]:
         rows = chosen(rows, version, None if until is None else _moment(until, text))
         _check_any(rows, stored.runs, text, version)
     checked = _checked([row.to_json(stored.measure) for row in rows], masked(text))
-    return by_dataset([row for row, _ in checked]), stored.measure
+    return _Side(by_dataset([row for row, _ in checked]), stored.measure)
+
+
+def _of_bundle(name: str) -> _Side:
+    """Read the rows of a bundle, which need not have been added."""
+    from kbench.sharing.kept import find
+    from kbench.sharing.rows import measure_of, rows_of
+
+    bundle = find(name)
+    measure = measure_of(bundle)
+    return _of_others(list(rows_of(bundle, measure, {})), measure)
+
+
+def _of_author(suite: str, options: Mapping[str, str], side: str) -> _Side:
+    """Read the rows of an author whose bundles were added."""
+    from kbench.api.inputs import experiment_of
+    from kbench.sharing.rows import kept_rows
+
+    if others := [name for name in options if name != "by"]:
+        raise SuiteError(f"{masked(side)!r}: by= takes no {others[0]}=: bundles are not in a store")
+    kept = kept_rows(experiment_of(suite), notice=partial(echo, err=True))
+    rows = [each for each in kept if each.author == options["by"]]
+    if not rows:
+        known = ", ".join(sorted({each.author for each in kept}))
+        hint = f"; there are rows by: {known}" if known else "; `kbench add FILE` adds a bundle"
+        raise SuiteError(f"no rows of {suite!r} by {options['by']!r} were added{hint}")
+    return _of_others(rows, rows[0].measure)
+
+
+def _of_others(others: Sequence[OthersRow], measure: Measure) -> _Side:
+    """Return the last row of each cell as one side, whatever machines its author has."""
+    from kbench.results.comparison import chosen
+    from kbench.results.order import by_dataset
+    from kbench.results.others import without_times
+
+    rows = [replace(without_times(each.row), machine=each.author) for each in others]
+    return _Side(by_dataset(chosen(rows)), measure, is_of_others=True)
+
+
+def _comparable(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Leave out the cells that must not be compared, and say why."""
+    from kbench.results.others import comparable
+
+    kept_a, kept_b, reasons = comparable(a, b)
+    for reason, count in reasons.items():
+        echo(f"kbench: not compared: {counted(count, 'cell')}: {reason}", err=True)
+    return kept_a, kept_b
 
 
 def _parsed(text: str) -> tuple[str, dict[str, str]]:
@@ -227,14 +290,16 @@ def _check_any(rows: Sequence[Row], runs: Sequence[StoredRun], side: str, versio
         raise SuiteError(f"{masked(side)!r} fits no run{hint}")
 
 
-def _of_file(path: Path) -> tuple[list[Row], Measure]:
-    """Read rows that `kbench results --format json` wrote."""
+def _of_file(path: Path) -> _Side:
+    """Read rows that `kbench results --format json` wrote, without those of others."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SuiteError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise SuiteError(f"{path} is not JSON: {error}") from error
+    if isinstance(rows, list):
+        rows = [row for row in rows if not (isinstance(row, dict) and "by" in row)]
     if not isinstance(rows, list) or not rows:
         raise SuiteError(f"{path} holds no results; `kbench results SUITE --format json` makes it")
     checked = _checked(
@@ -247,7 +312,7 @@ def _of_file(path: Path) -> tuple[list[Row], Measure]:
         pairs = sorted((measure.name, measure.better) for measure in measures)
         names = " and ".join(f"{name} ({better} is better)" for name, better in pairs)
         raise SuiteError(f"{path}: all rows must compare one measure, got {names}")
-    return [row for row, _ in checked], measures.pop()
+    return _Side([row for row, _ in checked], measures.pop())
 
 
 def _checked(rows: Sequence[Any], where: str, advice: str = "") -> list[tuple[Row, Measure]]:

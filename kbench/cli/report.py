@@ -320,6 +320,12 @@ def _content(
         digits=digits,
         focus=chosen_methods(rows, focus, "--focus") if focus else own_methods(rows, registry),
         links=stored.links,
+        others=[
+            each
+            for each in stored.others
+            if (not datasets or each.row.dataset in wanted)
+            and (not methods or each.row.method in kept)
+        ],
     )
     return content, stored.store
 

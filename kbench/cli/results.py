@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,14 +11,15 @@ import typer
 from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.cli.options import Form, Format, Store
-from kbench.errors import SuiteError
+from kbench.errors import StoreError, SuiteError
 from kbench.messages import counted, printable_json
 from kbench.parameters import check_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kbench.records import Measure
+    from kbench.results.others import BesideOwn, OthersRow
     from kbench.results.rows import Method, Row
 
 
@@ -91,7 +93,13 @@ def results(
         raise SuiteError(f"--{'columns' if columns else 'family'} is for --leaderboard")
     if leaderboard and machine == "all":
         raise SuiteError("--leaderboard compares the runs of one machine; name it with --machine")
-    stored = stored_results(suite, store, machine, partial(echo, err=True))
+    notice = partial(echo, err=True)
+    try:
+        stored = stored_results(suite, store, machine, notice)
+    except (StoreError, SuiteError):
+        if leaderboard or focus or not _print_others_alone(suite, form, dataset or [], notice):
+            raise
+        return
     rows, measure = stored.rows, stored.measure
     if dataset or within is not None:
         if leaderboard or focus:
@@ -118,14 +126,53 @@ def results(
             if row.status == "skipped" and row.error:
                 name = f"{row.feature_map} + {row.learner} on {row.dataset}"
                 echo(f"skipped: {name}: {row.error}")
+        show.print_others(_beside(rows, stored.others, dataset or [], measure), measure)
         if machine != "all" and (own := own_methods(rows, registry)):
             print_focus(printing.console(), rows, own, measure)
     elif form is Form.json:
         # with all fields, so that `kbench compare` can read it back
         full = [row.to_json(measure) for row in rows]
-        echo(printable_json(full, indent=1))
+        others = _beside(rows, stored.others, dataset or [], measure)
+        echo(printable_json([*full, *(each.to_json(measure) for each in others)], indent=1))
     else:
         echo(report.write(tables.cells(rows, measure), form.value))
+
+
+def _beside(
+    own: Sequence[Row], others: Sequence[OthersRow], datasets: Sequence[str], measure: Measure
+) -> list[BesideOwn]:
+    """Return the rows of others on some datasets, or on all, beside one's own."""
+    from kbench.results.others import beside_own
+
+    def wanted(name: str) -> bool:
+        return not datasets or any(fnmatchcase(name, pattern) for pattern in datasets)
+
+    return beside_own(own, [each for each in others if wanted(each.row.dataset)], measure)
+
+
+def _print_others_alone(
+    suite: str, form: Form, datasets: Sequence[str], notice: Callable[[str], None]
+) -> bool:
+    """Print the rows of others, where there are none of one's own; return whether there are any."""
+    from kbench import report
+    from kbench.api.inputs import experiment_of
+    from kbench.cli import show
+    from kbench.report.others import table
+    from kbench.sharing.rows import kept_rows
+
+    kept = kept_rows(experiment_of(suite), notice=notice)
+    if not kept:
+        return False
+    measure = kept[0].measure
+    beside = _beside([], kept, datasets, measure)
+    if form is Form.table:
+        show.print_others(beside, measure)
+        echo(f"\nno results of your own: `kbench suite {suite}` computes them")
+    elif form is Form.json:
+        echo(printable_json([each.to_json(measure) for each in beside], indent=1))
+    else:
+        echo(report.write(table(beside, measure), form.value))
+    return True
 
 
 def _chosen(

@@ -16,10 +16,12 @@ from kbench.messages import counted
 from kbench.planning.cost import of_memory
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Measure, Published, Result
+from kbench.report import others as of_others
 from kbench.report import shown, tables
 from kbench.report.agreement import sentences
 from kbench.report.content import NO_FAILURE
 from kbench.results import order, sources, stats
+from kbench.results.others import BesideOwn
 from kbench.results.published import agreements, beside_published
 from kbench.results.rows import COLUMNS, PLAIN, Row, known_measure, task_of
 from kbench.results.rows import columns as columns_of
@@ -308,6 +310,25 @@ def _summary(console: Console, rows: Sequence[Row], measure: Measure) -> None:
             "",
         )
         for standing in standings
+    ]
+    printing.print_table(console, headings, lines)
+
+
+def print_others(beside: Sequence[BesideOwn], measure: Measure) -> None:
+    """Print rows that others computed, each beside the own row that it may be compared with."""
+    if not beside:
+        return
+    made = of_others.table(beside, measure)
+    console = printing.console()
+    console.print("\n[bold]by others[/bold]")
+    console.print(escape(of_others.SENTENCE), soft_wrap=True)
+    headings = {column.heading: bool(column.numeric) for column in made.columns}
+    lines = [
+        (
+            [made.value(i, column) for column in made.columns],
+            "red" if each.other.is_refuted else "",
+        )
+        for i, each in enumerate(beside)
     ]
     printing.print_table(console, headings, lines)
 

@@ -14,19 +14,19 @@ from kbench.cli.echo import echo
 from kbench.cli.options import Data, Offline
 
 if TYPE_CHECKING:
+    from kbench.sharing.agreement import Finding
     from kbench.sharing.form import Bundle
 
 _SHARES = (0.01, 0.1, 0.5)
-_WORDS = {
-    "equal": "equal",
-    "noise": "within the noise of BLAS",
-    "different": "different",
-    "not recomputed": "cannot be recomputed",
-}
 
 
 def verify(
-    file: Annotated[str, typer.Argument(help="A bundle: a zip file or a folder.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A bundle (a zip file or a folder), a rows file, or the id of a kept one."
+        ),
+    ],
     sample: Annotated[int, typer.Option(min=1, help="Number of splits to recompute.")] = 5,
     nonce: Annotated[
         str | None,
@@ -36,24 +36,37 @@ def verify(
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Wall-clock limit of one task.")
     ] = None,
+    author: Annotated[
+        str, typer.Option(metavar="NAME", help="Your name, for --to: who has recomputed.")
+    ] = "",
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR", help="Also write what was recomputed into this results repository."
+        ),
+    ] = None,
     data: Data = None,
     offline: Offline = False,
 ) -> None:
     """Check a bundle, and recompute some of its results here.
 
-    The results are chosen by a hash that its author cannot foresee. Neither the journal nor
-    MLflow is written. The exit code is 1 if a result differs, or none can be recomputed.
+    The results are chosen by a hash that its author cannot foresee. What was found is kept,
+    and shown beside the rows of a bundle that was added. Neither the journal nor MLflow is
+    written. The exit code is 1 if a result differs, or none can be recomputed.
     """
     from kbench.api.inputs import check_limit
     from kbench.errors import SuiteError
     from kbench.execution.plugins import load_registry
     from kbench.messages import counted
     from kbench.records import Limits
-    from kbench.sharing.reading import read_bundle
+    from kbench.sharing import recomputed
+    from kbench.sharing.kept import find
+    from kbench.sharing.repository import publish_records, rows_key_by_cell
     from kbench.sharing.reuse import same_environment
     from kbench.sharing.sampling import new_nonce
     from kbench.sharing.sampling import sample as sampled
     from kbench.sharing.verifying import Verifying
+    from kbench.sharing.writing import versions
 
     if nonce is not None and not re.fullmatch(r"[0-9a-f]{1,64}", nonce):
         raise SuiteError(f"--nonce must be 1 to 64 hexadecimal digits, got {nonce!r}")
@@ -63,8 +76,13 @@ def verify(
         limits = Limits(time_s=time_limit)
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
-    bundle = read_bundle(Path(file).expanduser())
+    bundle = find(file)
     describe(bundle)
+    repository = None if to is None else Path(to).expanduser()
+    if repository is not None:
+        # what cannot be written is said before anything is computed
+        check_author(author, bundle)
+        rows_key_by_cell(bundle, repository)
     verifying = Verifying(
         bundle,
         load_registry(),
@@ -86,12 +104,38 @@ def verify(
         f"recomputing {len(chosen)} of {counted(len(units), 'split')} that can be, "
         f"chosen by the nonce {drawn}{again}"
     )
-    verdicts: Counter[str] = Counter()
+    verdicts: Counter[Finding] = Counter()
+    records = []
     for each in verifying.verify(chosen) if chosen else ():
         verdict, detail = each.agreement.verdict, each.agreement.detail
         verdicts[verdict] += 1
-        echo(f"  {_WORDS[verdict]}: {each.name}, split {each.split}{detail and f': {detail}'}")
+        words = _said(verdict)
+        echo(f"  {words}: {each.name}, split {each.result.split}{detail and f': {detail}'}")
+        if verdict != "not recomputed":
+            records.append(recomputed.record_of(each.result, verdict, author, versions()))
+            recomputed.keep(records[-1])
+    if repository is not None:
+        n_new = publish_records(bundle, records, repository)
+        echo(f"{repository}: {counted(n_new, 'new file')} of recomputed splits")
     _conclude(verdicts)
+
+
+def _said(verdict: Finding) -> str:
+    from kbench.results.others import VERDICTS
+
+    return "cannot be recomputed" if verdict == "not recomputed" else VERDICTS[verdict]
+
+
+def check_author(author: str, bundle: Bundle) -> None:
+    """Refuse a record without a name, or by the author of the results."""
+    from kbench.errors import SuiteError
+
+    if not author:
+        raise SuiteError("--to names who has recomputed: give --author NAME")
+    if author == bundle.manifest.author:
+        raise SuiteError(
+            f"{author} is the author of the results; a record of another person proves something"
+        )
 
 
 def describe(bundle: Bundle) -> None:
@@ -106,7 +150,7 @@ def describe(bundle: Bundle) -> None:
     echo("form, keys, references, times and ranges: as they must be")
 
 
-def _conclude(verdicts: Counter[str]) -> None:
+def _conclude(verdicts: Counter[Finding]) -> None:
     """Print what the verdicts say, and end with the exit code."""
     from kbench.sharing.sampling import noticed
 
@@ -114,7 +158,7 @@ def _conclude(verdicts: Counter[str]) -> None:
     if not k:
         echo("no result was recomputed: the numbers are only their author's word")
         raise typer.Exit(1)
-    counts = ", ".join(f"{n} {_WORDS[verdict]}" for verdict, n in verdicts.items())
+    counts = ", ".join(f"{n} {_said(verdict)}" for verdict, n in verdicts.items())
     echo(f"\n{counts}")
     shares = "; ".join(f"{noticed(f, k):.0%} if {f:.0%} of them are forged" for f in _SHARES)
     echo(f"{k} recomputed would find a forgery with probability 1 - (1 - f)^{k}: {shares}")

@@ -41,6 +41,7 @@ def as_run(
         "task": row.task,
         # tests over datasets need these beside the means, without a request per run
         "group": planned.dataset.group if planned.dataset else "",
+        "checksum": row.checksum,
         "equivalence": row.equivalence,
         "family": row.family,
         "search_space": ", ".join(row.search_space),

@@ -22,6 +22,7 @@ from kbench.results.budgets import Budget, budgets
 from kbench.results.claims import Claims
 from kbench.results.leaderboard import Leaderboard, of_claims
 from kbench.results.order import rounded, unequal_splits
+from kbench.results.others import OthersRow
 from kbench.results.published import Beside, beside_published
 from kbench.results.rows import LABELS, NOT_MEASURED, PLAIN, Labels, Method, Row, task_of
 from kbench.results.search_curves import CURVE
@@ -127,6 +128,8 @@ class ReportData:
         Methods that are shown beside each other one, and that stand out in tables and charts.
     links : mapping of (dataset, feature map, learner) to str, optional
         Addresses of the cells' runs, where the store is a server.
+    others : sequence of OthersRow, optional
+        Rows that others computed. Only the table of them has them.
     """
 
     suite: str
@@ -141,6 +144,7 @@ class ReportData:
     digits: int | None = None
     focus: Sequence[Method] = ()
     links: Mapping[Labels, str] = field(default_factory=dict)
+    others: Sequence[OthersRow] = ()
     datasets: list[str] = field(init=False)
     methods: list[Method] = field(init=False)
     scores: Scores = field(init=False)

@@ -17,7 +17,17 @@ from kbench._version import __version__
 from kbench.errors import PluginError
 from kbench.messages import counted, printable, printable_json
 from kbench.registry.registry import Registry
-from kbench.report import agreement, charts, claims, diagram, figures, leaderboard, looks, metric
+from kbench.report import (
+    agreement,
+    charts,
+    claims,
+    diagram,
+    figures,
+    leaderboard,
+    looks,
+    metric,
+    others,
+)
 from kbench.report import content as content_module
 from kbench.report.content import Entry, ReportData, name_of
 from kbench.report.digits import decimals_for
@@ -44,8 +54,8 @@ _SCRIPTS = (
 )
 """Parts of the page's script, in the order in which they need each other."""
 _SHOWN = (
-    *("leaderboard", "focus", "plain", "methods", "ranks", "pairs", "published", "budgets"),
-    *("failures", "skipped", "unavailable"),
+    *("leaderboard", "focus", "plain", "methods", "ranks", "pairs", "published", "others"),
+    *("budgets", "failures", "skipped", "unavailable"),
     *("variance", "components", "optimism", "warnings"),
 )
 """Tables that the page draws as they are; its template lays out the others."""
@@ -113,6 +123,7 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
         "version": __version__,
         "alpha": content_module.ALPHA,
         "rope": content_module.ROPE,
+        "others_sentence": others.SENTENCE,
         "smallest_p": smallest_p(len(content.scores.groups)),
         "css": Markup((folder / "page.css").read_text(encoding="utf-8")),
         "js": Markup(_scripts(folder / "page")),

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from kbench.records import ACCURACY, Measure, Published
-from kbench.report import claims, leaderboard
+from kbench.report import claims, leaderboard, others
 from kbench.report.axes import duration, duration_unit, number
 from kbench.report.content import ReportData, name_of
 from kbench.report.text import Column, Place, Table, decimals, p_value, shown, signed
 from kbench.results.budgets import Budget
 from kbench.results.focus import against
+from kbench.results.others import beside_own
 from kbench.results.published import beside_published
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, task_of
 from kbench.results.stats import ranks as rank_within
@@ -493,6 +494,12 @@ TABLES: Mapping[str, tuple[str, Callable[[ReportData], Table]]] = {
     "published-grid": (
         "the same on the grid of the paper, its figures in brackets",
         published_grid,
+    ),
+    "others": (
+        "rows that others computed, beside ours",
+        lambda content: others.table(
+            beside_own(content.rows, content.others, content.measure), content.measure
+        ),
     ),
     "sizes": ("fit time by number of training rows", sizes),
     "search": ("what searches saw: their measure by the values of each parameter", search),

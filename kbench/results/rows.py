@@ -88,6 +88,8 @@ class Row:
         label by default.
     machine : str
         Identity of the machine that computed it.
+    key, checksum : str
+        Keys of the cell and of the dataset's content; empty where they are not known.
     protocol : mapping of str to str
         Fields of the protocol, as text.
     values_by_split : mapping of str to mapping of str to float
@@ -131,6 +133,8 @@ class Row:
     task: TaskType = "classification"
     group: str = ""
     machine: str = ""
+    key: str = ""
+    checksum: str = ""
     protocol: Mapping[str, str] = field(default_factory=dict)
     values_by_split: Mapping[str, Values] = field(default_factory=dict)
     values_by_seed: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
@@ -219,6 +223,8 @@ class Row:
             "task": self.task,
             "group": self.group,
             "machine": self.machine,
+            "key": self.key,
+            "checksum": self.checksum,
             "by_split": self.by_split(PLAIN[self.task].name),
             "measure_by_split": self.by_split(measure.name),
             "values_by_split": self.values_by_split,

@@ -77,6 +77,8 @@ def of_cell(planned: PlannedCell, measure: Measure = ACCURACY) -> Row:
         measures=means(done, measure),
         task=planned.dataset.task if planned.dataset else "classification",
         group=planned.dataset.group if planned.dataset else "",
+        key=planned.key,
+        checksum=planned.dataset.checksum if planned.dataset else "",
         equivalence=planned.equivalence,
         family=planned.family,
     )
@@ -182,6 +184,8 @@ def of_run(run: StoredRun) -> Row:
         task="regression" if tags.get("task") == "regression" else "classification",
         group=tags.get("group", ""),
         machine=run.machine,
+        key=run.key,
+        checksum=tags.get("checksum", ""),
         protocol={
             name.removeprefix("protocol."): value
             for name, value in run.params.items()

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 from kbench.messages import number
 from kbench.records import DEFAULT
+from kbench.results.others import Verdict
 from kbench.sharing.form import SharedResult
 
-Verdict = Literal["equal", "noise", "different", "not recomputed"]
+Finding = Verdict | Literal["not recomputed"]
 
 CLOSE = 1e-6
 """Relative difference that sums in another order may make on any CPU."""
@@ -28,7 +29,7 @@ _NOT_COMPARED = ("_s", "_mb")
 class Agreement:
     """A verdict, and what differs."""
 
-    verdict: Verdict
+    verdict: Finding
     detail: str = ""
 
 

@@ -6,16 +6,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from kbench.evaluation.definitions import MEASURES
-from kbench.planning.planned import PlannedCell, task_key
-from kbench.records import DatasetFacts, Measure
+from kbench.records import Measure
+from kbench.results.others import OthersRow, without_times
 from kbench.results.rows import Method, Row
-from kbench.results.sources import of_cell_in_full
 from kbench.sharing.agreement import CLOSE
 from kbench.sharing.form import Bundle
+from kbench.sharing.recomputed import Records
 from kbench.sharing.repository import content_key
-
-_TIMES = ("_s", "_s_sd", "_mb")
+from kbench.sharing.rows import measure_of, rows_of
 
 
 @dataclass(frozen=True)
@@ -23,18 +21,18 @@ class Published:
     """A row of a repository: where it lies, who computed it, and what it may be compared with.
 
     Rows are comparable if their `comparable` is equal: data, protocol and number of splits.
-    `cell` is the key of the cell, `value` the mean of the suite's measure, None without one.
+    `value` is the mean of the suite's measure, None without one.
     """
 
     place: str
-    row: Row
-    author: str
-    cpu: str
-    versions: str
-    cell: str
-    checksum: str
+    other: OthersRow
     comparable: str
     value: float | None
+
+    @property
+    def row(self) -> Row:
+        """The row itself."""
+        return self.other.row
 
 
 @dataclass
@@ -57,11 +55,11 @@ class Board:
         by_cell: dict[str, list[Published]] = {}
         for each in self.rows:
             if each.row.is_complete and each.value is not None:
-                by_cell.setdefault(each.cell, []).append(each)
+                by_cell.setdefault(each.row.key, []).append(each)
         said = {}
         for same in by_cell.values():
             for each in same:
-                by_author = {b.author: b for b in same if b.author != each.author}
+                by_author = {b.other.author: b for b in same if b.other.author != each.other.author}
                 if by_author:
                     equal = sum(_equal(each.value, b.value) for b in by_author.values())
                     differ = len(by_author) - equal
@@ -72,57 +70,21 @@ class Board:
         return said
 
 
-def published(place: str, bundle: Bundle) -> Published:
+def published(place: str, bundle: Bundle, records: Records) -> Published:
     """Return the row of a rows file."""
-    (cell,) = bundle.cells
-    dataset = bundle.datasets[cell.dataset]
-    cpus = [each.cpu for each in bundle.manifest.machines]
-    names = {number: f"{bundle.author} on {cpu}" for number, cpu in enumerate(cpus)}
-    results = {
-        split: shared.result(task_key(cell.key, split), names, cpus[shared.machine])
-        for split, shared in bundle.results[cell.key].items()
-    }
-    planned = PlannedCell(
-        cell.cell(dataset.ref),
-        cell.key,
-        DatasetFacts(**dataset.model_dump(exclude={"ref"})),
-        cell.n_splits,
-        results=results,
-        equivalence=cell.equivalence,
-        family=cell.family,
-    )
     measure = measure_of(bundle)
-    row = of_cell_in_full(planned, f"{bundle.author} on {', '.join(dict.fromkeys(cpus))}", measure)
-    given = bundle.manifest.versions
-    names_of_versions = ("kbench-core", "python", "numpy", "scipy", "scikit-learn")
-    return Published(
-        place,
-        row,
-        bundle.author,
-        ", ".join(dict.fromkeys(cpus)),
-        ", ".join(f"{name} {given[name]}" for name in names_of_versions if name in given),
-        cell.key,
-        dataset.checksum,
-        content_key(bundle),
-        row.measures.get(measure.name),
-    )
+    (other,) = rows_of(bundle, measure, records)
+    return Published(place, other, content_key(bundle), other.row.measures.get(measure.name))
 
 
-def measure_of(bundle: Bundle) -> Measure:
-    """Return the measure of a bundle; one of a plugin need not be installed."""
-    name, better = bundle.manifest.measure, bundle.manifest.better
-    known = MEASURES.get(name)
-    return known if known is not None and known.better == better else Measure(name, better)
-
-
-def boards(files: Iterable[tuple[str, Bundle]]) -> list[Board]:
-    """Return the boards of rows files, by suite and measure."""
+def boards(files: Iterable[tuple[str, Bundle, Records]]) -> list[Board]:
+    """Return the boards of rows files with their records, by suite and measure."""
     found: dict[tuple[str, str, str], Board] = {}
-    for place, bundle in files:
+    for place, bundle, records in files:
         measure = measure_of(bundle)
         key = (bundle.manifest.suite, measure.name, measure.better)
         board = found.setdefault(key, Board(bundle.manifest.suite, measure))
-        board.rows.append(published(place, bundle))
+        board.rows.append(published(place, bundle, records))
     for board in found.values():
         _complete(board)
     return [found[key] for key in sorted(found)]
@@ -132,27 +94,29 @@ def _complete(board: Board) -> None:
     board.rows = _with_data_named(board.rows)
     board.rows.sort(key=lambda each: (each.row.labels, each.row.start_ms, each.place))
     chosen = _chosen(board.rows)
-    machines = {(each.author, each.cpu) for each in chosen}
+    machines = {(each.other.author, each.other.cpu) for each in chosen}
     board.compared = [each.row for each in chosen]
     if len(machines) == 1:
         board.timed_on = " on ".join(*machines)
     else:
-        board.compared = [_without_times(row) for row in board.compared]
+        board.compared = [without_times(row) for row in board.compared]
 
 
 def _with_data_named(rows: Sequence[Published]) -> list[Published]:
     """Name data that share a label with others by their checksums."""
     seen: dict[str, set[str]] = {}
     for each in rows:
-        seen.setdefault(each.row.dataset, set()).add(each.checksum)
+        seen.setdefault(each.row.dataset, set()).add(each.row.checksum)
     return [
         each
         if len(seen[each.row.dataset]) == 1
-        else replace(
-            each, row=replace(each.row, dataset=f"{each.row.dataset} [{each.checksum[:8]}]")
-        )
+        else replace(each, other=replace(each.other, row=_named(each.row)))
         for each in rows
     ]
+
+
+def _named(row: Row) -> Row:
+    return replace(row, dataset=f"{row.dataset} [{row.checksum[:8]}]")
 
 
 def _chosen(rows: Sequence[Published]) -> list[Published]:
@@ -172,12 +136,6 @@ def _chosen(rows: Sequence[Published]) -> list[Published]:
             if each.row.n_splits_done > known.row.n_splits_done:
                 chosen[each.row.labels] = each
     return list(chosen.values())
-
-
-def _without_times(row: Row) -> Row:
-    measures = {name: v for name, v in row.measures.items() if not name.endswith(_TIMES)}
-    by_split = {name: v for name, v in row.values_by_split.items() if not name.endswith(_TIMES)}
-    return replace(row, measures=measures, values_by_split=by_split, budget_curve=[])
 
 
 def _equal(a: float | None, b: float | None) -> bool:

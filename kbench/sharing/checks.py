@@ -22,7 +22,7 @@ SLACK = 1e-9
 """By how much rounding may lead a measure out of its range."""
 
 MOST_SPLITS = 100_000
-_DAY_MS = 86_400_000
+DAY_MS = 86_400_000
 
 _SHARE = (0.0, 1.0)
 RANGES: Mapping[str, tuple[float, float]] = {
@@ -167,7 +167,7 @@ def _check_times(result: SharedResult, name: str, now_ms: int) -> None:
         raise BundleError(f"{name} has a negative time")
     if result.ended_ms < result.started_ms:
         raise BundleError(f"{name} ended before it started")
-    if result.ended_ms > now_ms + _DAY_MS:
+    if result.ended_ms > now_ms + DAY_MS:
         raise BundleError(f"{name} ended in the future")
     # the clock of a machine may be set while a task runs, by seconds
     if result.seconds * 1000 > result.ended_ms - result.started_ms + 60_000:

@@ -23,6 +23,12 @@ MOST_BYTES = 1 << 30
 MOST_ZIPPED = 256 << 20
 """Bytes of the zip file."""
 
+MOST_HEAD = 8 << 20
+"""Bytes of the manifest that are read to see whose bundle it is."""
+
+ZIP = b"PK\x03\x04"
+"""First bytes of a zip file with entries."""
+
 MOST_FILES = 2000
 MOST_NAME = 200
 
@@ -78,11 +84,12 @@ def read(path: Path) -> dict[str, bytes]:
         data = read_file(path, MOST_ZIPPED)
     except OSError as error:
         raise BundleError(f"it cannot be read: {error.strerror or error}") from error
-    return _of_zip(data)
+    return of_zip(data)
 
 
-def _of_zip(data: bytes) -> dict[str, bytes]:
-    if not data.startswith(b"PK\x03\x04"):
+def of_zip(data: bytes) -> dict[str, bytes]:
+    """Return the files of a zip file; BundleError says what is wrong with it."""
+    if not data.startswith(ZIP):
         raise BundleError("it is not a zip file")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

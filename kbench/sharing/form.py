@@ -18,6 +18,9 @@ MANIFEST, SUITE, LOCK = "manifest.json", "suite.toml", "requirements.txt"
 DATASETS, CELLS, RESULTS = "datasets.jsonl", "cells.jsonl", "results.jsonl"
 PLUGINS, SOURCES = "plugins.jsonl", "sources/"
 
+ROWS_FILE = "rows.jsonl"
+"""Name that a rows file has among the files of what was read."""
+
 FILES = (SUITE, LOCK, DATASETS, CELLS, RESULTS, PLUGINS)
 """Files of each bundle, beside its manifest."""
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kbench.errors import BundleError
 from kbench.messages import listed
-from kbench.sharing import container
+from kbench.sharing import container, form
 from kbench.sharing.form import Bundle
-from kbench.sharing.reading import read_bundle
-from kbench.storage.files import write_file
+from kbench.sharing.reading import MOST_ROWS, ROWS, read_bundle
+from kbench.sharing.texts import parsed
+from kbench.storage.files import read_file, write_file
 from kbench.storage.journal import state_folder
 
 SHORT = 12
 """Hexadecimal digits of an id that are shown."""
 
 _ID = re.compile(r"[0-9a-f]{6,64}")
+_ENDS = (".zip", ROWS)
 
 
 def folder() -> Path:
@@ -25,18 +29,18 @@ def folder() -> Path:
 
 
 def keep(bundle: Bundle) -> tuple[Path, bool]:
-    """Keep a checked bundle; return its file, and whether it is new.
+    """Keep a checked bundle or rows file; return its file, and whether it is new.
 
-    Its files are packed anew: nothing of the zip file that was read is kept.
+    The files of a bundle are packed anew: nothing of the zip file that was read is kept.
     BundleError is raised where it cannot be written.
     """
-    if not bundle.files:
-        raise BundleError("a rows file is not kept: name it where it is used, as in --reuse FILE")
-    path = folder() / f"{bundle.id}.zip"
+    is_rows = form.ROWS_FILE in bundle.files
+    path = folder() / f"{bundle.id}{ROWS if is_rows else '.zip'}"
     if path.exists():
         return path, False
+    data = bundle.files[form.ROWS_FILE] if is_rows else container.zipped(bundle.files)
     try:
-        write_file(path, container.zipped(bundle.files), mode=0o400)
+        write_file(path, data, mode=0o400)
     except OSError as error:
         raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
     return path, True
@@ -50,12 +54,47 @@ def find(name: str) -> Bundle:
     path = Path(name).expanduser()
     if path.exists() or not _ID.fullmatch(name):
         return read_bundle(path)
-    kept = sorted(folder().glob("*.zip"))
+    kept = _files()
     found = [each for each in kept if each.stem.startswith(name)]
     if len(found) != 1:
         known = listed([each.stem[:SHORT] for each in kept]) or "none"
         raise BundleError(f"{len(found)} bundles begin with {name!r}; kept are: {known}")
-    bundle = read_bundle(found[0])
-    if bundle.id != found[0].stem:
-        raise BundleError(f"{found[0]} was changed since it was added: remove it and add it again")
+    return _read(found[0])
+
+
+def of_suite(name: str, notice: Callable[[str], None]) -> Iterator[Bundle]:
+    """Yield the kept bundles of a suite; `notice` is told why one is left out.
+
+    Those of other suites are not read but for their heads.
+    """
+    for path in _files():
+        try:
+            if _suite_of(path) == name:
+                yield _read(path)
+        except BundleError as error:
+            notice(str(error))
+
+
+def _files() -> list[Path]:
+    return sorted(path for path in folder().glob("*") if path.suffix in _ENDS)
+
+
+def _read(path: Path) -> Bundle:
+    bundle = read_bundle(path)
+    if bundle.id != path.stem:
+        raise BundleError(f"{path} was changed since it was added: remove it and add it again")
     return bundle
+
+
+def _suite_of(path: Path) -> object:
+    """Return the suite that the head of a kept bundle names."""
+    try:
+        if path.suffix == ROWS:
+            head = read_file(path, MOST_ROWS).partition(b"\n")[0]
+        else:
+            with zipfile.ZipFile(path) as archive, archive.open(form.MANIFEST) as file:
+                head = file.read(container.MOST_HEAD)
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile, NotImplementedError):
+        raise BundleError(f"{path} is damaged: remove it and add it again") from None
+    value = parsed(head, path.name)
+    return value.get("suite") if isinstance(value, dict) else None

@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from kbench.errors import BundleError
-from kbench.messages import printable
+from kbench.messages import masked, printable
 from kbench.records.canonical import dumps
 from kbench.sharing import container, form
 from kbench.sharing.checks import (
@@ -20,6 +20,7 @@ from kbench.sharing.checks import (
     check_result,
     now_ms,
 )
+from kbench.sharing.fetching import fetched
 from kbench.sharing.form import (
     Bundle,
     Head,
@@ -59,6 +60,25 @@ def read_bundle(path: Path) -> Bundle:
         raise BundleError(f"{path} is refused: {error}") from None
 
 
+def read_fetched(url: str) -> Bundle:
+    """Fetch a bundle or a rows file from a server, and check it as a file is checked.
+
+    Raises
+    ------
+    BundleError
+        It cannot be fetched, or is refused.
+    """
+    data = fetched(url)
+    try:
+        if data.startswith(container.ZIP):
+            return bundle_of(container.of_zip(data))
+        if len(data) > MOST_ROWS:
+            raise BundleError(f"a rows file has {MOST_ROWS >> 20} MB at most")
+        return bundle_of_rows(data)
+    except BundleError as error:
+        raise BundleError(f"what {printable(masked(url), 200)} sent is refused: {error}") from None
+
+
 def bundle_of(files: dict[str, bytes]) -> Bundle:
     """Check the files of a bundle; BundleError says what is wrong."""
     if form.MANIFEST not in files:
@@ -95,7 +115,7 @@ def bundle_of_rows(data: bytes) -> Bundle:
     """Check a rows file, which has one cell; BundleError says what is wrong.
 
     Its lines are a head, the dataset, the cell, and a result for each split. The bundle has
-    neither a suite file nor files.
+    no suite file.
     """
     lines = data.splitlines(keepends=True)
     if len(lines) < 4:
@@ -129,7 +149,7 @@ def bundle_of_rows(data: bytes) -> Bundle:
         cells=[cell],
         results=_results(results, len(manifest.machines), [cell], datasets),
         plugins=head.plugins,
-        files={},
+        files={form.ROWS_FILE: data},
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -20,6 +20,8 @@ from kbench.sharing.checks import SplitHashes
 from kbench.sharing.container import sha256
 from kbench.sharing.form import Bundle, Head, SharedCell
 from kbench.sharing.reading import MOST_ROWS, ROWS, bundle_of_rows
+from kbench.sharing.recomputed import Record, Records
+from kbench.sharing.record_files import RecordFiles, add, file_of
 from kbench.storage.files import read_file, write_file
 
 RESULTS = "results"
@@ -64,10 +66,8 @@ def rows_files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
         raise BundleError(
             "it names no author, and published rows have one: `kbench bundle` takes --author NAME"
         )
-    for cell in bundle.cells:
-        shared = bundle.results.get(cell.key)
-        if not shared:
-            continue
+    for cell in _with_results(bundle):
+        shared = bundle.results[cell.key]
         results = [shared[split] for split in sorted(shared)]
         used = sorted({result.machine for result in results})
         manifest = bundle.manifest.model_dump(exclude={"files", "machines"})
@@ -82,6 +82,10 @@ def rows_files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
         ]
         data = "".join(dumps(encodable(line)) + "\n" for line in lines).encode()
         yield place(bundle.manifest.suite, cell, data), data
+
+
+def _with_results(bundle: Bundle) -> list[SharedCell]:
+    return [cell for cell in bundle.cells if bundle.results.get(cell.key)]
 
 
 def publish(bundle: Bundle, repository: Path) -> Published:
@@ -114,6 +118,37 @@ def publish(bundle: Bundle, repository: Path) -> Published:
         except OSError as error:
             raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
     return Published(n_new, n_kept)
+
+
+def rows_key_by_cell(bundle: Bundle, repository: Path) -> dict[str, str]:
+    """Return the names of the rows files of a bundle's cells; BundleError where one is missing.
+
+    A rows file is itself a bundle of one cell.
+    """
+    found = {}
+    for cell, (name, _) in zip(_with_results(bundle), rows_files(bundle), strict=True):
+        if not (repository / name).is_file():
+            raise BundleError(
+                f"{repository} lacks {name}: `kbench publish` adds the rows, and then what was "
+                "recomputed of them"
+            )
+        found[cell.key] = PurePosixPath(name).stem
+    return found
+
+
+def publish_records(bundle: Bundle, records: Iterable[Record], repository: Path) -> int:
+    """Add what was recomputed of a bundle to a repository that has its rows.
+
+    Returns
+    -------
+    int
+        Number of new files, one for each rows file.
+    """
+    keys = rows_key_by_cell(bundle, repository)
+    by_rows: dict[str, list[Record]] = {}
+    for record in records:
+        by_rows.setdefault(keys[record.cell], []).append(record)
+    return add(repository, (file_of(key, found) for key, found in sorted(by_rows.items())))
 
 
 def _check_same(path: Path, data: bytes) -> None:
@@ -160,16 +195,18 @@ def read_rows(repository: Path, name: str) -> Bundle:
 class Checked:
     """Rows files read one after the other, with checks of each and of all together.
 
-    `problems` has a line for each file that is refused; the others are yielded.
+    Each is yielded with its name and the records of its splits that were recomputed.
+    `problems` has a line for each file that is refused.
     """
 
     def __init__(self, repository: Path) -> None:
         self._repository = repository
         self._hashes = SplitHashes()
         self._computed: dict[bytes, tuple[str, str]] = {}
-        self.problems: list[str] = []
+        self._records = RecordFiles(repository)
+        self.problems = self._records.problems
 
-    def __iter__(self) -> Iterator[tuple[str, Bundle]]:
+    def __iter__(self) -> Iterator[tuple[str, Bundle, Records]]:
         for name in names(self._repository):
             try:
                 bundle = read_rows(self._repository, name)
@@ -177,7 +214,8 @@ class Checked:
             except BundleError as error:
                 self.problems.append(f"{printable(name, 300)}: {error}")
                 continue
-            yield name, bundle
+            yield name, bundle, self._records.of_rows(bundle.id, bundle)
+        self._records.note_left()
 
     def _check_beside_others(self, name: str, bundle: Bundle) -> None:
         """Refuse rows that another author has published, and other rows of the same split."""

@@ -170,13 +170,13 @@ def _of_board(board: Board, template: Template) -> Iterable[tuple[str, str]]:
 
 
 def _names(rows: Iterable[Published]) -> str:
-    names = sorted({each.author for each in rows})
+    names = sorted({each.other.author for each in rows})
     if len(names) > _MOST_NAMED:
         names = [*names[:_MOST_NAMED], f"{len(names) - _MOST_NAMED} more"]
     return ", ".join(names)
 
 
-def _row(board: Board, each: Published, others: str) -> dict[str, str]:
+def _row(board: Board, each: Published, others: str) -> dict[str, Any]:
     row, name = each.row, board.measure.name
     value = shown(name, each.value)
     sd = row.measures.get(board.measure.sd)
@@ -191,14 +191,16 @@ def _row(board: Board, each: Published, others: str) -> dict[str, str]:
         "fit_time": "" if fit_time is None else duration(fit_time),
         "by": row.machine,
         "others": others,
-        "versions": each.versions,
+        "state": each.other.state,
+        "is_refuted": each.other.is_refuted,
+        "versions": each.other.versions,
         "file": each.place,
         "dataset_link": f"datasets/{slug(row.dataset)}.html",
         "method_link": f"methods/{slug(name_of(row.method))}.html",
     }
 
 
-def _linked(line: dict[str, str], top: str, suite: str) -> dict[str, str]:
+def _linked(line: dict[str, Any], top: str, suite: str) -> dict[str, Any]:
     """Return a line whose links are relative to a page."""
     return {
         **line,

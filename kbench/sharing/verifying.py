@@ -26,7 +26,7 @@ from kbench.records import Block, Cell, DatasetFacts, Limits, Protocol, Suite, T
 from kbench.records.canonical import to_json
 from kbench.registry.registry import Registry
 from kbench.sharing.agreement import Agreement, agreement
-from kbench.sharing.form import Bundle, SharedCell
+from kbench.sharing.form import Bundle, SharedCell, SharedResult
 from kbench.sharing.sampling import Unit
 from kbench.sharing.writing import versions
 from kbench.storage.datacache import DataCache
@@ -37,7 +37,7 @@ class Verified:
     """A result that was chosen, and how it agrees with what was computed here."""
 
     name: str
-    split: int
+    result: SharedResult
     agreement: Agreement
 
 
@@ -220,7 +220,8 @@ class Verifying:
         return agreement(theirs, value["measures"], to_json(value["details"]), other, added)
 
     def _verified(self, unit: Unit, found: Agreement) -> Verified:
-        return Verified(self._cell(self._cells[unit[0]]).name, unit[1], found)
+        key, split = unit
+        return Verified(self._cell(self._cells[key]).name, self._bundle.results[key][split], found)
 
 
 def other_versions(bundle: Bundle) -> str:

@@ -71,7 +71,7 @@ def forge(name, **measures):
 
 
 def state():
-    return {path: path.read_bytes() for path in Path("state").rglob("*.jsonl")}
+    return {path: path.read_bytes() for path in Path("state").rglob("journal.jsonl")}
 
 
 def test_a_bundle_is_made_and_recomputed_elsewhere(run, monkeypatch, tmp_path):

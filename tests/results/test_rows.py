@@ -131,6 +131,8 @@ def test_json_has_the_columns_first_and_then_all_else(measure):
             "task",
             "group",
             "machine",
+            "key",
+            "checksum",
             "by_split",
             "measure_by_split",
             "values_by_split",

@@ -129,7 +129,9 @@ def test_what_others_measured_for_the_same_cell_is_said(repo):
     (board,) = boards(repository.Checked(repo))
     said = board.others()
     by_author = {
-        (each.author, each.cell): said[each.place] for each in board.rows if each.place in said
+        (each.other.author, each.row.key): said[each.place]
+        for each in board.rows
+        if each.place in said
     }
     first, second = (cell.key for cell in known().cells[:2])
     assert by_author == {
@@ -144,7 +146,8 @@ def test_data_that_share_a_name_are_told_apart(repo):
     (board,) = boards(repository.Checked(repo))
     one = board.rows[0]
     place = f"{one.place}x"
-    other = dataclasses.replace(one, place=place, checksum="f" * 64)
+    row = dataclasses.replace(one.row, checksum="f" * 64)
+    other = dataclasses.replace(one, place=place, other=dataclasses.replace(one.other, row=row))
     names = {each.place: each.row.dataset for each in _with_data_named([*board.rows, other])}
     assert names[place] == f"{one.row.dataset} [ffffffff]"
     assert names[one.place] == f"{one.row.dataset} [{one.checksum[:8]}]"

@@ -68,6 +68,8 @@ class _OutsideRow(BaseModel):
     calibration_s: Annotated[Text, AfterValidator(_numbers)]
     contention: Text
     machine: Text
+    key: Text = ""
+    checksum: Text = ""
     n_train: Count | None = None
     n_test: Count | None = None
     split_hash: dict[Text, Text]
