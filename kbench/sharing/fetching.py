@@ -50,7 +50,10 @@ def fetched(url: str, most: int = MOST_ZIPPED) -> bytes:
     except BundleError as error:
         raise BundleError(f"{shown} is refused: {error}") from None
     except urllib.error.HTTPError as error:
-        raise BundleError(f"{shown} cannot be fetched: the server says {error.code}") from None
+        reason = f"the server says {error.code}"
+        if 300 <= error.code < 400:
+            reason = "it redirects too often, or to an address of another kind"
+        raise BundleError(f"{shown} cannot be fetched: {reason}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = printable(str(getattr(error, "reason", error)) or type(error).__name__, 200)
         raise BundleError(f"{shown} cannot be fetched: {reason}") from None

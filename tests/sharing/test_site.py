@@ -150,7 +150,7 @@ def test_data_that_share_a_name_are_told_apart(repo):
     other = dataclasses.replace(one, place=place, other=dataclasses.replace(one.other, row=row))
     names = {each.place: each.row.dataset for each in _with_data_named([*board.rows, other])}
     assert names[place] == f"{one.row.dataset} [ffffffff]"
-    assert names[one.place] == f"{one.row.dataset} [{one.checksum[:8]}]"
+    assert names[one.place] == f"{one.row.dataset} [{one.row.checksum[:8]}]"
 
 
 def test_hostile_names_are_text(tmp_path):

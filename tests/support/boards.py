@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from kbench.records import Measure
+from kbench.records import ACCURACY, Measure
+from kbench.results.others import OthersRow
 from kbench.sharing.board import Board, Published
 
 
@@ -11,12 +12,15 @@ def board_of(rows, suite="trial", author="Ada"):
     found = [
         Published(
             f"results/x/y/{number}.jsonl",
-            dataclasses.replace(row, machine=f"{author} on a CPU"),
-            author,
-            "a CPU",
-            "numpy 2",
-            f"cell {number}",
-            "0" * 64,
+            OthersRow(
+                dataclasses.replace(
+                    row, machine=f"{author} on a CPU", key=f"cell {number}", checksum="0" * 64
+                ),
+                ACCURACY,
+                author,
+                "a CPU",
+                versions="numpy 2",
+            ),
             row.dataset,
             row.measures.get("accuracy"),
         )

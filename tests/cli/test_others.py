@@ -1,0 +1,155 @@
+"""`kbench add`, and the rows of others in `kbench results`, `report` and `compare`."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import kbench
+from tests.cli.test_bundle import SUITE, at
+from tests.support.bundles import dumped, lines, signed
+from tests.support.command_here import command
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory, migrated_store, fork_sandboxes):
+    """Two people: Ada with the whole suite, Bob with one of its methods and Ada's bundle."""
+    folder = tmp_path_factory.mktemp("two")
+    with pytest.MonkeyPatch.context() as patch:
+        fork_sandboxes(patch)
+        for name, learner in (("ada", None), ("bob", "ridge")):
+            (folder / name).mkdir()
+            (folder / name / "ours.toml").write_text(SUITE)
+            shutil.copy(migrated_store, folder / name / "mlflow.db")
+            at(folder / name, patch)
+            kbench.run_suite("ours.toml", learner=learner, progress=False)
+    return folder
+
+
+@pytest.fixture
+def run(two, tmp_path, monkeypatch, forked_sandboxes, capfd):
+    """Run a command as Bob, who has the bundle of Ada."""
+    here = shutil.copytree(two, tmp_path / "two")
+
+    def as_one(name, *arguments):
+        at(here / name, monkeypatch)
+        return command(*arguments, capfd=capfd)
+
+    code, out, _ = as_one("ada", "bundle", "ours.toml", "-o", "../ada.zip", "--author", "Ada")
+    assert code == 0, out
+    at(here / "bob", monkeypatch)
+    monkeypatch.setenv("COLUMNS", "250")
+    return lambda *arguments: command(*arguments, capfd=capfd)
+
+
+def test_rows_of_an_added_bundle_are_shown_beside_own_ones(run):
+    assert "by others" not in run("results", "ours")[1]
+    code, out, _ = run("add", "../ada.zip")
+    assert code == 0
+    assert "kbench results ours\n" in out
+    code, out, _ = run("results", "ours")
+    assert code == 0
+    own, others = out.split("by others")
+    assert "Ada" not in own
+    assert "1 cell" in own
+    assert others.count("Ada on ") == 2
+    assert others.count("same cell; 3 splits") == 1
+    assert others.count("not computed here") == 1
+    assert others.count("imported") == 2
+    rows = json.loads(run("results", "ours", "--format", "json")[1])
+    assert [row.get("by", "")[:3] for row in rows] == ["", "Ada", "Ada"]
+    assert all("fit_time_s" not in row or row["fit_time_s"] is None for row in rows[1:])
+
+
+def test_the_state_of_a_row_follows_what_was_recomputed(run):
+    run("add", "../ada.zip")
+    code, _, _ = run("verify", "../ada.zip", "--sample", 6)
+    assert code == 0
+    out = run("results", "ours")[1]
+    assert out.count("recomputed: 3 of 3 splits by here, ") == 2
+    assert "imported" not in out
+
+
+def test_a_forgery_that_was_recomputed_is_marked(run):
+    import zipfile
+
+    from kbench.sharing import container
+
+    with zipfile.ZipFile("../ada.zip") as archive:
+        files = {entry: archive.read(entry) for entry in archive.namelist()}
+    values = lines(files["results.jsonl"])
+    for line in values:
+        line["measures"]["accuracy"] = 1.0
+    container.write(Path("forged.zip"), signed({**files, "results.jsonl": dumped(values)}))
+    run("add", "forged.zip")
+    assert run("verify", "forged.zip", "--sample", 6)[0] == 1
+    out = run("results", "ours")[1]
+    assert out.count("; different") == 2
+
+
+def test_a_report_has_a_section_of_others_and_ranks_without_them(run):
+    run("add", "../ada.zip")
+    assert run("report", "ours", "-o", "r.html", "--no-log")[0] == 0
+    text = Path("r.html").read_text()
+    assert '<section id="others"' in text
+    assert text.count("Ada on ") == 2
+    code, out, _ = run("report", "ours", "--table", "others", "--format", "csv")
+    assert code == 0
+    assert out.splitlines()[0].endswith("here,difference,compared,state")
+    assert len(out.splitlines()) == 3
+    code, out, _ = run("results", "ours", "--leaderboard")
+    assert "majority" not in out
+
+
+def test_two_sides_are_compared_without_times(run):
+    run("add", "../ada.zip")
+    code, out, err = run("compare", "ours", "ours@by=Ada")
+    assert (code, err) == (0, "")
+    assert "times are not compared: one side has none" in out
+    assert "accuracy (higher is better): 1 the same within noise" in out
+    assert "fit_time_s: 1 not judged (?)" in out
+    code, again, _ = run("compare", "ours", "../ada.zip")
+    assert (code, again) == (0, out)
+    code, _, err = run("compare", "ours", "ours@by=Eve")
+    assert code == 2
+    assert "no rows of 'ours' by 'Eve' were added; there are rows by: Ada" in err
+    code, _, err = run("compare", "ours", "ours@by=Ada,version=0.1.0")
+    assert code == 2
+    assert "by= takes no version=" in err
+    # a file that has both holds one side of a comparison
+    Path("both.json").write_text(run("results", "ours", "--format", "json")[1])
+    assert run("compare", "both.json", "ours")[0] == 0
+
+
+def test_others_alone_are_shown_where_there_are_no_own_results(run):
+    run("add", "../ada.zip")
+    Path("mlflow.db").unlink()
+    code, out, _ = run("results", "ours")
+    assert code == 0
+    assert out.count("not computed here") == 2
+    assert "no results of your own: `kbench suite ours` computes them" in out
+    assert len(json.loads(run("results", "ours", "--format", "json")[1])) == 2
+    assert run("results", "another")[0] == 2
+
+
+def test_a_rows_file_is_added_and_published_records_need_a_name(run):
+    assert run("publish", "../ada.zip", "--to", "board")[0] == 0
+    files = sorted(Path("board").rglob("*.jsonl"))
+    code, out, _ = run("add", files[0])
+    assert code == 0
+    assert "Ada: 1 cell of ours, 3 splits" in out
+    assert "it was kept before" in run("add", files[0])[1]
+    assert run("results", "ours")[1].count("Ada on ") == 1
+    code, _, err = run("verify", "../ada.zip", "--to", "board")
+    assert code == 2
+    assert "give --author NAME" in err
+    code, _, err = run("verify", "../ada.zip", "--to", "board", "--author", "Ada")
+    assert code == 2
+    assert "Ada is the author of the results" in err
+    code, out, _ = run("verify", files[0], "--sample", 1, "--to", "board", "--author", "Bob")
+    assert code == 0
+    assert "board: 1 new file of recomputed splits" in out
+    assert run("site", "board", "-o", "pages")[0] == 0
+    text = Path("pages/suites/ours/index.html").read_text()
+    assert "recomputed: 1 of 3 splits by Bob" in text
