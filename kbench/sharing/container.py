@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import lzma
 import os
 import re
 import stat
@@ -33,6 +34,11 @@ MOST_FILES = 2000
 MOST_NAME = 200
 
 _SOURCE = re.compile(r"sources/[A-Za-z0-9_.-]+(/[A-Za-z0-9_-]+)*/[A-Za-z0-9_-]+\.py")
+_LINES, _XZ = ".jsonl", ".xz"
+_PRESET = 6
+_XZ_MEMORY = 100 << 20
+"""Bytes that xz may use to unpack: its presets need 65 MB at most."""
+
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -69,7 +75,12 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
         for name, data in sorted(files.items()):
             entry = zipfile.ZipInfo(name, _DATE)
             entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
-            archive.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
+            if name.endswith(_LINES):
+                # deflate looks back 32 kB only, and a column may be longer
+                entry.filename = f"{name}{_XZ}"
+                archive.writestr(entry, lzma.compress(data, preset=_PRESET), zipfile.ZIP_STORED)
+            else:
+                archive.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
     return content.getvalue()
 
 
@@ -97,9 +108,31 @@ def of_zip(data: bytes) -> dict[str, bytes]:
                 raise BundleError("the zip file has a comment, and that of a bundle has none")
             entries = archive.infolist()
             _check_entries(entries)
-            return {entry.filename: _unpacked(archive, entry) for entry in entries}
+            left = MOST_BYTES - sum(entry.file_size for entry in entries)
+            files = {}
+            for entry in entries:
+                content = _unpacked(archive, entry)
+                if entry.filename.endswith(_XZ):
+                    content = _of_xz(content, left)
+                    left -= len(content)
+                files[entry.filename.removesuffix(_XZ)] = content
+            return files
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError):
         raise BundleError("the zip file is damaged") from None
+
+
+def _of_xz(data: bytes, most: int) -> bytes:
+    """Unpack a file, which never gets more memory than `most` and what xz itself needs."""
+    try:
+        unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+        content = unpacking.decompress(data, max_length=max(most, 0) + 1)
+    except (lzma.LZMAError, EOFError):
+        raise BundleError("the zip file is damaged") from None
+    if len(content) > most:
+        raise BundleError(f"it unpacks to more than the {MOST_BYTES >> 20:,} MB allowed")
+    if not unpacking.eof or unpacking.unused_data:
+        raise BundleError("the zip file is damaged")
+    return content
 
 
 def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
@@ -109,10 +142,11 @@ def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
     for entry in entries:
         # a zero byte ends the name that zipfile shows
         name = entry.orig_filename
-        check_name(name)
-        if name in seen:
-            raise BundleError(f"it has the file {name!r} twice")
-        seen.add(name)
+        content = name.removesuffix(_XZ) if name.endswith(f"{_LINES}{_XZ}") else name
+        check_name(content)
+        if content in seen:
+            raise BundleError(f"it has the file {content!r} twice")
+        seen.add(content)
         # an archiver may say nothing of the kind of a file
         if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
             raise BundleError(f"{name!r} is a link or a device, and not a file")

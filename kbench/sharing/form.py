@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, TypeAdapter
 from kbench.records import Cell, Details, Limits, Protocol, Ref, Result, TaskType
 from kbench.records.canonical import from_json
 
-FORMAT = 1
+FORMAT = 2
 """Version of the form. A field that is added to a record below needs the next one."""
 
 MANIFEST, SUITE, LOCK = "manifest.json", "suite.toml", "requirements.txt"
@@ -51,7 +51,7 @@ class SharedMachine(_Line):
 class Manifest(_Line):
     """What a bundle is: its suite, who made it with what, and its files."""
 
-    format: Literal[1]
+    format: Literal[2]
     suite: str
     author: str
     measure: str
@@ -190,7 +190,7 @@ class SharedPlugin(_Line):
 class Head(_Line):
     """First line of a rows file: what the manifest of a bundle says, and its plugins."""
 
-    format: Literal[1]
+    format: Literal[2]
     suite: str
     author: str
     measure: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -20,6 +20,7 @@ from kbench.sharing.checks import (
     check_result,
     now_ms,
 )
+from kbench.sharing.columns import Columns, packed
 from kbench.sharing.fetching import fetched
 from kbench.sharing.form import (
     Bundle,
@@ -30,7 +31,14 @@ from kbench.sharing.form import (
     SharedPlugin,
     SharedResult,
 )
-from kbench.sharing.texts import check_component, check_digest, check_label, check_version, parsed
+from kbench.sharing.texts import (
+    MOST_COLUMN,
+    check_component,
+    check_digest,
+    check_label,
+    check_version,
+    parsed,
+)
 from kbench.storage.files import read_file
 
 Line = TypeVar("Line", Manifest, Head, SharedDataset, SharedCell, SharedResult, SharedPlugin)
@@ -104,7 +112,10 @@ def bundle_of(files: dict[str, bytes]) -> Bundle:
         datasets=datasets,
         cells=cells,
         results=_results(
-            _lines(files, form.RESULTS, SharedResult), len(manifest.machines), cells, datasets
+            _parsed_lines(files[form.RESULTS], f" of {form.RESULTS}"),
+            len(manifest.machines),
+            cells,
+            datasets,
         ),
         plugins=plugins,
         files=files,
@@ -114,14 +125,14 @@ def bundle_of(files: dict[str, bytes]) -> Bundle:
 def bundle_of_rows(data: bytes) -> Bundle:
     """Check a rows file, which has one cell; BundleError says what is wrong.
 
-    Its lines are a head, the dataset, the cell, and a result for each split. The bundle has
+    Its lines are a head, the dataset, the cell, and the columns of the results. The bundle has
     no suite file.
     """
     lines = data.splitlines(keepends=True)
     if len(lines) < 4:
-        raise BundleError("it has less than a head, a dataset, a cell and a result")
+        raise BundleError("it has less than a head, a dataset, a cell and results")
     values = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines[:3], 1):
         value = parsed(line, f"line {number}")
         # the same results have one form only, and so one name
         if (dumps(value) + "\n").encode("utf-8", "surrogatepass") != line:
@@ -139,7 +150,13 @@ def bundle_of_rows(data: bytes) -> Bundle:
     datasets = {dataset.ref.label: dataset}
     check_cells([cell], datasets)
     _check_plugins(head.plugins)
-    results = (_record(SharedResult, v, f"line {n}") for n, v in enumerate(values[3:], 4))
+    written = b"".join(lines[3:])
+    results = _results(
+        _parsed_lines(written, "", first=4), len(manifest.machines), [cell], datasets
+    )
+    given_results = (result.model_dump(exclude_unset=True) for result in results[cell.key].values())
+    if "".join(f"{line}\n" for line in packed(given_results, [cell.key])).encode() != written:
+        raise BundleError("its results are not written as kbench writes them")
     return Bundle(
         id=container.sha256(data),
         manifest=manifest,
@@ -147,7 +164,7 @@ def bundle_of_rows(data: bytes) -> Bundle:
         lock="",
         datasets=datasets,
         cells=[cell],
-        results=_results(results, len(manifest.machines), [cell], datasets),
+        results=results,
         plugins=head.plugins,
         files={form.ROWS_FILE: data},
     )
@@ -164,9 +181,10 @@ def _manifest(files: dict[str, bytes]) -> Manifest:
     """Return the manifest, whose sizes and sums are those of the other files."""
     value = parsed(files[form.MANIFEST], form.MANIFEST)
     given = value.get("format") if isinstance(value, dict) else None
-    if isinstance(given, int) and given > form.FORMAT:
+    if type(given) is int and given != form.FORMAT:
+        advice = "update it" if given > form.FORMAT else "ask for a new file"
         raise BundleError(
-            f"it has the format {given}, and this version of kbench reads {form.FORMAT}: update it"
+            f"it has the format {given}, and this version of kbench reads {form.FORMAT}: {advice}"
         )
     manifest = _record(Manifest, value, form.MANIFEST)
     if missing := sorted(set(form.FILES) - files.keys()):
@@ -199,8 +217,15 @@ def _check_plugins(plugins: Iterable[SharedPlugin]) -> None:
         check_digest(plugin.fingerprint, "the fingerprint of a plugin")
 
 
+def _parsed_lines(data: bytes, of: str, first: int = 1) -> Iterator[tuple[str, Any]]:
+    """Yield the place and the value of each line of columns."""
+    for number, line in enumerate(data.splitlines(), first):
+        place = f"line {number}{of}"
+        yield place, parsed(line, place, MOST_COLUMN)
+
+
 def _results(
-    shared: Iterable[SharedResult],
+    lines: Iterable[tuple[str, Any]],
     n_machines: int,
     cells: list[SharedCell],
     datasets: dict[str, SharedDataset],
@@ -208,10 +233,9 @@ def _results(
     by_key = {cell.key: cell for cell in cells}
     results: dict[str, dict[int, SharedResult]] = {}
     hashes, now = SplitHashes(), now_ms()
-    for result in shared:
-        cell = by_key.get(result.cell)
-        if cell is None:
-            raise BundleError("it has a result of a cell that it does not have")
+    for place, value in Columns(lines, [cell.key for cell in cells]):
+        result = _record(SharedResult, value, f"a result of {place}")
+        cell = by_key[result.cell]
         dataset = datasets[cell.dataset]
         check_result(result, cell, dataset, n_machines, now)
         hashes.check(result, cell, dataset)

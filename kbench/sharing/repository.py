@@ -22,6 +22,7 @@ from kbench.sharing.form import Bundle, Head, SharedCell
 from kbench.sharing.reading import MOST_ROWS, ROWS, bundle_of_rows
 from kbench.sharing.recomputed import Record, Records
 from kbench.sharing.record_files import RecordFiles, add, file_of
+from kbench.sharing.writing import lines_of
 from kbench.storage.files import read_file, write_file
 
 RESULTS = "results"
@@ -78,9 +79,13 @@ def rows_files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
             Head.model_validate(head).model_dump(),
             bundle.datasets[cell.dataset].model_dump(),
             cell.model_dump(),
-            *({**each.model_dump(), "machine": used.index(each.machine)} for each in results),
         ]
-        data = "".join(dumps(encodable(line)) + "\n" for line in lines).encode()
+        given = (
+            {**each.model_dump(exclude_unset=True), "machine": used.index(each.machine)}
+            for each in results
+        )
+        columns = lines_of(given, [cell.key])
+        data = "".join(dumps(encodable(line)) + "\n" for line in lines).encode() + columns
         yield place(bundle.manifest.suite, cell, data), data
 
 

@@ -12,6 +12,9 @@ from kbench.messages import printable
 
 MOST_LABEL = 500
 MOST_LINE = 8 << 20
+MOST_COLUMN = 64 << 20
+"""Bytes of a line, and of one that is a column of results."""
+
 _DEEPEST = 40
 _COMPONENT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]{0,60}")
@@ -24,10 +27,10 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 _STYLED = ("FULLWIDTH", "MATHEMATICAL")
 
 
-def parsed(line: bytes, place: str) -> Any:
+def parsed(line: bytes, place: str, most: int = MOST_LINE) -> Any:
     """Parse a JSON value; BundleError for NaN, a name given twice, and deep nesting."""
-    if len(line) > MOST_LINE:
-        raise BundleError(f"{place} has more than {MOST_LINE >> 20} MB")
+    if len(line) > most:
+        raise BundleError(f"{place} has more than {most >> 20} MB")
 
     def refuse(constant: str) -> NoReturn:
         raise BundleError(f"{place} has {constant}, which is not a number")

@@ -17,6 +17,7 @@ from kbench.records import DatasetFacts, Ref, Result
 from kbench.records.canonical import dumps, encodable, to_json
 from kbench.registry.registry import Registry
 from kbench.sharing import container, form
+from kbench.sharing.columns import packed
 from kbench.sharing.known import Known
 from kbench.sharing.plugins import plugin_lines, plugin_sources, third_party
 from kbench.sharing.reading import bundle_of
@@ -64,10 +65,13 @@ def files_of(
         form.LOCK: _lock(known, plugins),
         form.DATASETS: _lines(_dataset(refs[label], datasets[label]) for label in sorted(refs)),
         form.CELLS: _lines(_cell(cell, refs, known) for cell in cells),
-        form.RESULTS: _lines(
-            _result(result, numbers[result.machine, result.cpu], with_errors)
-            for cell in {cell.key: cell for cell in cells}.values()
-            for result in cell.in_order
+        form.RESULTS: lines_of(
+            (
+                _result(result, numbers[result.machine, result.cpu], with_errors)
+                for cell in {cell.key: cell for cell in cells}.values()
+                for result in cell.in_order
+            ),
+            [cell.key for cell in cells],
         ),
         form.PLUGINS: _lines(plugin_lines(plugins, known)),
         **(plugin_sources(plugins, known) if with_sources else {}),
@@ -192,6 +196,11 @@ def _result(result: Result, number: int, with_errors: bool) -> dict[str, Any]:
 
 def _rounded(seconds: float) -> float:
     return float(f"{seconds:.{DIGITS}g}")
+
+
+def lines_of(results: Iterable[dict[str, Any]], keys: Sequence[str]) -> bytes:
+    """Return results as columns; `keys` are those of all cells."""
+    return "".join(f"{line}\n" for line in packed(results, keys)).encode()
 
 
 def _lines(values: Iterable[Any]) -> bytes:

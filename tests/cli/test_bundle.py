@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from kbench.machine import cpu_model
 from kbench.planning.planner import key_of
 from kbench.sharing import container
 from kbench.sharing.form import SharedCell, SharedDataset
-from tests.support.bundles import dumped, lines, signed
+from tests.support.bundles import dumped, lines, results_of, signed, with_results
 from tests.support.command_here import command
 
 SUITE = """
@@ -57,17 +56,16 @@ def run(computed, tmp_path, monkeypatch, forked_sandboxes, capfd):
 
 
 def opened(name="b.zip"):
-    with zipfile.ZipFile(name) as archive:
-        return {entry: archive.read(entry) for entry in archive.namelist()}
+    return container.read(Path(name))
 
 
 def forge(name, **measures):
     """Change measures of every result of a bundle, and sign it anew."""
     files = opened()
-    values = lines(files["results.jsonl"])
+    values = results_of(files)
     for line in values:
         line["measures"].update(measures)
-    container.write(Path(name), signed({**files, "results.jsonl": dumped(values)}))
+    container.write(Path(name), signed(with_results(files, values)))
 
 
 def state():
@@ -119,7 +117,7 @@ def rekeyed(change):
     """Return the files of a bundle with changed cells, under the keys of their content."""
     files = opened()
     dataset = lines(files["datasets.jsonl"])[0]
-    cells, results = lines(files["cells.jsonl"]), lines(files["results.jsonl"])
+    cells, results = lines(files["cells.jsonl"]), results_of(files)
     for line in cells:
         old = line["key"]
         change(line, dataset)
@@ -129,14 +127,8 @@ def rekeyed(change):
         line["key"] = key_of(cell, checksum, task, line["kinds"], line["code"])
         for result in results:
             result["cell"] = line["key"] if result["cell"] == old else result["cell"]
-    return signed(
-        {
-            **files,
-            "datasets.jsonl": dumped([dataset]),
-            "cells.jsonl": dumped(cells),
-            "results.jsonl": dumped(results),
-        }
-    )
+    other = {**files, "datasets.jsonl": dumped([dataset]), "cells.jsonl": dumped(cells)}
+    return signed(with_results(other, results))
 
 
 def test_an_edited_code_cannot_be_recomputed_and_says_so(run):

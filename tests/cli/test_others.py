@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import kbench
+from kbench.sharing import container
 from tests.cli.test_bundle import SUITE, at
-from tests.support.bundles import dumped, lines, signed
+from tests.support.bundles import results_of, signed, with_results
 from tests.support.command_here import command
 
 
@@ -72,16 +73,11 @@ def test_the_state_of_a_row_follows_what_was_recomputed(run):
 
 
 def test_a_forgery_that_was_recomputed_is_marked(run):
-    import zipfile
-
-    from kbench.sharing import container
-
-    with zipfile.ZipFile("../ada.zip") as archive:
-        files = {entry: archive.read(entry) for entry in archive.namelist()}
-    values = lines(files["results.jsonl"])
+    files = container.read(Path("../ada.zip"))
+    values = results_of(files)
     for line in values:
         line["measures"]["accuracy"] = 1.0
-    container.write(Path("forged.zip"), signed({**files, "results.jsonl": dumped(values)}))
+    container.write(Path("forged.zip"), signed(with_results(files, values)))
     run("add", "forged.zip")
     assert run("verify", "forged.zip", "--sample", 6)[0] == 1
     out = run("results", "ours")[1]

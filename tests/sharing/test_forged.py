@@ -13,7 +13,7 @@ from kbench.errors import BundleError
 from kbench.planning.planner import key_of_json
 from kbench.sharing import container
 from kbench.sharing.reading import bundle_of, read_bundle
-from tests.support.bundles import dumped, files, known, lines, signed
+from tests.support.bundles import dumped, files, known, lines, results_of, signed, with_results
 
 
 @pytest.fixture(scope="module")
@@ -21,12 +21,17 @@ def honest():
     return files(author="Ada")
 
 
+RESULTS = "results.jsonl"
+
+
 def changed(name, change):
     """Return a forgery that changes the lines of a file, and signs it anew."""
 
     def forge(bundle):
-        values = lines(bundle[name])
+        values = results_of(bundle) if name == RESULTS else lines(bundle[name])
         values = change(values) or values
+        if name == RESULTS:
+            return signed(with_results(bundle, values))
         return signed({**bundle, name: dumped(values)})
 
     return forge
@@ -85,11 +90,11 @@ def change_protocol(values):
 
 
 def nan_as_text(content):
-    return content.replace(b'"log_loss":0.4', b'"log_loss":NaN', 1)
+    return content.replace(b'"same":0.4', b'"same":NaN', 1)
 
 
 def field_twice(content):
-    return content.replace(b'"split":0', b'"split":0,"split":1', 1)
+    return content.replace(b'{"n":40}', b'{"n":40,"n":1}', 1)
 
 
 SIDES = ("feature_map", "learner")
@@ -106,15 +111,15 @@ FORGED = {
         file("sources/x/y.py", b"", sign=False),
         "other files than manifest.json lists",
     ),
-    "a later format": (manifest(format=2), "it has the format 2, and this version"),
-    "another format": (manifest(format="1"), r"manifest.json\['format'\]: Input should be 1"),
+    "a later format": (manifest(format=3), "it has the format 3, and this version"),
+    "another format": (manifest(format="2"), r"manifest.json\['format'\]: Input should be 2"),
     "an unknown field": (
         changed("cells.jsonl", first(run="rm -rf")),
         r"line 1 of cells.jsonl\['run'\]: Extra inputs are not permitted",
     ),
     "a text for a number": (
         changed("results.jsonl", measure(accuracy="0.9")),
-        r"line 1 of results.jsonl\['measures'\]\['accuracy'\]: Input should be a valid number",
+        r"of line 1 of results.jsonl\['measures'\]\['accuracy'\]: Input should be a valid number",
     ),
     "true for a number": (
         changed("results.jsonl", first(seconds=True)),
@@ -167,7 +172,7 @@ FORGED = {
     ),
     "a result of no cell": (
         changed("results.jsonl", first(cell="f" * 64)),
-        "it has a result of a cell that it does not have",
+        "has a result of a cell that it does not have",
     ),
     "a result twice": (
         changed("results.jsonl", lambda values: [values[0], *values]),
@@ -187,7 +192,7 @@ FORGED = {
         "has Infinity, which is not a number",
     ),
     "a number beyond all": (
-        file("results.jsonl", lambda c: c.replace(b'"log_loss":0.4', b'"log_loss":1e999', 1)),
+        file("results.jsonl", lambda c: c.replace(b'"same":0.4', b'"same":1e999', 1)),
         r"\['log_loss'\]: Input should be a finite number",
     ),
     "a field twice": (
@@ -280,7 +285,7 @@ FORGED = {
     "not JSON": (file("cells.jsonl", b"{'a': 1}\n"), "line 1 of cells.jsonl is not JSON"),
     "not TOML": (file("suite.toml", b"datasets = ["), "suite.toml is not TOML"),
     "a large number": (
-        file("results.jsonl", lambda c: c.replace(b'"split":0', b'"split":' + b"9" * 5000, 1)),
+        file("results.jsonl", lambda c: c.replace(b'{"n":40}', b'{"n":' + b"9" * 5000 + b"}", 1)),
         "line 1 of results.jsonl is not JSON",
     ),
 }
@@ -314,12 +319,12 @@ def test_a_bundle_of_a_version_with_fewer_fields_of_a_protocol_is_read(honest):
         method = [*sides, line["protocol"]]
         key = key_of_json(method, dataset["checksum"], dataset["task"], [], line["code"])
         line["key"] = key
-    results = lines(honest["results.jsonl"])
+    results = results_of(honest)
     old = dict(zip([c["key"] for c in lines(honest["cells.jsonl"])], values, strict=True))
     for line in results:
         line["cell"] = old[line["cell"]]["key"]
-    earlier = {"cells.jsonl": dumped(values), "results.jsonl": dumped(results)}
-    assert bundle_of(signed({**honest, **earlier})).n_results == 40
+    earlier = with_results({**honest, "cells.jsonl": dumped(values)}, results)
+    assert bundle_of(signed(earlier)).n_results == 40
 
 
 def test_a_signed_but_unchanged_bundle_is_read(honest):

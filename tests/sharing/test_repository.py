@@ -7,10 +7,11 @@ import pytest
 from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench.sharing import repository
+from kbench.sharing.columns import Columns
 from kbench.sharing.container import sha256
 from kbench.sharing.known import Known
 from kbench.sharing.reading import bundle_of, read_bundle
-from kbench.sharing.writing import files_of
+from kbench.sharing.writing import files_of, lines_of
 from tests.support.bundles import SUITE, files, known
 from tests.support.report_rows import NASTY
 
@@ -35,11 +36,14 @@ def rewritten(folder, change):
     """Change the lines of the first rows file, and name it by its content as a forger does."""
     path = folder / repository.names(folder)[0]
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    key = lines[2]["key"]
+    columns = Columns(((f"line {i}", line) for i, line in enumerate(lines[3:], 4)), [key])
+    lines[3:] = [result for _, result in columns]
     change(lines)
     data = "".join(
         json.dumps(line, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
-        for line in lines
-    ).encode()
+        for line in lines[:3]
+    ).encode() + lines_of(lines[3:], [key])
     path.unlink()
     (path.parent / f"{sha256(data)}.jsonl").write_bytes(data)
 

@@ -5,7 +5,7 @@ import pytest
 from kbench.sharing.agreement import agreement
 from kbench.sharing.reading import bundle_of
 from kbench.sharing.sampling import new_nonce, noticed, sample
-from tests.support.bundles import dumped, files, lines, signed
+from tests.support.bundles import files, results_of, signed, with_results
 
 HONEST = [(f"cell {number}", split) for number in range(40) for split in range(5)]
 
@@ -33,9 +33,9 @@ def test_the_choice_depends_on_the_nonce_and_the_bundle_only():
 
 def test_a_forger_who_signs_again_gets_another_choice():
     bundle = files()
-    values = lines(bundle["results.jsonl"])
+    values = results_of(bundle)
     values[0]["measures"]["accuracy"] = 1.0
-    forged = signed({**bundle, "results.jsonl": dumped(values)})
+    forged = signed(with_results(bundle, values))
     assert bundle_of(forged).id != bundle_of(bundle).id
 
 

@@ -12,6 +12,7 @@ from kbench.planning.planned import task_key
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import find, read
 from kbench.records import DatasetFacts, Details, Limits, Result
+from kbench.sharing.columns import Columns
 from kbench.sharing.known import Known
 from kbench.sharing.writing import files_of
 from kbench.storage.datacache import DataCache
@@ -112,3 +113,31 @@ def signed(bundle: dict[str, bytes]) -> dict[str, bytes]:
         if name != "manifest.json"
     }
     return {**bundle, "manifest.json": json.dumps(manifest).encode()}
+
+
+def results_of(bundle: dict[str, bytes]) -> list[dict]:
+    """Return the results of a bundle, one after the other."""
+    parsed = ((f"line {i}", line) for i, line in enumerate(lines(bundle["results.jsonl"]), 1))
+    return [result for _, result in Columns(parsed, _keys(bundle))]
+
+
+def with_results(bundle: dict[str, bytes], results) -> dict[str, bytes]:
+    """Return the files of a bundle with other results; its manifest stays.
+
+    Each column has the values as they are, which may be anything.
+    """
+    numbers = {key: number for number, key in enumerate(_keys(bundle))}
+    columns: dict[str, list] = {}
+    for place, result in enumerate(results):
+        flat = {name: value for name, value in result.items() if not isinstance(value, dict)}
+        flat["cell"] = numbers.get(result["cell"], len(numbers))
+        for outer in ("measures", "details", "limits"):
+            flat |= {f"{outer}/{name}": value for name, value in result[outer].items()}
+        for name, value in flat.items():
+            columns.setdefault(name, [None] * len(results))[place] = value
+    made = [{"n": len(results)}, *({"column": n, "values": v} for n, v in columns.items())]
+    return {**bundle, "results.jsonl": dumped(made)}
+
+
+def _keys(bundle: dict[str, bytes]) -> list[str]:
+    return [cell["key"] for cell in lines(bundle["cells.jsonl"])]
