@@ -207,10 +207,18 @@ class Matern(_WithBandwidth):
 
 
 def _distances(X: Any, Y: Any) -> NDArray[Any]:
-    """Euclidean distances, exactly 0 for equal rows."""
+    """Euclidean distances, exactly 0 for rows that are equal to rounding.
+
+    The direction from one such row to the other is noise, and a kernel with a cusp has a gradient
+    of full length along it. Rows that are the same product of matrices may differ by rounding.
+    """
     from scipy.spatial.distance import cdist
 
-    return np.asarray(cdist(X, Y))
+    R = np.asarray(cdist(X, Y))
+    largest = max(np.abs(X).max(initial=0.0), np.abs(Y).max(initial=0.0))
+    rounding = 4 * X.shape[1] * np.finfo(float).eps * largest
+    R[rounding >= R] = 0.0
+    return R
 
 
 def _along_differences(K: NDArray[Any], X: Any, Y: Any) -> NDArray[Any]:

@@ -6,22 +6,25 @@ import numpy as np
 
 from kbench_learned._rounds import Trajectory
 
-_STANDARD_ERRORS = 1.645
-"""A gain must be larger: that of a normal test of level 5 %."""
+_STANDARD_ERRORS = 1.28
+"""A gain must be larger: that of a normal test of level 10 %."""
 
 
 def choose(tried: list[Trajectory], n_fit: int) -> tuple[int, int]:
     """Choose a trajectory and its round by the errors of the same held-out rows.
 
-    That is the smallest error, if it is smaller than the smallest one without learning by more
-    than 1.645 standard errors of the difference; else the latter. `n_fit` are the rows of a fit.
+    That is the smallest mean squared error, if absolute errors fall too: their mean must be smaller
+    than that of the best fit without learning by more than 1.28 standard errors of the difference.
+    Else it is the latter. A few rows with large squared errors decide a mean of squares, and their
+    spread hides gains of all others; absolute errors are less sensitive to them. `n_fit` are the
+    rows of a fit.
     """
     if not tried[0].losses:
         return 0, 0
     plain = min(range(len(tried)), key=lambda i: tried[i].errors[0])
     best = min(range(len(tried)), key=lambda i: tried[i].errors.min())
     number = tried[best].best
-    gains = tried[plain].losses[0] - tried[best].losses[number]
+    gains = np.sqrt(tried[plain].losses[0]) - np.sqrt(tried[best].losses[number])
     if gains.mean() > _STANDARD_ERRORS * standard_error(gains, n_fit):
         return best, number
     return plain, 0

@@ -58,7 +58,8 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     rounds : int, default 10
         Largest number of rounds; with 0, `base_map` is fitted to the inputs.
     patience : int, default 2
-        Rounds without improvement after which learning stops.
+        Learning stops after so many rounds in a row whose errors are not 0.5 % below the smallest
+        one before them.
     regularization : float, default 1e-4
         This multiple of the mean of M's diagonal is added to the diagonal, so that no direction
         is lost for later rounds.
@@ -86,8 +87,9 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Root mean squared error of held-out rows after 0, 1, ... rounds, in units of the
         deviation of the targets.
     round_ : int
-        The round that was chosen: that with the smallest error, and 0 if it is not better than
-        all fits without learning by more than 1.645 standard errors of the difference.
+        The round that was chosen: that with the smallest error, and 0 if its absolute errors are
+        not smaller than those of the best fit without learning by more than 1.28 standard errors
+        of the difference.
     n_rounds_ : int
         Rounds that were tried.
     details_ : dict
@@ -108,11 +110,11 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     and noisy: M is a biased estimate, and the rounds are a heuristic without a guarantee of
     convergence. The round is therefore chosen by errors of held-out training rows, and 0 is
     among the choices. A fold holds out a fifth of the rows, and there are as many folds as hold
-    out 1,000 rows; of fewer rows each is held out. All folds have the same ridge penalty. A round
-    is taken if its gain is larger than 1.645 standard errors, which are those of the paired
-    differences and count the rows that folds share [3]_: a test of level 5 %. The metric is that
-    of the folds' matrices, divided by their traces and added up, and the last fit of `base_map`
-    has all rows.
+    out 1,000 rows; of fewer rows each is held out. All folds have the same ridge penalty. The
+    round with the smallest mean squared error is taken if absolute errors fall by more than 1.28
+    standard errors, which are those of the paired differences and count the rows that folds
+    share [3]_: a test of level 10 %. The metric is that of the folds' matrices, divided by their
+    traces and added up, and the last fit of `base_map` has all rows.
 
     *Invariance.* Learning with a "full" metric is equivariant to rotations and shifts of the
     inputs if the features' kernel is, and to nothing else: standardise the columns. Maps that

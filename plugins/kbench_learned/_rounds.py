@@ -11,6 +11,9 @@ from kbench_learned._folds import Fold
 from kbench_learned._metric import Form
 from kbench_learned._ridge import Path, blocks, ridge_path
 
+_PROGRESS = 0.005
+"""An error that falls by a smaller part does not keep learning going."""
+
 
 @dataclass
 class Trajectory:
@@ -39,6 +42,15 @@ class Trajectory:
     def best(self) -> int:
         """The round with the smallest error; the first of equal ones."""
         return int(np.argmin(self.errors)) if self.losses else 0
+
+    @property
+    def without_progress(self) -> int:
+        """Number of rounds since one had an error clearly below all before it."""
+        reached, at = np.inf, 0
+        for number, error in enumerate(self.errors):
+            if error < (1 - _PROGRESS) * reached:
+                reached, at = error, number
+        return len(self.losses) - 1 - at
 
 
 @dataclass(frozen=True)
@@ -112,7 +124,7 @@ def learn(
     while True:
         found.losses.append(judged(final)[1])
         number = len(found.losses) - 1
-        if number == rounds or number - found.best >= patience:
+        if number == rounds or found.without_progress >= patience:
             return found
         penalty = judged(fitted)[0]
         matrices = [form.of(each.outer_product(X, penalty)) for each in fitted]

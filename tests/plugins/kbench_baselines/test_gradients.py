@@ -69,6 +69,24 @@ def test_the_gradient_at_a_landmark_with_a_cusp_is_that_of_the_others():
         np.testing.assert_allclose(beside, alone)
 
 
+@pytest.mark.parametrize("kernel", [Laplace(bandwidth=1.0), Matern(bandwidth=1.0, nu=0.5)], ids=str)
+def test_a_landmark_that_differs_by_rounding_is_at_its_cusp(kernel):
+    """Its direction is noise, along which the gradient would have full length."""
+    rows, turn = (
+        X[:3] + 50.0,
+        np.linalg.qr(np.random.default_rng(0).normal(size=(X.shape[1],) * 2))[0],
+    )
+    one, other = rows @ turn @ turn.T, rows
+    assert (one != other).any()
+    np.testing.assert_array_equal(
+        kernel.input_gradient(one[:1], other[:1], np.ones(1)), np.zeros((1, X.shape[1]))
+    )
+    near = other[:1] + 1e-9  # a distance, not rounding
+    length = np.linalg.norm(kernel.input_gradient(near, other[:1], np.ones(1)))
+    slope = -kernel.input_gradient([[1e-9]], [[0.0]], [1.0])[0, 0]
+    assert length == pytest.approx(slope, rel=1e-4)
+
+
 def test_a_map_without_gradients_has_no_such_method():
     for made, words in [
         (NystroemMap(kernel=Cosine()), "kernels with one are 'rbf'"),

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from kbench import Ref
 from kbench.evaluation.method import map_side
 from kbench.execution.plugins import load_registry
-from kbench.kernels import Cosine
+from kbench.kernels import Cosine, Matern
 from kbench.testing import components, run
 from kbench_baselines import (
     ArcCosineFeatures,
@@ -120,6 +120,7 @@ def test_learning_is_equivariant_to_rotations():
     [
         OrthogonalFourierFeatures(101),
         NystroemMap(100),
+        NystroemMap(400, kernel=Matern(nu=0.5)),  # each row is a landmark, with a cusp there
         ArcCosineFeatures(300),
         SimplicialMeshMap(8, scaling="common"),
     ],
@@ -153,6 +154,37 @@ def test_gradients_follow_the_chain_rule():
     np.testing.assert_allclose(
         fitted.input_gradient(X[:9], coef), np.transpose(expected), atol=1e-6
     )
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", Matern(nu=0.5)], ids=str)
+def test_gradients_between_landmarks_are_those_of_finite_differences(kernel):
+    fitted = learned(NystroemMap(80, kernel=kernel), metric="full", rounds=1).fit(X[:100], Y[:100])
+    assert fitted.n_rounds_ == 1
+    new, coef, step = RNG.standard_normal((20, 6)), RNG.standard_normal(80), 1e-6
+    expected = [
+        (fitted.transform(new + unit) - fitted.transform(new - unit)) @ coef / (2 * step)
+        for unit in step * np.eye(6)
+    ]
+    np.testing.assert_allclose(
+        fitted.input_gradient(new, coef), np.transpose(expected), rtol=1e-5, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", Matern(nu=0.5)], ids=str)
+@pytest.mark.parametrize("metric", ["diagonal", "full"])
+def test_landmarks_that_are_repeated_rows_with_cusps_do_no_harm(kernel, metric):
+    # each row thrice, a constant column, a column of two values, and all rows as landmarks
+    Z = np.hstack([X[:60], np.full((60, 1), 7.0), (X[:60, :1] > 0).astype(float)])
+    Z, targets = np.repeat(Z, 3, axis=0), np.repeat(np.sin(2 * X[:60, 0]), 3)
+    base = NystroemMap(1000, kernel=kernel)
+    fitted = learned(base, metric=metric, rounds=3).fit(Z, targets)
+    assert np.isfinite(fitted.errors_).all()
+    assert np.isfinite(fitted.transform(Z)).all()
+    assert fitted.n_rounds_ > 0
+    assert fitted.round_ == 0 or not fitted.metric_[6].any()
+    at = fitted.input_gradient(Z, np.ones(fitted.transform(Z[:1]).shape[1]))
+    assert np.isfinite(at).all()
+    np.testing.assert_array_equal(at[::3], at[1::3])
 
 
 def test_a_constant_column_has_no_weight():
@@ -276,13 +308,40 @@ def test_about_a_thousand_rows_are_held_out(n_rows, n_folds, held_out):
 
 def test_a_gain_must_be_larger_than_its_standard_error():
     plain = np.ones(100)
-    spread = np.tile([-0.5, 0.5], 50)
+    spread = np.tile([-0.1, 0.1], 50)
     error = standard_error(spread, 80)
-    assert error == pytest.approx(0.5 * np.sqrt(1 / 100 + 1 / 80))  # not 0.5 / 10
+    assert error == pytest.approx(0.1 * np.sqrt(1 / 100 + 1 / 80))  # not 0.1 / 10
     matrices = [np.eye(1)] * 2
-    for gain, expected in ((1.6 * error, (0, 0)), (1.7 * error, (0, 1))):
-        tried = [Trajectory([plain, plain - gain - spread], matrices)]
+    for gain, expected in ((1.2 * error, (0, 0)), (1.35 * error, (0, 1))):
+        tried = [Trajectory([plain, (plain - gain - spread) ** 2], matrices)]
         assert choose(tried, 80) == expected
+
+
+def test_a_few_rows_do_not_decide_whether_to_learn():
+    plain, matrices = np.ones(1000), [np.eye(1)] * 2
+    plain[:3] = 400.0  # absolute errors of 20
+    only_those = np.full(1000, 1.01)
+    only_those[:3] = 100.0  # squares fall by two fifths, and 997 of 1,000 rows are worse
+    assert choose([Trajectory([plain, only_those], matrices)], 800) == (0, 0)
+    all_others = RNG.uniform(0.5, 0.9, 1000)
+    all_others[:3] = 200.0, 600.0, 400.0  # they hide it: less than a standard error of squares
+    gains = plain - all_others
+    assert 0 < gains.mean() < standard_error(gains, 800)
+    assert choose([Trajectory([plain, all_others], matrices)], 800) == (0, 1)
+    all_others[:3] = 1000.0  # the measure is a mean of squares
+    assert choose([Trajectory([plain, all_others], matrices)], 800) == (0, 0)
+
+
+def test_learning_stops_where_errors_hardly_fall():
+    def trajectory(*errors):
+        return Trajectory([np.full(4, error**2) for error in errors], [])
+
+    assert trajectory(1.0).without_progress == 0
+    assert trajectory(1.0, 0.9, 0.8).without_progress == 0
+    assert trajectory(1.0, 0.9, 0.899, 0.898).without_progress == 2
+    assert trajectory(1.0, 0.9, 0.897).without_progress == 1
+    assert trajectory(1.0, 0.9, 0.897, 0.894).without_progress == 0  # 0.7 % in two rounds
+    assert trajectory(1.0, 1.1, 1.2).without_progress == 2
 
 
 def test_memory_is_bounded_by_blocks(monkeypatch):
