@@ -9,7 +9,7 @@
 FOLDER has the sets of the suite `gp-uci`. All times are CPU seconds.
 
 `sets` evaluates the cells of the suite `learned-maps-regression` by kbench's own `evaluate_split`,
-with D components: a map with and without learning, and gradient boosting. Boosting draws as many
+a map with and without learning, and gradient boosting. Boosting draws as many
 candidates as take the CPU seconds of search and fit of the learned map, by the seconds of its
 first two; it gets two at least. A finished line is kept in FILE and not computed again.
 `table` prints ratios of errors: geometric means over the splits, and the upper ends of one-sided
@@ -38,9 +38,10 @@ from kbench.api.inputs import chosen_suite
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method, learner_side, map_side
 from kbench.execution.plugins import load_registry
+from kbench.kernels import Matern
 from kbench.planning.cells import cells
 from kbench.registry.callables import resolve
-from kbench_baselines import MaternFourierFeatures, RandomFourierFeatures
+from kbench_baselines import MaternFourierFeatures, NystroemMap, RandomFourierFeatures
 from kbench_learned import LearnedMetricMap, RecursiveFeatureMachineRegressor
 from kbench_learners import PathRidge
 
@@ -126,12 +127,18 @@ def compare_sets(options):
                     seconds = done[name, split, "learned"]["seconds"]
                     line = boosted(data, split, cell, registry, seconds)
                 else:
-                    params = {**cell.feature_map.params, "n_components": options.components}
-                    ref = replace(cell.feature_map, params=params)
-                    line = evaluated(data, split, replace(cell, feature_map=ref), registry)
+                    line = evaluated(data, split, with_components(cell, options), registry)
                 done[name, split, method] = line
                 out.writerow([name, split, method, *line.values()])
                 file.flush()
+
+
+def with_components(cell, options):
+    """Return a cell with the number of features that was asked for, if one was."""
+    if options.components is None:
+        return cell
+    params = {**cell.feature_map.params, "n_components": options.components}
+    return replace(cell, feature_map=replace(cell.feature_map, params=params))
 
 
 def evaluated(data, split, cell, registry):
@@ -239,12 +246,12 @@ def planted(options):
         deviation = signal(X).std()
         y, y_test = signal(X) / deviation, signal(X_test) / deviation
         y = y + 0.1 * rng.standard_normal(n)
-        base = RandomFourierFeatures(options.components, bandwidth_factor=2.0)
+        base = RandomFourierFeatures(options.components or 300, bandwidth_factor=2.0)
         fitted = LearnedMetricMap(base, metric=form, rank=k, random_state=0).fit(X, y)
         vectors = np.linalg.eigh(fitted.metric_)[1][:, -k:]
         cosines = np.linalg.svd(directions.T @ vectors, compute_uv=False)
         oracle = RandomFourierFeatures(
-            options.components, bandwidth_factor=2.0, random_state=0
+            options.components or 300, bandwidth_factor=2.0, random_state=0
         ).fit(X @ directions)
         best = with_ridge(oracle, X @ directions, y, X_test @ directions, y_test)[1]
         own = with_ridge(fitted, X, y, X_test, y_test)[1]
@@ -263,7 +270,7 @@ def times(options):
     for n in rows:
         X = rng.standard_normal((n, 10))
         y = np.sin(X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.standard_normal(n)
-        base = RandomFourierFeatures(options.components)
+        base = RandomFourierFeatures(options.components or 300)
         learner = LearnedMetricMap(base, metric="full", rounds=2, random_state=0)
         start = time.process_time()
         learner.fit(X, y)
@@ -275,25 +282,31 @@ def times(options):
 def against_exact(options):
     """The exact machine beside explicit features of the same kernel, in a full metric."""
     features = {
-        "gaussian": RandomFourierFeatures,
-        "laplace": partial(MaternFourierFeatures, nu=0.5),
+        ("rff", "gaussian"): RandomFourierFeatures,
+        ("rff", "laplace"): partial(MaternFourierFeatures, nu=0.5),
+        ("nystroem-laplace", "gaussian"): NystroemMap,
+        ("nystroem-laplace", "laplace"): partial(NystroemMap, kernel=Matern(nu=0.5)),
     }
     for name, kernel in itertools.product(options.sets.split(","), options.kernels.split(",")):
         part = parts(options.folder, name, options.first, options.rows)
-        base = features[kernel](options.components)
+        base = features[options.map, kernel](options.components or 300)
         approximate = LearnedMetricMap(base, metric="full", rounds=options.rounds, random_state=0)
         start = time.process_time()
         error = with_ridge(approximate.fit(*part[:2]), *part)[1]
         middle = time.process_time()
+        print(
+            f"{name}, {kernel}, {len(part[1])} rows: learned {error:.4f} in "
+            f"{middle - start:.1f} CPU s, round {approximate.round_}",
+            flush=True,
+        )
         exact = RecursiveFeatureMachineRegressor(kernel, metric="full", rounds=options.rounds)
         predicted = exact.fit(*part[:2]).predict(part[2])
         end = time.process_time()
         deviation = np.std((predicted - part[3]) ** 2) / np.sqrt(len(part[3]))
         best = rmse(predicted, part[3])
         print(
-            f"{name}, {kernel}, {len(part[1])} rows: learned {error:.4f} in "
-            f"{middle - start:.1f} CPU s; exact {best:.4f} +- {deviation / (2 * best):.4f} in "
-            f"{end - middle:.1f} CPU s; rounds {approximate.round_} and {exact.round_}",
+            f"    exact {best:.4f} +- {deviation / (2 * best):.4f} in "
+            f"{end - middle:.1f} CPU s, round {exact.round_}",
             flush=True,
         )
 
@@ -305,10 +318,12 @@ def main():
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--results", type=Path, default=Path("learned.csv"))
-    parser.add_argument("--map", choices=("rff", "nystroem"), default="rff")
+    parser.add_argument("--map", choices=("rff", "nystroem-laplace"), default="nystroem-laplace")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--rows", type=int, default=10**6)
-    parser.add_argument("--components", type=int, default=300)
+    parser.add_argument(
+        "--components", type=int, help="default: that of the suite; 300 for what is not in it"
+    )
     parser.add_argument("--rounds", type=int, default=5, help="of rfm")
     parser.add_argument("--kernels", default="gaussian,laplace", help="of rfm")
     parser.add_argument("--dimension", type=int, default=0, help="of planted problems, if one")
