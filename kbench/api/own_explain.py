@@ -8,8 +8,9 @@ permuted together.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from kbench.evaluation.refit import fit_and_predict
 from kbench.evaluation.scores import scores
 from kbench.evaluation.search import Candidate, candidates
 from kbench.evaluation.splits import derive_seed
+from kbench.planning.cost import WIDTH
 from kbench.planning.planned import PlannedCell
 from kbench.records import Dataset, Inputs, Measure
 from kbench.registry.registry import Registry
@@ -39,8 +41,14 @@ MOST_VALUES = 20_000_000
 MOST_ROWS = 2000
 """Test rows at most."""
 
-LEAST_ROWS = 10
-"""Test rows of which importances say something."""
+LEAST_ROWS, WANTED_ROWS = 10, 200
+"""Test rows of which importances say something, and for which time is kept."""
+
+LEAST_FITTED = 500
+"""Training rows at least, where the method is fitted on a sample of them."""
+
+FIT_SHARE = 0.5
+"""Part of the time that a fit may take: on a sample of the rows, if all take longer."""
 
 MOST_CLASSES = 12
 """Classes of a confusion matrix that is shown."""
@@ -49,23 +57,66 @@ MOST_POINTS = 500
 """Test rows of a plot of residuals."""
 
 
+@dataclass(frozen=True)
+class Effort:
+    """Rows and permutations that fit into some seconds.
+
+    Parameters
+    ----------
+    n_train : int
+        Rows on which the method is fitted.
+    n_test : int
+        Test rows that are permuted.
+    repeats : int
+        Permutations of a column.
+    """
+
+    n_train: int
+    n_test: int
+    repeats: int
+
+    @classmethod
+    def within(cls, seconds: float, planned: PlannedCell, n_columns: int, most: int) -> Effort:
+        """Return the most that should be done in some seconds; it may have too few test rows.
+
+        The fit takes time in proportion to the rows, or less.
+        """
+        fit_s, row_s = _times(planned)
+        n_train = round(planned.done[0].measures.get("n_train", 0.0))
+        least = max(LEAST_FITTED, 2 * _width(planned))
+        for_fit = max(0.0, FIT_SHARE * seconds)
+        n_fitted = n_train
+        if fit_s > for_fit and n_train > least:
+            n_fitted = max(least, int(n_train * for_fit / fit_s))
+            fit_s *= n_fitted / n_train
+        for repeats in (REPEATS, 1):
+            row_copies_s = row_s * (n_columns * repeats + 1)
+            n_test = most
+            if row_copies_s > 0 and seconds < math.inf:
+                n_test = int(min(most, max(0.0, seconds - fit_s) / row_copies_s))
+            if n_test >= WANTED_ROWS:
+                break
+        return cls(n_fitted, n_test, repeats)
+
+
+def wanted_seconds(planned: PlannedCell, n_columns: int) -> float:
+    """Return the seconds in which a method that was measured can be explained well."""
+    fit_s, row_s = _times(planned)
+    return fit_s + row_s * (n_columns * REPEATS + 1) * WANTED_ROWS
+
+
 def explain(
     planned: PlannedCell, registry: Registry, measure: Measure, seconds: float = math.inf
 ) -> Explanation | str:
     """Explain a method that was measured, or say why it cannot be.
 
     The method is fitted once more, in this process, with the parameters that the search
-    chose, if that should take at most `seconds`. Fewer test rows are permuted where all would
-    take longer.
+    chose. Where all that should take more than `seconds`, it is fitted on a sample of the
+    training rows, and fewer test rows are permuted, and less often.
     """
+    started = time.monotonic()
     facts, cell = planned.dataset, planned.cell
     assert facts is not None
-    fit_s, row_s = _times(planned)
-    if fit_s > seconds:
-        return (
-            f"--explain: fitting the method once more should take {duration(fit_s)}, and "
-            f"{duration(max(0.0, seconds))} are left for it: give a larger --time-limit"
-        )
     dataset = DataCache().load(facts.checksum, facts.feature_kinds)
     if hasattr(dataset.X, "indptr"):
         return "--explain: importances of sparse data are not computed"
@@ -81,19 +132,27 @@ def explain(
     assignment = assign(dataset, cell.protocol, index, np.arange(len(dataset.y)))
     groups = _groups(dataset, cell.dataset.params.get("date", ()))
     rng = np.random.default_rng(seed)
-    width = max(dataset.X.shape[1], int(planned.done[0].measures.get("n_components", 0)))
-    n_copies = len(groups) * REPEATS + 1
-    most = max(LEAST_ROWS, min(MOST_ROWS, MOST_VALUES // max(1, n_copies * width)))
-    if row_s > 0:
-        most = int(min(most, (seconds - fit_s) / (row_s * n_copies)))
-    if most < LEAST_ROWS:
+    width = max(dataset.X.shape[1], _width(planned))
+    most = MOST_VALUES // max(1, (len(groups) * REPEATS + 1) * width)
+    most = min(MOST_ROWS, len(assignment.y_test), max(LEAST_ROWS, most))
+    left = seconds - (time.monotonic() - started)
+    effort = Effort.within(left, planned, len(groups), most)
+    if effort.n_test < min(most, LEAST_ROWS):
+        fit_s = _times(planned)[0] * effort.n_train / len(assignment.visible.train)
+        if fit_s > left:
+            return (
+                f"--explain: fitting the method on {effort.n_train:,} rows should take "
+                f"{duration(fit_s)}, and {duration(max(0.0, left))} are left for it: give a larger "
+                "--time-limit"
+            )
         return (
-            f"--explain: {n_copies:,} predictions of each test row take too long for the "
-            f"{duration(seconds)} that are left for it: give a larger --time-limit"
+            f"--explain: {len(groups) + 1:,} predictions of each test row take too long for the "
+            f"{duration(max(0.0, left))} that are left for it: give a larger --time-limit"
         )
-    shown = _some(assignment, most, rng)
+    shown = _some(assignment, effort, rng)
     data, X = parts(Inputs.of(dataset), shown.visible, cell.protocol)
-    copies = [X, *(_permuted(X, places, rng) for _, places in groups for _ in range(REPEATS))]
+    repeats = effort.repeats
+    copies = [X, *(_permuted(X, places, rng) for _, places in groups for _ in range(repeats))]
     found = fit_and_predict(method, data, np.concatenate(copies), candidate, seed)
     n = len(X)
     every = [
@@ -102,13 +161,17 @@ def explain(
     ]
     values = [scores(shown, each).get(measure.name, np.nan) for each in every]
     gains = np.array([measure.gain(value) for value in values])
-    drops = (gains[0] - gains[1:]).reshape(len(groups), REPEATS)
+    drops = (gains[0] - gains[1:]).reshape(len(groups), repeats)
+    # of one permutation, the columns together tell the noise: most matter little
+    noise = float(np.median(np.abs(drops))) if repeats == 1 else 0.0
     importances = [
-        Importance(name, float(row.mean()), float(row.std(ddof=1)))
+        Importance(name, float(row.mean()), float(row.std(ddof=1)) if repeats > 1 else noise)
         for (name, _), row in zip(groups, drops, strict=True)
     ]
     importances.sort(key=lambda each: -each.mean)
-    plain = Explanation(tuple(importances), n)
+    n_train = len(assignment.visible.train)
+    sampled = (effort.n_train, n_train) if effort.n_train < n_train else ()
+    plain = Explanation(tuple(importances), n, repeats=repeats, fitted=sampled)
     if dataset.task == "regression":
         predicted = every[0].predicted[:MOST_POINTS]
         above = shown.y_test[:MOST_POINTS] - predicted
@@ -162,17 +225,41 @@ def _times(planned: PlannedCell) -> tuple[float, float]:
     return fit_s, measures.get("predict_time_s", 0.0) / max(1.0, measures.get("n_test", 1.0))
 
 
-def _some(assignment: Assignment, n_rows: int, rng: np.random.Generator) -> Assignment:
-    """Return a split with some of its test rows."""
-    rows = np.sort(rng.permutation(len(assignment.y_test))[:n_rows])
-    weight = assignment.weight_test
+def _width(planned: PlannedCell) -> int:
+    """Return the columns of the embedding."""
+    return int(planned.done[0].measures.get(WIDTH, 0.0))
+
+
+def _some(assignment: Assignment, effort: Effort, rng: np.random.Generator) -> Assignment:
+    """Return a split with some of its rows; each class keeps a training row."""
+    seen = assignment.visible
+    rows = np.sort(rng.permutation(len(assignment.y_test))[: effort.n_test])
+    kept = np.arange(len(seen.train))
+    if effort.n_train < len(kept):
+        drawn = rng.permutation(len(kept))
+        least = np.array([], dtype=int)
+        if assignment.task == "classification":
+            least = drawn[np.unique(seen.y_train[drawn], return_index=True)[1]]
+        kept = np.union1d(drawn[: effort.n_train], least)
+    visible = replace(
+        seen,
+        train=seen.train[kept],
+        test=seen.test[rows],
+        y_train=seen.y_train[kept],
+        weight_train=_at(seen.weight_train, kept),
+        parts_train=_at(seen.parts_train, kept),
+    )
     return replace(
         assignment,
-        visible=replace(assignment.visible, test=assignment.visible.test[rows]),
+        visible=visible,
         y_test=assignment.y_test[rows],
         seen=None,
-        weight_test=None if weight is None else weight[rows],
+        weight_test=_at(assignment.weight_test, rows),
     )
+
+
+def _at(values: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
+    return None if values is None else values[rows]
 
 
 def _permuted(X: np.ndarray, places: list[int], rng: np.random.Generator) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,8 +32,12 @@ LAST_SHARE, LAST_S, LAST_MOST = 0.05, 5.0, 0.2
 On a busy machine it is half of the time that reading took, and at most the last share.
 """
 
-EXPLAIN_SHARE = 0.1
-"""Part of the limit that is left for importances."""
+EXPLAIN_SHARE, EXPLAIN_S, EXPLAIN_MOST = 0.1, 3.0, 0.25
+"""Part of the limit, and seconds at most, that are left for importances whatever the method is,
+and the part at most with what the best method should take."""
+
+EXPLAIN_LEAST = 0.04
+"""Part of the limit that importances get even where the store took longer than expected."""
 
 BOOSTED = "trees"
 """Family of the learners that the recommended method is compared with."""
@@ -135,11 +139,13 @@ def compare(
     schedule = None
     if time_limit is not None:
         rounds = _with_shared_memory(rounds, options)
-        schedule = Schedule(registry, rounds.first, rounds.suite.limits.memory_mb)
+        reserve = _time_to_explain(data, time_limit) if explains else None
+        memory_mb = rounds.suite.limits.memory_mb
+        schedule = Schedule(registry, rounds.first, memory_mb, reserve=reserve)
         read = time.monotonic() - started
         last = max(min(LAST_SHARE * time_limit, LAST_S), read / 2)
         if explains:
-            last += EXPLAIN_SHARE * time_limit
+            last += min(EXPLAIN_SHARE * time_limit, EXPLAIN_S)
         last = min(last, LAST_MOST * time_limit)
         options = replace(options, total_s=time_limit - read - last)
     report = run_shown(
@@ -174,6 +180,7 @@ def compare(
     if time_limit is not None:  # the store and the report come after it
         rest = min(LAST_SHARE * time_limit, LAST_S)
         left = started + time_limit - time.monotonic() - rest
+        left = max(left, EXPLAIN_LEAST * time_limit)
     return _explained(found, left)
 
 
@@ -183,6 +190,20 @@ def _with_shared_memory(rounds: Rounds, options: Options) -> Rounds:
     memory_mb = limits.memory_mb / (options.of_suite(rounds.suite).jobs or 1)
     suite = replace(rounds.suite, limits=replace(limits, memory_mb=memory_mb))
     return replace(rounds, suite=suite)
+
+
+def _time_to_explain(data: OwnData, time_limit: float) -> Callable[[PlannedCell], float]:
+    """Return the seconds that are kept to explain a method, as a function of its cell."""
+    n_columns = data.facts.n_features
+    if data.look is not None and data.look.n_columns:
+        n_columns = min(n_columns, data.look.n_columns)
+
+    def seconds(planned: PlannedCell) -> float:
+        from kbench.api.own_explain import wanted_seconds
+
+        return min(wanted_seconds(planned, n_columns), EXPLAIN_MOST * time_limit)
+
+    return seconds
 
 
 def _explained(found: OwnRun, seconds: float) -> OwnRun:

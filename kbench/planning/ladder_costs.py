@@ -39,7 +39,7 @@ class LadderCosts:
             result = dict(lower.results)[0]
             rows = round(result.measures["n_train"])
             ratio = work / self._work(lower.cell, rows)
-            trials.append(_trial(result, rows, ratio))
+            trials.append(_trial(result, rows, ratio, self.is_searched(lower)))
         return cost.predict(trials, n_train(cell)) if trials else None
 
     def least_seconds(self, lower: PlannedCell, cell: PlannedCell) -> float:
@@ -49,11 +49,12 @@ class LadderCosts:
         """
         result = lower.results[0]
         growth = max(1.0, SUBLINEAR * n_train(cell) / result.measures["n_train"])
-        work = sum(result.measures.get(name, 0.0) for name in ("fit_time_s", "predict_time_s"))
-        return result.seconds + (growth - 1.0) * work
+        return result.seconds + (growth - 1.0) * _work_seconds(result)
 
     def _alike(self, ladder: Ladder) -> list[PlannedCell]:
-        """Return the cells with a result of the same components with another search."""
+        """Return the cells with a result of what a method refines, or of another search."""
+        if ladder.base is not None:
+            return ladder.base.known
         parts = ladder.components
         others = (other for other in self._ladders if other.components == parts)
         return next((known for other in others if (known := other.known)), [])
@@ -67,6 +68,20 @@ class LadderCosts:
         return float(fits * width**NARROWER * (rows if kernelized else 1))
 
 
-def _trial(result: Result, rows: int, ratio: float) -> Trial:
+def _trial(result: Result, rows: int, ratio: float, is_searched: bool) -> Trial:
+    """Return a result as a trial of `ratio` times its work.
+
+    The seconds of a search are those of its fits. Those of a single fit have a fixed part,
+    of processes and of data, that further fits do not repeat.
+    """
+    seconds = result.seconds
+    if not is_searched and ratio > 1.0:
+        seconds = min(seconds, _work_seconds(result)) or seconds
+    fixed = result.seconds - seconds
     memory = result.measures.get("peak_memory_mb", 0.0)
-    return Trial(rows, True, "ok", max(1e-3, result.seconds) * ratio, memory)
+    return Trial(rows, True, "ok", max(1e-3, fixed + seconds * ratio), memory)
+
+
+def _work_seconds(result: Result) -> float:
+    """Return the seconds of the fit and of the prediction."""
+    return sum(result.measures.get(name, 0.0) for name in ("fit_time_s", "predict_time_s"))

@@ -17,12 +17,13 @@ Name = tuple[str, str]
 class Ladder:
     """The cells of one method, on ever more rows.
 
-    `is_first` is true of a method of the first round.
+    `is_first` is true of a method of the first round. `base` is what a method refines.
     """
 
     name: Name
     cells: list[PlannedCell] = field(default_factory=list)
     is_first: bool = False
+    base: Ladder | None = None
 
     @property
     def reached(self) -> int:

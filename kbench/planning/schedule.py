@@ -11,6 +11,8 @@ on all of them. All cells of a split have the same test part, so that they can b
    climb, cheap tasks first, if the next task should end in time; on the last sample that
    they reach they get the other splits. Where nothing is searched for on a step, the time
    is predicted from the steps before (`kbench.planning.cost`).
+4. What is left of the time is for the best methods: larger searches, and wider maps. Second
+   splits of methods that are clearly worse come last.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from kbench.planning.ladder_costs import LadderCosts
 from kbench.planning.ladders import Ladder, Name, is_done, with_chosen
 from kbench.planning.noise import class_shares, standard_error
 from kbench.planning.planned import PlannedCell
+from kbench.planning.refinements import refinements
 from kbench.records import ACCURACY, Cell, Cost, Measure
 from kbench.registry.registry import Registry
 
@@ -61,6 +64,8 @@ class Schedule:
         Limit of the memory of a task.
     clock, wait : callable, optional
         Returns seconds, and waits for some, as `time.monotonic` and `time.sleep` do.
+    reserve : callable, optional
+        Returns the seconds that are kept at the end for the cell of the best method.
     """
 
     def __init__(
@@ -70,16 +75,18 @@ class Schedule:
         memory_mb: float = math.inf,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
+        reserve: Callable[[PlannedCell], float] | None = None,
     ) -> None:
         self._registry, self._first, self._memory_mb = registry, frozenset(first), memory_mb
         self._costs = LadderCosts(registry, ())
-        self._clock, self._wait = clock, wait
+        self._clock, self._wait, self._reserve = clock, wait, reserve
         self._begun: set[tuple[str, int]] = set()
         self._ladders: list[Ladder] = []
         self._measure = ACCURACY
         self._until = math.inf
         self._plan: Callable[[Cell], PlannedCell]
         self._fixed: dict[tuple[str, str], PlannedCell] = {}
+        self._refined: dict[Name, int] = {}
 
     def steps(
         self,
@@ -97,7 +104,7 @@ class Schedule:
         self._ladders, self._measure, self._until = self._laddered(cells), measure, until
         self._costs = LadderCosts(self._registry, self._ladders)
         self._plan = plan
-        while not self._begun or self._clock() < until:
+        while not self._begun or self._left > 0:
             step = self._next()
             if step is not None:
                 self._begun.add((step[0].key, step[1]))
@@ -110,7 +117,8 @@ class Schedule:
     def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
         """Return the cells that were begun, with the splits that were measured.
 
-        Of a method without any result there is the cell with the fewest rows.
+        Of a method without any result there is the cell with the fewest rows; a refinement
+        without one is left out.
         """
         kept: list[PlannedCell] = []
         for ladder in self._laddered(cells):
@@ -121,7 +129,7 @@ class Schedule:
                 if n_done:
                     cell.results = {i: cell.results[i] for i in range(n_done)}
                     cell.n_splits = n_done
-            kept += begun or ladder.cells[:1]
+            kept += begun or (ladder.cells[:1] if ladder.name not in self._refined else [])
         return kept
 
     def cost_on_all_rows(self, name: Name) -> Cost | None:
@@ -162,7 +170,16 @@ class Schedule:
 
     @property
     def _left(self) -> float:
-        return self._until - self._clock()
+        return self._until - self._clock() - self._kept_s
+
+    @property
+    def _kept_s(self) -> float:
+        """Seconds that are kept for what follows with the best method."""
+        measured = [ladder for ladder in self._ladders if ladder.reached >= 0]
+        if self._reserve is None or not measured:
+            return 0.0
+        best = max(measured, key=self._level)
+        return self._reserve(best.cells[best.reached])
 
     # -- what comes next
 
@@ -178,14 +195,66 @@ class Schedule:
         for ladder in going:
             if self._may_begin(ladder):
                 return ladder.cells[0], 0
-        steps = [step for ladder in going if (step := self._further(ladder)) is not None]
+        good = [ladder for ladder in going if self._is_promising(ladder)]
+        steps = [step for ladder in good if (step := self._further(ladder)) is not None]
         if all(split > 0 for _, (_, split) in steps):
             # a method that was too long for its share comes before second splits of others
             for ladder in going:
                 cell = ladder.cells[0]
                 if self._is_open(cell, 0) and self._fits(ladder, cell):
                     return cell, 0
+            rest = min(map(self._rest, steps), default=math.inf)
+            if (refined := self._refinement(good, rest)) is not None:
+                return refined, 0
+        if not steps:
+            others = (ladder for ladder in first if ladder not in good)
+            steps = [step for ladder in others if (step := self._further(ladder)) is not None]
         return min(steps, key=self._place)[1] if steps else None
+
+    def _rest(self, timed: tuple[float, tuple[PlannedCell, int]]) -> float:
+        """Return the seconds of all splits that a cell still gets."""
+        seconds, (cell, split) = timed
+        return seconds * (min(cell.n_splits, MOST_SPLITS) - split)
+
+    def _refinement(self, good: Sequence[Ladder], most_s: float) -> PlannedCell | None:
+        """Plan a larger search or a wider map of one of the best methods, if it should fit.
+
+        It comes before second splits that take longer, `most_s`: those say how good a method
+        is, and this may make it better. Methods that were refined less often come first, and
+        among them the best ones.
+        """
+        reached = [ladder for ladder in good if ladder.reached >= 0]
+
+        def place(ladder: Ladder) -> tuple[int, float]:
+            return self._refined.get(ladder.name, 0), -self._level(ladder)
+
+        known = {ladder.name for ladder in self._ladders}
+        for ladder in sorted(reached, key=place):
+            last = ladder.cells[ladder.reached]
+            if any(self._is_worse(last, other.cells[other.reached]) for other in reached):
+                continue
+            for cell in refinements(last, self._registry):
+                name = cell.feature_map.label, cell.learner.label
+                if name in known:
+                    continue
+                above = Ladder(name, [replace(last, cell=cell, results={})], base=ladder)
+                if self._seconds(above, above.cells[0]) > most_s:
+                    continue
+                if not self._fits(above, above.cells[0]):
+                    continue
+                above.cells = [self._plan(cell)]
+                self._ladders.append(above)
+                self._refined[name] = self._refined.get(ladder.name, 0) + 1
+                if self._is_open(above.cells[0], 0):
+                    return above.cells[0]
+                return self._refinement([*good, above], most_s)  # known from an earlier run
+        return None
+
+    def _level(self, ladder: Ladder) -> float:
+        """Return the mean score of a method on the last sample that it reached."""
+        values = self._values(ladder.cells[ladder.reached]).values()
+        gains = [self._measure.gain(value) for value in values]
+        return sum(gains) / len(gains) if gains else -math.inf
 
     def _place(self, timed: tuple[float, tuple[PlannedCell, int]]) -> tuple[bool, float]:
         """Order steps: short ones first; a second holdout says less than more rows do."""
@@ -259,7 +328,7 @@ class Schedule:
     def _further(self, ladder: Ladder) -> tuple[float, tuple[PlannedCell, int]] | None:
         """Return the predicted seconds of the next step of a method, and the step."""
         reached = ladder.reached
-        if reached < 0 or not self._is_promising(ladder):
+        if reached < 0:
             return None
         if reached + 1 < len(ladder.cells):
             if (ladder.cells[reached + 1].key, 0) in self._begun:
@@ -275,8 +344,11 @@ class Schedule:
         return longest, (cell, split)
 
     def _is_promising(self, ladder: Ladder) -> bool:
-        """Whether a method is not clearly worse than the best first one on the same rows."""
-        if ladder.is_first:
+        """Whether a method is not clearly worse than the best first one on the same rows.
+
+        A first method is, too, as long as it has not reached its last sample.
+        """
+        if ladder.is_first and ladder.reached + 1 < len(ladder.cells):
             return True
         cell = ladder.cells[ladder.reached]
         rows = cell.cell.protocol.train_rows

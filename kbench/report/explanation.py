@@ -40,6 +40,11 @@ class Explanation:
         Names of the classes.
     points : tuple of (float, float)
         Predicted numbers, and what the targets are above them.
+    repeats : int
+        Permutations of each column.
+    fitted : tuple of int
+        Training rows on which the method was fitted for it, and those of the split; empty if it
+        was all of them.
     """
 
     importances: tuple[Importance, ...]
@@ -47,6 +52,8 @@ class Explanation:
     confusion: tuple[tuple[int, ...], ...] = ()
     classes: tuple[str, ...] = ()
     points: tuple[tuple[float, float], ...] = ()
+    repeats: int = 3
+    fitted: tuple[int, ...] = ()
 
     def lines(self) -> list[tuple[str, str, str]]:
         """Return a line for each column: its name, its importance, and the deviation."""
@@ -63,15 +70,23 @@ class Explanation:
         """Say which columns matter, for the measure in words."""
         useful = [each for each in self.importances if each.mean > 2 * each.sd and each.mean > 0]
         if not useful:
-            return [f"No column alone changes the {words} when it is permuted."]
+            return [f"No column alone changes the {words} when it is permuted{self._sample}."]
         named = ", ".join(f"{each.column} ({each.mean:.3f})" for each in useful[:SHOWN])
         more = f" and {len(useful) - SHOWN} more" if len(useful) > SHOWN else ""
         rest = len(self.importances) - len(useful)
         return [
             f"It uses, by how much the {words} gets worse when a column is permuted among "
-            f"{self.n_rows:,} test rows: {named}{more}."
+            f"{self.n_rows:,} test rows{self._sample}: {named}{more}."
             + (f" No effect is seen of {rest} others." if rest else "")
         ]
+
+    @property
+    def _sample(self) -> str:
+        """What was done less than with enough time."""
+        said = ["once"] if self.repeats == 1 else []
+        if self.fitted:
+            said.append("fitted on {:,} of {:,} rows".format(*self.fitted))
+        return f" ({', '.join(said)}, for want of time)" if said else ""
 
     @property
     def picture(self) -> str:

@@ -1,8 +1,11 @@
 """The order of tasks in a limited time, with a clock that only tasks move."""
 
+from dataclasses import replace
+
 import pytest
 
 from kbench.planning.planned import PlannedCell
+from kbench.planning.refinements import refinements
 from kbench.planning.schedule import Schedule
 from kbench.records import ACCURACY, Cell, DatasetFacts, Details, Protocol, Ref, Result
 from kbench.registry.installed import installed
@@ -40,7 +43,9 @@ class Run:
         self.end()
 
     def plan(self, given):
+        n_candidates = given.protocol.n_candidates
         key = f"{given.learner.label}/{given.protocol.train_rows}/{dict(given.learner.params)}"
+        key += f"/{n_candidates}"
         return PlannedCell(given, key, FACTS, 10)
 
     def wait(self, seconds):
@@ -49,13 +54,13 @@ class Run:
     def end(self):
         for planned, split in self.schedule.steps(self.cells, ACCURACY, self.until, self.plan):
             label = planned.cell.learner.label
-            seconds, accuracy = self.methods[label]
+            seconds, accuracy = self.methods[label.partition(" (")[0]]
             n = planned.cell.protocol.train_rows or N_TRAIN
             chosen = {} if planned.cell.learner.params else {"learner.learning_rate": 0.05}
             if planned.cell.protocol.n_candidates == 1:
                 chosen = {}
             else:
-                seconds = seconds * 9
+                seconds = seconds * (1 + planned.cell.protocol.n_candidates)
             seconds = 0.1 + seconds * n / N_TRAIN
             self.now += seconds
             if self.steps and self.now > self.until:  # it is cut off
@@ -259,3 +264,84 @@ def test_a_search_waits_for_what_its_components_take_without_one(registry):
     run.two()
     with pytest.raises(pytest.fail.Exception, match="waits"):
         run.step()
+
+
+def test_time_that_is_left_is_for_larger_searches_of_the_best_method(registry):
+    methods = {"cheap": (0.1, BAD), "good": (8, GOOD)}
+    run = Run(registry, 20_000.0, methods, ["cheap", "good"], 8)
+    searches = {c.cell.learner.label: c.cell.protocol.n_candidates for c in run.cells if c.results}
+    more = {name: n for name, n in searches.items() if name.startswith("good (")}
+    # three times as many each time, until the space of 144 ends
+    assert more == {"good (24 candidates)": 24, "good (72 candidates)": 72} | {
+        "good (144 candidates)": 144
+    }
+    splits = [(name, split) for name, _, split in run.steps]
+    # a larger search comes before the other splits, which take longer together
+    assert splits.index(("good (24 candidates)", 0)) < splits.index(("good", 1))
+    assert splits.index(("good", 4)) < splits.index(("good (72 candidates)", 0))
+    # splits of what is clearly worse come last
+    assert [name for name, split in splits if split][-4:] == ["cheap"] * 4
+    # each of them has all rows, and its other splits
+    assert {n for name, n, _ in run.steps if name in more} == {N_TRAIN}
+    assert [s for name, s in splits if name == "good (24 candidates)"] == [0, 1, 2, 3, 4]
+
+
+def test_a_larger_search_begins_only_if_it_should_end_in_time(registry):
+    methods = {"cheap": (0.1, BAD), "good": (8, GOOD)}
+    for until in (400.0, 500.0, 700.0, 1500.0):
+        run = Run(registry, until, methods, ["cheap", "good"], 8)
+        assert run.now <= until
+        # what was begun without a result is no method of the answer
+        rows = {(c.cell.learner.label, bool(c.results)) for c in run.schedule.kept(run.cells)}
+        assert all(has for name, has in rows if name.startswith("good ("))
+
+
+def test_known_results_of_larger_searches_are_taken(registry):
+    methods = {"cheap": (0.1, BAD), "good": (8, GOOD)}
+    run = Run(registry, 1500.0, methods, ["cheap", "good"], 8)
+    assert any(name == "good (24 candidates)" for name, _, _ in run.steps)
+    again = Run(registry, 0.0, methods, ["cheap", "good"], 8)
+    known = {cell.key: cell.results for cell in run.cells}
+    plan = again.plan
+
+    def planned(given):
+        cell = plan(given)
+        cell.results = dict(known.get(cell.key, {}))
+        return cell
+
+    again.plan = planned
+    for cell in again.cells:
+        cell.results = dict(known.get(cell.key, {}))
+    again.steps, again.now, again.until = [], 0.0, 1500.0
+    again.end()
+    done = {(name, n, split) for name, n, split in run.steps}
+    assert not done & set(again.steps)
+
+
+class TestRefinements:
+    """Cells that take longer than a measured one, and may be better."""
+
+    def planned(self, given):
+        return PlannedCell(given, "k", FACTS, 5)
+
+    def test_more_candidates_until_the_space_ends(self, registry):
+        found = list(refinements(self.planned(cell("good", None, 24)), registry))
+        assert [c.learner.label for c in found] == ["good (72 candidates)"]
+        (last,) = refinements(self.planned(found[0]), registry)
+        assert last.learner.label == "good (144 candidates)"
+        assert not list(refinements(self.planned(last), registry))
+
+    def test_the_defaults_are_not_searched(self, registry):
+        assert not list(refinements(self.planned(cell("good", None, 1)), registry))
+
+    def test_a_wider_map_has_at_most_as_many_components_as_rows(self, registry):
+        narrow = replace(
+            cell("cheap", 1250, 1), feature_map=Ref("nystroem", {"n_components": 800}, "nystroem")
+        )
+        (wide,) = refinements(self.planned(narrow), registry)
+        assert wide.feature_map.label == "nystroem (1,250 components)"
+        assert wide.feature_map.params == {"n_components": 1250}
+        assert not list(refinements(self.planned(wide), registry))
+        of_share = replace(narrow, feature_map=Ref("nystroem", {"n_components": 500}, "map (x)"))
+        (wide,) = refinements(self.planned(of_share), registry)
+        assert wide.feature_map.label == "map (x) (1,000 components)"
