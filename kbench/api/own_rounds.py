@@ -21,6 +21,12 @@ STEP = 4
 LEAST_ROWS = 500
 """Training rows of the smallest sample, at least."""
 
+WIDE, LEAST_OF_WIDE, LEAST_OF_CLASS = 2000, 100, 20
+"""Columns from which a sample may be smaller, its rows at least, and those for each class.
+
+A fit on all of 1,600 rows with 10,000 columns may take minutes.
+"""
+
 HOLDOUT_FROM = 50_000
 """Rows from which one holdout is as good as folds: a test part of thousands of rows."""
 
@@ -82,7 +88,10 @@ def rounds_for(
     n_train = _n_train(splits, known.n_samples)
     blocks: list[Block] = []
     first: dict[Name, None] = {}
-    for rows in [*_samples(n_train), None]:
+    least = LEAST_ROWS
+    if known.n_features >= WIDE:
+        least = min(least, max(LEAST_OF_WIDE, LEAST_OF_CLASS * known.n_classes))
+    for rows in [*_samples(n_train, least), None]:
         size = Size(rows or known.n_samples, known.n_features, known.sparse)
         line = ref if rows is None else Ref(ref.name, ref.params, _sampled(ref.label, rows))
         cells: list[Cell] = []
@@ -108,14 +117,14 @@ def rounds_for(
     return Rounds(replace(suite, limits=limits), tuple(first), tuple(methods))
 
 
-def _samples(n_train: int) -> list[int]:
+def _samples(n_train: int, least: int = LEAST_ROWS) -> list[int]:
     """Return the rows of the samples, from few to many; not all rows.
 
-    >>> _samples(80_000), _samples(1500)
-    ([1250, 5000, 20000], [])
+    >>> _samples(80_000), _samples(1500), _samples(1600, 100)
+    ([1250, 5000, 20000], [], [100, 400])
     """
     rows, sizes = n_train // STEP, list[int]()
-    while rows >= LEAST_ROWS:
+    while rows >= least:
         sizes.insert(0, rows)
         rows //= STEP
     return sizes

@@ -120,6 +120,9 @@ class ColumnProfile:
         from pandas.api import types
 
         self.n_rows += len(series)
+        if isinstance(series.dtype, np.dtype) and series.dtype.kind in "if" and not self.date:
+            self._add_plain(series.to_numpy())  # thousands of columns take no checks of types
+            return
         present = series[series.notna()]
         self.n_missing += len(series) - len(present)
         if not len(present):
@@ -141,6 +144,15 @@ class ColumnProfile:
         else:
             self.kinds.add("texts")
             self._add_texts(present)
+
+    def _add_plain(self, values: np.ndarray) -> None:
+        """Look at numbers of numpy, of which NaN are missing."""
+        if values.dtype.kind == "f" and (missing := np.isnan(values)).any():
+            self.n_missing += int(np.count_nonzero(missing))
+            values = values[~missing]
+        if len(values):
+            self.kinds.add("numbers")
+            self._add_numbers(values.astype(np.float64, copy=False))
 
     def _add_numbers(self, values: np.ndarray) -> None:
         self.low, self.high = min(self.low, values.min()), max(self.high, values.max())

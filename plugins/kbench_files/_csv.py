@@ -106,8 +106,7 @@ class CsvRows:
         for frame in self._read(self.names):
             ends_early = ends_early or bool(frame[self.names[-1]].isna().any())
             self._only = None if n_blocks else frame
-            for name in self.names:
-                series = frame[name]
+            for name, series in frame.items():
                 kind = _kind(series)
                 if name in scans:
                     if kind == "text" and "text" not in kinds[name]:
@@ -308,9 +307,10 @@ def _cleaned(
 
     missing = {*MISSING, *dialect.missing}
     numbers = set()
-    for name in frame.columns:
-        series = frame[name]
-        if is_numeric(series.dtype) or pandas.api.types.infer_dtype(series) != "string":
+    for name, series in list(frame.items()):
+        if _is_plain(series.dtype) or is_numeric(series.dtype):
+            continue
+        if pandas.api.types.infer_dtype(series) != "string":
             continue
         text = series.str.strip()
         text = text.mask(text.isin(missing))
@@ -328,10 +328,19 @@ def _cleaned(
     return frame, numbers
 
 
+def _is_plain(dtype: Any) -> bool:
+    """Whether a type is one of numpy's floats and signed integers."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "if"
+
+
 def _kind(series: Any) -> str:
     """Return what a block of a column has: a type of numbers, bool, text, empty or other."""
     import pandas
 
+    if _is_plain(series.dtype):
+        values = series.to_numpy()
+        has_none = not len(values) or (values.dtype.kind == "f" and bool(np.isnan(values).all()))
+        return "empty" if has_none else str(values.dtype)
     if series.isna().all():
         return "empty"
     if is_numeric(series.dtype):

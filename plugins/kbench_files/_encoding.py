@@ -23,8 +23,8 @@ VALUES = 1 << 21
 
 
 def block_rows(n_columns: int) -> int:
-    """Return the rows of a block."""
-    return max(1024, VALUES // max(n_columns, 1))
+    """Return the rows of a block; each column of a block takes the time of many rows."""
+    return max(2048, VALUES // max(n_columns, 1))
 
 
 @dataclass(frozen=True)
