@@ -30,6 +30,7 @@ from kbench.records import (
 from kbench.registry.outlines import parameters_of
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
+from kbench.tables.unchanged import unchanged
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
@@ -71,6 +72,23 @@ class OwnData:
         return self.look.doubts if self.look else ()
 
 
+def source_for(path: str, registry: Registry) -> tuple[Path, str, DatasetSource]:
+    """Return a file, the ending of its name, and the installed source that reads it.
+
+    DatasetError is raised where there is no such file or source.
+    """
+    file = Path(path).expanduser()
+    ending, sources = _ending(file), _sources(registry)
+    if ending not in sources:
+        raise DatasetError(
+            f"file {path!r}: its name must end in one of {', '.join(sources)}, got {ending!r}"
+        )
+    files = named_files(file)
+    if not (files and files[0].exists()):
+        raise DatasetError(f"file {path!r}: there is no such file (looked for {file.absolute()})")
+    return file, ending, sources[ending]
+
+
 def source_of(
     path: str,
     target: str | None = None,
@@ -96,16 +114,7 @@ def source_of(
     """
     if task is not None:
         check_choice(task, "--task", TASK_TYPES, error=DatasetError)
-    file = Path(path).expanduser()
-    ending, sources = _ending(file), _sources(registry)
-    if ending not in sources:
-        raise DatasetError(
-            f"file {path!r}: its name must end in one of {', '.join(sources)}, got {ending!r}"
-        )
-    files = named_files(file)
-    if not (files and files[0].exists()):
-        raise DatasetError(f"file {path!r}: there is no such file (looked for {file.absolute()})")
-    source = sources[ending]
+    file, ending, source = source_for(path, registry)
     # absolute: the journal and the data cache are there whatever the folder
     params: dict[str, Any] = {"path": str(file.absolute()), **source.endings[ending]}
     options: dict[str, Any] = {
@@ -149,7 +158,13 @@ def prepared(
     source = registry.get("dataset", ref.name)
     if keep and source.rows is None and source.table is None:
         raise DatasetError(f"file {path!r}: --keep has no meaning for {ref.name} files")
-    looked = look(ref, registry, keep or ())
+    # a look at the columns, and then the loading, each read the file
+    with unchanged(named_files(Path(path).expanduser()), f"file {path!r}"):
+        return _looked_at(ref, path, registry, keep or ())
+
+
+def _looked_at(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) -> OwnData:
+    looked = look(ref, registry, keep)
     ref = with_look(ref, looked)
     asked: TaskType | None = ref.params.get("task")
     what = f"file {path!r}"

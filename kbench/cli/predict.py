@@ -101,7 +101,7 @@ def _opened(
     file: str, given: Mapping[str, Any], model: Model
 ) -> tuple[Iterator[Mapping[str, Any]], dict[str, Any] | None]:
     """Return the rows of a file in blocks, and how their texts are read; None as in training."""
-    from kbench.api.own_data import source_of
+    from kbench.api.own_data import source_for, source_of
     from kbench.execution.plugins import import_registry
     from kbench.export.portable import DIALECT
     from kbench.export.rows import csv_blocks
@@ -110,10 +110,12 @@ def _opened(
 
     registry = import_registry()
     target = model.facts.get("target_column") or "target"
-    ref = source_of(file, target, registry=registry, **given)
-    source = registry.get("dataset", ref.name)
+    source = source_for(file, registry)[2]
     if source.rows is None:
-        raise ExportError(f"file {file!r}: rows of {ref.name} files cannot be predicted")
+        raise ExportError(
+            f"file {file!r}: rows of {source.name} files cannot be predicted; write them as CSV"
+        )
+    ref = source_of(file, target, registry=registry, **given)
     trained = {**model.facts["dialect"]}
     params = dict(ref.params)
     taken = parameters_of(source.load)

@@ -152,7 +152,7 @@ def to_dataset(
         notes = "".join(table.columns[j].note for j in features if names[j] in texts[:1])
         raise DatasetError(
             f"{what}: text cannot be a feature: {listed(texts)}{notes}. Leave these columns out "
-            f"with ignore = {texts[:3]!r} (on the command line: {_ignoring(texts[:3])})."
+            f"with ignore = {texts[:3]!r} (on the command line: {ignoring(texts[:3])})."
         )
     if dates := [names[j] for j in features if table.columns[j].kind == "date"]:
         specs = [f"{name}=ISO8601" for name in dates]
@@ -160,7 +160,7 @@ def to_dataset(
         raise DatasetError(
             f"{what}: dates cannot be features as they are: {listed(dates)}. Read them as days "
             f"since 1970 with date = {specs[:3]!r} (on the command line: {options}), or leave "
-            f"them out with ignore = {dates[:3]!r}."
+            f"them out with ignore = {dates[:3]!r} ({ignoring(dates[:3])})."
         )
     if not features:
         raise DatasetError(f"{what}: there is no column beside the target")
@@ -357,7 +357,7 @@ def _check_size(n_bytes: int, what: str, n: int, width: int, table: Table) -> No
         raise DatasetError(
             f"{what}: {n:,} rows with {width:,} columns{whose} need {n_bytes / 2**20:,.0f} MB, "
             f"more than the {max_bytes() / 2**20:,.0f} MB allowed. Leave columns out with "
-            "ignore = [...], or raise KBENCH_MAX_DATASET_MB."
+            "ignore = [...] (on the command line: --ignore COLUMN), or raise KBENCH_MAX_DATASET_MB."
         )
 
 
@@ -369,5 +369,6 @@ def no_column(name: str, names: Sequence[str]) -> str:
     return f"there is no column {name!r}{hint} Columns: {listed(names)}."
 
 
-def _ignoring(names: Sequence[str]) -> str:
+def ignoring(names: Sequence[str]) -> str:
+    """Return the options of the command line that leave columns out."""
     return " ".join(f"--ignore {shlex.quote(name)}" for name in names)

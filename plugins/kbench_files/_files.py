@@ -17,6 +17,7 @@ from kbench import Dataset
 from kbench.parameters import is_pattern
 from kbench.tables.arff import is_sparse_arff, read_arff
 from kbench.tables.table import Column, labelled, to_dataset
+from kbench.tables.unchanged import unchanged
 from kbench_files._arff import ArffRows, refuse_for_sparse
 from kbench_files._csv import CsvRows
 from kbench_files._dialect import Dialect
@@ -24,7 +25,7 @@ from kbench_files._encoding import Roles, encoded
 from kbench_files._excel import excel_rows
 from kbench_files._parquet import ParquetRows
 from kbench_files._parts import with_parts
-from kbench_files._reading import existing, unchanged
+from kbench_files._reading import existing
 from kbench_files._splits import with_splits
 from kbench_files._svmlight import SvmlightRows
 

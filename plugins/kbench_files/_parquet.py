@@ -12,6 +12,7 @@ from kbench import DatasetError
 from kbench.messages import listed
 from kbench.tables.limits import check_values
 from kbench.tables.rows import Opened, Scan
+from kbench.tables.table import ignoring
 from kbench_files._encoding import block_rows
 from kbench_files._reading import existing_files, first_line
 
@@ -121,7 +122,8 @@ class ParquetRows:
         if nested:
             raise DatasetError(
                 f"{self.what}: lists and records are neither features nor targets: "
-                f"{listed(nested)}. Leave these columns out with ignore = {nested[:3]!r}."
+                f"{listed(nested)}. Leave these columns out with ignore = {nested[:3]!r} (on the "
+                f"command line: {ignoring(nested[:3])})."
             )
         n_rows, n = sum(self._n_rows), len(scans)
         numeric = self.numeric()

@@ -1,4 +1,4 @@
-"""Files as they are: opened within limits, and unchanged while they are read.
+"""Files as they are: opened within limits.
 
 A path is relative to the current folder.
 """
@@ -58,33 +58,6 @@ def existing_files(path: Any, endings: Sequence[str]) -> tuple[list[Path], str]:
         existing(file)
     check_file_size(sum(file.stat().st_size for file in files), what)
     return files, what
-
-
-@contextlib.contextmanager
-def unchanged(files: Sequence[Path], what: str) -> Iterator[None]:
-    """Refuse files that change meanwhile; an error that this causes is not reported."""
-    before = _states(files)
-    try:
-        yield
-    except Exception:
-        if _states(files) != before:
-            raise DatasetError(_changed(what)) from None
-        raise
-    if _states(files) != before:
-        raise DatasetError(_changed(what))
-
-
-def _states(files: Sequence[Path]) -> list[tuple[int, ...]]:
-    states = []
-    for file in files:
-        with contextlib.suppress(OSError):
-            state = file.stat()
-            states.append((state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino))
-    return states
-
-
-def _changed(what: str) -> str:
-    return f"{what} has changed while it was read; run the same command again"
 
 
 @contextlib.contextmanager

@@ -211,3 +211,12 @@ def test_other_folders_and_formats_are_refused(models, here, capfd):
     assert (code, "-o FILE is missing" in err) == (2, True)
     facts = json.loads((models / "churn" / "model.json").read_text())
     assert facts["files"].keys() >= {"README.md", "predict.py", "requirements.txt"}
+
+
+def test_sparse_rows_are_refused_by_what_predict_has(models, here, capfd):
+    (here / "new.svmlight").write_text("1 1:0.5\n")
+    code, _, err = predict(models, "churn", "new.svmlight", "-o", "out.csv", capfd=capfd)
+    assert code == 2
+    assert "rows of svmlight files cannot be predicted; write them as CSV" in err
+    assert "--target" not in err
+    assert not (here / "out.csv").exists()

@@ -134,3 +134,38 @@ def test_bad_input_is_one_message(here, what, capfd):
     assert (code, out) == (2, ""), err
     assert expected in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("change", ["grows", "is gone"])
+def test_a_file_that_changes_between_its_looks(here, monkeypatch, store_uri, capfd, ending, change):
+    from kbench.api import own_data
+
+    frame = pandas.DataFrame({"x": np.sin(np.arange(120)), "y": np.arange(120) % 2})
+
+    def write(n):
+        some = frame.iloc[:n]
+        some.to_csv("t.csv", index=False) if ending == "csv" else some.to_parquet("t.parquet")
+
+    write(100)
+    look = own_data.look
+
+    def looked(*given):
+        found = look(*given)
+        write(120) if change == "grows" else (here / f"t.{ending}").unlink()
+        return found
+
+    monkeypatch.setattr(own_data, "look", looked)
+    words = ["run", f"t.{ending}", "--target", "y", "-o", "page.html", "--store", store_uri]
+    code, out, err = command(*words, capfd=capfd)
+    message = f"file 't.{ending}' has changed while it was read; run the same command again"
+    assert (code, err.strip()) == (2, f"kbench: {message}")
+    assert not out.strip()
+    assert not (here / "page.html").exists()
+    # nothing of it is stored
+    if change == "grows":
+        monkeypatch.setattr(own_data, "look", look)
+        few = ["--feature-map", "identity", "--learner", "ridge", "--json"]
+        code, out, err = command(*words, *few, capfd=capfd)
+        assert code == 0, err
+        assert json.loads(out.splitlines()[-1])["classes"] == {"0": 60, "1": 60}
