@@ -3,14 +3,20 @@
 Each table is an OpenML set of which columns became dates, ids, categories, values with holes
 or decimal commas, and some classes rare, all by the seed::
 
-    python tests/benchmarks/bench_own_table.py [--limit 30 120 600] [--table letter ...]
-        [--tables 20] [--seed 0]
+    taskset -c 1 python tests/benchmarks/bench_own_table.py [--limit 30 120 600]
+        [--table letter ...] [--tables 20] [--seed 0] [--results results.csv]
+    python tests/benchmarks/bench_own_table.py --summary --results results.csv
     python tests/benchmarks/bench_own_table.py --rows 1000000 --limit 600
 
 A third of the rows, 20,000 at most, are held out. The exported model of the recommended
 method predicts them, as do scikit-learn's gradient boosting with its defaults, and the best of
-a random search that takes as many seconds as the limit, by one holdout and on one core. The
-standard error is that of the score on the held-out rows. Prints a line for each table: the
+a random search that takes as many seconds as the limit, by one holdout. One search of the longest
+limit is the search of the shorter ones too: the best that it had at that time. Both sides have
+the cores of this process, kbench as jobs and boosting as threads: give them one. The
+standard error is that of the score on the held-out rows.
+
+A line of `--results` is one side of one table and limit. What the file has is not measured
+again, so that an interrupted benchmark goes on, and `--summary` only reads it. Printed are the
 scores, whether the recommended one is at least that of tuned boosting less one standard error,
 and the wall clock over the limit. `--rows` makes a table of that size, with 30 columns, and
 prints the time and the peak memory of the largest process.
@@ -19,7 +25,9 @@ prints the time and the peak memory of the largest process.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
+import os
 import resource
 import shlex
 import subprocess
@@ -36,6 +44,7 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
 
 from kbench.registry.callables import resolve
 from kbench.registry.installed import installed
@@ -68,6 +77,22 @@ REGRESSION: dict[str, dict[str, int]] = {
     "friedman3": {"n_samples": 20_000},
 }
 """Sets with a target of numbers, which come with kbench, and their parameters."""
+
+COLUMNS = (
+    "table",
+    "seed",
+    "limit",
+    "side",
+    "rows",
+    "measure",
+    "cores",
+    "score",
+    "default",
+    "error",
+    "seconds",
+    "what",
+)
+"""Columns of the results: `error` and `default` are of the side "boosting"."""
 
 HELD_OUT, MOST_HELD_OUT = 1 / 3, 20_000
 
@@ -192,39 +217,65 @@ def standard_error(table: Table, y: Any, value: float) -> float:
     return float(np.sqrt(max(value * (1 - value), 1 / n) / n))
 
 
-def boosting(table: Table, train: Any, test: Any, seconds: float) -> tuple[float, float]:
-    """Return the scores of boosting: searched for as many seconds, and with its defaults."""
+def boosting(
+    table: Table, train: Any, test: Any, limits: list[float], n_threads: int
+) -> list[dict[str, Any]]:
+    """Return the results of boosting for each limit, from one search of the longest.
+
+    The best candidate of a limit is the best one that ended in time to fit another one of
+    the longest so far: it is fitted once more, on all rows.
+    """
     is_numbers = table.measure == "rmse"
     make = HistGradientBoostingRegressor if is_numbers else HistGradientBoostingClassifier
     X, y = numbers_of(train), train["target"].to_numpy()
     X_test, y_test = numbers_of(test), test["target"].to_numpy()
-    default = make(random_state=0).fit(X, y)
     strata = None if is_numbers else y
     if strata is not None and np.unique(y, return_counts=True)[1].min() < 2:
         strata = None
     parts = train_test_split(X, y, test_size=0.25, random_state=0, stratify=strata)
-    rng, start = np.random.default_rng(0), time.monotonic()
-    best, chosen, longest = -np.inf, {}, 0.0
-    while time.monotonic() - start + 2 * longest < seconds:
-        params = {name: values[rng.integers(len(values))] for name, values in SPACE.items()}
-        began = time.monotonic()
-        model = make(random_state=0, early_stopping=len(y) > 10_000, **params)
-        value = scored(table, model.fit(parts[0], parts[2]), parts[1], parts[3])
-        longest = max(longest, time.monotonic() - began)
-        if value > best:
-            best, chosen = value, params
-    tuned = make(random_state=0, early_stopping=len(y) > 10_000, **chosen).fit(X, y)
-    return scored(table, tuned, X_test, y_test), scored(table, default, X_test, y_test)
+    with threadpool_limits(n_threads):
+        default = scored(table, make(random_state=0).fit(X, y), X_test, y_test)
+        rng, start, longest = np.random.default_rng(0), time.monotonic(), 0.0
+        best, chosen, n = -np.inf, dict[str, Any](), 0
+        at_limit: dict[float, tuple[dict[str, Any], int]] = {}
+        for limit in sorted(limits):
+            while time.monotonic() - start + 2 * longest < limit:
+                params = {name: values[rng.integers(len(values))] for name, values in SPACE.items()}
+                began = time.monotonic()
+                model = make(random_state=0, early_stopping=len(y) > 10_000, **params)
+                value = scored(table, model.fit(parts[0], parts[2]), parts[1], parts[3])
+                ended = time.monotonic()
+                longest = max(longest, ended - began)
+                if value > best and (ended - start + longest <= limit or not n):
+                    best, chosen = value, params
+                n += 1
+            at_limit[limit] = dict(chosen), n
+        results = []
+        for limit, (params, n_tried) in at_limit.items():
+            model = make(random_state=0, early_stopping=len(y) > 10_000, **params)
+            value = scored(table, model.fit(X, y), X_test, y_test)
+            results.append(
+                {
+                    "limit": limit,
+                    "side": "boosting",
+                    "score": value,
+                    "default": default,
+                    "error": standard_error(table, y_test, value),
+                    "seconds": limit,
+                    "what": f"{n_tried} candidates",
+                }
+            )
+    return results
 
 
-def measured(table: Table, limit: float, folder: Path) -> dict[str, Any]:
-    """Run kbench on a table, export what it recommends, and compare with boosting."""
-    n_test = min(MOST_HELD_OUT, int(HELD_OUT * len(table.frame)))
-    test, train = table.frame.iloc[:n_test], table.frame.iloc[n_test:]
+def recommended(
+    table: Table, train: Any, test: Any, limit: float, n_jobs: int, folder: Path
+) -> dict[str, Any]:
+    """Return the result of kbench: the score of the exported model that it recommends."""
     file = folder / "table.csv"
     table.write(train, file)
     command = ["kbench", "run", str(file), "--target", "target", "--time-limit", str(limit)]
-    command += ["--measure", table.measure, "--json", "--fresh"]
+    command += ["--measure", table.measure, "--json", "--fresh", "--jobs", str(n_jobs)]
     command += ["--store", f"sqlite:///{folder}/mlflow.db"]
     began = time.monotonic()
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -232,27 +283,119 @@ def measured(table: Table, limit: float, folder: Path) -> dict[str, Any]:
     if not ran.stdout:
         raise RuntimeError(ran.stderr[-500:])
     end = json.loads(ran.stdout.splitlines()[-1])
-    found = {"wall": wall, "sentences": end["sentences"], "export": end["export"]}
+    result = {"limit": limit, "side": "kbench", "seconds": wall}
     if not end["export"]:
-        return found
+        return result | {"score": float("nan"), "what": "nothing recommended"}
     words = shlex.split(end["export"])
     words[words.index("-o") + 1 :] = [str(folder / "model"), "--format", "joblib"]
     subprocess.run(words, capture_output=True, text=True, check=True)
     model = joblib.load(folder / "model" / "model.joblib")
-    X_test, y_test = test.drop(columns="target"), test["target"].to_numpy()
-    ours = scored(table, model, X_test, y_test)
-    tuned, default = boosting(table, train, test, limit)
-    error = standard_error(table, y_test, tuned)
-    recommended = end["recommended"]
-    return found | {
-        "method": f"{recommended['feature_map']} + {recommended['learner']}",
-        "ours": ours,
-        "tuned": tuned,
-        "default": default,
-        "error": error,
-        "is_good": ours >= tuned - error,
-        "is_above_default": ours >= default - error,
-    }
+    value = scored(table, model, test.drop(columns="target"), test["target"].to_numpy())
+    method = end["recommended"]
+    return result | {"score": value, "what": f"{method['feature_map']} + {method['learner']}"}
+
+
+class Results:
+    """Results by table, seed, limit and side, in a file if one is named."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path, self.lines = path, list[dict[str, Any]]()
+        if path is not None and path.exists():
+            with path.open(newline="") as file:
+                for line in csv.DictReader(file):
+                    numbers = {
+                        name: float(line[name] or "nan")
+                        for name in ("limit", "score", "default", "error", "seconds")
+                    }
+                    counts = {name: int(line[name]) for name in ("seed", "rows", "cores")}
+                    self.lines.append({**line, **numbers, **counts})
+
+    def of(self, table: str, seed: int, limit: float, side: str) -> dict[str, Any] | None:
+        """Return the result of a side of a table; None if it was not measured."""
+        asked = (table, seed, limit, side)
+        for line in self.lines:
+            if (line["table"], line["seed"], line["limit"], line["side"]) == asked:
+                return line
+        return None
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Add a result, and write it at once."""
+        self.lines.append(line)
+        if self._path is None:
+            return
+        is_new = not self._path.exists()
+        with self._path.open("a", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            if is_new:
+                writer.writeheader()
+            writer.writerow(line)
+
+    def pairs(self, limit: float) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """Return kbench's and boosting's results of the tables that have both."""
+        found = []
+        for line in self.lines:
+            if line["side"] == "kbench" and line["limit"] == limit:
+                other = self.of(line["table"], line["seed"], limit, "boosting")
+                if other is not None:
+                    found.append((line, other))
+        return found
+
+    def summary(self, limit: float) -> str:
+        """Say on how many tables kbench was as good as boosting, and how long it took."""
+        pairs = self.pairs(limit)
+        if not pairs:
+            return f"limit {limit:g} s: nothing was measured"
+        n = len(pairs)
+        good = sum(is_good(*pair) for pair in pairs)
+        above = sum(is_above_default(*pair) for pair in pairs)
+        worst = max(ours["seconds"] for ours, _ in pairs) / limit
+        return (
+            f"limit {limit:g} s: {good} of {n} tables ({good / n:.0%}) at least tuned boosting "
+            f"less one s.e., {above} ({above / n:.0%}) at least default boosting less one s.e., "
+            f"at most {worst:.2f} of the limit"
+        )
+
+
+def is_good(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    """Whether a score is at least that of tuned boosting less one standard error."""
+    return bool(ours["score"] >= theirs["score"] - theirs["error"])
+
+
+def is_above_default(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    """Whether a score is at least that of default boosting less one standard error."""
+    return bool(ours["score"] >= theirs["default"] - theirs["error"])
+
+
+def line_of(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
+    """Return a line of the printed table."""
+    return (
+        f"{ours['table']:42} {ours['rows']:7,} {ours['measure']:18} {ours['score']:9.4f} "
+        f"tuned {theirs['score']:9.4f} ({theirs['what']}) default {theirs['default']:9.4f} s.e. "
+        f"{theirs['error']:.4f} {'ok ' if is_good(ours, theirs) else 'LOW'} "
+        f"{'' if is_above_default(ours, theirs) else 'BELOW DEFAULT '}"
+        f"{ours['seconds'] / ours['limit']:.2f} of the limit: {ours['what']}"
+    )
+
+
+def measure(table: Table, seed: int, limits: list[float], results: Results) -> None:
+    """Measure both sides of a table, as far as the results lack them, and print them."""
+    n_test = min(MOST_HELD_OUT, int(HELD_OUT * len(table.frame)))
+    test, train = table.frame.iloc[:n_test], table.frame.iloc[n_test:]
+    n_cores = len(os.sched_getaffinity(0))
+    same = {"table": table.name, "seed": seed, "rows": len(table.frame), "cores": n_cores}
+    same["measure"] = table.measure
+    missing = [x for x in limits if results.of(table.name, seed, x, "boosting") is None]
+    if missing:
+        for result in boosting(table, train, test, missing, n_cores):
+            results.add(same | result)
+    for limit in limits:
+        if results.of(table.name, seed, limit, "kbench") is None:
+            with tempfile.TemporaryDirectory() as folder:
+                result = recommended(table, train, test, limit, n_cores, Path(folder))
+            results.add(same | result)
+        pair = [results.of(table.name, seed, limit, side) for side in ("kbench", "boosting")]
+        assert pair[0] is not None and pair[1] is not None
+        print(f"{limit:g} s {line_of(pair[0], pair[1])}", flush=True)
 
 
 def large(n_rows: int, limit: float, folder: Path) -> None:
@@ -281,44 +424,31 @@ def main() -> None:
     parser.add_argument("--tables", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=int, default=None)
+    parser.add_argument("--results", type=Path, default=None)
+    parser.add_argument("--summary", action="store_true")
     options = parser.parse_args()
     if options.rows:
         for limit in options.limit:
             with tempfile.TemporaryDirectory() as folder:
                 large(options.rows, limit, Path(folder))
         return
-    names = options.table or [*SETS, *REGRESSION][: options.tables]
-    for limit in options.limit:
-        print(f"limit {limit:g} s; scores on held-out rows, higher is better", flush=True)
-        results = []
+    results = Results(options.results)
+    limits = sorted(options.limit)
+    if options.summary:
+        limits = sorted({line["limit"] for line in results.lines})
+        for limit in limits:
+            for pair in results.pairs(limit):
+                print(f"{limit:g} s {line_of(*pair)}")
+    else:
+        print("scores on held-out rows, higher is better", flush=True)
+        names = options.table or [*SETS, *REGRESSION][: options.tables]
         for table in tables(names, options.seed):
-            with tempfile.TemporaryDirectory() as folder:
-                try:
-                    found = measured(table, limit, Path(folder))
-                except Exception as error:
-                    print(f"{table.name}: {type(error).__name__}: {error}", flush=True)
-                    continue
-            over = found["wall"] / limit
-            if "ours" not in found:
-                print(f"{table.name}: nothing recommended, {over:.2f} of the limit", flush=True)
-                continue
-            results.append(found | {"over": over})
-            print(
-                f"{table.name:42} {len(table.frame):7,} {table.measure:18} {found['ours']:9.4f} "
-                f"tuned {found['tuned']:9.4f} default {found['default']:9.4f} s.e. "
-                f"{found['error']:.4f} {'ok ' if found['is_good'] else 'LOW'} "
-                f"{'' if found['is_above_default'] else 'BELOW DEFAULT '}{over:.2f} of the limit: "
-                f"{found['method']}",
-                flush=True,
-            )
-        if results:
-            n = len(results)
-            good, above = (sum(r[key] for r in results) for key in ("is_good", "is_above_default"))
-            worst = max(r["over"] for r in results)
-            print(
-                f"{good} of {n} at least tuned boosting less one s.e., {above} of {n} default "
-                f"boosting less one s.e., at most {worst:.2f} of the limit\n"
-            )
+            try:
+                measure(table, options.seed, limits, results)
+            except Exception as error:
+                print(f"{table.name}: {type(error).__name__}: {error}", flush=True)
+    for limit in limits:
+        print(results.summary(limit))
 
 
 if __name__ == "__main__":
