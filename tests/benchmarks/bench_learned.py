@@ -284,8 +284,8 @@ def against_exact(options):
     features = {
         ("rff", "gaussian"): RandomFourierFeatures,
         ("rff", "laplace"): partial(MaternFourierFeatures, nu=0.5),
-        ("nystroem-laplace", "gaussian"): NystroemMap,
-        ("nystroem-laplace", "laplace"): partial(NystroemMap, kernel=Matern(nu=0.5)),
+        ("nystroem", "gaussian"): NystroemMap,
+        ("nystroem", "laplace"): partial(NystroemMap, kernel=Matern(nu=0.5)),
     }
     for name, kernel in itertools.product(options.sets.split(","), options.kernels.split(",")):
         part = parts(options.folder, name, options.first, options.rows)
@@ -318,7 +318,7 @@ def main():
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--results", type=Path, default=Path("learned.csv"))
-    parser.add_argument("--map", choices=("rff", "nystroem-laplace"), default="nystroem-laplace")
+    parser.add_argument("--map", choices=("rff", "nystroem"), default="nystroem")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--rows", type=int, default=10**6)
     parser.add_argument(
