@@ -11,6 +11,7 @@ from kbench.messages import number
 from kbench.records import DEFAULT
 from kbench.results.others import Verdict
 from kbench.sharing.form import SharedResult
+from kbench.sharing.rounding import of_measures
 
 Finding = Verdict | Literal["not recomputed"]
 
@@ -50,6 +51,7 @@ def agreement(
     if theirs.details.chosen != details.get("chosen"):
         return Agreement("different", "the search chose other parameters")
     noise = ""
+    measures = {**measures, **of_measures({n: v for n, v in measures.items() if math.isfinite(v)})}
     for name, value in theirs.measures.items():
         if name.endswith(_NOT_COMPARED) or name in added:
             continue

@@ -107,7 +107,7 @@ def _search(result: Result) -> dict[str, Any]:
     ):
         return {"details/search": search, "details/chosen": chosen}
     params = [{n: v for n, v in c.items() if n not in ("values", "converged")} for c in search]
-    folds = _folds([candidate["values"] for candidate in search])
+    folds = folds_of([candidate["values"] for candidate in search])
     values: Any = [candidate["values"] for candidate in search]
     if folds is not None:
         values = [[round(v * n) for v, n in zip(each, folds, strict=True)] for each in values]
@@ -130,10 +130,16 @@ def _number_of(chosen: Any, params: Sequence[Any]) -> Any:
     return chosen
 
 
-def _folds(scores: Sequence[Any]) -> list[int] | None:
-    """Return numbers of rows such that all scores are shares of them; None if there are none."""
+def folds_of(scores: Sequence[Any]) -> list[int] | None:
+    """Return numbers of rows such that all scores are shares of them; None if there are none.
+
+    `scores` has a list for each candidate, with a score for each inner fold.
+
+    >>> folds_of([[0.5, 0.25], [1.0, 0.5]])
+    [4, 4]
+    """
     sizes = {len(each) if isinstance(each, list) else -1 for each in scores}
-    if len(sizes) > 1 or sizes & {-1, 0}:
+    if len(sizes) != 1 or sizes & {-1, 0}:
         return None
     found = []
     for column in zip(*scores, strict=True):

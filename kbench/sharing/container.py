@@ -35,7 +35,9 @@ MOST_NAME = 200
 
 _SOURCE = re.compile(r"sources/[A-Za-z0-9_.-]+(/[A-Za-z0-9_-]+)*/[A-Za-z0-9_-]+\.py")
 _LINES, _XZ = ".jsonl", ".xz"
-_PRESET = 6
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0}]
+"""For text: its bytes have no places in words of four."""
+
 _XZ_MEMORY = 100 << 20
 """Bytes that xz may use to unpack: its presets need 65 MB at most."""
 
@@ -78,7 +80,7 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
             if name.endswith(_LINES):
                 # deflate looks back 32 kB only, and a column may be longer
                 entry.filename = f"{name}{_XZ}"
-                archive.writestr(entry, lzma.compress(data, preset=_PRESET), zipfile.ZIP_STORED)
+                archive.writestr(entry, lzma.compress(data, filters=_FILTERS), zipfile.ZIP_STORED)
             else:
                 archive.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
     return content.getvalue()

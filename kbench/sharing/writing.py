@@ -17,14 +17,12 @@ from kbench.records import DatasetFacts, Ref, Result
 from kbench.records.canonical import dumps, encodable, to_json
 from kbench.registry.registry import Registry
 from kbench.sharing import container, form
-from kbench.sharing.columns import packed
+from kbench.sharing.columns import folds_of, packed
 from kbench.sharing.known import Known
 from kbench.sharing.plugins import plugin_lines, plugin_sources, third_party
 from kbench.sharing.reading import bundle_of
+from kbench.sharing.rounding import of_measures, of_time, of_value
 from kbench.storage.datacache import FILE_PARAMETERS
-
-DIGITS = 4
-"""Significant digits of times: a clock's noise is larger, and it cannot be packed."""
 
 _TIMES = ("seconds", "calibration_s", "cpu_s")
 
@@ -172,13 +170,14 @@ def _result(result: Result, number: int, with_errors: bool) -> dict[str, Any]:
     line = result.to_json()
     details = {**asdict(result.details)} if result.is_ok else {}
     if details:
-        details["work_s"] = _rounded(details["work_s"])
-        details["search_seconds"] = [_rounded(value) for value in details["search_seconds"]]
+        details["work_s"] = of_time(details["work_s"])
+        details["search_seconds"] = [of_time(value) for value in details["search_seconds"]]
+        details["search"] = _with_rounded_scores(details["search"])
     names = form.SharedResult.model_fields.keys()
     limits = {n: v if math.isfinite(v) else None for n, v in line["limits"].items()}
     return {
         **{name: line[name] for name in names if name in line},
-        **{name: _rounded(line[name]) for name in _TIMES},
+        **{name: of_time(line[name]) for name in _TIMES},
         **dict.fromkeys(("error", "printed"), ""),
         **({"error": result.error, "printed": result.printed} if with_errors else {}),
         "cell": result.cell_key,
@@ -186,16 +185,23 @@ def _result(result: Result, number: int, with_errors: bool) -> dict[str, Any]:
         "limits": limits,
         "details": details,
         # a measure that is not defined has no value in JSON, and none in a table
-        "measures": {
-            name: _rounded(value) if name.endswith("_s") else value
-            for name, value in result.measures.items()
-            if math.isfinite(value)
-        },
+        "measures": of_measures({n: v for n, v in result.measures.items() if math.isfinite(v)}),
     }
 
 
-def _rounded(seconds: float) -> float:
-    return float(f"{seconds:.{DIGITS}g}")
+def _with_rounded_scores(search: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Round the inner scores of a search that are not shares of the rows of its folds."""
+    if folds_of([candidate.get("values") for candidate in search]) is not None:
+        return [dict(candidate) for candidate in search]
+    return [
+        {
+            name: [of_value(v) if isinstance(v, float) else v for v in value]
+            if name == "values"
+            else value
+            for name, value in candidate.items()
+        }
+        for candidate in search
+    ]
 
 
 def lines_of(results: Iterable[dict[str, Any]], keys: Sequence[str]) -> bytes:
