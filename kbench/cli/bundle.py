@@ -44,6 +44,13 @@ def bundle(
         typer.Option(min=1, help="Number of splits, if `kbench suite` had it."),
     ] = None,
     data: Data = None,
+    predictions: Annotated[
+        bool,
+        typer.Option(
+            "--predictions",
+            help="Also what was predicted for each test row, as far as it was kept.",
+        ),
+    ] = False,
     with_errors: Annotated[
         bool,
         typer.Option("--with-errors", help="Also tracebacks and printed texts of failed tasks."),
@@ -72,7 +79,8 @@ def bundle(
     chosen = chosen_suite(
         suite, registry, dataset or [], feature_map or [], learner or [], splits=splits, data=data
     )
-    known = known_results(chosen, registry, Journal())
+    journal = Journal()
+    known = known_results(chosen, registry, journal)
     folder = None if data is None else Path(data)
     files = files_of(
         known,
@@ -81,6 +89,7 @@ def bundle(
         author=author,
         with_errors=with_errors,
         with_sources=with_sources,
+        predictions=journal if predictions else None,
         data=folder,
     )
     n_results = sum(len(cell.results) for cell in {c.key: c for c in known.cells}.values())

@@ -14,8 +14,12 @@ from kbench.cli.echo import echo
 from kbench.cli.options import Data, Offline
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kbench.sharing.agreement import Finding
     from kbench.sharing.form import Bundle
+    from kbench.sharing.sampling import Unit
+    from kbench.sharing.verifying import Verifying
 
 _SHARES = (0.01, 0.1, 0.5)
 
@@ -114,10 +118,27 @@ def verify(
         if verdict != "not recomputed":
             records.append(recomputed.record_of(each.result, verdict, author, versions()))
             recomputed.keep(records[-1])
+    of_predictions = _of_predictions(verifying, bundle, units)
     if repository is not None:
         n_new = publish_records(bundle, records, repository)
         echo(f"{repository}: {counted(n_new, 'new file')} of recomputed splits")
-    _conclude(verdicts)
+    _conclude(verdicts, of_predictions)
+
+
+def _of_predictions(verifying: Verifying, bundle: Bundle, units: Sequence[Unit]) -> bool:
+    """Print how measures from the predictions agree; return whether one differs."""
+    having = [unit for unit in units if unit in bundle.predictions]
+    if not having:
+        return False
+    verdicts: Counter[Finding] = Counter()
+    for each in verifying.predictions(having):
+        verdict, detail = each.agreement.verdict, each.agreement.detail
+        verdicts[verdict] += 1
+        if verdict != "equal":
+            echo(f"  {_said(verdict)}: {each.name}, split {each.result.split}: {detail}")
+    counts = ", ".join(f"{n} {_said(verdict)}" for verdict, n in verdicts.items())
+    echo(f"measures from the predictions of {len(having)} splits: {counts}")
+    return verdicts["different"] > 0
 
 
 def _said(verdict: Finding) -> str:
@@ -150,7 +171,7 @@ def describe(bundle: Bundle) -> None:
     echo("form, keys, references, times and ranges: as they must be")
 
 
-def _conclude(verdicts: Counter[Finding]) -> None:
+def _conclude(verdicts: Counter[Finding], is_refuted: bool) -> None:
     """Print what the verdicts say, and end with the exit code."""
     from kbench.sharing.sampling import noticed
 
@@ -162,4 +183,4 @@ def _conclude(verdicts: Counter[Finding]) -> None:
     echo(f"\n{counts}")
     shares = "; ".join(f"{noticed(f, k):.0%} if {f:.0%} of them are forged" for f in _SHARES)
     echo(f"{k} recomputed would find a forgery with probability 1 - (1 - f)^{k}: {shares}")
-    raise typer.Exit(1 if verdicts["different"] else 0)
+    raise typer.Exit(1 if verdicts["different"] or is_refuted else 0)

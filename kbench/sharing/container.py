@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from kbench.errors import BundleError
 from kbench.messages import counted, printable
-from kbench.sharing.form import FILES, MANIFEST, SOURCES
+from kbench.sharing.form import FILES, MANIFEST, PREDICTIONS, SOURCES
 from kbench.storage.files import read_file, write_file
 
 MOST_BYTES = 1 << 30
@@ -198,7 +198,9 @@ def check_name(name: str) -> None:
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts or "\\" in name or ":" in name:
         raise BundleError(f"the name {_shown(name)} leads out of the bundle")
-    if name in (MANIFEST, *FILES) or (name.startswith(SOURCES) and _SOURCE.fullmatch(name)):
+    if name in (MANIFEST, *FILES, PREDICTIONS) or (
+        name.startswith(SOURCES) and _SOURCE.fullmatch(name)
+    ):
         return
     raise BundleError(f"it has the file {_shown(name)}, which no bundle has")
 

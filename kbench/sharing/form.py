@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, TypeAdapter
 
 from kbench.records import Cell, Details, Limits, Protocol, Ref, Result, TaskType
 from kbench.records.canonical import from_json
+
+if TYPE_CHECKING:
+    from kbench.evaluation.outputs import Predictions
 
 FORMAT = 2
 """Version of the form. A field that is added to a record below needs the next one."""
@@ -20,6 +23,9 @@ PLUGINS, SOURCES = "plugins.jsonl", "sources/"
 
 ROWS_FILE = "rows.jsonl"
 """Name that a rows file has among the files of what was read."""
+
+PREDICTIONS = "predictions.jsonl"
+"""Predictions of the splits, which a bundle may have."""
 
 FILES = (SUITE, LOCK, DATASETS, CELLS, RESULTS, PLUGINS)
 """Files of each bundle, beside its manifest."""
@@ -178,6 +184,18 @@ class SharedResult(_Line):
         )
 
 
+class SharedPredictions(_Line):
+    """Predictions of one split and one seed of the map; `cell` counts the lines of cells.
+
+    `data` is what `kbench.storage.predictions.packed` has made, in base64.
+    """
+
+    cell: NonNegativeInt
+    split: NonNegativeInt
+    seed: NonNegativeInt
+    data: str
+
+
 class SharedPlugin(_Line):
     """A plugin of others that cells need: its distribution, and a hash of its code."""
 
@@ -205,7 +223,8 @@ class Bundle:
     """A bundle that was read and checked.
 
     `id` is the SHA-256 of the manifest, which has those of all other files, or of the rows
-    file that was read. `results` are by key of the cell and number of the split.
+    file that was read. `results` are by key of the cell and number of the split, and so are
+    `predictions`, with one for each seed of the map; most bundles have none.
     """
 
     id: str
@@ -217,6 +236,7 @@ class Bundle:
     results: dict[str, dict[int, SharedResult]]
     plugins: list[SharedPlugin]
     files: Mapping[str, bytes]
+    predictions: Mapping[tuple[str, int], Sequence[Predictions]] = field(default_factory=dict)
 
     @property
     def n_results(self) -> int:

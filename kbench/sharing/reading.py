@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from kbench.errors import BundleError
 from kbench.messages import masked, printable
@@ -29,6 +29,7 @@ from kbench.sharing.form import (
     SharedCell,
     SharedDataset,
     SharedPlugin,
+    SharedPredictions,
     SharedResult,
 )
 from kbench.sharing.texts import (
@@ -41,7 +42,10 @@ from kbench.sharing.texts import (
 )
 from kbench.storage.files import read_file
 
-Line = TypeVar("Line", Manifest, Head, SharedDataset, SharedCell, SharedResult, SharedPlugin)
+if TYPE_CHECKING:
+    from kbench.evaluation.outputs import Predictions
+
+Line = TypeVar("Line", bound=BaseModel)
 
 MOST_SUITE = 1 << 20
 
@@ -104,6 +108,12 @@ def bundle_of(files: dict[str, bytes]) -> Bundle:
     check_cells(cells, datasets)
     plugins = list(_lines(files, form.PLUGINS, SharedPlugin))
     _check_plugins(plugins)
+    results = _results(
+        _parsed_lines(files[form.RESULTS], f" of {form.RESULTS}"),
+        len(manifest.machines),
+        cells,
+        datasets,
+    )
     return Bundle(
         id=container.sha256(files[form.MANIFEST]),
         manifest=manifest,
@@ -111,14 +121,10 @@ def bundle_of(files: dict[str, bytes]) -> Bundle:
         lock=_text(files, form.LOCK),
         datasets=datasets,
         cells=cells,
-        results=_results(
-            _parsed_lines(files[form.RESULTS], f" of {form.RESULTS}"),
-            len(manifest.machines),
-            cells,
-            datasets,
-        ),
+        results=results,
         plugins=plugins,
         files=files,
+        predictions=_predictions(files, cells, datasets, results),
     )
 
 
@@ -168,6 +174,23 @@ def bundle_of_rows(data: bytes) -> Bundle:
         plugins=head.plugins,
         files={form.ROWS_FILE: data},
     )
+
+
+def _predictions(
+    files: dict[str, bytes],
+    cells: list[SharedCell],
+    datasets: dict[str, SharedDataset],
+    results: dict[str, dict[int, SharedResult]],
+) -> Mapping[tuple[str, int], Sequence[Predictions]]:
+    if form.PREDICTIONS not in files:
+        return {}
+    from kbench.sharing.predictions import Kept
+
+    lines = (
+        (place, _record(SharedPredictions, value, place))
+        for place, value in _parsed_lines(files[form.PREDICTIONS], f" of {form.PREDICTIONS}")
+    )
+    return Kept(lines, cells, datasets, results).by_unit
 
 
 def _rows(path: Path) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,9 +13,10 @@ from kbench import machine
 from kbench.errors import KbenchError, SuiteError
 from kbench.execution import components
 from kbench.execution.engine import Answer, LocalEngine, Terms, ThisMachine
+from kbench.execution.engine.request import Assignments
 from kbench.execution.fetching import Fetching
 from kbench.execution.warm_parents import WarmParents, preload_of
-from kbench.messages import last_line, printable
+from kbench.messages import last_line, number, printable
 from kbench.planning.files import in_folder
 from kbench.planning.planned import PlannedCell
 from kbench.planning.planner import Planner
@@ -27,6 +28,7 @@ from kbench.records.canonical import to_json
 from kbench.registry.registry import Registry
 from kbench.sharing.agreement import Agreement, agreement
 from kbench.sharing.form import Bundle, SharedCell, SharedResult
+from kbench.sharing.predictions import differing
 from kbench.sharing.sampling import Unit
 from kbench.sharing.writing import versions
 from kbench.storage.datacache import DataCache
@@ -112,6 +114,45 @@ class Verifying:
                     yield from self._computed(engine, suite, tasks)
                 finally:
                     host.release()
+
+    def predictions(self, chosen: Iterable[Unit]) -> Iterator[Verified]:
+        """Compute measures from the predictions of results whose data can be had here.
+
+        Nothing is fitted. A result is yielded without a verdict where its data are others here.
+        """
+        keys = dict.fromkeys(key for key, _ in chosen)
+        suite = in_folder(self._suite(set(keys)), self._data)
+        assignments = Assignments(self._cache)
+        with closing(WarmParents(preload_of(suite, self._registry))) as parents:
+            fetching = Fetching(self._registry, self._planner, self._cache, parents, self._offline)
+            for key, block in zip(keys, self._in_order(suite, keys), strict=True):
+                planned = self._planned(
+                    replace(suite, blocks=(block,)), self._cells[key], fetching, parents
+                )
+                for unit in (unit for unit in self._bundle.predictions if unit[0] == key):
+                    found = self._of_predictions(unit, planned, assignments)
+                    yield self._verified(unit, found)
+
+    def _of_predictions(
+        self, unit: Unit, planned: PlannedCell | str, assignments: Assignments
+    ) -> Agreement:
+        if isinstance(planned, str):
+            return Agreement("not recomputed", planned)
+        result = self._bundle.results[unit[0]][unit[1]]
+        try:
+            assignment = assignments.of(self._planner.task(planned, unit[1]))
+            if assignment.digest != result.details.split_hash:
+                return Agreement("different", "the rows of the split are others")
+            seeds = self._bundle.predictions[unit]
+            found = differing(result, seeds, assignment.truth)
+        except KbenchError as error:
+            return Agreement("different", printable(str(error).splitlines()[0], 300))
+        if found is None:
+            return Agreement("equal")
+        name, stored, computed = found
+        return Agreement(
+            "different", f"{name} {number(stored)}, from the predictions {number(computed)}"
+        )
 
     def _suite(self, keys: set[str]) -> Suite:
         cells = [self._cell(cell) for key, cell in self._cells.items() if key in keys]

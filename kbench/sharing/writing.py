@@ -20,9 +20,11 @@ from kbench.sharing import container, form
 from kbench.sharing.columns import folds_of, packed
 from kbench.sharing.known import Known
 from kbench.sharing.plugins import plugin_lines, plugin_sources, third_party
+from kbench.sharing.predictions import lines_of_predictions
 from kbench.sharing.reading import bundle_of
 from kbench.sharing.rounding import of_measures, of_time, of_value
 from kbench.storage.datacache import FILE_PARAMETERS
+from kbench.storage.journal import Journal
 
 _TIMES = ("seconds", "calibration_s", "cpu_s")
 
@@ -35,13 +37,15 @@ def files_of(
     author: str = "",
     with_errors: bool = False,
     with_sources: bool = False,
+    predictions: Journal | None = None,
     data: Path | None = None,
 ) -> dict[str, bytes]:
     """Return the files of a bundle by name.
 
     `data` is the folder of the files that the suite names: their names are written
     relative to it. Tracebacks and printed texts of failed tasks are written `with_errors`,
-    the modules of third-party plugins `with_sources`.
+    the modules of third-party plugins `with_sources`, and the predictions that the journal
+    `predictions` has kept.
 
     Raises
     ------
@@ -73,6 +77,7 @@ def files_of(
         ),
         form.PLUGINS: _lines(plugin_lines(plugins, known)),
         **(plugin_sources(plugins, known) if with_sources else {}),
+        **({} if predictions is None else {form.PREDICTIONS: _predictions(cells, predictions)}),
     }
     measure = known.suite.compared
     manifest = {
@@ -187,6 +192,13 @@ def _result(result: Result, number: int, with_errors: bool) -> dict[str, Any]:
         # a measure that is not defined has no value in JSON, and none in a table
         "measures": of_measures({n: v for n, v in result.measures.items() if math.isfinite(v)}),
     }
+
+
+def _predictions(cells: Sequence[PlannedCell], journal: Journal) -> bytes:
+    """Return the lines of kept predictions, those of cells with one key once."""
+    first = {cell.key: number for number, cell in reversed(list(enumerate(cells)))}
+    lines = lines_of_predictions(cells, set(first.values()), journal)
+    return _lines(lines)
 
 
 def _with_rounded_scores(search: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -387,3 +387,19 @@ def test_the_splits_that_were_asked_for_are_all_splits(run):
     assert (code, "2 cells with fewer splits than planned" in err) == (0, True)
     counts = {cell["n_splits"] for cell in lines(opened("more.zip")["cells.jsonl"])}
     assert counts == {4}
+
+
+def test_predictions_are_measured_again_without_a_fit(run):
+    run("bundle", "ours.toml", "-o", "b.zip", "--predictions", "--author", "Ada")
+    code, out, _ = run("verify", "b.zip", "--sample", 1)
+    assert code == 0
+    assert "measures from the predictions of 6 splits: 6 equal" in out
+    forge("forged.zip", accuracy=1.0)
+    code, out, _ = run("verify", "forged.zip", "--sample", 1)
+    assert code == 1
+    assert "measures from the predictions of 6 splits: 6 different" in out
+    assert ": accuracy 1.000, from the predictions 0." in out
+    # the second tier is left out unless it is asked for
+    run("bundle", "ours.toml", "-o", "c.zip", "--author", "Ada")
+    assert "predictions.jsonl" not in opened("c.zip")
+    assert "predictions of" not in run("verify", "c.zip", "--sample", 1)[1]
