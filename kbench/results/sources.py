@@ -86,6 +86,29 @@ def of_cell(planned: PlannedCell, measure: Measure = ACCURACY) -> Row:
 
 def of_cell_in_full(planned: PlannedCell, machine: str, measure: Measure = ACCURACY) -> Row:
     """Return the row of a planned cell with all details that its MLflow run has."""
+    done = planned.done
+    row = of_cell_with_splits(planned, machine, measure)
+    searched = measure_of_search(planned.cell.protocol.search_measure, row.task)
+    candidates = {str(result.split): result.details.search for result in done}
+    measures = dict(row.measures)
+    if searches := [result for result in done if result.measures.get("n_candidates", 0) > 1]:
+        at_edge = [bool(result.details.at_edge) for result in searches]
+        measures["search_at_edge"] = sum(at_edge) / len(at_edge)
+        measures |= choice_of([result.details.search for result in searches], searched)
+    return replace(
+        row,
+        measures=measures,
+        search=curves_of(candidates, searched),
+        budget_curve=budget_curve(
+            [(result.details.search, result.details.search_seconds) for result in done], searched
+        ),
+        search_space=searched_parameters(candidates.values()),
+        map_details=_map_details(planned, done),
+    )
+
+
+def of_cell_with_splits(planned: PlannedCell, machine: str, measure: Measure = ACCURACY) -> Row:
+    """Return the row of a planned cell with its values by split, without its search."""
     results, done = planned.in_order, planned.done
     since = planned.problem.since_ms if planned.problem else 0
     failed = next((result for result in results if not result.is_ok), None)
@@ -93,20 +116,12 @@ def of_cell_in_full(planned: PlannedCell, machine: str, measure: Measure = ACCUR
     doubts = {reason for result in done for reason in result.details.contention}
     row = of_cell(planned, measure)
     protocol = planned.cell.protocol
-    candidates = {str(result.split): result.details.search for result in done}
     cpus = {result.cpu for result in done if result.cpu}
     if len(cpus) > 1:
         doubts.add(f"its splits were timed on different CPUs: {', '.join(sorted(cpus))}")
     timings = {result.timing for result in done}
-    measures = dict(row.measures)
-    if searches := [result for result in done if result.measures.get("n_candidates", 0) > 1]:
-        at_edge = [bool(result.details.at_edge) for result in searches]
-        measures["search_at_edge"] = sum(at_edge) / len(at_edge)
-        searched = measure_of_search(protocol.search_measure, row.task)
-        measures |= choice_of([result.details.search for result in searches], searched)
     return replace(
         row,
-        measures=measures,
         machine=machine,
         protocol={
             name: value if isinstance(value, str) else dumps(value)
@@ -122,13 +137,6 @@ def of_cell_in_full(planned: PlannedCell, machine: str, measure: Measure = ACCUR
             if (having := [result for result in done if name in result.details.by_seed])
         },
         split_hash={str(result.split): result.details.split_hash for result in done},
-        search=curves_of(candidates, measure_of_search(protocol.search_measure, row.task)),
-        budget_curve=budget_curve(
-            [(result.details.search, result.details.search_seconds) for result in done],
-            measure_of_search(protocol.search_measure, row.task),
-        ),
-        search_space=searched_parameters(candidates.values()),
-        map_details=_map_details(planned, done),
         version=_joined(result.version for result in results),
         at_edge=_joined(name for result in done for name in result.details.at_edge),
         notes=_joined((note for result in done for note in result.details.notes), "; "),

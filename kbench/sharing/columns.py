@@ -62,7 +62,17 @@ def packed(results: Iterable[Result], keys: Sequence[str]) -> Iterator[str]:
         yield dumps({"n": len(block)})
         columns = _columns(block, numbers)
         for name in sorted(columns, key=_order):
-            yield dumps(encodable({"column": name, **_written(name, columns)}))
+            yield _dumped({"column": name, **_written(name, columns)})
+
+
+def _dumped(value: Any) -> str:
+    """Write a value; halves of characters, which UTF-8 has not, as escapes."""
+    text = dumps(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return dumps(encodable(value))
+    return text
 
 
 def _order(name: str) -> tuple[int, str]:
@@ -212,7 +222,7 @@ def _table(column: Values) -> dict[str, Any]:
     table: Values = []
     found = []
     for value in column:
-        place = places.setdefault(dumps(encodable(value)), len(table))
+        place = places.setdefault(dumps(value), len(table))
         if place == len(table):
             table.append(value)
         found.append(place)

@@ -9,7 +9,7 @@ from kbench.evaluation.definitions import MEASURES
 from kbench.planning.planned import PlannedCell, task_key
 from kbench.records import DatasetFacts, Measure
 from kbench.results.others import OthersRow, without_times
-from kbench.results.sources import of_cell_in_full
+from kbench.results.sources import of_cell_with_splits
 from kbench.sharing.form import Bundle, SharedCell
 from kbench.sharing.kept import SHORT, of_suite
 from kbench.sharing.recomputed import Records, checks_of, kept
@@ -68,7 +68,7 @@ def _row(bundle: Bundle, cell: SharedCell, measure: Measure, records: Records) -
     cpu = ", ".join(dict.fromkeys(cpus[shared[split].machine] for split in sorted(shared)))
     given = bundle.manifest.versions
     return OthersRow(
-        of_cell_in_full(planned, f"{bundle.author} on {cpu}", measure),
+        of_cell_with_splits(planned, f"{bundle.author} on {cpu}", measure),
         measure,
         bundle.author,
         cpu,
