@@ -68,6 +68,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "verify": (
         ("Check a file of results, and recompute five splits:", "kbench verify uci.zip"),
         ("Recompute more of them:", "kbench verify uci.zip --sample 20 --jobs 2"),
+        ("Write down in a repository what was recomputed:",
+         "kbench verify uci.zip --author 'Bob' --to board"),
     ),
     "add": (
         ("Keep the results of others:", "kbench add rff.zip"),

@@ -1,0 +1,45 @@
+"""The site of the project's own results, which is built from the bundles in `docs/results`.
+
+They are published into a repository in a temporary folder, as `kbench publish` does, and the
+site is written beside the pages, as by `kbench site`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from sphinx.errors import ExtensionError
+
+from kbench.sharing.reading import read_bundle
+from kbench.sharing.repository import publish
+from kbench.sharing.site import Site, write_site
+
+FOLDER = "leaderboards"
+"""Folder of the site, beside the pages."""
+
+
+def write_leaderboards(bundles: Path, out: Path) -> Site:
+    """Write the site of all bundles of a folder into a new folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        repository = Path(folder) / "board"
+        for path in sorted(bundles.glob("*.zip")):
+            publish(read_bundle(path), repository)
+        return write_site(repository, out)
+
+
+def _finished(app, exception) -> None:
+    if exception is not None or app.builder.format != "html":
+        return
+    out = Path(app.outdir) / FOLDER
+    shutil.rmtree(out, ignore_errors=True)
+    site = write_leaderboards(Path(app.srcdir) / "results", out)
+    if site.problems:
+        raise ExtensionError(f"docs/results: {site.problems[0]}")
+
+
+def setup(app):
+    """Write the site after the pages."""
+    app.connect("build-finished", _finished)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
