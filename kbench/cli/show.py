@@ -349,7 +349,9 @@ def print_published(
             f"{len(compared.rows)} figures; `kbench report SUITE --table published` has all of them"
         )
         return
-    columns = [column for column in compared.columns if column.name not in ("measure", "source")]
+    of_one = len({row["measure"] for row in compared.rows}) == 1
+    left_out = ("measure", "source") if of_one else ("source",)
+    columns = [column for column in compared.columns if column.name not in left_out]
     headings = {column.heading: bool(column.numeric) for column in columns}
     lines = [
         ([compared.value(i, column) for column in columns], "") for i in range(len(compared.rows))

@@ -10,9 +10,9 @@ from kbench import Cell, Protocol, Ref, Suite
 from kbench.cli import printing, show
 from kbench.cli.plan import print_plan
 from kbench.planning.planned import PlannedCell
-from kbench.records import DatasetFacts, Problem
+from kbench.records import DatasetFacts, Problem, Published
 from kbench.report import shown
-from kbench.results.rows import COLUMNS
+from kbench.results.rows import COLUMNS, Row
 from kbench.runner import Report
 from tests.support.report_rows import changed, grid
 
@@ -132,3 +132,14 @@ def test_the_plan_of_many_cells_has_a_line_for_each_dataset(monkeypatch, capsys)
     assert printed[4] == ["--all", "prints", "the", "cells"]
     print_plan(Report(Suite("many", ()), cells, 0.0), as_json=False, every=True)
     assert len(capsys.readouterr().out.splitlines()) == 1 + 30 + 2
+
+
+@pytest.mark.parametrize("names", [["accuracy"], ["accuracy", "gram_error_frobenius"]])
+def test_published_figures_of_several_measures_name_theirs(capsys, names):
+    values = {"accuracy": 0.9, "accuracy_sd": 0.1, "gram_error_frobenius": 0.2}
+    row = Row("iris", "rff", "ridge", "ok", 5, 5, values)
+    figures = [Published("iris", "rff", "ridge", name, 0.5) for name in names]
+    show.print_published([row], figures)
+    out = capsys.readouterr().out
+    assert ("measure" in out) == (len(names) > 1)
+    assert ("gram_error_frobenius" in out) == (len(names) > 1)
