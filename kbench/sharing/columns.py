@@ -316,9 +316,9 @@ class Columns:
         if len(column) != n:
             raise BundleError(f"{place} has {len(column)} values of {n}")
         if kind == {"same"}:
-            self._spend(n * len(json.dumps(line["same"])), place)
+            self._spend(n * _length(line["same"]), place)
         elif "table" in kind:
-            sizes = [len(json.dumps(value)) for value in line["table"]]
+            sizes = [_length(value) for value in line["table"]]
             self._spend(sum(sizes[i] for i in line["places"]), place)
         columns[name] = column
 
@@ -350,6 +350,13 @@ class Columns:
         except (TypeError, ValueError, KeyError, AttributeError):
             raise BundleError(f"{place} has a search that cannot be read") from None
         return result
+
+
+def _length(value: Any) -> int:
+    """Return about the characters of a value as JSON."""
+    if isinstance(value, str):
+        return len(value)
+    return len(json.dumps(value)) if isinstance(value, list | dict) else 20
 
 
 def _add_search(details: dict[str, Any], search: Mapping[str, Any]) -> None:

@@ -108,12 +108,9 @@ def bundle_of(files: dict[str, bytes]) -> Bundle:
     check_cells(cells, datasets)
     plugins = list(_lines(files, form.PLUGINS, SharedPlugin))
     _check_plugins(plugins)
-    results = _results(
-        _parsed_lines(files[form.RESULTS], f" of {form.RESULTS}"),
-        len(manifest.machines),
-        cells,
-        datasets,
-    )
+    lines = _parsed_lines(files[form.RESULTS], f" of {form.RESULTS}")
+    columns = Columns(lines, [cell.key for cell in cells])
+    results = _results(columns, len(manifest.machines), cells, datasets)
     return Bundle(
         id=container.sha256(files[form.MANIFEST]),
         manifest=manifest,
@@ -157,11 +154,10 @@ def bundle_of_rows(data: bytes) -> Bundle:
     check_cells([cell], datasets)
     _check_plugins(head.plugins)
     written = b"".join(lines[3:])
-    results = _results(
-        _parsed_lines(written, "", first=4), len(manifest.machines), [cell], datasets
-    )
-    given_results = (result.model_dump(exclude_unset=True) for result in results[cell.key].values())
-    if "".join(f"{line}\n" for line in packed(given_results, [cell.key])).encode() != written:
+    given_results = list(Columns(_parsed_lines(written, "", first=4), [cell.key]))
+    results = _results(given_results, len(manifest.machines), [cell], datasets)
+    again = packed((result for _, result in given_results), [cell.key])
+    if "".join(f"{line}\n" for line in again).encode() != written:
         raise BundleError("its results are not written as kbench writes them")
     return Bundle(
         id=container.sha256(data),
@@ -248,7 +244,7 @@ def _parsed_lines(data: bytes, of: str, first: int = 1) -> Iterator[tuple[str, A
 
 
 def _results(
-    lines: Iterable[tuple[str, Any]],
+    given: Iterable[tuple[str, Any]],
     n_machines: int,
     cells: list[SharedCell],
     datasets: dict[str, SharedDataset],
@@ -256,7 +252,7 @@ def _results(
     by_key = {cell.key: cell for cell in cells}
     results: dict[str, dict[int, SharedResult]] = {}
     hashes, now = SplitHashes(), now_ms()
-    for place, value in Columns(lines, [cell.key for cell in cells]):
+    for place, value in given:
         result = _record(SharedResult, value, f"a result of {place}")
         cell = by_key[result.cell]
         dataset = datasets[cell.dataset]

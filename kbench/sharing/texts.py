@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from kbench.errors import BundleError
@@ -27,27 +28,35 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 _STYLED = ("FULLWIDTH", "MATHEMATICAL")
 
 
+def _refuse(constant: str) -> NoReturn:
+    raise BundleError(f"{constant}, which is not a number")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise BundleError("a field twice")
+    return found
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique)
+
+
 def parsed(line: bytes, place: str, most: int = MOST_LINE) -> Any:
     """Parse a JSON value; BundleError for NaN, a name given twice, and deep nesting."""
     if len(line) > most:
         raise BundleError(f"{place} has more than {most >> 20} MB")
 
-    def refuse(constant: str) -> NoReturn:
-        raise BundleError(f"{place} has {constant}, which is not a number")
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise BundleError(f"{place} has a field twice")
-        return found
-
     try:
-        value = json.loads(line.decode("utf-8"), parse_constant=refuse, object_pairs_hook=unique)
+        value = _DECODER.decode(line.decode("utf-8"))
+    except BundleError as error:
+        raise BundleError(f"{place} has {error}") from None
     except UnicodeDecodeError:
         raise BundleError(f"{place} is not UTF-8 text") from None
     except (ValueError, RecursionError):
         raise BundleError(f"{place} is not JSON") from None
-    if _depth(value) > _DEEPEST:
+    # most lines have too few brackets to be deep
+    if line.count(b"[") + line.count(b"{") > _DEEPEST and _depth(value) > _DEEPEST:
         raise BundleError(f"{place} is nested more than {_DEEPEST} deep")
     return value
 
@@ -62,6 +71,7 @@ def _depth(value: Any) -> int:
     return depth
 
 
+@lru_cache(maxsize=1 << 12)
 def check_label(text: str, what: str) -> None:
     """Refuse a text that would not be shown as it is, or looks like another one."""
     shown = repr(printable(text, 60))
@@ -80,6 +90,7 @@ def check_label(text: str, what: str) -> None:
             raise BundleError(f"the {what} {shown} mixes letters that look alike")
 
 
+@lru_cache(maxsize=1 << 12)
 def check_component(name: str, what: str) -> None:
     """Refuse a name that no component can have."""
     if not _COMPONENT.fullmatch(name):
