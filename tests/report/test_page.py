@@ -22,6 +22,7 @@ from kbench.report import diagram, figures, lines, scatter, write
 from kbench.report.digits import decimals_for
 from kbench.report.page import page
 from kbench.report.tables import TABLES
+from kbench.results.others import Check, OthersRow
 from kbench.results.sources import of_run
 from kbench.results.stats import corrected_t, on_dataset
 from kbench.tracking import StoredRun
@@ -425,7 +426,10 @@ def nasty_content():
     ]
     figure = Published(NASTY[0], NASTY[0], NASTY[-1], "accuracy", 0.9, source="@" + NASTY[1])
     focus = [rows[0].method]
-    return content(rows, suite=NASTY[1], published=[figure], focus=focus)
+    checks = [Check(0, "equal", NASTY[0], 1)]
+    others = [OthersRow(each, ACCURACY, NASTY[1], NASTY[2], checks=checks) for each in rows[:3]]
+    made = content(rows, suite=NASTY[1], published=[figure], focus=focus)
+    return dataclasses.replace(made, others=others)
 
 
 @pytest.mark.parametrize("name", TABLES)
