@@ -76,6 +76,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "publish": (
         ("Add results to a repository of results:", "kbench publish uci.zip --to board"),
+        ("Push them to one on a server:", "kbench publish uci.zip --to https://host/me/board.git"),
     ),
     "site": (
         ("Check a repository of results:", "kbench site board"),

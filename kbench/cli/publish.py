@@ -15,22 +15,29 @@ def publish(
     to: Annotated[
         str,
         typer.Option(
-            metavar="DIR", help="A results repository: a folder, such as a working copy of git."
+            metavar="DIR|URL",
+            help="A results repository: a folder, such as a working copy of git, or an address "
+            "to which git pushes: https, ssh or file.",
         ),
     ],
 ) -> None:
     """Add the rows of a bundle to a results repository, one immutable file per cell.
 
-    Files are named by their content, and none is ever overwritten. git is not called: commit
-    and push the new files yourself.
+    Files are named by their content, and none is ever overwritten. In a folder, commit and push
+    the new files yourself. At an address, they are one commit of the default branch, with the
+    name and the credentials of your git.
     """
-    from kbench.messages import counted
+    from kbench.messages import counted, masked
+    from kbench.sharing.git_remote import is_address, publish_to_remote
     from kbench.sharing.reading import read_bundle
     from kbench.sharing.repository import publish as published
 
+    bundle = read_bundle(Path(file).expanduser())
     repository = Path(to).expanduser()
-    done = published(read_bundle(Path(file).expanduser()), repository)
+    is_remote = is_address(to)
+    done = publish_to_remote(bundle, to) if is_remote else published(bundle, repository)
     kept = f", {done.n_kept} that it has already" if done.n_kept else ""
-    echo(f"{repository}: {counted(done.n_new, 'new rows file')}{kept}")
-    if done.n_new:
+    where = masked(to) if is_remote else repository
+    echo(f"{where}: {counted(done.n_new, 'new rows file')}{kept}")
+    if done.n_new and not is_remote:
         echo(f"check them: kbench site {repository}")
