@@ -9,7 +9,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from kbench.errors import PluginError
 from kbench.evaluation.outputs import check_embedding
@@ -157,7 +156,9 @@ def _preprocessed(steps: Preprocessing, rows: Rows, dtype: np.dtype[Any]) -> Any
     parts = (_as_type(steps.transform(X), dtype) for X in blocks(rows))
     first = next(parts)
     if hasattr(first, "indptr"):
-        return sp.vstack([first, *parts], format="csr")
+        from scipy.sparse import vstack
+
+        return vstack([first, *parts], format="csr")
     out = np.empty((rows.shape[0], first.shape[1]), first.dtype)
     start = 0
     for part in chain([first], parts):
