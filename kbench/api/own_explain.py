@@ -50,6 +50,9 @@ LEAST_FITTED = 500
 FIT_SHARE = 0.5
 """Part of the time that a fit may take: on a sample of the rows, if all take longer."""
 
+OWN_SHARE = 0.5
+"""Part of the time that is for fits and predictions, whatever was spent before them."""
+
 MOST_CLASSES = 12
 """Classes of a confusion matrix that is shown."""
 
@@ -135,7 +138,8 @@ def explain(
     width = max(dataset.X.shape[1], _width(planned))
     most = MOST_VALUES // max(1, (len(groups) * REPEATS + 1) * width)
     most = min(MOST_ROWS, len(assignment.y_test), max(LEAST_ROWS, most))
-    left = seconds - (time.monotonic() - started)
+    # reading the data again may take long on a busy machine: half of the time is for the work
+    left = max(seconds - (time.monotonic() - started), OWN_SHARE * seconds)
     effort = Effort.within(left, planned, len(groups), most)
     if effort.n_test < min(most, LEAST_ROWS):
         fit_s = _times(planned)[0] * effort.n_train / len(assignment.visible.train)

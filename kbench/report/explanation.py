@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kbench.messages import number
+from kbench.messages import counted, number
 from kbench.report.svg import element, text
 
 SHOWN = 12
@@ -77,7 +77,7 @@ class Explanation:
         return [
             f"It uses, by how much the {words} gets worse when a column is permuted among "
             f"{self.n_rows:,} test rows{self._sample}: {named}{more}."
-            + (f" No effect is seen of {rest} others." if rest else "")
+            + (f" No effect is seen of {counted(rest, 'other')}." if rest else "")
         ]
 
     @property

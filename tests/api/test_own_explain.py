@@ -66,7 +66,7 @@ def test_what_matters_is_said_and_the_rest_is_counted():
     found = Explanation((Importance("a", 0.2, 0.01), Importance("b", 0.001, 0.01)), 300)
     (sentence,) = found.sentences("accuracy")
     assert "a (0.200)" in sentence
-    assert sentence.endswith("No effect is seen of 1 others.")
+    assert sentence.endswith("No effect is seen of 1 other.")
     none = Explanation((Importance("b", -0.1, 0.01),), 300)
     assert none.sentences("accuracy") == [
         "No column alone changes the accuracy when it is permuted."
@@ -153,3 +153,10 @@ def test_predictions_that_would_take_too_long_are_not_made(of_columns):
     found = of_columns(measured(3200, 0.0, 90_000.0, n_test=10), 3.0)
     assert "take too long" in found
     assert "give a larger --time-limit" in found
+
+
+def test_half_of_the_time_is_for_the_work_whatever_reading_takes(of_columns, monkeypatch):
+    clock = iter([0.0, 1000.0])
+    monkeypatch.setattr("kbench.api.own_explain.time.monotonic", lambda: next(clock))
+    found = of_columns(measured(3200, 0.01, 0.001), 4.0)
+    assert not isinstance(found, str), found
