@@ -146,12 +146,12 @@ def explain(
         if fit_s > left:
             return (
                 f"--explain: fitting the method on {effort.n_train:,} rows should take "
-                f"{duration(fit_s)}, and {duration(max(0.0, left))} are left for it: give a larger "
+                f"{duration(fit_s)}, and {duration(left)} are left for it: give a larger "
                 "--time-limit"
             )
         return (
             f"--explain: {len(groups) + 1:,} predictions of each test row take too long for the "
-            f"{duration(max(0.0, left))} that are left for it: give a larger --time-limit"
+            f"{duration(left)} that are left for it: give a larger --time-limit"
         )
     shown = _some(assignment, effort, rng)
     data, X = parts(Inputs.of(dataset), shown.visible, cell.protocol)

@@ -217,5 +217,18 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def read_named(folder: Path, name: str, most: int) -> bytes:
+    """Read a file whose name is the SHA-256 of its content; BundleError says what is wrong."""
+    try:
+        data = read_file(folder / name, most)
+    except OSError as error:
+        raise BundleError(
+            f"it is a link, a device or too large, or cannot be read: {error.strerror}"
+        ) from error
+    if sha256(data) != PurePosixPath(name).stem:
+        raise BundleError("it was changed: its name is not the SHA-256 of its content")
+    return data
+
+
 def _shown(name: str) -> str:
     return repr(printable(name, 80))

@@ -16,12 +16,12 @@ from kbench.errors import BundleError
 from kbench.messages import counted, printable
 from kbench.records.canonical import dumps
 from kbench.sharing.checks import now_ms
-from kbench.sharing.container import sha256
+from kbench.sharing.container import read_named, sha256
 from kbench.sharing.form import Bundle
 from kbench.sharing.reading import ROWS
 from kbench.sharing.recomputed import Record, Records, check_record, grouped
 from kbench.sharing.texts import parsed
-from kbench.storage.files import read_file, write_file
+from kbench.storage.files import write_file
 
 CHECKS = "checks"
 """Folder of these files in a repository."""
@@ -108,14 +108,7 @@ def _read(repository: Path, name: str) -> list[Record]:
     path = PurePosixPath(name)
     if len(path.parts) != _DEPTH or path.suffix != ROWS:
         raise BundleError(f"it has no place in {CHECKS}")
-    try:
-        data = read_file(repository / name, MOST_CHECKS)
-    except OSError as error:
-        raise BundleError(
-            f"it is a link, a device or too large, or cannot be read: {error.strerror}"
-        ) from error
-    if sha256(data) != path.stem:
-        raise BundleError("it was changed: its name is not the SHA-256 of its content")
+    data = read_named(repository, name, MOST_CHECKS)
     records = []
     for number, line in enumerate(data.splitlines(), 1):
         try:

@@ -17,7 +17,7 @@ from kbench.errors import BundleError
 from kbench.messages import printable
 from kbench.records.canonical import digest, dumps, encodable
 from kbench.sharing.checks import SplitHashes
-from kbench.sharing.container import sha256
+from kbench.sharing.container import read_named, sha256
 from kbench.sharing.form import Bundle, Head, SharedCell
 from kbench.sharing.reading import MOST_ROWS, ROWS, bundle_of_rows
 from kbench.sharing.recomputed import Record, Records
@@ -183,14 +183,7 @@ def read_rows(repository: Path, name: str) -> Bundle:
     path = PurePosixPath(name)
     if len(path.parts) != _DEPTH or path.suffix != ROWS:
         raise BundleError("it is no rows file, and a repository has nothing else in its results")
-    try:
-        data = read_file(repository / name, MOST_ROWS)
-    except OSError as error:
-        raise BundleError(
-            f"it is a link, a device or too large, or cannot be read: {error.strerror}"
-        ) from error
-    if sha256(data) != path.stem:
-        raise BundleError("it was changed: its name is not the SHA-256 of its content")
+    data = read_named(repository, name, MOST_ROWS)
     bundle = bundle_of_rows(data)
     if place(bundle.manifest.suite, bundle.cells[0], data) != name:
         raise BundleError("it lies in the folder of another suite or method")

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kbench_learners._descent import Descent, Problem
 from kbench_learners._design import Design
+from kbench_learners._estimator import check_classes
 from kbench_learners._paths import binary_path
 
 _START_TOL = 1e-4  # of the solution on the sample, which is only a start
@@ -30,11 +31,7 @@ class BlockFit:
         self.fitted = [clone(estimator).set_params(C=C) for C in values]
         for each in self.fitted:
             each._check_parameters()
-        if len(sample.classes) < 2:
-            raise ValueError(
-                f"y has 1 class, {sample.classes[0]!r}; {type(estimator).__name__} needs samples "
-                "of at least 2 classes"
-            )
+        check_classes(estimator, sample.classes)
         self._classes, self._n_features = sample.classes, sample.Z.shape[1]
         self._bias = self._constant(estimator)
         rising = sorted(set(values))

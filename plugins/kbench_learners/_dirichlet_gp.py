@@ -9,11 +9,10 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from kbench.parameters import check_integer, check_number
-from kbench_learners._estimator import Estimator
+from kbench_learners._estimator import Estimator, class_numbers
 
 LABELS = "labels"
 
@@ -171,19 +170,13 @@ class DirichletGPClassifier(ClassifierMixin, Estimator):
 
     def _training_data(self, X, y):
         X, y = self._validated(X, y)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has 1 class, {self.classes_[0]!r}; {type(self).__name__} needs samples "
-                "of at least 2 classes"
-            )
+        codes = class_numbers(self, y)
         if X.shape[1] > _MAX_COLUMNS:
             raise ValueError(
                 f"{type(self).__name__} factorises a matrix of the columns for each class, up to "
                 f"{_MAX_COLUMNS:,}, and there are {X.shape[1]:,}; take fewer features"
             )
-        return X, codes.reshape(-1)
+        return X, codes
 
     def _fit(self, Z, codes) -> None:
         n_classes, p = len(self.classes_), Z.shape[1]

@@ -7,7 +7,25 @@ import warnings
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+
+def check_classes(estimator: BaseEstimator, classes: np.ndarray) -> None:
+    """Refuse targets of one class."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has 1 class, {classes[0]!r}; {type(estimator).__name__} needs samples "
+            "of at least 2 classes"
+        )
+
+
+def class_numbers(estimator: BaseEstimator, y) -> np.ndarray:
+    """Set `classes_` of an estimator, and return labels as their numbers."""
+    check_classification_targets(y)
+    estimator.classes_, codes = np.unique(y, return_inverse=True)
+    check_classes(estimator, estimator.classes_)
+    return codes.reshape(-1)
 
 
 class Estimator(BaseEstimator):

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench_learners._estimator import row_weights
+from kbench_learners._estimator import class_numbers, row_weights
 
 LEAST_ROWS = 500
 """With fewer rows nothing is held out: a tenth is too few to choose by.
@@ -79,14 +78,7 @@ class HeldOutClassifier(ClassifierMixin, HeldOut):
     _is_classifier = True
 
     def _target(self, y) -> np.ndarray:
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has 1 class, {self.classes_[0]!r}; {type(self).__name__} needs samples "
-                "of at least 2 classes"
-            )
-        return codes.reshape(-1)
+        return class_numbers(self, y)
 
     def predict(self, X):
         """Predict the most probable class.

@@ -7,11 +7,10 @@ from itertools import combinations
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from kbench.parameters import check_choice
-from kbench_learners._estimator import Estimator
+from kbench_learners._estimator import Estimator, class_numbers
 
 SCHEMES = ("ovr", "ovo")
 
@@ -99,14 +98,7 @@ class MarginClassifier(ClassifierMixin, Estimator):
     def _training_data(self, X, y):
         """Validate a training set; set `classes_` and return rows and their class numbers."""
         X, y = self._validated(X, y, order=self._order)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has 1 class, {self.classes_[0]!r}; {type(self).__name__} needs samples "
-                "of at least 2 classes"
-            )
-        return X, codes.reshape(-1)
+        return X, class_numbers(self, y)
 
     def _checked_margins(self, X) -> np.ndarray:
         check_is_fitted(self)

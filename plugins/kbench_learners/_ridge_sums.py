@@ -6,6 +6,8 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.base import clone
 
+from kbench_learners._estimator import check_classes
+
 
 def fitted_from_sums(estimator, sums, alphas):
     """Yield a clone of `estimator` for every alpha, with its coefficients and intercepts.
@@ -16,11 +18,7 @@ def fitted_from_sums(estimator, sums, alphas):
         raise ValueError("all values of sample_weight are zero")
     moments, target = sums.moments, sums.target_mean
     if sums.classes is not None:
-        if len(sums.classes) < 2:
-            raise ValueError(
-                f"y has 1 class, {sums.classes[0]!r}; {type(estimator).__name__} needs samples "
-                "of at least 2 classes"
-            )
+        check_classes(estimator, sums.classes)
         # indicators become targets -1 and 1, of two classes those of the second
         columns = [1] if len(sums.classes) == 2 else slice(None)
         moments, target = 2.0 * moments[:, columns], 2.0 * target[columns] - 1.0
