@@ -88,7 +88,7 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         deviation of the targets.
     round_ : int
         The round that was chosen: that with the smallest error, and 0 if its absolute errors are
-        not smaller than those of the best fit without learning by more than 1.28 standard errors
+        not smaller than those of the best fit without learning by more than 2.33 standard errors
         of the difference.
     n_rounds_ : int
         Rounds that were tried.
@@ -111,9 +111,9 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     convergence. The round is therefore chosen by errors of held-out training rows, and 0 is
     among the choices. A fold holds out a fifth of the rows, and there are as many folds as hold
     out 1,000 rows; of fewer rows each is held out. All folds have the same ridge penalty. The
-    round with the smallest mean squared error is taken if absolute errors fall by more than 1.28
+    round with the smallest mean squared error is taken if absolute errors fall by more than 2.33
     standard errors, which are those of the paired differences and count the rows that folds
-    share [3]_: a test of level 10 %. The metric is that of the folds' matrices, divided by their
+    share [3]_: a test of level 1 %. The metric is that of the folds' matrices, divided by their
     traces and added up, and the last fit of `base_map` has all rows.
 
     *Invariance.* Learning with a "full" metric is equivariant to rotations and shifts of the

@@ -2,6 +2,7 @@
 
     python tests/benchmarks/bench_learned.py FOLDER sets --results FILE --splits 10
     python tests/benchmarks/bench_learned.py FOLDER table --results FILE
+    python tests/benchmarks/bench_learned.py FOLDER rule --sets servo,yacht,stock --splits 6
     python tests/benchmarks/bench_learned.py FOLDER planted
     python tests/benchmarks/bench_learned.py FOLDER time
     python tests/benchmarks/bench_learned.py FOLDER rfm --sets kin40k --rows 10000 --components 1000
@@ -15,7 +16,10 @@ first two; it gets two at least. A finished line is kept in FILE and not compute
 `table` prints ratios of errors: geometric means over the splits, and the upper ends of one-sided
 95 % intervals of the corrected resampled t-test.
 
-`planted` and `rfm` choose the penalty of the ridge regression on three folds.
+`rule` draws a fifth of the training rows of the first split as tests, as often as `--splits`
+says, and prints what a learned map gains if a round must pass tests of different levels.
+
+`planted`, `rule` and `rfm` choose the penalty of the ridge regression on three folds.
 """
 
 import argparse
@@ -31,18 +35,20 @@ from pathlib import Path
 
 import numpy as np
 from scipy.special import stdtrit
-from sklearn.model_selection import KFold
+from sklearn.base import clone
+from sklearn.model_selection import KFold, train_test_split
 from threadpoolctl import threadpool_limits
 
 from kbench.api.inputs import chosen_suite
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method, learner_side, map_side
 from kbench.execution.plugins import load_registry
-from kbench.kernels import Matern
+from kbench.kernels import LaplaceL1, Matern
 from kbench.planning.cells import cells
 from kbench.registry.callables import resolve
 from kbench_baselines import MaternFourierFeatures, NystroemMap, RandomFourierFeatures
-from kbench_learned import LearnedMetricMap, RecursiveFeatureMachineRegressor
+from kbench_learned import LearnedMetricMap, RecursiveFeatureMachineRegressor, _choice, _map
+from kbench_learned._metric import Form
 from kbench_learners import PathRidge
 
 SETS = (
@@ -230,6 +236,69 @@ def table_of(options):
     print(f"geometric mean of {len(ratios)} ratios: {np.exp(np.log(ratios).mean()):.3f}")
 
 
+def rules(options):
+    """Errors over those without learning, if a gain must be larger than so many s.e."""
+    levels = (0.0, 1.0, 1.28, 1.645, 2.0, 2.33)
+    kernels = {
+        "laplace-l1": LaplaceL1(),
+        "matern 1/2": Matern(nu=0.5),
+        "matern 3/2": Matern(nu=1.5),
+    }
+    total = {}
+    for name, (label, kernel) in itertools.product(options.sets.split(","), kernels.items()):
+        X, y, _, _ = parts(options.folder, name, 0, options.rows)
+        ratios = {level: [] for level in levels}
+        for draw in range(options.splits):
+            fit, test, y_fit, y_test = train_test_split(X, y, test_size=0.2, random_state=draw)
+            base = NystroemMap(options.components or 1000, kernel=kernel)
+            found = by_level(base, draw, fit, y_fit, test, y_test, levels)
+            for level, error in zip(levels, found, strict=True):
+                ratios[level].append(error)
+        for level, found in ratios.items():
+            total.setdefault(level, []).append(found)
+            mean, learned = np.exp(np.log(found).mean()), np.not_equal(found, 1.0).mean()
+            print(
+                f"{name}, {label}, {level} s.e.: mean {mean:.3f}, worst {max(found):.3f}, "
+                f"learned {learned:.0%}",
+                flush=True,
+            )
+    for level, several in total.items():
+        flat = np.concatenate(several)
+        print(
+            f"all, {level} s.e.: mean {np.exp(np.log(flat).mean()):.3f}, worst {flat.max():.3f}, "
+            f"95 % of {len(flat)} at most {np.quantile(flat, 0.95):.3f}"
+        )
+
+
+def by_level(base, seed, X, y, X_test, y_test, levels):
+    """Return the error for each level over that without learning."""
+    seen = {}
+
+    def kept(*given):
+        seen["given"] = given
+        return choose(*given)
+
+    choose = _choice.choose
+    fitted = LearnedMetricMap(base, metric="diagonal", random_state=seed)
+    _map.choose = kept
+    fitted.fit(X, y)
+    _map.choose = choose
+    usual, errors, rounds = _choice._STANDARD_ERRORS, {}, []
+    for level in levels:
+        _choice._STANDARD_ERRORS = level
+        rounds.append(choose(*seen["given"])[1])
+    _choice._STANDARD_ERRORS = usual
+    (found,), _ = seen["given"]
+    varies = X.std(axis=0) > 0
+    form = Form("diagonal", fitted.regularization, fitted.rank, varies, [])
+    for number in {0, *rounds}:
+        matrix = found.matrices[number]
+        fitted.transform_ = form.final(matrix) if number else matrix
+        fitted.base_map_ = clone(fitted.base_map_).fit((X - fitted.mean_) @ fitted.transform_)
+        errors[number] = with_ridge(fitted, X, y, X_test, y_test)[1]
+    return [errors[number] / errors[0] for number in rounds]
+
+
 def planted(options):
     """A function of degree 2 of k directions of d, with noise: angles, and the oracle's error."""
     dimensions = (options.dimension,) if options.dimension else (20, 100)
@@ -314,7 +383,7 @@ def against_exact(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("what", choices=("sets", "table", "planted", "time", "rfm"))
+    parser.add_argument("what", choices=("sets", "table", "rule", "planted", "time", "rfm"))
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--results", type=Path, default=Path("learned.csv"))
@@ -332,6 +401,7 @@ def main():
     what = {
         "sets": compare_sets,
         "table": table_of,
+        "rule": rules,
         "planted": planted,
         "time": times,
         "rfm": against_exact,

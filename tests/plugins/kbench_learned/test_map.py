@@ -312,7 +312,7 @@ def test_a_gain_must_be_larger_than_its_standard_error():
     error = standard_error(spread, 80)
     assert error == pytest.approx(0.1 * np.sqrt(1 / 100 + 1 / 80))  # not 0.1 / 10
     matrices = [np.eye(1)] * 2
-    for gain, expected in ((1.2 * error, (0, 0)), (1.35 * error, (0, 1))):
+    for gain, expected in ((2.25 * error, (0, 0)), (2.4 * error, (0, 1))):
         tried = [Trajectory([plain, (plain - gain - spread) ** 2], matrices)]
         assert choose(tried, 80) == expected
 
