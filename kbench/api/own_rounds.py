@@ -27,6 +27,11 @@ WIDE, LEAST_OF_WIDE, LEAST_OF_CLASS = 2000, 100, 20
 A fit on all of 1,600 rows with 10,000 columns may take minutes.
 """
 
+TREES = "trees"
+"""Family of the learners that are tried last on as many columns: boosting takes more time for
+them on a hundred rows than all other methods together, and comes too early in a first round.
+"""
+
 HOLDOUT_FROM = 50_000
 """Rows from which one holdout is as good as folds: a test part of thousands of rows."""
 
@@ -72,7 +77,7 @@ def rounds_for(
 
     Each sample has the methods, widths and searches of data of its size, and the splits of
     all rows, so that all cells have the same test parts. Named components replace the first
-    methods too.
+    methods too. On a table of many columns boosting is not one of these, and comes last.
 
     Raises
     ------
@@ -87,9 +92,13 @@ def rounds_for(
     splits = _splits(methods[0].protocol, known.n_samples)
     n_train = _n_train(splits, known.n_samples)
     blocks: list[Block] = []
-    first: dict[Name, None] = {}
-    least = LEAST_ROWS
-    if known.n_features >= WIDE:
+    first, named = dict[Name, None](), set[Name]()
+    least, is_wide = LEAST_ROWS, known.n_features >= WIDE
+
+    def is_late(cell: Cell) -> bool:
+        return is_wide and registry.get("learner", cell.learner.name).family == TREES
+
+    if is_wide:
         least = min(least, max(LEAST_OF_WIDE, LEAST_OF_CLASS * known.n_classes))
     for rows in [*_samples(n_train, least), None]:
         size = Size(rows or known.n_samples, known.n_features, known.sparse)
@@ -98,10 +107,11 @@ def rounds_for(
         if not (feature_maps or learners):
             text, name = find(FIRST_ROUNDS[known.task], registry)
             cells = chosen_cells(read_for(line, size, text, name, registry, True), registry)
-            first |= dict.fromkeys(map(_name, cells))
+        named |= set(map(_name, cells))
+        first |= dict.fromkeys(_name(cell) for cell in cells if not is_late(cell))
         _, others = sized_methods(line, known, registry, feature_maps, learners, size)
-        cells += [cell for cell in others if _name(cell) not in first]
-        for cell in cells:
+        cells += [cell for cell in others if _name(cell) not in named]
+        for cell in sorted(cells, key=is_late):
             protocol = replace(
                 by.protocol(cell.protocol, known.n_classes),
                 splits=splits.splits,

@@ -73,8 +73,9 @@ def _blocks(
     if header is None:
         raise ValueError(f"{what} is empty")
     names = [name.strip() for name in header]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"{what}: several columns are named {twice[0]!r}")
+    if len(set(names)) < len(names):
+        twice = min(name for name in set(names) if names.count(name) > 1)
+        raise ValueError(f"{what}: several columns are named {twice!r}")
     rows: list[list[str]] = []
     is_first = True
     for row in reader:

@@ -1,8 +1,9 @@
-"""Free text among the columns of a user's table."""
+"""Columns of a user's table: names that occur twice, and free text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 TEXT_ABOVE = 50
@@ -25,3 +26,12 @@ def is_free_text(different: Sequence[Any], n_rows: int) -> bool:
     """
     mixed = {type(value) for value in different} - {str, bool}
     return bool(mixed) or (len(different) > TEXT_ABOVE and len(different) > n_rows / 2)
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """Return the names that occur more than once, in alphabetical order.
+
+    >>> repeated(["b", "a", "b"])
+    ['b']
+    """
+    return sorted(name for name, n in Counter(names).items() if n > 1)

@@ -13,6 +13,7 @@ import numpy as np
 from kbench.errors import DatasetError, DatasetParameterError
 from kbench.messages import listed, printable
 from kbench.records import Dataset
+from kbench.tables.columns import repeated
 from kbench.tables.growing import GrowingArray
 from kbench.tables.limits import max_bytes
 from kbench.tables.targets import Target, target_of, weights_of
@@ -195,9 +196,8 @@ def check_columns(
 
     The parameters are those of `to_dataset`.
     """
-    if len(set(names)) != len(names):
-        twice = min(name for name in names if names.count(name) > 1)
-        raise DatasetError(f"{what}: several columns are named {twice!r}")
+    if twice := repeated(names):
+        raise DatasetError(f"{what}: several columns are named {twice[0]!r}")
     weights = () if weight is None else (weight,)
     for name in (target, *weights, *ignore):
         if name not in names:

@@ -10,6 +10,7 @@ import numpy as np
 
 from kbench import DatasetError
 from kbench.messages import listed
+from kbench.tables.columns import repeated
 from kbench.tables.limits import check_values
 from kbench.tables.rows import Opened, Scan
 from kbench.tables.table import ignoring
@@ -91,8 +92,7 @@ class ParquetRows:
         stored = schema.pandas_metadata or {}
         indices = {name for name in stored.get("index_columns", ()) if isinstance(name, str)}
         types = [(field.name, field.type) for field in schema if field.name not in indices]
-        twice = sorted({name for name, _ in types if [n for n, _ in types].count(name) > 1})
-        if twice:
+        if twice := repeated(name for name, _ in types):
             raise DatasetError(f"{what}: several columns are named {twice[0]!r}")
         first = self._named(self.files[0])
         if self._n_rows and {name for name, _ in types} != self._types.keys():

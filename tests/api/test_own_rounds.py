@@ -77,6 +77,19 @@ def test_a_small_table_has_no_samples(registry):
     assert ("identity", "mean") in {(c.feature_map.name, c.learner.name) for c in found}
 
 
+def test_boosting_comes_last_where_there_are_many_columns(registry):
+    for n_features, is_first in ((1999, True), (2000, False)):
+        facts = DatasetFacts("c" * 64, n_samples=2000, n_features=n_features)
+        rounds = rounds_for(FILE, facts, registry)
+        assert (("identity", "gradient-boosting") in rounds.first) is is_first
+        assert ("nystroem (narrow)", "ridge (ovr)") in rounds.first
+        learners = [c.learner.name for c in cells(rounds.suite, registry)]
+        assert learners.count("gradient-boosting") == 2 * len(
+            {b.protocol.train_rows for b in rounds.suite.blocks}
+        )
+        assert (learners.index("gradient-boosting") > learners.index("kernel-svm")) is not is_first
+
+
 def test_settings_replace_a_search(registry):
     facts = DatasetFacts("c" * 64, n_samples=600, n_features=5)
     suite = suite_for(FILE, facts, registry, ["rff"], ["ridge"])
