@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import shutil
 import tempfile
-import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from kbench.api.inputs import check_limit
 from kbench.api.own_answer import lead_of, page_of
 from kbench.api.own_data import OwnData, fetched, prepared, suite_for
 from kbench.api.own_measure import Comparison, comparison
-from kbench.api.own_run import OwnRun, compare, rounds_of
+from kbench.api.own_run import OwnRun, Start, compare, rounds_of
 from kbench.api.own_settings import with_settings
 from kbench.api.own_words import in_python
 from kbench.errors import KbenchError, SuiteError
@@ -263,7 +262,7 @@ def run(
     >>> found = kbench.run(frame, target="churn", time_limit=60)  # doctest: +SKIP
     >>> found.export("model")  # doctest: +SKIP
     """
-    started = time.monotonic()
+    started = Start.now()
     if time_limit is not None:
         check_limit(time_limit, "time_limit")
     if not isinstance(name, str) or not name.strip() or "/" in name or name.startswith("."):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -29,8 +30,11 @@ from kbench.runner import Options, Report
 LAST_SHARE, LAST_S, LAST_MOST = 0.05, 5.0, 0.2
 """Part of the limit, and seconds at most, that are left for the store and the report.
 
-On a busy machine it is half of the time that reading took, and at most the last share.
+On a busy machine it is the time that `LAST_CPU_S` takes there, and at most the last share.
 """
+
+LAST_CPU_S = 1.5
+"""Seconds of CPU time that the store, the report and the end of the process take."""
 
 EXPLAIN_SHARE, EXPLAIN_S, EXPLAIN_MOST = 0.1, 3.0, 0.25
 """Part of the limit, and seconds at most, that are left for importances whatever the method is,
@@ -41,6 +45,34 @@ EXPLAIN_LEAST = 0.04
 
 BOOSTED = "trees"
 """Family of the learners that the recommended method is compared with."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """The beginning of a command, by `time.monotonic` and in CPU time of this process."""
+
+    wall_s: float
+    cpu_s: float
+
+    @classmethod
+    def now(cls) -> Start:
+        """Return this moment."""
+        return cls(time.monotonic(), _cpu_seconds())
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since then."""
+        return time.monotonic() - self.wall_s
+
+    @property
+    def slowdown(self) -> float:
+        """Seconds that one of CPU time has taken since then, at least 1."""
+        return max(1.0, self.seconds / max(_cpu_seconds() - self.cpu_s, 1e-3))
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
 
 
 @dataclass(frozen=True)
@@ -125,16 +157,16 @@ def compare(
     *,
     options: Options | None = None,
     time_limit: float | None = None,
-    started: float | None = None,
+    started: Start | None = None,
     as_json: bool = False,
     quiet: bool = False,
     explains: bool = False,
 ) -> OwnRun:
     """Compare methods on a user's own file, and recommend one.
 
-    The time limit begins at `started` (`time.monotonic`), or now.
+    The time limit begins at `started`, or now.
     """
-    started = time.monotonic() if started is None else started
+    started = started or Start.now()
     options = options or Options(jobs=None)
     schedule = None
     if time_limit is not None:
@@ -142,8 +174,8 @@ def compare(
         reserve = _time_to_explain(data, time_limit) if explains else None
         memory_mb = rounds.suite.limits.memory_mb
         schedule = Schedule(registry, rounds.first, memory_mb, reserve=reserve)
-        read = time.monotonic() - started
-        last = max(min(LAST_SHARE * time_limit, LAST_S), read / 2)
+        read = started.seconds
+        last = max(min(LAST_SHARE * time_limit, LAST_S), LAST_CPU_S * started.slowdown)
         if explains:
             last += min(EXPLAIN_SHARE * time_limit, EXPLAIN_S)
         last = min(last, LAST_MOST * time_limit)
@@ -179,7 +211,7 @@ def compare(
     left = math.inf
     if time_limit is not None:  # the store and the report come after it
         rest = min(LAST_SHARE * time_limit, LAST_S)
-        left = started + time_limit - time.monotonic() - rest
+        left = time_limit - started.seconds - rest
         left = max(left, EXPLAIN_LEAST * time_limit)
     return _explained(found, left)
 

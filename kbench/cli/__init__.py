@@ -7,6 +7,7 @@ Exit codes: 0 all planned cells are ok (cells with unavailable data are allowed)
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from kbench._version import __version__
@@ -36,3 +37,6 @@ def main() -> None:
         # the reader of a pipe (head, less) has closed it
         sys.stderr.close()
         sys.exit(0)
+    finally:
+        # all that is left ends with the process: looking through it once more takes time
+        gc.freeze()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -121,16 +120,17 @@ def run(
     file is read, and what becomes of each column. Results are journalled and logged to MLflow
     under the file's name, and the same command continues where it stopped.
     """
+    from kbench.api.own_run import Start, compare, rounds_of
+
+    started = Start.now()
     from kbench.api.inputs import check_limit
     from kbench.api.own_answer import lead_of, page_of
     from kbench.api.own_data import prepared
     from kbench.api.own_measure import comparison
-    from kbench.api.own_run import compare, rounds_of
     from kbench.cli.printing import write_file
     from kbench.execution.plugins import load_registry
     from kbench.runner import Options
 
-    started = time.monotonic()
     if time_limit is not None:
         check_limit(time_limit, "--time-limit")
     if output is not None and not output.absolute().parent.is_dir():

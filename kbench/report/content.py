@@ -161,10 +161,11 @@ class ReportData:
         put("scores", stats.scores(self.rows, self.measure, self.without))
         values = self.scores.gains
         put("standings", stats.standings(self.scores, self.rows))
-        ranked = bool(self.standings)
-        put("adjusted", stats.wilcoxon_holm(values) if ranked else np.ones((len(values.T),) * 2))
         n, k = values.shape
-        put("friedman", stats.friedman(values) if ranked and n > 1 and k > 2 else None)
+        # on one dataset each p is 1, and scipy.stats need not be loaded
+        tested = bool(self.standings) and n > 1
+        put("adjusted", stats.wilcoxon_holm(values) if tested else np.ones((k, k)))
+        put("friedman", stats.friedman(values) if tested and k > 2 else None)
         put("claims", Claims(self.rows, self.scores, self.standings, ALPHA))
         first = [*self.order, *(standing.method for standing in self.standings)]
         every = {row.method for row in self.rows}
