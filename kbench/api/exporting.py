@@ -72,7 +72,7 @@ def export_cell(
     row = of_cell_in_full(planned, where, measure) if planned.done else None
     announce(f"fitting {planned.cell.name} on {facts.n_samples:,} rows")
     # the model is fitted, saved and loaded again by this process
-    rows = DataCache().load(facts.checksum, facts.feature_kinds)
+    rows = DataCache().load_for(facts)
     fitted = refit(planned.cell, rows, import_registry())
     owners = {plugin.module.partition(".")[0]: plugin.distribution for plugin in registry.plugins}
     written = write(folder, planned.cell, planned.key, fitted, row, form, mlflow, owners, onnx)

@@ -430,7 +430,7 @@ def _dataset(given: Any, registry: Registry) -> Dataset:
     known = planner.dataset(ref)
     if known is None:
         raise DatasetError(f"{ref.label}: the data cache {cache.root} does not keep it")
-    return cache.load(known.checksum, known.feature_kinds)
+    return cache.load_for(known)
 
 
 def _of_arrays(X: Any, y: Any) -> Dataset:

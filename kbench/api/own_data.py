@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from kbench.api.own_leaks import leaks
 from kbench.api.own_look import Look, look, with_look
 from kbench.api.own_measure import Comparison
 from kbench.api.own_target import TargetColumn, choose
@@ -178,7 +179,9 @@ def _looked_at(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) -> 
         if looked.target.kind == "numbers" or asked:
             ref = _with_task(ref, choice.task)
         facts = fetched(ref, registry)
-        return OwnData(ref, looked.for_classes(facts.n_classes), facts, choice.sentence)
+        told = leaks(facts, [fate.name for fate in looked.fates])
+        looked = replace(looked.for_classes(facts.n_classes), doubts=(*looked.doubts, *told))
+        return OwnData(ref, looked, facts, choice.sentence)
     data = _chosen_after_loading(ref, what, asked, registry)
     if keep and data.facts.sparse:
         raise DatasetError(f"{what}: --keep has no meaning for sparse rows: nothing is left out")
@@ -208,7 +211,7 @@ def _chosen_after_loading(
 
 def _read(facts: DatasetFacts) -> TargetColumn:
     """Describe the target of a dataset in the cache."""
-    data = DataCache().load(facts.checksum, facts.feature_kinds)
+    data = DataCache().load_for(facts)
     return TargetColumn.of_labels(data.y, tuple(data.target_names))
 
 

@@ -120,7 +120,7 @@ def explain(
     started = time.monotonic()
     facts, cell = planned.dataset, planned.cell
     assert facts is not None
-    dataset = DataCache().load(facts.checksum, facts.feature_kinds)
+    dataset = DataCache().load_for(facts)
     if hasattr(dataset.X, "indptr"):
         return "--explain: importances of sparse data are not computed"
     method = Method(

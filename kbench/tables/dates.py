@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,9 @@ PARTS = {"year": 365.2425, "week": 7.0, "day": 1.0}
 
 ISO = "ISO8601"
 """The format of all dates and times of ISO 8601."""
+
+MOST_MIXED, MOST_FORMATS = 1000, 4
+"""Different texts that are looked at where dates may have several formats, and these formats."""
 
 _SECONDS_A_DAY = 86_400.0
 
@@ -152,6 +156,26 @@ def formats_of(values: Sequence[str]) -> list[str]:
         for each in found
         if pandas.to_datetime(several, utc=True, errors="coerce", format=each).notna().all()
     ]
+
+
+def several_formats(values: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the formats that a column of dates mixes, each with a date; empty if it has no dates.
+
+    >>> several_formats(["2024-03-31", "31.03.2024", "2024-04-01"])
+    [('ISO8601', '2024-03-31'), ('%d.%m.%Y', '31.03.2024')]
+    """
+    import pandas
+
+    found: list[tuple[str, str]] = []
+    left = pandas.Series([value.strip() for value in itertools.islice(values, MOST_MIXED)])
+    while len(left) and len(found) < MOST_FORMATS:
+        forms = formats_of([str(left.iloc[0])])
+        if not forms:
+            return []
+        found.append((forms[0], str(left.iloc[0])))
+        read = pandas.to_datetime(left, utc=True, errors="coerce", format=forms[0])
+        left = left[read.isna()]
+    return [] if len(left) else found
 
 
 _SHORT_YEARS = [

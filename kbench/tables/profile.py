@@ -21,6 +21,7 @@ from kbench.tables.dates import (
     formats_of,
     is_dates,
     moments,
+    several_formats,
 )
 from kbench.tables.units import UnitColumn, UnitScan
 
@@ -359,7 +360,7 @@ def _fate(profile: ColumnProfile, asked: Asked) -> Fate:
         n_different = f"more than {MOST_KEPT:,}" * profile.is_many or f"{profile.n_different:,}"
         what = "an identifier" if _is_id(name) else "text"
         note = f"{n_different} different values in {n:,} rows; {_keeping(name)}"
-        return Fate(name, what, LEFT_OUT, 0, note + _signs(profile))
+        return Fate(name, what, LEFT_OUT, 0, note + (_formats(profile) or _signs(profile)))
     return _of_categories(profile, asked)
 
 
@@ -489,6 +490,17 @@ def _signs(profile: ColumnProfile) -> str:
     if mixed := profile.units.mixed():
         return f"; {mixed}"
     return ""
+
+
+def _formats(profile: ColumnProfile) -> str:
+    """Say where texts are dates of several formats."""
+    if profile.is_many or profile.kinds != {"texts"}:
+        return ""
+    found = several_formats(map(str, profile.different))
+    if len(found) < 2:
+        return ""
+    (one, first), (other, second) = found[:2]
+    return f"; dates in several formats, {first!r} ({one}) and {second!r} ({other}): write one"
 
 
 def _marks(profile: ColumnProfile) -> tuple[str, str]:

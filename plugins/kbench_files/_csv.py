@@ -219,8 +219,12 @@ class CsvRows:
         """Return the names of the columns; refuse those that pandas would change silently."""
         # not by pandas, which takes a second for a row of ten thousand texts
         with self._explained(), self._open() as opened:
-            rows = (row for row in self._parsed(opened) if "".join(row).strip() or len(row) > 1)
+            # the text is read ahead: bytes after the line are another error
+            reader = self._parsed(opened, errors="surrogateescape")
+            rows = (row for row in reader if "".join(row).strip() or len(row) > 1)
             written = [name.strip() for name in next(rows, ())]
+            encoding = self._dialect.encoding
+            "".join(written).encode(encoding, "surrogateescape").decode(encoding)
         if not written:
             raise DatasetError(f"{self.what}: it has no line of column names")
         self._n_names = len(written)
@@ -238,12 +242,12 @@ class CsvRows:
                 text.readline()
             yield text
 
-    def _parsed(self, opened: io.BufferedReader) -> Any:
+    def _parsed(self, opened: io.BufferedReader, errors: str = "strict") -> Any:
         """Return the reader of the standard library for an open file."""
         encoding = self._dialect.encoding
         if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
             encoding = "utf-8-sig"  # pandas leaves a byte order mark out
-        text = io.TextIOWrapper(opened, encoding=encoding, newline="")
+        text = io.TextIOWrapper(opened, encoding=encoding, errors=errors, newline="")
         return csv.reader(text, delimiter=self._dialect.delimiter, skipinitialspace=True)
 
     @contextlib.contextmanager

@@ -17,16 +17,21 @@ from kbench_files._reading import existing, first_line
 
 def excel_table(path: str | Path, sheet: str = "", **_: Any) -> Any:
     """Return a sheet of an Excel file as a data frame, before anything is encoded."""
+    return _read(path, sheet)[0]
+
+
+def _read(path: str | Path, sheet: str) -> tuple[Any, list[str]]:
+    """Return a sheet, by default the first one, and the names of all sheets."""
     import pandas
 
     file, what = existing(path)
     try:
         with pandas.ExcelFile(file.absolute()) as book:
-            names = [str(name) for name in book.sheet_names]
-            if sheet and sheet not in names:
-                hint = did_you_mean(sheet, names) or f"; there are {listed(names)}"
+            sheets = [str(name) for name in book.sheet_names]
+            if sheet and sheet not in sheets:
+                hint = did_you_mean(sheet, sheets) or f"; there are {listed(sheets)}"
                 raise DatasetError(f"{what}: no sheet is called {sheet!r}{hint}")
-            frame = pandas.read_excel(book, sheet_name=sheet or names[0], na_values=["?"])
+            frame = pandas.read_excel(book, sheet_name=sheet or sheets[0], na_values=["?"])
     except ImportError as error:
         needed = "openpyxl" if file.suffix.lower() == ".xlsx" else "xlrd"
         extra = "pip install 'kbench-core[excel]'" if needed == "openpyxl" else "pip install xlrd"
@@ -54,7 +59,7 @@ def excel_table(path: str | Path, sheet: str = "", **_: Any) -> Any:
             with contextlib.suppress(ValueError, TypeError):  # numbers in cells of text
                 values = pandas.to_numeric(values)
             frame[name] = values
-    return frame
+    return frame, sheets
 
 
 def _stripped(value: Any) -> Any:
@@ -63,10 +68,12 @@ def _stripped(value: Any) -> Any:
 
 def excel_rows(path: str | Path, sheet: str = "", ignore: Sequence[str] = (), **_: Any) -> Opened:
     """Return a sheet of an Excel file as a table in blocks."""
-    frame = excel_table(path, sheet)
+    frame, sheets = _read(path, sheet)
     what = existing(path)[1]
+    if not sheet and len(sheets) > 1:
+        what = f"{what}, sheet {sheets[0]!r} (--sheet reads another one: {listed(sheets[1:])})"
     read = list(frame.columns)
     refuse_unnamed(["" if UNNAMED.match(name) else name for name in read], read, what, ignore)
     rows = FrameRows(frame, what)
     rows.files = [existing(path)[0]]
-    return Opened(rows, {}, f"the sheet {sheet!r}" if sheet else "the first sheet")
+    return Opened(rows, {}, f"the sheet {sheet or sheets[0]!r}")

@@ -384,6 +384,19 @@ def test_the_source_keeps_its_own_kinds_of_columns_for_shared_content(cache):
     assert (found.feature_kinds, found.checksum) == (second, checksum)
 
 
+def test_the_source_keeps_its_own_names_of_columns_and_classes_for_shared_content(cache):
+    """A file of the same numbers must not get the classes of another file, or predict them."""
+    names = {"feature_names": ("x", "y", "z"), "target_names": ("no", "so", "yes")}
+    checksum = cache.add("s", {}, "code", data())
+    assert cache.add("s", {}, "edited", data(**names)) == checksum
+    mine, first = cache.recall("s", {}, "edited"), cache.recall("s", {}, "code")
+    assert (mine.feature_names, mine.target_names) == (("x", "y", "z"), ("no", "so", "yes"))
+    assert cache.load_for(mine).target_names == ("no", "so", "yes")
+    assert cache.load_for(mine).feature_names == ("x", "y", "z")
+    assert cache.load_for(first).target_names == first.target_names == data().target_names
+    assert cache.load_for(mine).checksum == checksum
+
+
 def test_a_changed_file_is_not_found(cache, tmp_path, monkeypatch):
     file = tmp_path / "data.csv"
     file.write_text("a")

@@ -146,3 +146,20 @@ def test_dates_that_are_asked_for_must_be_dates():
     profiles = profiles_of(frame, date=date)
     with pytest.raises(DatasetError, match="not a column of dates written as %Y-%m-%d"):
         decide(profiles, ["joined", "y"], Asked("mine", "y", date=date))
+
+
+def test_dates_in_several_formats_are_named():
+    days = pandas.date_range("2020-01-01", periods=N, freq="9D")
+    mixed = [f"{day:%d.%m.%Y}" if i % 2 else f"{day:%Y-%m-%d}" for i, day in enumerate(days)]
+    profile = ColumnProfile("mixed")
+    profile.add(pandas.Series(mixed))
+    asked = Asked("mine", "y")
+    (fate, _) = decide({"mixed": profile, "n": of_numbers()}, ["mixed", "n"], asked).fates
+    assert fate.encoded_as == "left out"
+    assert "dates in several formats, '" in fate.note and "(%d.%m.%Y)" in fate.note
+
+
+def of_numbers():
+    profile = ColumnProfile("n")
+    profile.add(pandas.Series(RNG.normal(size=N)))
+    return profile

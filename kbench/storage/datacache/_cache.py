@@ -58,6 +58,9 @@ from kbench.storage.files import (
 
 _RECORD_BYTES = 1 << 26
 
+OF_COLUMNS = ("feature_kinds", "feature_names", "target_names")
+"""Facts that two sources of the same content may give otherwise."""
+
 
 def default_root() -> Path:
     """Folder of the cache.
@@ -148,6 +151,16 @@ class DataCache:
         dataset = read(self.root / checksum, self._intact(checksum))
         return replace(dataset, feature_kinds=tuple(kinds)) if kinds else dataset
 
+    def load_for(self, facts: DatasetFacts) -> Dataset:
+        """Read a dataset, as `load` does, with the names and kinds of facts of `recall`."""
+        dataset = self.load(facts.checksum)
+        return replace(
+            dataset,
+            feature_kinds=facts.feature_kinds or dataset.feature_kinds,
+            feature_names=facts.feature_names or dataset.feature_names,
+            target_names=facts.target_names or dataset.target_names,
+        )
+
     def inputs(self, checksum: str, kinds: Sequence[str] = ()) -> Inputs:
         """Read a dataset without its labels, whose file is not opened; see `load`."""
         meta = self._intact(checksum)
@@ -207,8 +220,8 @@ class DataCache:
         """Describe a dataset by its origin, as in `lookup`; None where it is not in the cache.
 
         The facts of `describe` are updated with those given to `remember`: the name,
-        group, role and kinds of columns that *this* source gives to data which another
-        source may give as well.
+        group, role, and kinds and names of columns and classes that *this* source gives to
+        data which another source may give as well.
         """
         try:
             file = self.origin(source, params, code)
@@ -241,8 +254,10 @@ class DataCache:
         checksum = self.store(dataset)
         own = {name: getattr(dataset, name) for name in ("name", "source", "group", "role")}
         own["version"] = str(dataset.version)
-        if tuple(dataset.feature_kinds) != self.describe(checksum).feature_kinds:
-            own["feature_kinds"] = list(dataset.feature_kinds)
+        stored = self.describe(checksum)
+        for field in OF_COLUMNS:  # the content is the same, whatever columns and classes are called
+            if tuple(getattr(dataset, field)) != getattr(stored, field):
+                own[field] = list(map(str, getattr(dataset, field)))
         self._remember(origin, source, params, code, checksum, own)
         return checksum
 
