@@ -153,8 +153,10 @@ def print_undelivered(screen: Console, delivered: Delivered, command: str) -> No
 
 def print_next(screen: Console, commands: Iterable[tuple[str, str]]) -> None:
     """Print commands that a user may type next, with aligned meanings."""
-    screen.print("\nnext:")
     shown = list(commands)
+    if not shown:
+        return
+    screen.print("\nnext:")
     width = max((len(command) for command, meaning in shown if meaning), default=0)
     for command, meaning in shown:
         screen.print(escape(f"  {command:{width}}    {meaning}".rstrip()), soft_wrap=True)

@@ -11,7 +11,9 @@ from kbench.cli.echo import echo
 
 
 def publish(
-    file: Annotated[str, typer.Argument(help="A bundle: a zip file or a folder.")],
+    file: Annotated[
+        str, typer.Argument(help="A bundle (a zip file or a folder), or the id of a kept one.")
+    ],
     to: Annotated[
         str,
         typer.Option(
@@ -28,13 +30,14 @@ def publish(
     name and the credentials of your git.
     """
     from kbench.messages import counted, masked
-    from kbench.sharing.git_remote import is_address, publish_to_remote
-    from kbench.sharing.reading import read_bundle
+    from kbench.sharing.git_remote import check_place, is_address, publish_to_remote
+    from kbench.sharing.kept import find
     from kbench.sharing.repository import publish as published
 
-    bundle = read_bundle(Path(file).expanduser())
-    repository = Path(to).expanduser()
+    check_place(to)
     is_remote = is_address(to)
+    bundle = find(file)
+    repository = Path(to).expanduser()
     done = publish_to_remote(bundle, to) if is_remote else published(bundle, repository)
     kept = f", {done.n_kept} that it has already" if done.n_kept else ""
     where = masked(to) if is_remote else repository

@@ -61,9 +61,10 @@ def verify(
     from kbench.api.inputs import check_limit
     from kbench.errors import SuiteError
     from kbench.execution.plugins import load_registry
-    from kbench.messages import counted
+    from kbench.messages import counted, masked
     from kbench.records import Limits
     from kbench.sharing import recomputed
+    from kbench.sharing.fetching import is_url
     from kbench.sharing.kept import find
     from kbench.sharing.repository import publish_records, rows_key_by_cell
     from kbench.sharing.reuse import same_environment
@@ -83,8 +84,10 @@ def verify(
     bundle = find(file)
     describe(bundle)
     repository = None if to is None else Path(to).expanduser()
-    if repository is not None:
+    if to is not None and repository is not None:
         # what cannot be written is said before anything is computed
+        if is_url(to):
+            raise SuiteError(f"--to takes a folder: clone {masked(to)}, and name the clone")
         check_author(author, bundle)
         rows_key_by_cell(bundle, repository)
     verifying = Verifying(
@@ -148,9 +151,11 @@ def _said(verdict: Finding) -> str:
 
 
 def check_author(author: str, bundle: Bundle) -> None:
-    """Refuse a record without a name, or by the author of the results."""
+    """Refuse a name that a record must not have: none, or the author's of the results."""
     from kbench.errors import SuiteError
+    from kbench.sharing import texts
 
+    texts.check_author(author)
     if not author:
         raise SuiteError("--to names who has recomputed: give --author NAME")
     if author == bundle.manifest.author:

@@ -103,7 +103,7 @@ def read(path: Path) -> dict[str, bytes]:
 def of_zip(data: bytes) -> dict[str, bytes]:
     """Return the files of a zip file; BundleError says what is wrong with it."""
     if not data.startswith(ZIP):
-        raise BundleError("it is not a zip file")
+        raise BundleError("it is not a zip file; the name of a rows file ends with .jsonl")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if archive.comment:
@@ -169,6 +169,9 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
 
 
 def _of_folder(folder: Path) -> dict[str, bytes]:
+    if not os.path.lexists(folder / MANIFEST):
+        # a results repository, or any other folder: its files say nothing to the user
+        raise BundleError(f"it has no {MANIFEST}")
     files: dict[str, bytes] = {}
     left = MOST_BYTES
     for place, folders, names in os.walk(folder):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kbench.errors import BundleError
 from kbench.messages import masked, printable
+from kbench.sharing.fetching import is_url
 from kbench.sharing.form import Bundle
 from kbench.sharing.repository import RESULTS, Published, publish
 
@@ -39,6 +40,15 @@ def is_address(text: str) -> bool:
     [True, True, False]
     """
     return _URL.fullmatch(text) is not None
+
+
+def check_place(text: str) -> None:
+    """Refuse what looks like an address and is none to push to, and would become a folder."""
+    if is_url(text) and not is_address(text):
+        raise BundleError(
+            f"{printable(masked(text), 200)} is no address to publish to: git pushes by "
+            f"{', '.join(_PROTOCOLS)}, and a blank is written %20"
+        )
 
 
 def publish_to_remote(bundle: Bundle, address: str) -> Published:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kbench.errors import BundleError
-from kbench.messages import listed
+from kbench.messages import listed, masked, printable
 from kbench.sharing import container, form
+from kbench.sharing.fetching import is_url
 from kbench.sharing.form import Bundle
 from kbench.sharing.reading import MOST_ROWS, ROWS, read_bundle
 from kbench.sharing.texts import parsed
@@ -51,6 +52,11 @@ def find(name: str) -> Bundle:
 
     BundleError is raised where there is none, or it is refused.
     """
+    if is_url(name):
+        raise BundleError(
+            f"{printable(masked(name), 200)} is an address: `kbench add` fetches it, and prints "
+            "the id to name instead"
+        )
     path = Path(name).expanduser()
     if path.exists() or not _ID.fullmatch(name):
         return read_bundle(path)

@@ -87,9 +87,8 @@ def _statement(bundle: Bundle) -> str:
             f"{counted(len(bundle.cells), 'cell')} of the suite {suite}, computed by "
             f"kbench {given.get('kbench-core', '')} with {versions} on {cpus}."
         ),
-        latex_text(
-            f"They are in the file results.zip; the SHA-256 of its manifest is {bundle.id}."
-        ),
+        latex_text("They are in the file results.zip; the SHA-256 of its manifest is")
+        + f" {_digest(bundle.id)}.",
         "Its file \\texttt{requirements.txt} has the versions of all distributions that decide "
         "numbers.",
         "",
@@ -98,14 +97,15 @@ def _statement(bundle: Bundle) -> str:
             rf"\item[{latex_text(label)}] "
             + latex_text(
                 f"{each.source or 'no source'}, {each.n_samples:,} rows, "
-                f"{each.n_features:,} features; SHA-256 {each.checksum}"
+                f"{each.n_features:,} features; SHA-256"
             )
+            + f" {_digest(each.checksum)}"
             for label, each in sorted(bundle.datasets.items())
         ),
         r"\end{description}",
         "",
         "These commands make the environment, check the results and recompute five splits of them, "
-        "and compute the suite anew:",
+        "and compute the whole suite anew:",
         r"\begin{flushleft}",
         *(
             rf"\texttt{{{latex_text(line)}}}\\"
@@ -120,6 +120,11 @@ def _statement(bundle: Bundle) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _digest(text: str) -> str:
+    """Return a hash that LaTeX may break into lines: it is wider than a column."""
+    return r"\allowbreak ".join(text[i : i + 8] for i in range(0, len(text), 8))
 
 
 def _citation(known: Known, bundle: Bundle) -> str:

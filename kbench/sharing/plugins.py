@@ -28,7 +28,7 @@ def plugin_lines(plugins: Iterable[Plugin], known: Known) -> list[dict[str, Any]
             "name": plugin.name,
             "distribution": plugin.distribution,
             "version": plugin.version,
-            "fingerprint": fingerprint([plugin.module]),
+            "fingerprint": fingerprint(_modules(plugin, known)),
         }
         for plugin in plugins
     ]
@@ -40,11 +40,20 @@ def plugin_sources(plugins: Sequence[Plugin], known: Known) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     found: dict[str, Path | None] = {}
     for plugin in plugins:
-        top = plugin.module.partition(".")[0]
-        for module in fingerprint.reached([plugin.module]):
+        for module in fingerprint.reached(_modules(plugin, known)):
             path = source_of(module, found)
-            if module.partition(".")[0] != top or path is None or path.suffix != ".py":
+            if not _is_of(plugin, module) or path is None or path.suffix != ".py":
                 continue
             parts = module.split(".") + (["__init__"] if path.name == "__init__.py" else [])
             files[f"{SOURCES}{plugin.distribution}/{'/'.join(parts)}.py"] = content_of(path)
     return files
+
+
+def _modules(plugin: Plugin, known: Known) -> list[str]:
+    """Return the module of a plugin, and those that its components name: they load on first use."""
+    needed = known.planner.dependencies.modules
+    return sorted({plugin.module, *(module for module in needed if _is_of(plugin, module))})
+
+
+def _is_of(plugin: Plugin, module: str) -> bool:
+    return module.partition(".")[0] == plugin.module.partition(".")[0]

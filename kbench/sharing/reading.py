@@ -34,6 +34,7 @@ from kbench.sharing.form import (
 )
 from kbench.sharing.texts import (
     MOST_COLUMN,
+    check_author,
     check_component,
     check_digest,
     check_label,
@@ -137,6 +138,11 @@ def bundle_of_rows(data: bytes) -> Bundle:
     values = []
     for number, line in enumerate(lines[:3], 1):
         value = parsed(line, f"line {number}")
+        if line.endswith(b"\r\n"):
+            raise BundleError(
+                "its lines end with CR LF, as an editor or `git` with core.autocrlf makes them: "
+                "copy it as it was published"
+            )
         # the same results have one form only, and so one name
         if (dumps(value) + "\n").encode("utf-8", "surrogatepass") != line:
             raise BundleError(f"line {number} is not written as kbench writes it")
@@ -220,7 +226,7 @@ def _manifest(files: dict[str, bytes]) -> Manifest:
 
 def _check_texts(manifest: Manifest) -> None:
     check_label(manifest.suite, "suite")
-    check_label(manifest.author, "author")
+    check_author(manifest.author)
     check_component(manifest.measure, "measure")
     for name, version in manifest.versions.items():
         check_version(name, version)

@@ -18,7 +18,13 @@ from kbench.records.canonical import digest, encodable
 from kbench.results.others import HERE, Check, Verdict
 from kbench.sharing.checks import DAY_MS
 from kbench.sharing.form import SharedResult
-from kbench.sharing.texts import check_component, check_digest, check_label, check_version
+from kbench.sharing.texts import (
+    check_author,
+    check_component,
+    check_digest,
+    check_label,
+    check_version,
+)
 from kbench.storage.journal import Journal, state_folder
 
 _FILE = "recomputed.jsonl"
@@ -113,7 +119,7 @@ def checks_of(results: Mapping[int, SharedResult], records: Records) -> list[Che
 
 def check_record(record: Record, result: SharedResult | None, author: str, now_ms: int) -> None:
     """Check a record of a repository beside the result that it names; BundleError if wrong."""
-    check_label(record.author, "author")
+    check_author(record.author)
     check_label(record.cpu, "CPU")
     check_digest(record.cell, "the key of a cell")
     check_digest(record.result, "the hash of a result")

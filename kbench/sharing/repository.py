@@ -104,6 +104,11 @@ def publish(bundle: Bundle, repository: Path) -> Published:
     """
     if repository.exists() and not repository.is_dir():
         raise BundleError(f"{repository} is a file: name the folder of a results repository")
+    if (repository / "HEAD").is_file() and (repository / "objects").is_dir():
+        raise BundleError(
+            f"{repository} is a bare repository of git, which has no files of its own: push to it, "
+            f"with --to {repository.resolve().as_uri()}"
+        )
     n_new = n_kept = 0
     for name, data in rows_files(bundle):
         path = repository / name
@@ -226,8 +231,10 @@ class Checked:
             known = hashlib.sha256(repr(run).encode()).digest()
             author, first = self._computed.setdefault(known, (bundle.author, name))
             if author != bundle.author:
+                # the names of the files decide which comes first, and not who had it first
                 raise BundleError(
-                    f"split {split} is that of {author}, published as {first}, under another name"
+                    f"split {split} by {bundle.author} is that of {author} in {first}: one of the "
+                    "two was published under another name"
                 )
 
 

@@ -90,6 +90,14 @@ def check_label(text: str, what: str) -> None:
             raise BundleError(f"the {what} {shown} mixes letters that look alike")
 
 
+def check_author(name: str) -> None:
+    """Refuse a name of an author that cannot be shown, or that blanks make look like another."""
+    check_label(name, "author")
+    if name != " ".join(name.split()):
+        shown = repr(printable(name, 60))
+        raise BundleError(f"the author {shown} has blanks at an end, or two beside each other")
+
+
 @lru_cache(maxsize=1 << 12)
 def check_component(name: str, what: str) -> None:
     """Refuse a name that no component can have."""

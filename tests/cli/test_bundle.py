@@ -285,12 +285,18 @@ def test_a_bundle_of_other_versions_names_them_and_a_way(theirs):
         (("verify", "ours.toml"), "ours.toml is refused: it is not a zip file"),
         (("verify", "b.zip", "--nonce", "xyz"), "--nonce must be 1 to 64 hexadecimal digits"),
         (("add", "ours.toml"), "ours.toml is refused: it is not a zip file"),
+        (("add", "."), ". is refused: it has no manifest.json"),
+        (("verify", "http://127.0.0.1/b.zip"), "is an address: `kbench add` fetches it"),
+        (("publish", "http://127.0.0.1/b.zip", "--to", "board"), "`kbench add` fetches it"),
+        (("publish", "b.zip", "--to", "http://x.org/b.git"), "is no address to publish to"),
         (("suite", "ours.toml", "--reuse", "none.zip"), "none.zip is refused"),
         (("suite", "ours.toml", "--reuse", "x.zip", "--fresh"), "leave out --reuse"),
         (("bundle", "uci-smal", "-o", "b.zip"), "did you mean 'uci-small'?"),
         (("bundle", "uci-small", "-o", "b.zip"), "no results of 'uci-small' are known here"),
         (("bundle", "ours.toml", "-o", "state"), "state exists: name a new folder"),
         (("bundle", "ours.toml", "-o", "x.zip", "--author", "a\x1b[1m"), "the author "),
+        (("bundle", "ours.toml", "-o", "x.zip", "--author", "Ada "), "'Ada ' has blanks at an end"),
+        (("bundle", "ours.toml", "-o", "x.zip", "--author", " "), "has blanks at an end"),
     ],
 )
 def test_a_mistake_is_one_message(words, message, run):
@@ -340,6 +346,8 @@ def test_results_are_published_checked_and_recomputed_from_their_file(run):
         (("publish", "none.zip", "--to", "board"), "none.zip is refused: it cannot be read"),
         (("publish", "b.zip", "--to", "ours.toml"), "ours.toml is a file: name the folder"),
         (("site", "none"), "none has no folder 'results': it is no results repository"),
+        (("verify", "b.zip", "--to", "board", "--author", "a\nb"), "cannot be shown"),
+        (("verify", "b.zip", "--to", "https://x.org/b", "--author", "B"), "--to takes a folder"),
     ],
 )
 def test_a_mistake_in_publishing_is_one_message(words, message, run):

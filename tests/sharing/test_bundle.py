@@ -13,6 +13,7 @@ from kbench.records import Details, Ref, Result
 from kbench.sharing import container, form
 from kbench.sharing.agreement import agreement
 from kbench.sharing.known import Known
+from kbench.sharing.plugins import plugin_lines, plugin_sources
 from kbench.sharing.reading import bundle_of, read_bundle
 from kbench.sharing.writing import files_of
 from tests.support.bundles import SUITE, files, known, lines
@@ -147,3 +148,14 @@ def test_versions_and_measure_are_in_the_manifest():
     assert {"python", "kbench-core", "numpy", "scipy", "scikit-learn"} <= manifest[
         "versions"
     ].keys()
+
+
+def test_the_sources_of_a_plugin_have_modules_that_load_on_first_use():
+    some = known()
+    plugin = next(p for p in load_registry().plugins if p.module == "kbench_learners")
+    sources = plugin_sources([plugin], some)
+    folder = f"sources/{plugin.distribution}/kbench_learners"
+    assert {f"{folder}/__init__.py", f"{folder}/_ridge.py"} <= set(sources)
+    assert all(name.startswith(f"{folder}/") for name in sources)
+    (line,) = plugin_lines([plugin], some)
+    assert len(line["fingerprint"]) == 64

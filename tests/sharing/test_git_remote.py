@@ -7,7 +7,7 @@ import pytest
 from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench.sharing import git_remote, repository
-from kbench.sharing.git_remote import is_address, publish_to_remote
+from kbench.sharing.git_remote import check_place, is_address, publish_to_remote
 from kbench.sharing.known import Known
 from kbench.sharing.reading import bundle_of
 from kbench.sharing.writing import files_of
@@ -125,3 +125,24 @@ def test_without_git_the_message_says_so(server, monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BundleError, match="needs git; --to also takes a folder"):
         publish_to_remote(bundle(), server)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://example.org/board.git",
+        "git://example.org/board.git",
+        "FILE:///board.git",
+        "file:///a board.git",
+        "https://example.org/a board.git",
+    ],
+)
+def test_an_address_that_git_must_not_use_is_no_folder(text):
+    with pytest.raises(BundleError, match="is no address to publish to"):
+        check_place(text)
+
+
+def test_a_bare_repository_is_pushed_to(server, tmp_path):
+    with pytest.raises(BundleError, match=f"with --to {server}$"):
+        repository.publish(bundle(), tmp_path / "board.git")
+    assert not (tmp_path / "board.git" / "results").exists()

@@ -128,11 +128,20 @@ def test_the_same_results_have_one_form(published):
     assert "line 1 is not written as kbench writes it" in problem
 
 
+def test_other_line_ends_are_named(published):
+    path = published / repository.names(published)[0]
+    data = path.read_bytes().replace(b"\n", b"\r\n")
+    path.unlink()
+    (path.parent / f"{sha256(data)}.jsonl").write_bytes(data)
+    _, (problem,) = repository.problems(published)
+    assert "its lines end with CR LF" in problem
+
+
 def test_rows_of_one_author_are_not_those_of_another(published):
     repository.publish(bundle("Eve", slice(0, 1)), published)
     n_good, (problem,) = repository.problems(published)
     assert n_good == len(known().cells)
-    assert "under another name" in problem
+    assert "one of the two was published under another name" in problem
 
 
 def test_a_file_elsewhere_in_the_results_is_a_problem(published):
