@@ -12,6 +12,9 @@ from kbench.records._json import encodable
 
 __all__ = ["digest", "dumps", "encodable", "from_json", "to_json"]
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+"""`json.dumps` would make one for each value."""
+
 
 def to_json(value: Any) -> Any:
     """Return a parameter value, ref or protocol as plain JSON values."""
@@ -43,7 +46,7 @@ def dumps(value: Any) -> str:
     >>> dumps({"b": 1.0, "a": [True, None]})
     '{"a":[true,null],"b":1.0}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
 def digest(value: Any) -> str:

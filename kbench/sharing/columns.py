@@ -20,6 +20,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -84,28 +85,21 @@ def _order(name: str) -> tuple[int, str]:
 
 
 def _columns(block: Sequence[Result], numbers: Mapping[str, int]) -> dict[str, Values]:
-    columns: dict[str, Values] = {}
-
-    def put(place: int, name: str, value: Any) -> None:
-        column = columns.get(name)
-        if column is None:
-            column = columns[name] = [None] * len(block)
-        column[place] = value
-
+    columns: defaultdict[str, Values] = defaultdict(lambda: [None] * len(block))
     for place, result in enumerate(block):
         for name, value in result.items():
             if name == "cell":
-                put(place, name, numbers[value])
+                columns[name][place] = numbers[value]
             elif name not in _NESTED:
-                put(place, name, value)
+                columns[name][place] = value
             else:
                 for inner, each in value.items():
                     if inner not in ("search", "chosen"):
-                        put(place, f"{name}{_SEPARATOR}{inner}", each)
+                        columns[f"{name}{_SEPARATOR}{inner}"][place] = each
         if "search" in result["details"]:
             for name, value in _search(result).items():
-                put(place, name, value)
-    return columns
+                columns[name][place] = value
+    return dict(columns)
 
 
 def _search(result: Result) -> dict[str, Any]:
@@ -190,8 +184,11 @@ def _written(name: str, columns: Mapping[str, Values]) -> dict[str, Any]:
     """Return how the values of a column are written."""
     column = columns[name]
     first = column[0]
-    if all(type(value) is type(first) and value == first for value in column) and not (
-        isinstance(first, float) and _has_signs(column)
+    # only zeros are equal and written differently
+    if (
+        column.count(first) == len(column)
+        and len(set(map(type, column))) == 1
+        and not (first == 0.0 and _has_signs(column))
     ):
         return {"same": first}
     if name.startswith("measures/"):
@@ -297,8 +294,9 @@ class Columns:
             while line is not None and not (isinstance(line[1], dict) and "n" in line[1]):
                 self._read(columns, *line, n)
                 line = next(self._lines, None)
+            given = [(*name.partition(_SEPARATOR), column) for name, column in columns.items()]
             for number in range(n):
-                yield place, self._result(columns, number, place)
+                yield place, self._result(given, number, place)
 
     def _read(self, columns: dict[str, Values], place: str, line: Any, n: int) -> None:
         """Add the column of a line."""
@@ -327,18 +325,20 @@ class Columns:
         if self._left < 0:
             raise BundleError(f"{place} makes results of more than {MOST_EXPANDED >> 30} GB")
 
-    def _result(self, columns: Mapping[str, Values], number: int, place: str) -> Result:
+    def _result(
+        self, columns: Iterable[tuple[str, str, str, Values]], number: int, place: str
+    ) -> Result:
+        """Return a result of columns whose names are divided at their separator."""
         result: Result = {name: {} for name in _NESTED}
         search: dict[str, Any] = {}
-        for name, column in columns.items():
+        for outer, separator, inner, column in columns:
             value = column[number]
-            outer, separator, inner = name.partition(_SEPARATOR)
             if not separator:
-                result[name] = value
+                result[outer] = value
             elif outer == "search":
                 search[inner] = value
             elif outer not in _NESTED:
-                result[name] = value
+                result[f"{outer}{separator}{inner}"] = value
             elif value is not None or outer == "limits":
                 result[outer][inner] = value
         cell = result.get("cell")

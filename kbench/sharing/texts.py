@@ -48,7 +48,7 @@ def parsed(line: bytes, place: str, most: int = MOST_LINE) -> Any:
         raise BundleError(f"{place} has more than {most >> 20} MB")
 
     try:
-        value = _DECODER.decode(line.decode("utf-8"))
+        value = _decoded(line.decode("utf-8"))
     except BundleError as error:
         raise BundleError(f"{place} has {error}") from None
     except UnicodeDecodeError:
@@ -59,6 +59,15 @@ def parsed(line: bytes, place: str, most: int = MOST_LINE) -> Any:
     if line.count(b"[") + line.count(b"{") > _DEEPEST and _depth(value) > _DEEPEST:
         raise BundleError(f"{place} is nested more than {_DEEPEST} deep")
     return value
+
+
+def _decoded(text: str) -> Any:
+    """Decode a JSON value; one that no blanks surround needs no search for their ends."""
+    if text[:1] in ("{", "["):
+        value, end = _DECODER.raw_decode(text)
+        if end == len(text) or text[end:] == "\n":
+            return value
+    return _DECODER.decode(text)
 
 
 def _depth(value: Any) -> int:

@@ -74,10 +74,15 @@ def read_file(path: Path, most: int) -> bytes:
     """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
         with os.fdopen(handle, "rb", closefd=False) as file:
-            data = file.read(most + 1)
+            # `read` reserves all the memory that it is allowed to fill
+            data = file.read(min(status.st_size, most) + 1)
+            if len(data) > status.st_size:
+                # it has grown, or is of a file system that tells no sizes
+                data += file.read(max(most - len(data), 0) + 1)
     finally:
         os.close(handle)
     if len(data) > most:

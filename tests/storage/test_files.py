@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -47,3 +48,10 @@ def test_a_folder_takes_no_name_that_is_taken(tmp_path):
         durable.rename_folder(new, taken)
     durable.rename_folder(new, tmp_path / "free")
     assert (tmp_path / "free").is_dir()
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_a_file_that_tells_no_size_is_read_up_to_the_limit():
+    assert durable.read_file(Path("/proc/self/status"), 1 << 20).startswith(b"Name:")
+    with pytest.raises(OSError, match="larger than 100 bytes"):
+        durable.read_file(Path("/proc/self/status"), 100)
