@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
+import warnings
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from kbench.report.text import FORMATS, shown, write
 from kbench.results.comparison import Noise
 from kbench.results.comparison import compare as compared
 from kbench.results.leaderboard import Leader, Leaderboard, leaderboard
+from kbench.results.others import BesideOwn, beside_own
 from kbench.results.rows import Row, columns, task_of
 from kbench.storage.files import write_file
 
@@ -28,6 +30,13 @@ if TYPE_CHECKING:
     import pandas
 
 Names = str | Sequence[str] | None
+
+
+_OTHERS = (
+    *("dataset", "feature_map", "learner", "author", "cpu", "status", "n_splits_done", "n_splits"),
+    *("value", "here", "difference", "compared", "state", "versions", "source"),
+)
+"""Columns of `Results.others`; the measure stands for `value`."""
 
 
 class Picture:
@@ -72,6 +81,8 @@ class Results:
         Why runs are not in the store yet; empty if all are.
     measure : Measure
         What the suite compares.
+    others : DataFrame
+        Rows that others computed, of the bundles that ``kbench add`` keeps here.
     """
 
     def __init__(
@@ -107,6 +118,32 @@ class Results:
             name: getattr(self, name) for name in ("suite", "store", "experiment", "problem")
         }
         return frame
+
+    @property
+    def others(self) -> pandas.DataFrame:
+        """Rows of the suite that others computed, of the bundles that ``kbench add`` keeps here.
+
+        There is one for each cell, author and CPU, without times, which mean nothing here.
+        ``compared`` says why a row may be compared with one's own, or not. ``difference`` is theirs
+        minus ``here``, on the splits that both have. ``state`` is ``imported``, or says who
+        recomputed it. A bundle that was damaged since is left out with a warning.
+
+        Examples
+        --------
+        >>> import kbench
+        >>> others = Results("a-suite", [], kbench.Measure("accuracy", "higher")).others
+        >>> len(others), list(others)[:5]
+        (0, ['dataset', 'feature_map', 'learner', 'author', 'cpu'])
+        """
+        import pandas
+
+        from kbench.sharing.rows import kept_rows
+
+        notice = partial(warnings.warn, stacklevel=4)
+        kept = kept_rows(self.experiment, self.measure, notice)
+        lines = [_of_others(each) for each in beside_own(self._rows, kept, self.measure)]
+        names = [self.measure.name if name == "value" else name for name in _OTHERS]
+        return pandas.DataFrame(lines, columns=names)
 
     def content(self, methods: Names = None, datasets: Names = None) -> ReportData:
         """Return what reports, tables and pictures of some methods and datasets are made of."""
@@ -282,6 +319,17 @@ class Results:
             f"<tbody>{''.join(lines)}</tbody></table>"
             f"<small>means over the datasets that all methods finished: {over}</small></div>"
         )
+
+
+def _of_others(beside: BesideOwn) -> list[Any]:
+    """Return the values of a line of `Results.others`."""
+    row, other = beside.other.row, beside.other
+    return [
+        *(row.dataset, row.feature_map, row.learner, other.author, other.cpu),
+        *(row.status, row.n_splits_done, row.n_splits),
+        *(beside.value, beside.here, beside.difference, beside.compared),
+        *(other.state, other.versions, other.source),
+    ]
 
 
 def _names(given: Names) -> list[str]:

@@ -11,6 +11,9 @@ from kbench.errors import SuiteError
 from kbench.records import ACCURACY
 from kbench.report.tables import TABLES
 from kbench.results.rows import COLUMNS
+from kbench.sharing.kept import keep
+from kbench.sharing.reading import bundle_of
+from tests.support.bundles import files
 from tests.support.report_rows import changed, grid
 
 HOSTILE = "<script>alert('x')</script>"
@@ -129,3 +132,23 @@ def test_progress_in_a_notebook_is_one_output_and_not_standard_error(monkeypatch
     assert "0 tasks computed" in outputs[0][-1]
     assert not any(re.search("<b>iris", shown) for shown in outputs[0])
     assert capsys.readouterr() == ("", "")
+
+
+def test_rows_of_others_are_a_frame_beside_own_ones(tmp_path, monkeypatch):
+    monkeypatch.setenv("KBENCH_STATE_DIR", str(tmp_path))
+    results = Results("shared", [], ACCURACY)
+    assert list(results.others) == list(results.others[:0])
+    assert len(results.others) == 0
+    shared = bundle_of(dict(files(author="Ada")))
+    path, _ = keep(shared)
+    others = results.others
+    assert set(others["author"]) == {"Ada"}
+    assert set(others["state"]) == {"imported"}
+    assert set(others["compared"]) == {"not computed here"}
+    assert len(others) == len(shared.cells)
+    assert others["accuracy"].between(0, 1).all()
+    assert not any(name.endswith("_s") for name in others)
+    path.chmod(0o600)
+    path.write_bytes(b"damaged")
+    with pytest.warns(UserWarning, match="is damaged: remove it and add it again"):
+        assert len(results.others) == 0
