@@ -226,7 +226,7 @@ class CsvRows:
             encoding = self._dialect.encoding
             "".join(written).encode(encoding, "surrogateescape").decode(encoding)
         if not written:
-            raise DatasetError(f"{self.what}: it has no line of column names")
+            raise DatasetError(f"{self.what}: cannot be read as CSV: No columns to parse from file")
         self._n_names = len(written)
         # as pandas calls columns without a name
         read = [name or f"Unnamed: {place}" for place, name in enumerate(written)]
