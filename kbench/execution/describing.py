@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import json
 import socket
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,6 +35,8 @@ def describe(payload: Mapping[str, str], channel: socket.socket) -> dict[str, An
             channel.sendall(json.dumps(state).encode("ascii") + b"\n")
 
     plugin = _plugin(payload)
+    # Python would take the bytecode of this second for that of an edit in the same second
+    sys.dont_write_bytecode = True
     Recorder(report).install()
     try:
         return {"reason": "", "records": description_of(collect(plugin))}

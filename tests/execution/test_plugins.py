@@ -360,8 +360,12 @@ def test_the_files_that_a_plugin_imports_count_too(install_plugin, made):
     assert len(made) == 4
 
 
-def test_a_module_that_was_loaded_at_the_start_of_python_counts_too(install_plugin, made):
+def test_a_module_that_was_loaded_at_the_start_of_python_counts_too(
+    install_plugin, made, monkeypatch
+):
     """As by a file `.pth`, which may import what it likes."""
+    # its bytecode is that of an edit of the same size in the same second
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     path = install_plugin("one_plugin", HELPED)
     path.with_name("one_helper.py").write_text("NAME = 'first'")
     path.with_name("sitecustomize.py").write_text("import one_helper")
