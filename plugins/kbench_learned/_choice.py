@@ -10,7 +10,7 @@ _STANDARD_ERRORS = 2.33
 """A gain must be larger: that of a normal test of level 1 %.
 
 The best of up to ten rounds is tested, and small sets hold out few rows: with levels of 5 and
-10 %, one draw in twenty had an error that is 6 to 9 % larger than without learning.
+10 %, one draw in twenty had an error that is 5 to 8 % larger than without learning.
 """
 
 
