@@ -8,10 +8,12 @@ A plugin author imports everything from here::
     def kbench_feature_maps():
         return [FeatureMap("my-map", make="my_plugin._map:MyMap", grid={"gamma": [0.1, 1.0]})]
 
-`run`, `run_suite`, `load_results` and `evaluate` do from Python what the command line
-does. All names are loaded on first use, so that a command loads what it needs.
+`run_suite`, `load_results` and `evaluate` do from Python what the command line does; features
+add further functions, such as `run`. All names are loaded on first use, so that a command loads
+what it needs.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,6 @@ from kbench._version import __version__
 
 if TYPE_CHECKING:
     from kbench.api.functions import evaluate, load_results, run_suite
-    from kbench.api.own_frame import run
     from kbench.errors import (
         DatasetError,
         DatasetParameterError,
@@ -85,19 +86,12 @@ __all__ = [
     "evaluate",
     "hookimpl",
     "load_results",
-    "run",
     "run_suite",
 ]
 
 
-_HOMES = (
-    "kbench.errors",
-    "kbench.records",
-    "kbench.hookspecs",
-    "kbench.api.functions",
-    "kbench.api.own_frame",
-)
-"""Where the public names are, the lightest first."""
+_HOMES = ("kbench.errors", "kbench.records", "kbench.hookspecs", "kbench.api.functions")
+"""Where the public names of the core are, the lightest first."""
 
 
 def __getattr__(name: str) -> Any:
@@ -109,8 +103,25 @@ def __getattr__(name: str) -> Any:
         for home in map(import_module, _HOMES):
             if hasattr(home, name):
                 return getattr(home, name)
+    if not name.startswith("_"):
+        found = import_module("kbench.registry.provided").function(name)
+        if found is not None:
+            return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return list(__all__)
+
+
+class _Provided:
+    """Finds ``kbench.NAME`` where a feature provides a module of that name."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> Any:
+        if not name.startswith("kbench.") or name == "kbench.registry.provided":
+            return None
+        return import_module("kbench.registry.provided").module_spec(name)
+
+
+sys.meta_path.append(_Provided())

@@ -9,6 +9,7 @@
     │   ├── SourceUnreachable   the server behind a source does not answer
     │   └── DatasetParameterError   a parameter names what does not exist
     ├── PluginError          a plugin breaks the contract of its hook
+    ├── FeatureError         a feature cannot be used, or two of them clash
     ├── ClusterError         a Dask cluster cannot be reached, or would not compute the same
     ├── BundleError          a bundle of results is damaged or forged, or cannot be written
     ├── ExportError          a model cannot be saved, or not be loaded as it was
@@ -48,6 +49,20 @@ class DatasetParameterError(DatasetError, ValueError):
 
 class PluginError(KbenchError):
     """A plugin breaks the contract of its hook."""
+
+
+class FeatureError(KbenchError):
+    """A feature cannot be used, or two of them answer where one is asked.
+
+    Parameters
+    ----------
+    problems : sequence of str
+        One line per mistake.
+    """
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
 
 
 class ClusterError(KbenchError):

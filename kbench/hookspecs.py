@@ -1,23 +1,52 @@
-"""Hooks that a plugin may implement: they take no arguments and return lists of records.
+"""Hooks: what a plugin offers (nouns), and when a feature is called (verbs).
 
-A plugin is a module with functions of these names, marked with
+A plugin is a module with functions of the first eight names, without arguments, marked with
 ``kbench.hookimpl``, and one entry-point line in its distribution::
 
     [project.entry-points.kbench]
     my-plugin = "my_plugin"
+
+A feature implements hooks of the second part; see `kbench.features`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from kbench.records import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, Measure
+from kbench.records import (
+    DatasetSource,
+    FeatureMap,
+    Figure,
+    KernelSpec,
+    Learner,
+    Measure,
+)
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
+    from pathlib import Path
+
+    from kbench.features import (
+        Added,
+        Cost,
+        Delivered,
+        EngineOffer,
+        ImportedRow,
+        Options,
+        PlannedCell,
+        Query,
+        Report,
+        ReportData,
+        Result,
+        Run,
+        Section,
+        StoredResults,
+        Strategy,
+        Trial,
+    )
 
 hookspec = pluggy.HookspecMarker("kbench")
 hookimpl = pluggy.HookimplMarker("kbench")
@@ -61,3 +90,143 @@ def kbench_suites() -> Sequence[Traversable]:  # type: ignore[empty-body]
 @hookspec
 def kbench_dashboards() -> Sequence[Traversable]:  # type: ignore[empty-body]
     """List files of report sections, charts and MLflow views."""
+
+
+# ---------------------------------------------------------------------------
+# Verbs: hooks of features (entry points in the group ``kbench.features``)
+#
+# All are called in the process of the command, never in tasks or on workers, by keyword, and
+# one implementation after the other in the order of the features' names, kbench's own first.
+# An implementation names the arguments that it wants. What happens if one fails: the feature
+# is named and left out of the rest of the run; no result is lost, because the journal is
+# written first. An error of kbench raised before the first task is the user's, and ends the
+# command. An engine or a strategy that hangs cannot be survived.
+# ---------------------------------------------------------------------------
+
+
+@hookspec
+def kbench_location(options: Options) -> str | None:
+    """Name the place where a feature keeps the results of a run; without credentials.
+
+    One answer at most. It is part of the name of the run's lock and of the plan in the journal.
+    Called before anything else; raise a `KbenchError` for an option that is wrong.
+    """
+
+
+@hookspec
+def kbench_engine(options: Options) -> EngineOffer | None:
+    """Offer an engine that computes the tasks elsewhere, if the options ask for it.
+
+    One answer at most; by default tasks are computed on this machine. Called before planning.
+    """
+
+
+@hookspec
+def kbench_known_results(
+    run: Run, cells: Sequence[PlannedCell]
+) -> Mapping[str, Mapping[int, Result]] | None:
+    """Return results from elsewhere, by key of the cell and number of the split.
+
+    A cell that lacks results here, and of which all splits are given, is not computed. Called
+    once the cells are planned; must not change them.
+    """
+
+
+@hookspec
+def kbench_cells_planned(run: Run, cells: Sequence[PlannedCell]) -> None:
+    """Look at cells before they are computed, and at cells that a strategy adds.
+
+    May set their `cost`, and a `problem` that says why one is not to be computed.
+    """
+
+
+@hookspec
+def kbench_strategy(run: Run) -> Strategy | None:
+    """Return the order of the tasks.
+
+    One answer at most; by default the longest come first. Called after `kbench_cells_planned`.
+    """
+
+
+@hookspec
+def kbench_results_complete(run: Run) -> Sequence[Added] | None:
+    """Add what is computed from kept predictions, after the last task.
+
+    May write lines of the journal and measures of the cells' results. Trackers are given the
+    results afterwards.
+    """
+
+
+@hookspec
+def kbench_run_started(run: Run) -> None:
+    """Learn that tasks are to be computed, or data fetched, to prepare for results.
+
+    Not called in a run whose results are all known. A notification: it is queued, and called
+    in the thread of the feature, as are the three hooks below; must not change anything.
+    """
+
+
+@hookspec
+def kbench_result(run: Run, cell: PlannedCell, result: Result) -> None:
+    """Take notice of the result of a task, which is in the journal. A notification."""
+
+
+@hookspec
+def kbench_cell_finished(run: Run, cell: PlannedCell) -> None:
+    """Take notice of a cell whose last task has ended. A notification."""
+
+
+@hookspec
+def kbench_run_finished(run: Run, report: Report) -> Delivered | None:
+    """Deliver what is not delivered yet: the report has all cells with their results.
+
+    Called once, last, also in a run that was interrupted. A notification, and the only one with
+    an answer: a `problem` in it makes the exit code 1. Call `kbench.features.still_working` in
+    between: a feature without a sign of life is left behind.
+    """
+
+
+@hookspec
+def kbench_run_notices(options: Options) -> Sequence[str] | None:
+    """Return notices to show before a run."""
+
+
+@hookspec
+def kbench_stored_results(query: Query) -> StoredResults | None:
+    """Read the results of a suite back from a location.
+
+    One answer at most; by default they are read from the journal of this machine.
+    """
+
+
+@hookspec
+def kbench_imported_rows(
+    suite: str, measure: Measure | None, notice: Callable[[str], None]
+) -> Sequence[ImportedRow] | None:
+    """Return rows of a suite that others computed; they enter no mean, rank or test."""
+
+
+@hookspec
+def kbench_report_sections(data: ReportData) -> Sequence[Section] | None:
+    """Return sections of the report: text, tables and charts, which the core renders."""
+
+
+@hookspec
+def kbench_report_written(data: ReportData, page: str, options: Mapping[str, Any]) -> str | None:
+    """Keep a page that was written, and say so in a line. `options` has the feature's options."""
+
+
+@hookspec
+def kbench_predicted_cost(trials: Sequence[Trial], n_rows: int) -> Cost | None:
+    """Predict the cost of a task on a number of rows from trials on fewer. One answer at most."""
+
+
+@hookspec
+def kbench_save_model(
+    form: str, pipeline: Any, folder: Path, example: Any, requirements: Sequence[str]
+) -> bool | None:
+    """Save a fitted scikit-learn pipeline in a form such as "mlflow"; True if it was saved.
+
+    One answer at most. `example` are a few rows as the pipeline takes them, and `requirements`
+    packages for pip. Called while a model is exported; a `KbenchError` ends the export.
+    """

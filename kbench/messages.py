@@ -191,3 +191,32 @@ def masked(text: str) -> str:
 def _masked_pair(pair: str) -> str:
     name, sign, _ = pair.partition("=")
     return f"{name}={_MASK}" if sign and _SECRET.search(unquote(name)) else pair
+
+
+def of_memory(megabytes: float) -> str:
+    """Write an amount of memory with two digits; 1 GB is 1024 MB.
+
+    >>> of_memory(41_984), of_memory(4096), of_memory(1536), of_memory(512), of_memory(2_200_000)
+    ('41 GB', '4 GB', '1.5 GB', '512 MB', '2,100 GB')
+    """
+    if megabytes < 1024:
+        return f"{_digits(megabytes, 3)} MB"
+    return f"{_digits(megabytes / 1024, 2)} GB"
+
+
+def of_seconds(seconds: float) -> str:
+    """Write a time with two digits.
+
+    >>> of_seconds(0.123), of_seconds(41.3), of_seconds(640), of_seconds(7300), of_seconds(1e6)
+    ('0.12 s', '41 s', '11 min', '2 h', '280 h')
+    """
+    if seconds < 100:
+        return f"{_digits(seconds, 2)} s"
+    if seconds < 6000:
+        return f"{_digits(seconds / 60, 2)} min"
+    return f"{_digits(seconds / 3600, 2)} h"
+
+
+def _digits(value: float, digits: int) -> str:
+    rounded = float(f"{value:.{digits}g}")
+    return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"

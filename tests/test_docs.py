@@ -38,6 +38,7 @@ from sybil.example import NotEvaluated
 from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, FencedCodeBlockLexer
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 
+from kbench.registry.features import found_without
 from tests.support.command_lines import kbench_calls, known_call
 
 ROOT = Path(__file__).parent.parent
@@ -138,6 +139,7 @@ class Desk:
         if child:
             return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         try:
+            found_without.cache_clear()  # the page may have installed a feature
             os.environ.clear()
             os.environ.update(self.variables)
             os.chdir(self.variables["PWD"])

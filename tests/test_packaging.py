@@ -19,14 +19,22 @@ PACKAGES = (
     "kbench",
     "kbench_balcan",
     "kbench_baselines",
+    "kbench_claims",
+    "kbench_costs",
     "kbench_dashboards",
+    "kbench_dask",
     "kbench_datasets",
     "kbench_files",
     "kbench_learned",
     "kbench_learners",
+    "kbench_mlflow",
     "kbench_nbcs",
     "kbench_openml",
+    "kbench_rescoring",
+    "kbench_sharing",
     "kbench_suites",
+    "kbench_tables",
+    "kbench_testing",
     "kbench_zero_one",
 )
 
@@ -91,8 +99,10 @@ def test_the_wheel_has_the_packages_at_its_top_and_nothing_else(built):
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
     assert "kbench_suites/uci.toml" in names
-    assert any(name.startswith("kbench/cli/scaffold/templates/") for name in names)
+    assert any(name.startswith("kbench_testing/scaffold/templates/") for name in names)
     assert "kbench/report/templates/page.html.j2" in names
+    assert {f"kbench_{name}/feature.toml" for name in ("mlflow", "tables")} <= set(names)
+    assert "kbench/features/__init__.pyi" in names
     assert not [name for name in names if name.endswith(".md") and "dist-info" not in name]
 
 

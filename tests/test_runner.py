@@ -18,10 +18,11 @@ from kbench.records import Block, Suite
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench.results.rows import COLUMNS
-from kbench.results.sources import of_cell, of_run
-from kbench.runner import Options, Runner, Watcher
+from kbench.results.sources import of_cell
+from kbench.runner import Options, Run, Watcher, execute, preview
 from kbench.storage.journal import Journal
-from kbench.tracking import Store
+from kbench_mlflow.reading import of_run
+from kbench_mlflow.tracking import Store
 from tests.support.planted import CENTROIDS
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
@@ -140,7 +141,9 @@ def run_suite(plugin, store_uri):
         lines = ", ".join(maps or ('"obedient"',))
         suite = read(text.replace("{maps}", lines), "trial", registry)
         seen = Seen()
-        report = Runner(suite, registry, Options(store_uri, jobs=jobs, **options), seen).run()
+        report = execute(
+            Run(suite, registry, Options(given={"store": store_uri}, jobs=jobs, **options), seen)
+        )
         return report, seen
 
     return run_these
@@ -167,12 +170,12 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     assert "in a drawer" in report.cells[1].problem.reason
     assert not report.failed
     # rows planned = rows shown = runs in the store, with the same numbers
-    assert (report.delivered.written, report.delivered.problem) == (2, "")
+    assert (report.deliveries[0].written, report.deliveries[0].problem) == (2, "")
     assert rows_of(store_uri) == rows_shown(report)
 
     again, seen = run_suite()
     assert seen.tasks == 0
-    assert again.delivered.written == 0
+    assert again.deliveries[0].written == 0
     assert [of_cell(c) for c in again.cells] == [of_cell(c) for c in report.cells]
 
     # editing a helper that the map imports redoes its cells, and nothing stale is shown
@@ -200,7 +203,7 @@ def test_a_journal_line_of_another_layout_is_computed_again(run_suite, store_uri
     assert [split for _, split, _ in seen.done] == [1]
     assert seen.notices == ["1 line of the journal could not be read; its result is computed again"]
     assert again.cells[0].results[1].measures["accuracy"] == old["measures"]["accuracy"]
-    assert again.delivered.problem == ""
+    assert again.deliveries[0].problem == ""
     assert rows_of(store_uri) == rows_shown(again)
     _, seen = run_suite()
     assert seen.tasks == 0
@@ -235,7 +238,7 @@ def test_two_labels_of_one_thing_are_two_rows_that_are_computed_once(run_suite, 
     stored = {(row["feature_map"], row["dataset"]) for row in rows_of(store_uri)}
     assert stored == {(label, data) for label in ("one", "two") for data in ("blobs", "gone")}
     again, seen = run_suite(*maps)
-    assert (seen.tasks, again.delivered.written) == (0, 0)
+    assert (seen.tasks, again.deliveries[0].written) == (0, 0)
     assert rows_of(store_uri) == rows_shown(again)
 
 
@@ -248,7 +251,7 @@ def test_a_store_that_is_gone_gets_everything_again(run_suite, store_uri, migrat
         Path(store_uri.removeprefix("sqlite:///") + line).unlink(missing_ok=True)
     again, seen = run_suite()
     assert seen.tasks == 0
-    assert again.delivered.written == 2
+    assert again.deliveries[0].written == 2
     assert rows_of(store_uri) == rows_shown(report)
 
 
@@ -260,7 +263,7 @@ def test_what_is_known_reaches_a_store_that_never_saw_the_suite(run_suite, store
     journal.path.write_text("\n".join(kept) + "\n")
     Path(store_uri.removeprefix("sqlite:///")).rename(tmp_path / "old.db")
     again, seen = run_suite()
-    assert (seen.tasks, again.delivered.written) == (0, 2)
+    assert (seen.tasks, again.deliveries[0].written) == (0, 2)
     assert len(rows_of(store_uri)) == 2
 
 
@@ -305,9 +308,9 @@ def test_a_misspelt_parameter_is_found_before_anything_runs(run_suite, store_uri
 def test_a_plan_computes_and_fetches_nothing(plugin, store_uri):
     registry = build(installed())
     suite = read(SUITE.replace("{maps}", '"obedient"'), "trial", registry)
-    report = Runner(suite, registry, Options(store_uri)).plan()
+    report = preview(Run(suite, registry, Options(given={"store": store_uri})))
     assert [len(cell.missing) for cell in report.cells] == [3, 3]
-    assert report.delivered is None
+    assert report.deliveries == ()
     assert not Journal().path.exists()
 
 
@@ -353,13 +356,15 @@ def test_exclusive_timing_has_the_machine_alone(plugin, store_uri, timing, held_
     thread = threading.Thread(target=another)
     thread.start()
     held.wait()
-    report = Runner(suite, registry, Options(store_uri, timing=timing), watcher).run()
+    report = execute(
+        Run(suite, registry, Options(given={"store": store_uri}, timing=timing), watcher)
+    )
     waited = watcher.release.is_set()
     watcher.release.set()
     thread.join()
     assert waited is bool(words)
     assert words in "".join(watcher.notices)
-    assert report.delivered.written == 2
+    assert report.deliveries[0].written == 2
     (stored,) = [each for each in Store(store_uri).read("trial") if each.status == "ok"]
     tag = stored.tags.get("kbench.timing")
     if timing == "exclusive":
@@ -382,8 +387,6 @@ def test_known_times_of_ordinary_runs_stay_and_are_told(run_suite, store_uri, mo
 def test_what_exclusive_timing_refuses():
     with pytest.raises(SuiteError, match="one task at a time, got 2"):
         Options(jobs=2, timing="exclusive")
-    with pytest.raises(SuiteError, match="leave out --scheduler"):
-        Options(scheduler="tcp://x:1", timing="exclusive")
 
 
 @pytest.mark.parametrize(("threads", "jobs"), [(1, 4), (2, 2), (3, 1), (8, 1)])
@@ -394,7 +397,6 @@ def test_tasks_at_a_time_leave_cores_for_their_threads(monkeypatch, threads, job
     assert Options(jobs=None).of_suite(suite).jobs == jobs
     assert Options(jobs=None, timing="exclusive").of_suite(suite).jobs == 1
     assert Options(jobs=3).of_suite(suite).jobs == 3
-    assert Options(jobs=None, scheduler="tcp://x:1").of_suite(suite).jobs is None
 
 
 def start(folder, *arguments):

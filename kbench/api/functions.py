@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from kbench.api.inputs import chosen_suite, stored_results
+from kbench.api.inputs import checked_options, chosen_suite, stored_results
 from kbench.api.result_set import Results
 from kbench.api.running import run_shown
 from kbench.errors import DatasetError, SuiteError
@@ -24,18 +24,18 @@ from kbench.evaluation.search import EstimatorSpec
 from kbench.execution.entry_points import load
 from kbench.execution.fetching import is_offline
 from kbench.execution.plugins import import_registry, load_registry
-from kbench.machine import cluster_id, machine_id
 from kbench.parameters import check_integer
 from kbench.planning.lines import Lines, for_task, parameter_problems
 from kbench.planning.planner import Planner, how_many_splits
 from kbench.planning.tasks import calibration_problem, search_problem
-from kbench.records import Dataset, Limits, Protocol, Ref, TaskType
+from kbench.records import Dataset, Delivered, Limits, Protocol, Ref, TaskType
 from kbench.records.canonical import to_json
 from kbench.registry.callables import makers, module_of, resolve
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
 from kbench.results.order import by_dataset
 from kbench.results.sources import of_cell_in_full
+from kbench.results.stored import Query
 from kbench.runner import Options
 from kbench.storage.datacache import DataCache, check_dataset
 
@@ -56,15 +56,14 @@ def run_suite(
     splits: int | None = None,
     jobs: int | None = None,
     data: str | None = None,
-    store: str | None = None,
     fresh: bool = False,
     retry_failed: bool = False,
     offline: bool = False,
     time_limit: float | None = None,
     memory_limit: float | None = None,
-    scheduler: str = "",
     timing: Literal["shared", "exclusive"] = "shared",
     progress: bool = True,
+    **features: Any,
 ) -> Results:
     """Run a suite as ``kbench suite`` does: same plan, journal and MLflow runs.
 
@@ -85,9 +84,6 @@ def run_suite(
     data : str, optional
         Folder of the data files that the suite names by relative paths; the current
         folder by default.
-    store : str, optional
-        MLflow store; ``MLFLOW_TRACKING_URI``, else ``mlflow.db`` in this
-        folder, by default.
     fresh : bool, default False
         Compute everything again.
     retry_failed : bool, default False
@@ -98,12 +94,14 @@ def run_suite(
         Wall-clock limit of one task, in seconds.
     memory_limit : float, optional
         Memory limit of one task, in megabytes (2**20 bytes).
-    scheduler : str, optional
-        Address of the scheduler of a Dask cluster that computes the tasks.
     timing : {"shared", "exclusive"}, default "shared"
         With "exclusive", no other kbench run computes on the machine meanwhile.
     progress : bool, default True
         Show progress: a live table in a terminal or a notebook, lines elsewhere.
+    **features
+        Options of features, as on the command line: ``store`` (MLflow store;
+        ``MLFLOW_TRACKING_URI``, else ``mlflow.db`` in this folder, by default) and ``scheduler``
+        (address of the scheduler of a Dask cluster that computes the tasks).
 
     Returns
     -------
@@ -140,16 +138,16 @@ def run_suite(
         memory_mb=memory_limit,
         data=data,
     )
-    options = Options(store, jobs, scheduler, fresh, retry_failed, offline, timing)
+    given = checked_options("run_suite", features)
+    options = Options(jobs, fresh, retry_failed, offline, timing, given=given)
     report = run_shown(chosen, registry, options, quiet=not progress)
     if report.interrupted:
         raise KeyboardInterrupt("finished results are kept; the next call goes on")
-    measure, delivered = report.suite.compared, report.delivered
-    assert delivered is not None
-    place = cluster_id() if scheduler else machine_id()
+    measure = report.suite.compared
+    delivered = next(iter(report.deliveries), Delivered("", report.suite.name))
     return Results(
         suite,
-        by_dataset([of_cell_in_full(cell, place, measure) for cell in report.cells]),
+        by_dataset([of_cell_in_full(cell, report.place, measure) for cell in report.cells]),
         measure,
         store=delivered.uri,
         experiment=delivered.experiment,
@@ -158,19 +156,19 @@ def run_suite(
     )
 
 
-def load_results(suite: str, *, store: str | None = None, machine: str | None = None) -> Results:
+def load_results(suite: str, *, machine: str | None = None, **features: Any) -> Results:
     """Read the results of a suite back from MLflow, as ``kbench results`` does.
 
     Parameters
     ----------
     suite : str
         Its name, or the path of its file, or the name of its experiment.
-    store : str, optional
-        MLflow store; ``MLFLOW_TRACKING_URI``, else ``mlflow.db`` in this
-        folder, by default.
     machine : str, optional
         Id of the machine that made the runs, or "all". By default this machine,
         else the machine that wrote last.
+    **features
+        Options of features: ``store`` (MLflow store; ``MLFLOW_TRACKING_URI``, else
+        ``mlflow.db`` in this folder, by default).
 
     Returns
     -------
@@ -182,12 +180,12 @@ def load_results(suite: str, *, store: str | None = None, machine: str | None = 
     StoreError, SuiteError
         There is no such store, or it has no runs of the suite.
     """
-    stored = stored_results(suite, store, machine)
+    stored = stored_results(Query(suite, checked_options("load_results", features), machine))
     return Results(
         suite,
         stored.rows,
         stored.measure,
-        store=stored.store.name,
+        store=stored.source,
         experiment=stored.name,
         budget=stored.budget,
     )

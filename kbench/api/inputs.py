@@ -7,34 +7,29 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from typing import Any
 
-from kbench.api.known_stores import stored_suites
-from kbench.errors import StoreError, SuiteError
-from kbench.execution.plugins import load_registry
-from kbench.machine import machine_id
-from kbench.messages import listed, similar
+from kbench.errors import SuiteError
+from kbench.messages import did_you_mean
 from kbench.parameters import check_integer, check_number
 from kbench.planning.cells import select
 from kbench.planning.files import in_folder
 from kbench.planning.published import with_published
-from kbench.planning.raw import runnable
 from kbench.planning.suite_file import find, read
 from kbench.records import Measure, Suite
 from kbench.registry.collecting import Kind
+from kbench.registry.features import features, working
 from kbench.registry.installed import HOST
 from kbench.registry.registry import Registry
-from kbench.results.order import by_dataset
-from kbench.results.others import OthersRow
-from kbench.results.rows import Labels, Method, Row
-from kbench.results.sources import budget_of, measure_of, of_run
-from kbench.sharing.rows import kept_rows
-from kbench.tracking import Address, Store, StoredRun, default_uri, old_store_notice
+from kbench.registry.verbs import Verbs
+from kbench.results.from_journal import from_journal
+from kbench.results.imported import ImportedRow
+from kbench.results.rows import Method, Row
+from kbench.results.stored import Query, StoredResults
+from kbench.runner import Options
 
 _SIDES: tuple[Kind, Kind] = ("feature map", "learner")
 
@@ -118,121 +113,72 @@ def _component(label: str) -> str:
     return re.split(r"[ (\[]", label, maxsplit=1)[0]
 
 
-def notices(registry: Registry, store: str | None) -> list[str]:
-    """Return notices to show before a run: of an old store, of plugins left out."""
-    old = old_store_notice() if store is None else None
+def notices(registry: Registry, options: Options) -> list[str]:
+    """Return notices to show before a run: those of features, and of plugins left out."""
+    said = [
+        text for _, texts in Verbs().each("kbench_run_notices", options=options) for text in texts
+    ]
     broken = [
         f"plugin {plugin.name!r} is left out: {plugin.reason}"
         for plugin in registry.plugins
         if plugin.reason
     ]
-    return ([old] if old else []) + broken
+    left_out = [
+        f"the feature {feature.name!r} is left out: {feature.reason}"
+        for feature in features()
+        if feature.reason
+    ]
+    return [*said, *broken, *left_out]
 
 
-@dataclass(frozen=True)
-class StoredResults:
-    """Results of a suite in MLflow: at least one run, of the experiment `name`."""
-
-    runs: list[StoredRun]
-    name: str
-    store: Address
-    notice: Callable[[str], None] = lambda text: None
-
-    @cached_property
-    def measure(self) -> Measure:
-        """The measure that the suite compares."""
-        return measure_of(self.runs)
-
-    @cached_property
-    def budget(self) -> str:
-        """The equal budget that the suite claims."""
-        return budget_of(self.runs)
-
-    @cached_property
-    def rows(self) -> list[Row]:
-        """One row per run, ordered by dataset."""
-        return by_dataset([of_run(run) for run in self.runs])
-
-    @cached_property
-    def others(self) -> list[OthersRow]:
-        """Rows of the suite that others computed: those of kept bundles, without times."""
-        return kept_rows(self.name, self.measure, self.notice)
-
-    @cached_property
-    def links(self) -> dict[Labels, str]:
-        """The addresses of the runs in MLflow's pages, where the store is a server."""
-        server = self.store.server
-        if urlsplit(server).scheme.lower() not in ("http", "https"):
-            return {}
-        return {
-            of_run(run).labels: f"{server}/#/experiments/{quote(run.experiment_id, safe='')}"
-            f"/runs/{quote(run.run_id, safe='')}"
-            for run in self.runs
-            if run.run_id and run.experiment_id
-        }
-
-
-def stored_results(
-    suite: str,
-    store: str | None = None,
-    machine: str | None = None,
-    notice: Callable[[str], None] = lambda text: None,
-    superseded: bool = False,
-) -> StoredResults:
-    """Read the runs of a suite from MLflow; the first parameters are those of `load_results`.
-
-    `notice` is called with a text that names the machine, where there is a choice.
-    `superseded` includes runs of earlier code, data or labels.
+def stored_results(query: Query) -> StoredResults:
+    """Read the results of a suite back: from where a feature keeps them, or from the journal.
 
     Raises
     ------
     StoreError, SuiteError
         There are none.
     """
-    uri = store or default_uri()
-    address = Address.parse(uri)
-    path = address.path
-    if path is not None and not path.exists():
-        raise StoreError(f"there are no runs here: {path} does not exist; run `kbench suite` first")
-    name = experiment_of(suite)
-    runs = Store(uri).read(name, superseded)
-    if not runs:
-        hint = _hint(name, stored_suites(uri))
-        raise SuiteError(f"the store {address.name} has no runs of {name!r}{hint}")
-    owners = {run.machine for run in runs}
-    if machine != "all":
-        wanted = machine or machine_id()
-        if wanted not in owners and machine:
-            raise SuiteError(
-                f"no runs of machine {machine!r}; there are: {', '.join(sorted(owners))}"
+    verbs = Verbs(query.notice)
+    found: StoredResults | None = verbs.one("kbench_stored_results", query=query)
+    if found is None and query.file:
+        raise SuiteError(f"no feature reads {query.file}")
+    return found or from_journal(query)
+
+
+def option_names(function: str) -> set[str]:
+    """Return the names of the options that features add to a function of Python."""
+    return {
+        name
+        for feature in working()
+        for name, option in feature.metadata.options.items()
+        if function in option.functions
+    }
+
+
+def checked_options(function: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of features that a function was given.
+
+    Raises
+    ------
+    TypeError
+        No feature adds an option of this name to the function.
+    """
+    known = option_names(function)
+    for name in given:
+        if name not in known:
+            raise TypeError(
+                f"{function}() got an unexpected keyword argument {name!r}"
+                f"{did_you_mean(name, known)}"
             )
-        if wanted not in owners:
-            wanted = runs[-1].machine
-        if len(owners) > 1 or wanted not in (machine, machine_id()):
-            notice(f"runs of machine {wanted}; --machine all shows all")
-        runs = [run for run in runs if run.machine == wanted]
-    return StoredResults(runs, name, address, notice)
+    return {name: value for name, value in given.items() if value not in (None, "")}
 
 
-def _hint(name: str, stored: Sequence[str]) -> str:
-    """Say which stored suite may be meant, or how runs of an installed one are made."""
-    installed = runnable(load_registry())
-    if name in installed:
-        hint = f"; `kbench suite {name}` makes them"
-    else:
-        hint = similar(name, stored) or similar(name, installed)
-    if stored and "did you mean" not in hint:
-        hint += f"; it has runs of {listed(stored)}"
-    return hint
-
-
-def experiment_of(suite: str) -> str:
-    """Return the name of a suite's experiment: that in its file, else the file's stem."""
-    path = Path(suite)
-    if path.suffix != ".toml":
-        return suite
-    try:
-        own = tomllib.loads(path.read_text(encoding="utf-8")).get("name")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        own = None  # the runs outlive the file
-    return own if isinstance(own, str) else path.stem
+def imported_rows(
+    suite: str, measure: Measure | None = None, notice: Callable[[str], None] = lambda text: None
+) -> list[ImportedRow]:
+    """Return the rows of a suite that others computed and that features know."""
+    context = {"suite": suite, "measure": measure, "notice": notice}
+    return [
+        row for _, rows in Verbs(notice).each("kbench_imported_rows", **context) for row in rows
+    ]

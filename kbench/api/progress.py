@@ -18,8 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from kbench.api.terminal import PrintableConsole
-from kbench.messages import counted, last_line, printable_lines
-from kbench.planning.cost import of_interval, of_memory
+from kbench.messages import counted, last_line, of_memory, printable_lines
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Cost, Measure, Result
 from kbench.report import shown
@@ -153,7 +152,7 @@ class Log(Quiet):
 
     def delivering(self) -> None:
         """Report that results are written to the store."""
-        _log("writing to MLflow")
+        _log("delivering results")
 
 
 class LiveTable(Display):
@@ -313,7 +312,7 @@ def _plan_sentence(cells: list[PlannedCell], n_tasks: int) -> str:
 def _in_words(cost: Cost | None) -> str:
     if cost is None:
         return "no prediction"
-    seconds = "" if cost.seconds is None else f", {of_interval(cost.seconds)}"
+    seconds = "" if cost.seconds is None else f", {cost.seconds.as_seconds()}"
     return f"{of_memory(cost.memory_mb.value)}{seconds}"
 
 

@@ -9,20 +9,20 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbench.api.inputs import known_suite
+from kbench.api.inputs import imported_rows, known_suite
 from kbench.errors import SuiteError
 from kbench.execution.plugins import load_registry
-from kbench.messages import counted, did_you_mean
+from kbench.messages import counted
 from kbench.parameters import check_choice
 from kbench.records import Measure
 from kbench.report.content import ReportData, machine_facts
 from kbench.report.paper import chosen_datasets, chosen_methods, turned
-from kbench.report.tables import TABLES
+from kbench.report.tables import check_table, table_named
 from kbench.report.text import FORMATS, shown, write
 from kbench.results.comparison import Noise
 from kbench.results.comparison import compare as compared
+from kbench.results.imported import BesideOwn, beside_own
 from kbench.results.leaderboard import Leader, Leaderboard, leaderboard
-from kbench.results.others import BesideOwn, beside_own
 from kbench.results.rows import Row, columns, task_of
 from kbench.storage.files import write_file
 
@@ -137,10 +137,8 @@ class Results:
         """
         import pandas
 
-        from kbench.sharing.rows import kept_rows
-
         notice = partial(warnings.warn, stacklevel=4)
-        kept = kept_rows(self.experiment, self.measure, notice)
+        kept = imported_rows(self.experiment, self.measure, notice)
         lines = [_of_others(each) for each in beside_own(self._rows, kept, self.measure)]
         names = [self.measure.name if name == "value" else name for name in _OTHERS]
         return pandas.DataFrame(lines, columns=names)
@@ -191,14 +189,15 @@ class Results:
         ------
         SuiteError
             There is no such table, form, method or dataset.
+        FeatureError
+            The feature that has the table fails.
         """
         import pandas
 
-        if name not in TABLES:
-            raise SuiteError(f"no table is called {name!r}{did_you_mean(name, TABLES)}")
+        check_table(name)
         forms = tuple(form for form in FORMATS if form != "table")
         check_choice(format, "format", (None, *forms), error=SuiteError)
-        made = TABLES[name][1](self.content(methods, datasets))
+        made = table_named(name, self.content(methods, datasets))
         made = turned(made) if transpose else made
         if format is not None:
             return write(made, format)

@@ -1,34 +1,13 @@
-"""The commands, in the order in which help lists them."""
+"""The command line: commands of the core and of features, each built when it is used."""
 
 from __future__ import annotations
 
-import inspect
 from typing import Annotated
 
 import typer
 
 from kbench._version import __version__
-from kbench.cli import (
-    add,
-    bundle,
-    compare,
-    data,
-    export,
-    listing,
-    plugin,
-    predict,
-    publish,
-    report,
-    rescore,
-    results,
-    run,
-    site,
-    suite,
-    sync,
-    ui,
-    verify,
-)
-from kbench.cli.pages import CONTEXT, Command, Group
+from kbench.cli.pages import CONTEXT, Group
 
 app = typer.Typer(
     name="kbench",
@@ -59,32 +38,3 @@ def _options(
     ] = False,
 ) -> None:
     """Define the options that precede a command."""
-
-
-app.command("suite")(suite.suite)
-app.command("run")(run.run)
-app.command("export")(export.export)
-app.command("predict")(predict.predict)
-app.command("sync")(sync.sync)
-app.command("rescore")(rescore.rescore)
-app.command("results")(results.results)
-app.command("compare")(compare.compare)
-app.command("report")(report.report)
-app.command("plot")(report.plot)
-app.command("ui")(ui.ui)
-app.command("bundle")(bundle.bundle)
-app.command("verify")(verify.verify)
-app.command("add")(add.add)
-app.command("publish")(publish.publish)
-app.command("site")(site.site)
-app.add_typer(data.app)
-app.command("list")(listing.list_)
-app.command("show")(listing.show)
-app.command("check")(plugin.check)
-app.command("new")(plugin.new)
-
-for _command in (*app.registered_commands, *data.app.registered_commands):
-    # postponed annotations are strings, each of which typer would evaluate four times
-    assert _command.callback is not None
-    _command.cls = Command
-    _command.callback.__annotations__ = inspect.get_annotations(_command.callback, eval_str=True)

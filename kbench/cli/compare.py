@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
@@ -28,9 +27,8 @@ if TYPE_CHECKING:
     from kbench.records import Measure
     from kbench.report.text import Table
     from kbench.results.comparison import Change, Comparison
-    from kbench.results.others import OthersRow
     from kbench.results.rows import Row
-    from kbench.tracking import StoredRun
+    from kbench.results.stored import StoredResults
 
 _SIDE = (
     "SUITE, SUITE@STORE, SUITE@KEY=VALUE,...[,STORE], a file of `kbench results --format json`, "
@@ -121,7 +119,7 @@ def compare(
             f"({of_b.measure.better} is better): they are not comparable"
         )
     rows_a, rows_b = _only(of_a.rows, dataset or [], a), _only(of_b.rows, dataset or [], b)
-    if of_a.is_of_others or of_b.is_of_others:
+    if of_a.is_imported or of_b.is_imported:
         rows_a, rows_b = _comparable(rows_a, rows_b)
     comparison = compared(
         rows_a, rows_b, measure, Noise(alpha=alpha, time_factor=time_factor, time_noise=time_noise)
@@ -137,97 +135,74 @@ def compare(
 # -- sides
 
 
-@dataclass(frozen=True)
-class _Side:
-    """One side; rows of others have no times, and are compared where that is fair."""
-
-    rows: list[Row]
-    measure: Measure
-    is_of_others: bool = False
-
-
-def _side(text: str, store: str | None) -> _Side:
+def _side(text: str, store: str | None) -> StoredResults:
     """Read one side: a file, a bundle, rows of others, or runs of a store."""
     from kbench.api.inputs import stored_results
     from kbench.results.comparison import chosen
     from kbench.results.order import by_dataset
-    from kbench.results.sources import of_run
+    from kbench.results.stored import Query, StoredResults
 
     path = Path(text)
     if path.suffix == ".json":
         return _of_file(path)
-    if path.suffix in _BUNDLES or (path.is_dir() and "@" not in text):
-        return _of_bundle(text)
-    suite, options = _parsed(text)
+    is_file = path.suffix in _BUNDLES or (path.is_dir() and "@" not in text)
+    suite, options = ("", dict[str, str]()) if is_file else _parsed(text)
+    if store and "by" not in options:
+        options.setdefault("store", store)
     if "by" in options:
         return _of_author(suite, options, text)
     if options.get("machine") == "all":
         raise SuiteError(f"{masked(text)!r}: machine must be the id of one machine, got 'all'")
     version, until = options.get("version", ""), options.get("until")
     earlier = bool(version or until)
+    query = Query(
+        text if is_file else suite,
+        {name: options[name] for name in ("store",) if name in options},
+        options.get("machine"),
+        superseded=earlier,
+        file=text if is_file else "",
+        notice=lambda notice: echo(f"{masked(text)}: {notice}", err=True),
+    )
     try:
-        stored = stored_results(
-            suite,
-            options.get("store") or store,
-            options.get("machine"),
-            lambda notice: echo(f"{masked(text)}: {notice}", err=True),
-            superseded=earlier,
-        )
+        stored = stored_results(query)
     except SuiteError as error:
-        if path.suffix == ".toml" or not path.is_file():
+        if is_file or path.suffix == ".toml" or not path.is_file():
             raise
         # not the name of an experiment of `kbench run`, which is that of a file too
         raise SuiteError(
             f"{error}; {text} is a file, and those of results are .json, as "
             "`kbench results SUITE --format json` writes them"
         ) from error
-    rows = [of_run(run) for run in stored.runs]
+    if stored.is_imported:
+        return stored
+    rows = stored.rows
     if earlier:
         rows = chosen(rows, version, None if until is None else _moment(until, text))
-        _check_any(rows, stored.runs, text, version)
+        _check_any(rows, stored.rows, text, version)
     checked = _checked([row.to_json(stored.measure) for row in rows], masked(text))
-    return _Side(by_dataset([row for row, _ in checked]), stored.measure)
+    return StoredResults(by_dataset([row for row, _ in checked]), stored.name, stored.measure)
 
 
-def _of_bundle(name: str) -> _Side:
-    """Read the rows of a bundle, which need not have been added."""
-    from kbench.sharing.kept import find
-    from kbench.sharing.rows import measure_of, rows_of
-
-    bundle = find(name)
-    measure = measure_of(bundle)
-    return _of_others(list(rows_of(bundle, measure, {})), measure)
-
-
-def _of_author(suite: str, options: Mapping[str, str], side: str) -> _Side:
+def _of_author(suite: str, options: Mapping[str, str], side: str) -> StoredResults:
     """Read the rows of an author whose bundles were added."""
-    from kbench.api.inputs import experiment_of
-    from kbench.sharing.rows import kept_rows
+    from kbench.api.inputs import imported_rows
+    from kbench.planning.raw import experiment_of
+    from kbench.results.imported import as_one_side
 
     if others := [name for name in options if name != "by"]:
         raise SuiteError(f"{masked(side)!r}: by= takes no {others[0]}=: bundles are not in a store")
-    kept = kept_rows(experiment_of(suite), notice=partial(echo, err=True))
+    kept = imported_rows(experiment_of(suite), notice=partial(echo, err=True))
     rows = [each for each in kept if each.author == options["by"]]
     if not rows:
         known = ", ".join(sorted({each.author for each in kept}))
         hint = f"; there are rows by: {known}" if known else "; `kbench add FILE` adds a bundle"
         raise SuiteError(f"no rows of {suite!r} by {options['by']!r} were added{hint}")
-    return _of_others(rows, rows[0].measure)
-
-
-def _of_others(others: Sequence[OthersRow], measure: Measure) -> _Side:
-    """Return the last row of each cell as one side, whatever machines its author has."""
-    from kbench.results.comparison import chosen
-    from kbench.results.order import by_dataset
-    from kbench.results.others import without_times
-
-    rows = [replace(without_times(each.row), machine=each.author) for each in others]
-    return _Side(by_dataset(chosen(rows)), measure, is_of_others=True)
+    return as_one_side(rows, suite, rows[0].measure)
 
 
 def _comparable(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """Leave out the cells that must not be compared, and say why."""
-    from kbench.results.others import comparable
+    from kbench.results.imported import comparable
 
     kept_a, kept_b, reasons = comparable(a, b)
     for reason, count in reasons.items():
@@ -241,8 +216,6 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
     >>> _parsed("uci@version=0.1.0,postgresql://me@host/db")
     ('uci', {'version': '0.1.0', 'store': 'postgresql://me@host/db'})
     """
-    from kbench.tracking import sqlite_uri
-
     suite, _, rest = text.partition("@")
     if not suite:
         raise SuiteError(
@@ -263,7 +236,7 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
                 f"{masked(text)!r}: {masked(where)!r} is neither a store (a URI, or a .db file) "
                 f"nor one of {', '.join(f'{name}=' for name in _KEYS)}"
             )
-        options["store"] = where if "://" in where else sqlite_uri(Path(where).absolute())
+        options["store"] = where
         rest = ""
     return suite, options
 
@@ -282,16 +255,17 @@ def _moment(text: str, side: str) -> int:
     return int((moment + timedelta(days=is_date)).timestamp() * 1000)
 
 
-def _check_any(rows: Sequence[Row], runs: Sequence[StoredRun], side: str, version: str) -> None:
+def _check_any(rows: Sequence[Row], every: Sequence[Row], side: str, version: str) -> None:
     if not rows:
-        tags = [run.tags.get("kbench.version", "") for run in runs]
-        versions = sorted({name for tag in tags for name in tag.split(", ") if name})
+        versions = sorted({name for row in every for name in row.version.split(", ") if name})
         hint = f"; versions: {', '.join(versions)}" if version else ""
         raise SuiteError(f"{masked(side)!r} fits no run{hint}")
 
 
-def _of_file(path: Path) -> _Side:
+def _of_file(path: Path) -> StoredResults:
     """Read rows that `kbench results --format json` wrote, without those of others."""
+    from kbench.results.stored import StoredResults
+
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -312,7 +286,7 @@ def _of_file(path: Path) -> _Side:
         pairs = sorted((measure.name, measure.better) for measure in measures)
         names = " and ".join(f"{name} ({better} is better)" for name, better in pairs)
         raise SuiteError(f"{path}: all rows must compare one measure, got {names}")
-    return _Side([row for row, _ in checked], measures.pop())
+    return StoredResults([row for row, _ in checked], path.stem, measures.pop())
 
 
 def _checked(rows: Sequence[Any], where: str, advice: str = "") -> list[tuple[Row, Measure]]:

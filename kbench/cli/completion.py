@@ -29,9 +29,13 @@ def suites(incomplete: str) -> list[str]:
 
 def stored(ctx: Any, incomplete: str) -> list[str]:
     """Return the suites that begin so and have runs in the store, else those installed."""
-    from kbench.api.known_stores import stored_suites
+    from kbench.registry.features import working
 
-    return _beginning(incomplete, stored_suites(ctx.params.get("store"))) or suites(incomplete)
+    names: set[str] = set()
+    for feature in working():
+        if target := feature.metadata.completions.get("stored"):
+            names |= set(feature.load(target)(ctx.params.get("store")))
+    return _beginning(incomplete, sorted(names)) or suites(incomplete)
 
 
 def datasets(ctx: Any, incomplete: str) -> list[str]:
@@ -86,9 +90,9 @@ def of(names: Iterable[str]) -> Complete:
 
 def tables(incomplete: str) -> list[str]:
     """Return the tables of a report that begin so."""
-    from kbench.report.tables import TABLES
+    from kbench.report.tables import table_names
 
-    return _beginning(incomplete, ["list", *TABLES])
+    return _beginning(incomplete, ["list", *table_names()])
 
 
 def pictures(incomplete: str) -> list[str]:

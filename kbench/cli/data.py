@@ -11,7 +11,7 @@ import typer
 from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.cli.options import Data, Offline
-from kbench.cli.pages import CONTEXT, Group
+from kbench.cli.pages import CONTEXT, PlainGroup
 from kbench.messages import counted
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="data",
-    cls=Group,
+    add_completion=False,
+    cls=PlainGroup,
     help="Manage the cache of datasets.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -10,26 +10,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("Run one dataset with two learners:",
          "kbench suite uci --dataset iris --learner ridge --learner linear-svm"),
     ),
-    "run": (
-        ("Find a method for a table in ten minutes:",
-         "kbench run table.csv --target price --time-limit 600"),
-        ("Keep the rows of a person together:", "kbench run table.csv --target ill --group person"),
-    ),
-    "export": (
-        ("Fit a method on all rows, and save it as a folder:",
-         "kbench export table.csv --target price --feature-map rff --learner ridge -o model"),
-    ),
-    "predict": (
-        ("Predict the rows of a file:", "kbench predict model new.csv -o predicted.csv"),
-    ),
-    "sync": (
-        ("Write what an unreachable store has missed:", "kbench sync"),
-        ("Copy the results of a suite to a server:",
-         "kbench sync uci --store http://mlflow.example.org"),
-    ),
-    "rescore": (
-        ("Add a measure to known results:", "kbench rescore uci --measure f1_macro"),
-    ),
     "results": (
         ("Print all cells:", "kbench results uci"),
         ("Find the best methods on sonar that are fitted in 20 ms:",
@@ -54,44 +34,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("Draw the ranks of some methods:",
          "kbench plot ranks uci --methods 'rff + ridge,nystroem' -o ranks.svg"),
     ),
-    "ui": (
-        ("Open the pages of a suite:", "kbench ui uci --open"),
-        ("Use another port:", "kbench ui --port 5005"),
-    ),
-    "bundle": (
-        ("Write the results of a suite for others:", "kbench bundle uci -o uci.zip"),
-        ("Only those of one map, with your name:",
-         "kbench bundle uci --feature-map rff --author 'Ada Lovelace' -o rff.zip"),
-        ("Tables, figures and a citation for a paper:",
-         "kbench bundle uci --author 'Ada Lovelace' --for-paper paper"),
-    ),
-    "verify": (
-        ("Check a file of results, and recompute five splits:", "kbench verify uci.zip"),
-        ("Recompute more of them:", "kbench verify uci.zip --sample 20 --jobs 2"),
-        ("Write down in a repository what was recomputed:",
-         "kbench verify uci.zip --author 'Bob' --to board"),
-    ),
-    "add": (
-        ("Keep the results of others:", "kbench add rff.zip"),
-    ),
-    "publish": (
-        ("Add results to a repository of results:", "kbench publish uci.zip --to board"),
-        ("Push them to one on a server:", "kbench publish uci.zip --to https://host/me/board.git"),
-    ),
-    "site": (
-        ("Check a repository of results:", "kbench site board"),
-        ("Write its pages too:", "kbench site board -o pages"),
-    ),
     "list": (
         ("List everything:", "kbench list"),
         ("List the feature maps:", "kbench list feature-maps"),
     ),
     "show": (("Describe a map:", "kbench show rff"),),
-    "check": (("Check a plugin:", "kbench check my-plugin"),),
-    "new": (
-        ("Write a plugin with a feature map:", "kbench new my-map"),
-        ("Write a plugin with a learner:", "kbench new my-learner --learner"),
-    ),
     "data list": (("List the datasets in the cache:", "kbench data list"),),
     "data fetch": (
         ("Fetch the data of a suite before a journey:", "kbench data fetch uci"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,12 +14,12 @@ from rich.markup import escape
 from kbench.api.known import known_beside
 from kbench.cli import printing
 from kbench.messages import counted
-from kbench.records import Measure, Result, Suite
+from kbench.records import Measure, Suite
 from kbench.registry.registry import Registry
 from kbench.report.text import p_value, shown, signed
 from kbench.results.focus import Against, Place, against, places
 from kbench.results.rows import Method, Row, known_measure
-from kbench.runner import Report
+from kbench.runner import Options, Report
 
 _MOST = 4
 """Methods in focus that are shown."""
@@ -29,23 +29,21 @@ def print_beside(
     report: Report,
     whole: Suite,
     registry: Registry,
-    place: str,
+    options: Options,
     again: Sequence[str],
-    foreign: Mapping[str, Mapping[int, Result]] | None = None,
 ) -> None:
     """Print the methods of a run beside the suite's other methods whose results are known.
 
-    `again` is the command that computes the whole suite on the datasets of the run, and
-    `foreign` has results of others.
+    `again` is the command that computes the whole suite on the datasets of the run.
     """
     whole = replace(whole, limits=report.suite.limits)
-    ours, known, n_unknown = known_beside(whole, report, registry, place, foreign)
+    ours, known, n_unknown = known_beside(whole, report, registry, options)
     measure = known_measure(report.suite.compared)
     methods = list(dict.fromkeys(row.method for row in ours if row.status != "unavailable"))
     console = printing.console()
     if known:
         print_focus(console, [*ours, *known], methods, measure)
-    _print_origins(console, [row.machine for row in known if row.machine != place])
+    _print_origins(console, [row.machine for row in known if row.machine != report.place])
     if n_unknown:
         lack, them = ("has no result", "it") if n_unknown == 1 else ("have no results", "them")
         console.print(

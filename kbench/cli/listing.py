@@ -143,7 +143,7 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
 
 def measures_of(registry: Registry) -> Iterator[tuple[Measure, str]]:
     """Yield all measures with their plugins: those of kbench, then those of plugins by name."""
-    from kbench.evaluation.definitions import MEASURES
+    from kbench.results.rows import MEASURES
 
     yield from ((measure, "kbench") for measure in MEASURES.values())
     for name, measure in sorted(registry.all("measure").items()):

@@ -1,4 +1,4 @@
-"""Help pages: plain text in the width of the terminal, with examples at the end.
+"""Commands and their help pages: plain text in the width of the terminal, examples at the end.
 
 Boxes of rich would break words in narrow terminals, and would take what stands in brackets,
 such as the name of an extra, for markup.
@@ -6,20 +6,155 @@ such as the name of an extra, for markup.
 
 from __future__ import annotations
 
+import inspect
 import sys
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kbench.cli.echo import echo
 from kbench.cli.examples import EXAMPLES
+from kbench.cli.feature_options import with_options
+from kbench.errors import FeatureError
+from kbench.registry.features import Feature, features, options_of
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of all commands: no text is wider than can be read."""
 
 
+class CoreCommand(NamedTuple):
+    """A command of the core: where it is, its line in the list, and what it does at first."""
+
+    target: str
+    help: str
+    first_line: str = ""
+
+
+CORE: Mapping[str, CoreCommand] = {
+    "suite": CoreCommand(
+        "kbench.cli.suite:suite",
+        "Run a suite: measure every cell and log it to MLflow.",
+        "reading the suite",
+    ),
+    "results": CoreCommand(
+        "kbench.cli.results:results",
+        "Print the results of a suite, read back from MLflow: one row per cell.",
+        "reading results",
+    ),
+    "compare": CoreCommand(
+        "kbench.cli.compare:compare",
+        "Compare two suites, stores, versions or machines on the same splits.",
+        "reading results",
+    ),
+    "report": CoreCommand(
+        "kbench.cli.report:report",
+        "Write a suite's results, read from MLflow, as one self-contained HTML page.",
+        "reading results",
+    ),
+    "plot": CoreCommand(
+        "kbench.cli.report:plot",
+        "Draw one picture of a suite's results for a paper.",
+        "reading results",
+    ),
+    "list": CoreCommand(
+        "kbench.cli.listing:list_",
+        "List what is installed, with descriptions: components, measures, suites and plugins.",
+    ),
+    "show": CoreCommand(
+        "kbench.cli.listing:show",
+        "Show a component: its description, parameters, source and plugin.",
+    ),
+    "data": CoreCommand("kbench.cli.data:app", "Manage the cache of datasets."),
+}
+"""Commands of the core, in the order of the help page, which imports none of them."""
+
+
+class Command(TyperCommand):
+    """A command that says at once what it does, and whose help page ends with examples."""
+
+    first_line = ""
+    examples: Sequence[Sequence[str]] = ()
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; a person sees a line before its imports, which take seconds."""
+        if self.first_line and sys.stderr.isatty() and not ctx.params.get("quiet"):
+            echo(f"{self.first_line} ...", err=True, dim=True)
+        return super().invoke(ctx)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples; a command is never folded, so that it can be copied."""
+        words = ctx.command_path.partition(" ")[2]
+        examples = self.examples or EXAMPLES.get(words, ())
+        if not examples:
+            return
+        with formatter.section("Examples"):
+            for meaning, command in examples:
+                formatter.write_text(meaning)
+                formatter.write(f"{'':{formatter.current_indent + 2}}{command}\n")
+
+
 class Group(TyperGroup):
-    """A group of commands that shows the whole summary of each."""
+    """The commands of the core and of features; a feature is imported by its command only."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names: those of features stand where their metadata say."""
+        names = list(CORE)
+        waiting = [(each.after, name) for name, (_, each) in _of_features().items()]
+        while waiting:
+            placed = [(after, name) for after, name in waiting if after in names]
+            for after, name in reversed(placed):
+                names.insert(names.index(after) + 1, name)
+            waiting = [each for each in waiting if each not in placed]
+            if not placed:
+                names += [name for _, name in waiting]
+                break
+        return names
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Build a command; FeatureError is raised where its feature cannot be used."""
+        if cmd_name in CORE:
+            return _of_core(cmd_name)
+        if cmd_name not in _of_features():
+            _refuse_left_out(cmd_name)
+            return None
+        feature, about = _of_features()[cmd_name]
+        target = feature.load(about.target)
+        try:
+            made = command_of(cmd_name, target)
+        except Exception as error:  # of typer: an annotation that it does not understand
+            what = f"{type(error).__name__}: {error}"
+            raise FeatureError(
+                f"the command {cmd_name!r} of the feature {feature.name!r} cannot be used: {what}"
+            ) from error
+        made.first_line, made.examples = about.while_loading, about.examples
+        return made
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands; the line of a feature's command is in its metadata."""
+        lines = []
+        for name in self.list_commands(ctx):
+            about = CORE.get(name) or _of_features()[name][1]
+            lines.append((name, about.help))
+        with formatter.section("Commands"):
+            formatter.write_dl(lines)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Complete names of commands without importing features."""
+        from typer._click.shell_completion import CompletionItem
+
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        known = _of_features()
+        found = [
+            CompletionItem(name, help=(CORE.get(name) or known[name][1]).help) for name in names
+        ]
+        return found or super().shell_complete(ctx, incomplete)
+
+
+class PlainGroup(TyperGroup):
+    """A group of commands of the core that shows the whole summary of each."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands, in the order in which they were added."""
@@ -30,33 +165,46 @@ class Group(TyperGroup):
             )
 
 
-FIRST_LINES = {
-    **dict.fromkeys(("results", "report", "plot", "compare", "ui"), "reading results"),
-    **dict.fromkeys(("suite", "rescore", "export"), "reading the suite"),
-    "run": "reading the table",
-    "predict": "reading the model",
-    "sync": "reading the journal",
-    **dict.fromkeys(("bundle", "verify"), "reading the results"),
-}
-"""What a command does while it loads what it needs."""
+def _of_features() -> dict[str, tuple[Feature, Any]]:
+    """Return the commands of features, with their metadata."""
+    return {
+        name: (feature, about)
+        for feature in features()
+        if not feature.reason
+        for name, about in feature.metadata.commands.items()
+    }
 
 
-class Command(TyperCommand):
-    """A command that says at once what it does, and whose help page ends with examples."""
+def _of_core(name: str) -> Any:
+    module, _, attribute = CORE[name].target.partition(":")
+    found = getattr(import_module(module), attribute)
+    if isinstance(found, typer.Typer):
+        for each in found.registered_commands:
+            assert each.callback is not None
+            each.cls, each.callback = Command, _evaluated(each.callback)
+        return typer.main.get_command(found)
+    made = command_of(name, found)
+    made.first_line, made.examples = CORE[name].first_line, EXAMPLES[name]
+    return made
 
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command; a person sees a line before its imports, which take seconds."""
-        line = FIRST_LINES.get(ctx.info_name)
-        if line and sys.stderr.isatty() and not ctx.params.get("quiet"):
-            echo(f"{line} ...", err=True, dim=True)
-        return super().invoke(ctx)
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples; a command is never folded, so that it can be copied."""
-        words = ctx.command_path.partition(" ")[2]
-        if words not in EXAMPLES:
-            return
-        with formatter.section("Examples"):
-            for meaning, command in EXAMPLES[words]:
-                formatter.write_text(meaning)
-                formatter.write(f"{'':{formatter.current_indent + 2}}{command}\n")
+def command_of(name: str, function: Callable[..., Any]) -> Any:
+    """Return the command of a function, with the options that features add to it."""
+    single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
+    single.command(name, cls=Command)(with_options(_evaluated(function), options_of(name)))
+    return typer.main.get_command(single)
+
+
+def _evaluated(function: Callable[..., Any]) -> Callable[..., Any]:
+    # postponed annotations are strings, each of which typer would evaluate four times
+    function.__annotations__ = inspect.get_annotations(function, eval_str=True)
+    return function
+
+
+def _refuse_left_out(name: str) -> None:
+    """Say which features are left out, where a command is not known."""
+    reasons = [f"{each.name!r} ({each.reason})" for each in features() if each.reason]
+    if reasons:
+        raise FeatureError(
+            f"there is no command {name!r}; these features are left out: {', '.join(reasons)}"
+        )

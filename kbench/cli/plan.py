@@ -13,8 +13,7 @@ from rich.console import Console
 
 from kbench.cli import printing
 from kbench.cli.show import ON_A_SCREEN
-from kbench.messages import counted
-from kbench.planning.cost import of_interval, of_memory
+from kbench.messages import counted, of_memory
 from kbench.planning.planned import PlannedCell
 from kbench.runner import Report
 
@@ -117,7 +116,7 @@ def _written_cost(cell: PlannedCell) -> tuple[str, str]:
     cost = cell.cost
     if cost is None:
         return "", ""
-    seconds = "" if cost.seconds is None else of_interval(cost.seconds)
+    seconds = "" if cost.seconds is None else cost.seconds.as_seconds()
     return of_memory(cost.memory_mb.value), seconds
 
 

@@ -16,10 +16,11 @@ from rich.text import Text
 
 from kbench.api.terminal import PrintableConsole
 from kbench.errors import SuiteError
-from kbench.messages import last_line, printable_lines
+from kbench.messages import counted, last_line, printable_lines
+from kbench.records import Delivered
+from kbench.storage.journal import state_folder
 
 if TYPE_CHECKING:
-    from kbench.delivery.deliver import Delivered
     from kbench.runner import Report
 
 _LONGEST = 40
@@ -140,13 +141,26 @@ def print_failure(screen: Console, status: str, name: str, error: str) -> None:
     screen.print(f"[red]{status}[/red]: {escape(name)}: {escape(last_line(error))}")
 
 
-def print_undelivered(screen: Console, delivered: Delivered, command: str) -> None:
-    """Print why runs are not in the store, and how they get there."""
+def print_deliveries(screen: Console, report: Report) -> None:
+    """Print where the results are, and why some are not there."""
+    for delivered in report.deliveries:
+        name = delivered.tracker or "tracker"
+        screen.print(f"\n{name}:  {escape(delivered.uri)}", soft_wrap=True)
+        screen.print(
+            f"experiment:    {escape(delivered.experiment)}, {counted(delivered.stored, 'run')} "
+            f"({delivered.written} written now)"
+        )
+        print_problem(screen, delivered)
+    if not report.deliveries:
+        screen.print(f"\njournal:  {escape(str(state_folder(report.place)))}", soft_wrap=True)
+
+
+def print_problem(screen: Console, delivered: Delivered) -> None:
+    """Print why runs are not where a tracker keeps them, and how they get there."""
     if delivered.problem:
         screen.print(
             f"[red]not all runs are in the store: {escape(delivered.problem)}[/red]\n"
-            "Nothing is lost: the journal keeps them. `kbench sync` delivers them, and so does "
-            f"the next `kbench {command}` with this store.",
+            f"Nothing is lost: the journal keeps them. {escape(delivered.remedy)}",
             soft_wrap=True,
         )
 
@@ -169,15 +183,14 @@ def print_event(event: str, **fields: Any) -> None:
 
 def print_end_event(report: Report, rows: Sequence[Mapping[str, Any]], **further: Any) -> None:
     """Print the last line of a run's JSON events: its rows, and where they are."""
-    delivered = report.delivered
-    assert delivered is not None
+    first = next(iter(report.deliveries), Delivered("", report.suite.name))
     end = {
         "event": "interrupted" if report.interrupted else "done",
         "rows": rows,
         **further,
-        "store": delivered.uri,
-        "experiment": delivered.experiment,
-        "problem": delivered.problem,
+        "store": first.uri,
+        "experiment": first.experiment,
+        "problem": first.problem,
         "seconds": report.seconds,
     }
     print(json.dumps(end), flush=True)

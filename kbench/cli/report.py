@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import webbrowser
-from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -14,16 +13,15 @@ import typer
 
 from kbench.cli import completion
 from kbench.cli.echo import echo
-from kbench.cli.options import Open, Store
-from kbench.errors import StoreError, SuiteError
-from kbench.messages import did_you_mean
+from kbench.cli.feature_options import given
+from kbench.cli.options import Open
+from kbench.errors import SuiteError
 from kbench.parameters import check_integer
 
 if TYPE_CHECKING:
     from kbench.registry.registry import Registry
     from kbench.report import Table
     from kbench.report.content import ReportData
-    from kbench.tracking import Address
 
 _Suite = Annotated[
     str,
@@ -106,14 +104,6 @@ def report(
         ),
     ] = None,
     show: Open = False,
-    log: Annotated[
-        bool,
-        typer.Option(
-            "--log/--no-log",
-            help="Store the page and its tables in MLflow too, in the run `report`.",
-        ),
-    ] = True,
-    store: Store = None,
     machine: _Machine = None,
     without: _Without = None,
     focus: _Focus = None,
@@ -139,32 +129,36 @@ def report(
     """
     from kbench.cli.printing import write_file
     from kbench.execution.plugins import load_registry
+    from kbench.registry.verbs import Verbs
     from kbench.report.page import page
     from kbench.report.paper import turned
-    from kbench.report.tables import TABLES
+    from kbench.report.tables import table_named, table_names
 
     if name == "list":
-        for table, (text, _) in TABLES.items():
+        for table, text in table_names().items():
             echo(f"{table:<14} {text}")
         return
     is_table = bool(name) or form not in (None, Form.html)
     _check_layout(is_table, form, methods, datasets, transpose, digits, caption, label)
     registry = load_registry()
     if is_table:
-        make = _table_of(name or "main", form or Form.markdown)
-        content, _ = _content(
-            suite, registry, store, machine, without or [], methods, datasets, digits, focus
+        _check_table(name or "main", form or Form.markdown)
+        content = _content(
+            suite, registry, machine, without or [], methods, datasets, digits, focus
         )
-        made = turned(make(content)) if transpose else make(content)
+        made = table_named(name or "main", content)
+        made = turned(made) if transpose else made
         _print_table(made, content.suite, form or Form.markdown, output, caption, label)
         return
-    content, address = _content(suite, registry, store, machine, without or [], focus=focus)
+    content = _content(suite, registry, machine, without or [], focus=focus)
     path = output or Path(f"{_file_name(content.suite)}.html")
-    written = page(content, registry)
+    verbs = Verbs(partial(echo, err=True))
+    written = page(content, registry, verbs=verbs)
     write_file(path, written.encode())
     echo(f"{path}: {len(content.rows)} cells, {path.stat().st_size / 1000:.0f} kB")
-    if log:
-        _log(content, address, written)
+    context = {"data": content, "page": written, "options": given()}
+    for _, line in verbs.each("kbench_report_written", **context):
+        echo(line)
     if show:
         webbrowser.open(path.resolve().as_uri())
 
@@ -186,40 +180,15 @@ def _check_layout(is_table: bool, form: Form | None, *given: str | bool | int | 
         check_integer(digits, "--digits", least=0, most=15, error=SuiteError)
 
 
-def _log(content: ReportData, address: Address, page: str) -> None:
-    """Write the page and its tables to a separate run of the suite's experiment."""
-    from kbench.report import write
-    from kbench.report.tables import TABLES
-    from kbench.tracking import Store
-
-    files = {"report.html": page}
-    for name, (_, make) in TABLES.items():
-        table = make(content)
-        if table.rows:
-            files[f"tables/{name}.csv"] = write(table, "csv") + "\n"
-            files[f"tables/{name}.tex"] = write(table, "latex") + "\n"
-    store = Store(address.uri)
-    try:
-        experiment = store.experiment(content.suite)
-        store.log_report(experiment, content.rows[0].machine, files)
-    except StoreError as error:
-        # not an error: the file was written
-        echo(f"not kept in MLflow: {error}", err=True)
-    else:
-        echo(f"also in MLflow: experiment {content.suite}, run report, {len(files)} files")
-
-
-def _table_of(name: str, form: Form) -> Callable[[ReportData], Table]:
-    """Return the maker of a table; a wrong name is an error before any run is read."""
-    from kbench.report.tables import TABLES
+def _check_table(name: str, form: Form) -> None:
+    """Refuse a wrong name of a table, before any run is read."""
+    from kbench.report.tables import check_table
 
     if form is Form.html:
         raise SuiteError(
             "--format must be latex, csv, markdown or json for one table (--table), got html"
         )
-    if name not in TABLES:
-        raise SuiteError(f"no table is called {name!r}{did_you_mean(name, TABLES)}")
-    return TABLES[name][1]
+    check_table(name)
 
 
 def _print_table(
@@ -254,7 +223,6 @@ def plot(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="A .pdf, .png or .svg file.")
     ],
-    store: Store = None,
     machine: _Machine = None,
     without: _Without = None,
     focus: _Focus = None,
@@ -270,9 +238,7 @@ def plot(
     if form not in ("pdf", "png", "svg"):
         raise SuiteError(f"-o must be a file that ends in .pdf, .png or .svg, got {output}")
     registry = load_registry()
-    content, _ = _content(
-        suite, registry, store, machine, without or [], methods, datasets, focus=focus
-    )
+    content = _content(suite, registry, machine, without or [], methods, datasets, focus=focus)
     write_file(output, figures.picture(kind, content, registry, form))
     echo(str(output))
 
@@ -280,25 +246,26 @@ def plot(
 def _content(
     suite: str,
     registry: Registry,
-    store: str | None,
     machine: str | None,
     without: list[str],
     methods: str = "",
     datasets: str = "",
     digits: int | None = None,
     focus: list[str] | None = None,
-) -> tuple[ReportData, Address]:
-    """Read a suite's runs; return the content of its report and the store's address."""
-    from kbench.api.inputs import known_suite, own_methods, stored_results
+) -> ReportData:
+    """Read the results of a suite, and return the content of its report."""
+    from kbench.api.inputs import imported_rows, known_suite, own_methods, stored_results
     from kbench.report.content import ReportData, machine_facts, name_of
     from kbench.report.paper import chosen_datasets, chosen_methods, listed
+    from kbench.results.stored import Query
 
     if machine == "all":
         raise SuiteError(
             "--machine must be the id of one machine, got 'all': times of several machines "
             "cannot be compared"
         )
-    stored = stored_results(suite, store, machine, partial(echo, err=True))
+    notice = partial(echo, err=True)
+    stored = stored_results(Query(suite, given(), machine, notice=notice))
     kept = chosen_methods(stored.rows, listed(methods))
     wanted = chosen_datasets(stored.rows, listed(datasets))
     rows = [row for row in stored.rows if row.method in kept and row.dataset in wanted]
@@ -307,12 +274,12 @@ def _content(
         if name not in by_name:
             raise SuiteError(f"--without {name!r}: no such method; there are: {', '.join(by_name)}")
     known = known_suite(suite, registry)
-    content = ReportData(
+    return ReportData(
         stored.name,
         sorted(rows, key=lambda row: wanted.index(row.dataset)),
         known.published,
         machine_facts(stored.rows[0].machine),
-        stored.store.name,
+        stored.source,
         [by_name[name] for name in without],
         stored.measure,
         stored.budget,
@@ -322,12 +289,11 @@ def _content(
         links=stored.links,
         others=[
             each
-            for each in stored.others
+            for each in imported_rows(stored.name, stored.measure, notice)
             if (not datasets or each.row.dataset in wanted)
             and (not methods or each.row.method in kept)
         ],
     )
-    return content, stored.store
 
 
 def _file_name(name: str) -> str:

@@ -10,7 +10,8 @@ import typer
 
 from kbench.cli import completion
 from kbench.cli.echo import echo
-from kbench.cli.options import Form, Format, Store
+from kbench.cli.feature_options import given
+from kbench.cli.options import Form, Format
 from kbench.errors import StoreError, SuiteError
 from kbench.messages import counted, printable_json
 from kbench.parameters import check_number
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kbench.records import Measure
-    from kbench.results.others import BesideOwn, OthersRow
+    from kbench.results.imported import BesideOwn, ImportedRow
     from kbench.results.rows import Method, Row
 
 
@@ -31,7 +32,6 @@ def results(
         ),
     ],
     form: Format = Form.table,
-    store: Store = None,
     machine: Annotated[
         str | None,
         typer.Option(help="Machine that made the runs: an id, or `all`; this machine by default."),
@@ -80,7 +80,7 @@ def results(
     datasets that all methods finished, times, size, and the budget of its search.
     """
     from kbench import report
-    from kbench.api.inputs import known_suite, own_methods, stored_results
+    from kbench.api.inputs import imported_rows, known_suite, own_methods, stored_results
     from kbench.cli import printing, show
     from kbench.cli.focus import print_focus
     from kbench.execution.plugins import load_registry
@@ -88,6 +88,7 @@ def results(
     from kbench.report.paper import chosen_methods, listed
     from kbench.results.rows import columns as columns_of
     from kbench.results.rows import task_of
+    from kbench.results.stored import Query
 
     if (columns or families) and not leaderboard:
         raise SuiteError(f"--{'columns' if columns else 'family'} is for --leaderboard")
@@ -95,12 +96,13 @@ def results(
         raise SuiteError("--leaderboard compares the runs of one machine; name it with --machine")
     notice = partial(echo, err=True)
     try:
-        stored = stored_results(suite, store, machine, notice)
+        stored = stored_results(Query(suite, given(), machine, notice=notice))
     except (StoreError, SuiteError):
         if leaderboard or focus or not _print_others_alone(suite, form, dataset or [], notice):
             raise
         return
     rows, measure = stored.rows, stored.measure
+    others = partial(imported_rows, stored.name, measure, notice)
     if dataset or within is not None:
         if leaderboard or focus:
             raise SuiteError(
@@ -126,23 +128,23 @@ def results(
             if row.status == "skipped" and row.error:
                 name = f"{row.feature_map} + {row.learner} on {row.dataset}"
                 echo(f"skipped: {name}: {row.error}")
-        show.print_others(_beside(rows, stored.others, dataset or [], measure), measure)
+        show.print_others(_beside(rows, others(), dataset or [], measure), measure)
         if machine != "all" and (own := own_methods(rows, registry)):
             print_focus(printing.console(), rows, own, measure)
     elif form is Form.json:
         # with all fields, so that `kbench compare` can read it back
         full = [row.to_json(measure) for row in rows]
-        others = _beside(rows, stored.others, dataset or [], measure)
-        echo(printable_json([*full, *(each.to_json(measure) for each in others)], indent=1))
+        beside = _beside(rows, others(), dataset or [], measure)
+        echo(printable_json([*full, *(each.to_json(measure) for each in beside)], indent=1))
     else:
         echo(report.write(tables.cells(rows, measure), form.value))
 
 
 def _beside(
-    own: Sequence[Row], others: Sequence[OthersRow], datasets: Sequence[str], measure: Measure
+    own: Sequence[Row], others: Sequence[ImportedRow], datasets: Sequence[str], measure: Measure
 ) -> list[BesideOwn]:
     """Return the rows of others on some datasets, or on all, beside one's own."""
-    from kbench.results.others import beside_own
+    from kbench.results.imported import beside_own
 
     def wanted(name: str) -> bool:
         return not datasets or any(fnmatchcase(name, pattern) for pattern in datasets)
@@ -155,12 +157,12 @@ def _print_others_alone(
 ) -> bool:
     """Print the rows of others, where there are none of one's own; return whether there are any."""
     from kbench import report
-    from kbench.api.inputs import experiment_of
+    from kbench.api.inputs import imported_rows
     from kbench.cli import show
-    from kbench.report.others import table
-    from kbench.sharing.rows import kept_rows
+    from kbench.planning.raw import experiment_of
+    from kbench.report.imported import table
 
-    kept = kept_rows(experiment_of(suite), notice=notice)
+    kept = imported_rows(experiment_of(suite), notice=notice)
     if not kept:
         return False
     measure = kept[0].measure

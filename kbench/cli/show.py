@@ -6,23 +6,24 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from rich.console import Console
 from rich.markup import escape
 
 from kbench import machine
 from kbench.cli import printing
-from kbench.messages import counted
-from kbench.planning.cost import of_memory
+from kbench.cli.echo import echo
+from kbench.messages import counted, of_memory
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Measure, Published, Result
-from kbench.report import others as of_others
-from kbench.report import shown, tables
-from kbench.report.agreement import sentences
-from kbench.report.content import NO_FAILURE
+from kbench.registry.verbs import Verbs
+from kbench.report import Table, shown, tables
+from kbench.report import imported as of_others
+from kbench.report.content import NO_FAILURE, ReportData
+from kbench.report.sections import Section, sections_of
 from kbench.results import order, sources, stats
-from kbench.results.others import BesideOwn
-from kbench.results.published import agreements, beside_published
+from kbench.results.imported import BesideOwn
 from kbench.results.rows import COLUMNS, PLAIN, Row, known_measure, task_of
 from kbench.results.rows import columns as columns_of
 from kbench.runner import Report
@@ -30,8 +31,6 @@ from kbench.runner import Report
 ON_A_SCREEN = 24
 """Cells that are all printed; of more, the best of each dataset."""
 _BEST = 5
-_MOST_FIGURES = 50
-"""Published figures that are listed; more are summarised."""
 
 
 def print_rows(
@@ -83,24 +82,20 @@ def print_report(
     as_json: bool,
     filtered: bool,
     ranked: bool,
-    with_store: bool,
     every: bool = True,
 ) -> None:
     """Print the results of a run, where they are, and the next commands.
 
     `again` has the arguments of `kbench suite` that repeat the run; `beside` prints what is
     known of the suite's other methods. `filtered` says that the suite has more cells than
-    were asked for, `ranked` that it has no more methods, `with_store` that the user named
-    the store. Unless `every` is asked for, of many cells only the best of each dataset are
-    printed.
+    were asked for, `ranked` that it has no more methods. Unless `every` is asked for, of many
+    cells only the best of each dataset are printed.
     """
     measure = known_measure(report.suite.compared)
     cells = (*report.cells, *report.foreign)
     rows = order.by_dataset([sources.of_cell(cell, measure) for cell in cells])
     task = task_of(rows)
     columns: Sequence[str] = columns_of(measure, task)
-    delivered = report.delivered
-    assert delivered is not None
     if as_json:
         authors = {
             (cell.cell.dataset.label, *_method(cell)): _author(cell) for cell in report.foreign
@@ -112,7 +107,7 @@ def print_report(
                 | ({"by": authors[row.labels]} if row.labels in authors else {})
                 for row in rows
             ],
-            runs=delivered.stored,
+            runs=sum(delivered.stored for delivered in report.deliveries),
         )
         return
     console = printing.console()
@@ -137,15 +132,11 @@ def print_report(
     beside()
     _counts(console, report, rows)
     _failures(console, report)
-    console.print(f"\nMLflow store:  {escape(delivered.uri)}", soft_wrap=True)
-    console.print(
-        f"experiment:    {escape(delivered.experiment)}, {counted(delivered.stored, 'run')} "
-        f"({delivered.written} written now)"
-    )
-    printing.print_undelivered(console, delivered, "suite")
+    printing.print_deliveries(console, report)
     repeat = shlex.join(["kbench", "suite", *again])
-    store = ["--store", delivered.uri] if with_store else []
-    suite = shlex.join([report.suite.name, *store])
+    located = [word for delivered in report.deliveries for word in delivered.options]
+    suite = shlex.join([report.suite.name, *located])
+    any_stored = any(delivered.stored for delivered in report.deliveries) or not report.deliveries
     commands = []
     if report.interrupted:
         commands.append((repeat, "continue where this run stopped"))
@@ -153,14 +144,14 @@ def print_report(
         commands.append((repeat, "repeat when the missing data is available"))
     if not report.interrupted:
         commands += _retries(report, repeat, again)
-    if filtered and delivered.stored:
+    if filtered and any_stored:
         commands.append((f"kbench results {suite}", "these results beside others of the suite"))
-    if delivered.stored:
+    if any_stored:
         commands += [
             (f"kbench results {suite} --format csv", "the table; also as json, latex, markdown"),
             (f"kbench report {suite} --open", "one page with tables, tests and charts"),
-            (f"kbench ui {suite}", "MLflow's pages of these runs"),
         ]
+    commands += [pair for delivered in report.deliveries for pair in delivered.commands]
     printing.print_next(console, commands)
 
 
@@ -322,47 +313,43 @@ def print_others(beside: Sequence[BesideOwn], measure: Measure) -> None:
     console = printing.console()
     console.print("\n[bold]by others[/bold]")
     console.print(escape(of_others.SENTENCE), soft_wrap=True)
-    headings = {column.heading: bool(column.numeric) for column in made.columns}
-    lines = [
-        (
-            [made.value(i, column) for column in made.columns],
-            "red" if each.other.is_refuted else "",
-        )
-        for i, each in enumerate(beside)
-    ]
-    printing.print_table(console, headings, lines)
+    _print_table(console, made, ["red" if each.other.is_refuted else "" for each in beside])
 
 
 def print_published(
     rows: Sequence[Row], figures: Sequence[Published], measure: Measure = ACCURACY
 ) -> None:
-    """Print ours beside the published figures, where a suite has any."""
-    compared = tables.published(rows, figures, measure)
-    if not compared.rows:
+    """Print what features say of the figures that papers print, where a suite has any."""
+    if not figures:
         return
+    data = ReportData("", list(rows), figures, measure=measure)
+    verbs = Verbs(partial(echo, err=True))
+    for feature, section in sections_of(data, verbs):
+        if section.within == "terminal" and section.shown():
+            try:
+                _print_section(section)
+            except Exception as error:
+                verbs.fail(feature.name, f"{section.title}: {type(error).__name__}: {error}")
+
+
+def _print_section(section: Section) -> None:
+    """Print the paragraphs and tables of a section."""
     console = printing.console()
-    console.print("\n[bold]ours beside the published figures[/bold]")
-    if len(compared.rows) > _MOST_FIGURES:
-        for each in agreements(beside_published(rows, figures, measure)):
-            console.print(escape(" ".join(sentences(each))), soft_wrap=True)
-        console.print(
-            f"{len(compared.rows)} figures; `kbench report SUITE --table published` has all of them"
-        )
-        return
-    of_one = len({row["measure"] for row in compared.rows}) == 1
-    left_out = ("measure", "source") if of_one else ("source",)
-    columns = [column for column in compared.columns if column.name not in left_out]
-    headings = {column.heading: bool(column.numeric) for column in columns}
+    console.print(f"\n[bold]{escape(section.title)}[/bold]")
+    for part in section.shown():
+        if isinstance(part, str):
+            console.print(escape(part), soft_wrap=True)
+        elif isinstance(part, Table):
+            _print_table(console, part)
+
+
+def _print_table(console: Console, table: Table, styles: Sequence[str] = ()) -> None:
+    headings = {column.heading: bool(column.numeric) for column in table.visible}
     lines = [
-        ([compared.value(i, column) for column in columns], "") for i in range(len(compared.rows))
+        ([table.value(i, column) for column in table.visible], styles[i] if styles else "")
+        for i in range(len(table.rows))
     ]
     printing.print_table(console, headings, lines)
-    for source in dict.fromkeys(row["source"] for row in compared.rows if row["source"]):
-        console.print(f"published: {escape(source)}", soft_wrap=True)
-    console.print(
-        "z = (ours - paper) / sqrt(sd_ours^2 / n_ours + sd_paper^2 / n_paper), sd of one run; "
-        "ours for both where the paper gives none"
-    )
 
 
 def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:

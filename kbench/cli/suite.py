@@ -11,6 +11,7 @@ import typer
 
 from kbench.cli import completion
 from kbench.cli.echo import echo
+from kbench.cli.feature_options import as_words, given
 from kbench.cli.options import (
     Data,
     Datasets,
@@ -20,15 +21,11 @@ from kbench.cli.options import (
     Learners,
     Offline,
     Quiet,
-    Store,
 )
 from kbench.errors import SuiteError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kbench.runner import Report
-    from kbench.sharing.form import Bundle
 
 
 class Timing(StrEnum):
@@ -68,16 +65,7 @@ def suite(
             help="Tasks at a time; default: physical cores, or the threads of a cluster.",
         ),
     ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Compute on the Dask cluster with this scheduler, such as "
-            "tcp://host:8786; needs the extra `dask`: kbench-core[dask].",
-        ),
-    ] = None,
     data: Data = None,
-    store: Store = None,
     fresh: Fresh = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Compute failed tasks again.")
@@ -96,14 +84,6 @@ def suite(
             "--dry-run", help="Show the plan, with predicted memory and times, and run no task."
         ),
     ] = False,
-    reuse: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Take the accuracies of cells with equal keys from this bundle of somebody else, "
-            "or from a kept one by its id; repeatable.",
-        ),
-    ] = None,
     every: Annotated[
         bool,
         typer.Option("--all", help="Print all cells, not only the best five of each dataset."),
@@ -130,9 +110,7 @@ def suite(
     from kbench.cli import show
     from kbench.cli.focus import print_beside
     from kbench.cli.plan import print_plan
-    from kbench.machine import cluster_id, machine_id
     from kbench.runner import Options
-    from kbench.sharing.reuse import reusable
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
@@ -147,14 +125,8 @@ def suite(
         memory_mb=memory_limit,
         data=data,
     )
-    if fresh and reuse:
-        raise SuiteError("--fresh computes everything again; leave out --reuse")
-    bundles = _bundles(reuse or ())
-    foreign = reusable(bundles) if bundles else None
-    options = Options(store, jobs, scheduler or "", fresh, retry_failed, offline, timing.value)
-    report = run_shown(
-        chosen, registry, options, as_json=as_json, quiet=quiet, dry_run=dry_run, foreign=foreign
-    )
+    options = Options(jobs, fresh, retry_failed, offline, timing.value, given=given())
+    report = run_shown(chosen, registry, options, as_json=as_json, quiet=quiet, dry_run=dry_run)
     if dry_run:
         print_plan(report, as_json=as_json, every=every)
         return
@@ -163,61 +135,36 @@ def suite(
         "--splits": splits,
         "--time-limit": time_limit,
         "--memory-limit": memory_limit,
-        "--scheduler": scheduler,
         "--data": data,
-        "--store": store,
     }
-    given = [(option, value) for option, values in filters.items() for value in values or ()]
+    named = [(option, value) for option, values in filters.items() for value in values or ()]
     limits = [f"{word}" for pair in others.items() if pair[1] is not None for word in pair]
-    again = [name, *(word for pair in given for word in pair), *limits]
+    limits += as_words()
+    again = [name, *(word for pair in named for word in pair), *limits]
     whole_again = [name, *(w for value in dataset or () for w in ("--dataset", value)), *limits]
     of_methods = bool(feature_map or learner)
 
     def beside() -> None:
         if report.foreign:
             show.print_origins(report)
-        elif bundles and not of_methods:
-            echo(
-                "nothing was reused: no cell that lacks results here has the key of one in a bundle"
-            )
         if of_methods and not report.interrupted:
             whole = chosen_suite(name, registry, dataset or [], data=data)
-            place = cluster_id() if scheduler else machine_id()
-            print_beside(report, whole, registry, place, ["kbench", "suite", *whole_again], foreign)
+            print_beside(report, whole, registry, options, ["kbench", "suite", *whole_again])
 
     show.print_report(
         report,
         again,
         beside,
         as_json=as_json,
-        filtered=bool(given),
+        filtered=bool(named),
         ranked=not of_methods,
-        with_store=bool(store),
         every=every,
     )
     raise typer.Exit(_exit_code(report))
-
-
-def _bundles(names: Sequence[str]) -> list[Bundle]:
-    """Read the bundles to reuse; name the versions that keep one from being reused."""
-    if not names:
-        return []
-    from kbench.sharing.kept import SHORT, find
-    from kbench.sharing.reuse import same_environment
-    from kbench.sharing.verifying import other_versions
-
-    bundles = [find(name) for name in names]
-    for bundle in bundles:
-        if reason := other_versions(bundle):
-            name = f"bundle {bundle.id[:SHORT]}"
-            echo(f"kbench: {name}: {reason}; cells with other keys are not reused", err=True)
-            echo(f"kbench: the same versions: {same_environment(bundle)}", err=True)
-    return bundles
 
 
 def _exit_code(report: Report) -> int:
     if report.interrupted:
         return 130
     sys.stdout.flush()
-    undelivered = report.delivered is not None and bool(report.delivered.problem)
-    return 1 if report.failed or undelivered else 0
+    return 1 if report.failed or report.undelivered else 0

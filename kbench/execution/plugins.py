@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from kbench.messages import did_you_mean
 from kbench.registry.collecting import Record, collect
+from kbench.registry.features import features
 from kbench.registry.installed import DISABLED, HOST, Plugin, disabled, installed
 from kbench.registry.registry import Registry, build, why_left_out
 
@@ -23,9 +24,9 @@ def load_registry() -> Registry:
     Unknown names in `DISABLED` are reported on standard error.
     """
     plugins = installed()
-    names = {plugin.name for plugin in plugins}
-    for name in disabled():
-        if name not in names:
+    if unknown := set(disabled()) - (names := {plugin.name for plugin in plugins}):
+        names |= {feature.name for feature in features()}
+        for name in sorted(unknown - names):
             hint = did_you_mean(name, names)
             print(f"kbench: {DISABLED}: no plugin is called {name!r}{hint}", file=sys.stderr)
     return build(plugins, _described)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -129,20 +128,6 @@ class Planner:
                 )
             )
         return planned
-
-    def tasks(self, planned: Iterable[PlannedCell], until: float) -> Iterator[Task]:
-        """Yield the missing splits of cells, as long as `until` (`time.monotonic`) allows."""
-        begun: set[tuple[str, int]] = set()  # cells of one key share their splits
-        for cell in planned:
-            for index in cell.missing:
-                # results have come in since: one may have stopped the cell
-                if (cell.key, index) in begun or index not in cell.missing:
-                    continue
-                # the first begins however late it is: each run brings at least one split
-                if begun and not _has_time_for(cell, until):
-                    continue
-                begun.add((cell.key, index))
-                yield self.task(cell, index)
 
     def task(self, planned: PlannedCell, index: int) -> Task:
         """Return the task of one split of a cell whose dataset is known."""
@@ -358,12 +343,6 @@ def _refused(cell: Cell, dataset: DatasetFacts) -> Problem | None:
     if cell.protocol.splits == "official" and not dataset.n_splits:
         return Problem("error", f'{cell.dataset.label} comes without splits (splits = "official")')
     return None
-
-
-def _has_time_for(planned: PlannedCell, until: float) -> bool:
-    """Tell whether a split that takes as long as the longest so far would end by `until`."""
-    longest = max((result.seconds for result in list(planned.results.values())), default=0.0)
-    return time.monotonic() + longest < until
 
 
 def with_expanded(suite: Suite, expanded: Mapping[str, Sequence[Ref]]) -> Suite:

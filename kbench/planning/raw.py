@@ -7,22 +7,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from kbench.errors import SuiteError
 from kbench.planning.lines import LISTS
-from kbench.records import TaskType
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
-
-OWN_TABLES: Mapping[TaskType, str] = {
-    "classification": "own-table",
-    "regression": "own-table-regression",
-}
-"""Suites that `kbench run` reads, by the task of the target."""
-
-FIRST_ROUNDS: Mapping[TaskType, str] = {task: f"{name}-first" for task, name in OWN_TABLES.items()}
-"""Suites whose methods it measures first in a limited time."""
 
 
 def parsed(text: str, name: str) -> dict[str, Any]:
@@ -90,3 +81,15 @@ def runnable(registry: Registry) -> list[str]:
         if not rules:
             names.append(name)
     return names
+
+
+def experiment_of(suite: str) -> str:
+    """Return the name of a suite's experiment: that in its file, else the file's stem."""
+    path = Path(suite)
+    if path.suffix != ".toml":
+        return suite
+    try:
+        own = tomllib.loads(path.read_text(encoding="utf-8")).get("name")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        own = None  # the runs outlive the file
+    return own if isinstance(own, str) else path.stem

@@ -12,7 +12,7 @@ from kbench.errors import SuiteError
 from kbench.messages import similar
 from kbench.planning.cells import cell_problems, seedless
 from kbench.planning.lines import LISTS, Lines, parameter_problems
-from kbench.planning.raw import OWN_TABLES, has_rules, lists_of, parsed, runnable
+from kbench.planning.raw import has_rules, lists_of, parsed, runnable
 from kbench.planning.schema import BlockTable, ProtocolTable, SuiteFile, explained
 from kbench.planning.unused import unused_keys
 from kbench.records import Block, Limits, Published, Ref, Suite
@@ -35,8 +35,8 @@ def read(text: str, name: str, registry: Registry) -> Suite:
     if has_rules(raw):
         raise SuiteError(
             f"the suite {name!r} has rules on the size of data and cannot be run by itself: "
-            f"`kbench run FILE --target COLUMN` compares the methods of "
-            f"{' or '.join(map(repr, OWN_TABLES.values()))} on a file of your own"
+            "`kbench run FILE --target COLUMN` compares the methods of such suites on a file of "
+            "your own"
         )
     file, lines = checked(raw, SuiteFile, LISTS, registry)
     context = context_of(registry)

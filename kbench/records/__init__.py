@@ -30,6 +30,7 @@ from kbench.records._data import (
     content_checksum,
 )
 from kbench.records._measures import ACCURACY, DEFAULT, RESERVED, Measure, Needs
+from kbench.records._outcomes import Added, Delivered, Missing
 from kbench.records._results import (
     STOPPING,
     WORST_FIRST,
@@ -65,12 +66,14 @@ __all__ = [
     "STOPPING",
     "TASK_TYPES",
     "WORST_FIRST",
+    "Added",
     "Block",
     "Cell",
     "Cost",
     "Dataset",
     "DatasetFacts",
     "DatasetSource",
+    "Delivered",
     "Details",
     "Estimate",
     "FeatureMap",
@@ -81,6 +84,7 @@ __all__ = [
     "Limits",
     "Make",
     "Measure",
+    "Missing",
     "Mistake",
     "Needs",
     "Problem",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kbench.messages import of_seconds
 from kbench.records._json import AsJson
 from kbench.records._status import Status
 
@@ -27,6 +28,14 @@ class Estimate:
     def at_least(self, least: float) -> Estimate:
         """Return the estimate where the number is known not to be smaller than another."""
         return Estimate(max(self.value, least), max(self.low, least), max(self.high, least))
+
+    def as_seconds(self) -> str:
+        """Write it as a time with the ends of its interval.
+
+        >>> Estimate(41.3, 30.2, 55.9).as_seconds()
+        '41 s (30 s to 56 s)'
+        """
+        return f"{of_seconds(self.value)} ({of_seconds(self.low)} to {of_seconds(self.high)})"
 
 
 @dataclass(frozen=True)

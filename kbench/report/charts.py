@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from kbench.report import claims, lines, scatter
+from kbench.report import lines, scatter
 from kbench.report.axes import duration, number
-from kbench.report.content import ReportData, name_of
+from kbench.report.certainty import places
+from kbench.report.content import ReportData
 from kbench.report.looks import Looks
+from kbench.report.sections import Chart
 from kbench.report.tables import methods, sizes
-from kbench.report.text import Table, heading, shown
+from kbench.report.text import Table, heading
 from kbench.results.rows import is_share
 
 MOST_LINES = 10
@@ -36,48 +38,12 @@ COSTS = (
 )
 
 
-@dataclass(frozen=True)
-class Chart:
-    """A picture with its numbers; of shares also one of logarithmic errors."""
-
-    title: str
-    svg: str
-    table: Table
-    as_error: str = ""
-
-
-def _of_seconds(content: ReportData) -> Iterator[Chart]:
-    """Draw the best inner score against the seconds of the search."""
-    place = {standing.method: standing.place for standing in content.standings}
-    spent = sorted(content.claims.spent, key=lambda each: place[each.method])
-    if len({each.measure for each in spent}) != 1:
-        return
-    measure = spent[0].measure
-    looks = Looks(content.rows)
-    drawn = [
-        lines.Line(
-            name_of(each.method),
-            each.curve,
-            place[each.method],
-            None if each.outer is None else (each.total_s, each.outer),
-            looks[each.method].colour,
-        )
-        for each in spent[:MOST_LINES]
-    ]
-    written = partial(shown, measure.name)
-    label, words = "seconds of search on a split", f"inner {measure.words}"
-    picture = lines.draw(drawn, label, words, duration, written, measure)
-    title = f"Inner {measure.words} against seconds of search"
-    yield Chart(title, picture, claims.seconds(content))
-
-
 def _with_statuses(table: Table, content: ReportData, cost: str) -> Table:
     """Return the table of methods with the statuses of the front against another cost."""
-    places = claims.places(content, cost)
-    decided = not content.claims.front(cost).reason
+    decided = not content.certainty.front(cost).reason
     rows = [
         {**row, "front": place.status if decided else None, "p_front": place.probability}
-        for row, place in zip(table.rows, places, strict=True)
+        for row, place in zip(table.rows, places(content, cost), strict=True)
     ]
     return replace(table, rows=rows, notes={})
 
@@ -91,8 +57,8 @@ def drawn_costs(content: ReportData) -> Iterator[Cost]:
             yield cost
 
 
-def of(content: ReportData) -> Iterator[Chart]:
-    """Draw the charts that the data allow, of several methods over common datasets."""
+def of_costs(content: ReportData) -> Iterator[Chart]:
+    """Draw the measure against the costs of several methods over common datasets."""
     standings, words = content.standings, heading(content.measure)
     looks = Looks(content.rows)
     styles = [looks[standing.method] for standing in standings]
@@ -107,7 +73,7 @@ def of(content: ReportData) -> Iterator[Chart]:
             content.measure,
             cost.label,
             cost.written,
-            [place.status for place in claims.places(content, cost.attribute)],
+            [place.status for place in places(content, cost.attribute)],
             styles=styles,
         )
         shown = {"place", "feature_map", "learner", "mean", cost.attribute, "front", "p_front"}
@@ -115,9 +81,13 @@ def of(content: ReportData) -> Iterator[Chart]:
         columns = [replace(c, wide=False) for c in table.columns if c.name in shown]
         as_error = draw(as_error=True) if is_share(content.measure) else ""
         yield Chart(title, draw(), replace(table, title=title, columns=columns), as_error)
-    yield from _of_seconds(content)
+
+
+def of_growth(content: ReportData) -> Iterator[Chart]:
+    """Draw the fit time against the number of training rows, where sizes vary."""
     growth = content.growth()
     if growth:
+        looks = Looks(content.rows)
         drawn = [
             lines.Line(line.name, line.points, line.place, colour=looks[line.method].colour)
             for line in growth[:MOST_LINES]

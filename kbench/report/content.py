@@ -14,16 +14,14 @@ import numpy as np
 
 from kbench import machine
 from kbench.records import ACCURACY, Measure, Published, TaskType
-from kbench.report import costs
 from kbench.report.budgets import sentences
 from kbench.report.metric import LearnedMetric, learned_metrics
 from kbench.results import stats
 from kbench.results.budgets import Budget, budgets
-from kbench.results.claims import Claims
-from kbench.results.leaderboard import Leaderboard, of_claims
+from kbench.results.certainty import Certainty
+from kbench.results.imported import ImportedRow
+from kbench.results.leaderboard import Leaderboard, of_certainty
 from kbench.results.order import rounded, unequal_splits
-from kbench.results.others import OthersRow
-from kbench.results.published import Beside, beside_published
 from kbench.results.rows import LABELS, NOT_MEASURED, PLAIN, Labels, Method, Row, task_of
 from kbench.results.search_curves import CURVE
 from kbench.results.stats import Scores, Standing
@@ -98,9 +96,11 @@ class Growth:
         return name_of(self.method)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReportData:
     """All data of a suite's report; page templates know it as ``content``.
+
+    It is compared by identity, so that features can keep what they computed of it.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class ReportData:
         Methods that are shown beside each other one, and that stand out in tables and charts.
     links : mapping of (dataset, feature map, learner) to str, optional
         Addresses of the cells' runs, where the store is a server.
-    others : sequence of OthersRow, optional
+    others : sequence of ImportedRow, optional
         Rows that others computed. Only the table of them has them.
     """
 
@@ -144,40 +144,61 @@ class ReportData:
     digits: int | None = None
     focus: Sequence[Method] = ()
     links: Mapping[Labels, str] = field(default_factory=dict)
-    others: Sequence[OthersRow] = ()
-    datasets: list[str] = field(init=False)
-    methods: list[Method] = field(init=False)
-    scores: Scores = field(init=False)
-    standings: list[Standing] = field(init=False)
-    adjusted: stats.Array = field(init=False)
-    friedman: stats.Friedman | None = field(init=False)
-    claims: Claims = field(init=False)
+    others: Sequence[ImportedRow] = ()
 
-    def __post_init__(self) -> None:
-        def put(name: str, value: Any) -> None:
-            object.__setattr__(self, name, value)
+    # -- what is compared
 
-        put("datasets", list(dict.fromkeys(row.dataset for row in self.rows)))
-        put("scores", stats.scores(self.rows, self.measure, self.without))
-        values = self.scores.gains
-        put("standings", stats.standings(self.scores, self.rows))
-        n, k = values.shape
+    @cached_property
+    def datasets(self) -> list[str]:
+        """The datasets in the order of the rows."""
+        return list(dict.fromkeys(row.dataset for row in self.rows))
+
+    @cached_property
+    def scores(self) -> Scores:
+        """The measure of each method on each dataset that all of them finished."""
+        return stats.scores(self.rows, self.measure, self.without)
+
+    @cached_property
+    def standings(self) -> list[Standing]:
+        """The methods in the order of their mean ranks."""
+        return stats.standings(self.scores, self.rows)
+
+    @property
+    def _is_tested(self) -> bool:
         # on one dataset each p is 1, and scipy.stats need not be loaded
-        tested = bool(self.standings) and n > 1
-        put("adjusted", stats.wilcoxon_holm(values) if tested else np.ones((k, k)))
-        put("friedman", stats.friedman(values) if tested and k > 2 else None)
-        put("claims", Claims(self.rows, self.scores, self.standings, ALPHA))
+        return bool(self.standings) and len(self.scores.gains) > 1
+
+    @cached_property
+    def adjusted(self) -> stats.Array:
+        """Adjusted p values of the tests of any two methods over datasets."""
+        k = len(self.scores.methods)
+        return stats.wilcoxon_holm(self.scores.gains) if self._is_tested else np.ones((k, k))
+
+    @cached_property
+    def friedman(self) -> stats.Friedman | None:
+        """The test whether methods differ; None for two methods."""
+        is_tested = self._is_tested and len(self.scores.methods) > 2
+        return stats.friedman(self.scores.gains) if is_tested else None
+
+    @cached_property
+    def certainty(self) -> Certainty:
+        """Fronts of the methods, and the stability of their order."""
+        return Certainty(self.rows, self.scores, self.standings, ALPHA)
+
+    @cached_property
+    def methods(self) -> list[Method]:
+        """All methods, in the order of tables."""
         first = [*self.order, *(standing.method for standing in self.standings)]
         every = {row.method for row in self.rows}
         in_order = dict.fromkeys([*first, *(row.method for row in self.rows)])
-        put("methods", [method for method in in_order if method in every])
+        return [method for method in in_order if method in every]
 
     # -- tables
 
     @cached_property
     def leaderboard(self) -> Leaderboard:
         """One line per method."""
-        return of_claims(self.claims)
+        return of_certainty(self.certainty)
 
     def table(self) -> list[tuple[str, list[Entry]]]:
         """Return the main table: for each dataset an entry per method, in `methods`' order."""
@@ -276,10 +297,6 @@ class ReportData:
     def unmeasured(self) -> list[Method]:
         """Return the methods that finished datasets and have the measure on none of them."""
         return stats.unmeasured(self.rows, self.measure)
-
-    def beside_published(self) -> list[Beside]:
-        """Compare own results with the figures that papers print."""
-        return beside_published(self.rows, self.published, self.measure)
 
     def budgets(self) -> list[Budget]:
         """Return the budgets of the methods, those of a family together.
@@ -389,10 +406,6 @@ class ReportData:
         """Return the protocols of the rows, each once."""
         protocols = {tuple(sorted(row.protocol.items())): row.protocol for row in self.rows}
         return [dict(protocol) for protocol in protocols.values() if protocol]
-
-    def cost_sentences(self) -> list[str]:
-        """Say how good the predictions of memory and time were."""
-        return costs.sentences(self.rows)
 
     def versions(self) -> list[str]:
         """Return the versions of kbench behind the rows."""

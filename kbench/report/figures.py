@@ -15,7 +15,7 @@ from kbench.records import Make
 from kbench.registry.callables import resolve
 from kbench.registry.references import Reference
 from kbench.registry.registry import Registry
-from kbench.report import claims, diagram
+from kbench.report import diagram
 from kbench.report.axes import (
     duration,
     error_axis,
@@ -24,6 +24,7 @@ from kbench.report.axes import (
     spans_decade,
     upper_part,
 )
+from kbench.report.certainty import is_stable, places
 from kbench.report.charts import COSTS, MOST_LINES, Cost
 from kbench.report.content import ReportData
 from kbench.report.looks import MARKERS, Looks
@@ -176,7 +177,7 @@ def _ranks(content: ReportData) -> Figure:
             parse_math=False,  # a name is not a formula
             weight="bold" if standings[label.number].method in content.focus else "normal",
         )
-    if not claims.is_stable(content):
+    if not is_stable(content):
         words = "The first place is not certain."
         axes.text(plan.x((plan.n + 1) / 2), plan.height, words, ha="center", va="top", size=8)
     return figure
@@ -214,9 +215,8 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
         axes.set(ylim=tuple(10**end for end in ends) if axis.log else ends)
     steps = [costs[i] for i in front], [means[i] for i in front]
     axes.step(*steps, where="post", color="0.6", lw=1, zorder=0)
-    places = claims.places(content, cost.attribute)
-    looks = Looks(content.rows)
-    for i, (standing, on_front) in enumerate(zip(standings, places, strict=True)):
+    on_fronts, looks = places(content, cost.attribute), Looks(content.rows)
+    for i, (standing, on_front) in enumerate(zip(standings, on_fronts, strict=True)):
         place, x, y = standing.place, costs[i], means[i]
         look, fill = looks[standing.method], _FILLS[on_front.status]
         in_focus = standing.method in content.focus

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shlex
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,25 +18,17 @@ from kbench._version import __version__
 from kbench.errors import PluginError
 from kbench.messages import counted, printable, printable_json
 from kbench.registry.registry import Registry
-from kbench.report import (
-    agreement,
-    charts,
-    claims,
-    diagram,
-    figures,
-    leaderboard,
-    looks,
-    metric,
-    others,
-)
+from kbench.registry.verbs import Verbs
+from kbench.report import certainty, charts, diagram, figures, imported, leaderboard, looks, metric
 from kbench.report import content as content_module
+from kbench.report.added import added_sections
 from kbench.report.content import Entry, ReportData, name_of
 from kbench.report.digits import decimals_for
 from kbench.report.escaping import environment_of_pages
-from kbench.report.explanation import Explanation
+from kbench.report.sections import Chart
+from kbench.report.svg import checked
 from kbench.report.tables import TABLES, lacking
 from kbench.report.text import OF_ANY_SIZE, beside, decimals, heading, p_value, shown
-from kbench.results.published import agreements
 from kbench.results.rows import Method, columns
 from kbench.results.stats import smallest_p
 
@@ -54,35 +47,53 @@ _SCRIPTS = (
 )
 """Parts of the page's script, in the order in which they need each other."""
 _SHOWN = (
-    *("leaderboard", "focus", "plain", "methods", "ranks", "pairs", "published", "others"),
-    *("budgets", "failures", "skipped", "unavailable"),
-    *("variance", "components", "optimism", "warnings"),
+    *("leaderboard", "focus", "plain", "methods", "ranks", "pairs", "others", "budgets"),
+    *("failures", "skipped", "unavailable"),
 )
 """Tables that the page draws as they are; its template lays out the others."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of the answer at the top of a page: a title with a note, a table and a picture.
+
+    `picture` is made by the drawing functions of `kbench.report`. If `folded`, the reader unfolds
+    the table.
+    """
+
+    title: str
+    note: str = ""
+    headings: Sequence[str] = ()
+    lines: Sequence[Sequence[str]] = ()
+    picture: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True)
 class Lead:
     """Top of the page: the answer to a user's question.
 
-    The recommendation with its reasons, on what it was measured, and the
-    command to type next; a table of what became of the user's columns; and what the
-    recommended method uses.
+    The recommendation with its reasons, on what it was measured, the command to type next, and
+    what stands behind the answer.
     """
 
     sentences: Sequence[str]
     facts: Sequence[str] = ()
     command: str = ""
-    headings: Sequence[str] = ()
-    lines: Sequence[Sequence[str]] = ()
-    explanation: Explanation | None = None
+    blocks: Sequence[Block] = ()
 
 
-def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> str:
+def page(
+    content: ReportData,
+    registry: Registry,
+    lead: Lead | None = None,
+    verbs: Verbs | None = None,
+) -> str:
     """Write the report of a suite as one self-contained HTML page, with `lead` at the top.
 
-    The registry has the figures, and further sections (``*.html.j2``), of
-    plugins. Every name is escaped; nothing is loaded from elsewhere.
+    The registry has the figures, and further sections (``*.html.j2``), of plugins; `verbs` the
+    features that add sections, the installed ones by default. Every name is escaped; nothing is
+    loaded from elsewhere.
     """
     from markupsafe import Markup
 
@@ -93,6 +104,7 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
         "shown": shown,
         "beside": beside,
         "counted": counted,
+        "most_listed": _MOST_LISTED,
     }
     numbers = {method: str(i) for i, method in enumerate(content.methods)}
     environment.globals["numbers_of"] = partial(_numbers_of, numbers)
@@ -117,32 +129,21 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
         "cells": Markup(
             _script_json([[row.value(name) for name in names] for row in content.rows])
         ),
-        "most_listed": _MOST_LISTED,
         "most_lines": charts.MOST_LINES,
-        "residuals": Markup(lead.explanation.picture if lead and lead.explanation else ""),
+        "checked": lambda picture: Markup(checked(picture)),
         "version": __version__,
         "alpha": content_module.ALPHA,
         "rope": content_module.ROPE,
-        "others_sentence": others.SENTENCE,
+        "others_sentence": imported.SENTENCE,
         "smallest_p": smallest_p(len(content.scores.groups)),
         "css": Markup((folder / "page.css").read_text(encoding="utf-8")),
         "js": Markup(_scripts(folder / "page")),
         "data": Markup(_script_json(content.splits_by_cell())),
-        "variance": claims.variance_sentences(content),
-        "optimism": claims.optimism_sentences(content),
-        "warnings": claims.warnings(content),
         "curves": Markup(_script_json(curves)) if curves["methods"] else "",
         "diagram": "",
         "metrics": [
             {"metric": each, "words": metric.described(each), "picture": Markup(each.picture)}
             for each in content.learned_metrics()[:_MOST_LISTED]
-        ],
-        "agreements": [
-            {
-                "sentences": agreement.sentences(each),
-                "pictures": [Markup(agreement.scatter(each)), Markup(agreement.histogram(each))],
-            }
-            for each in agreements(content.beside_published())
         ],
         "figures": [
             _embedded(figure, content)
@@ -150,30 +151,31 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
         ],
     }
     if content.standings:
-        values["stable"] = claims.is_stable(content)
-        values["stability"] = claims.stability_sentences(content)
+        values["stable"] = certainty.is_stable(content)
+        values["stability"] = certainty.stability_sentences(content)
         values["fronts"] = [
-            claims.front_sentence(content, content.claims.front(cost.attribute), cost.title)
+            certainty.front_sentence(content, content.certainty.front(cost.attribute), cost.title)
             for cost in charts.drawn_costs(content)
         ]
         methods = [standing.name for standing in content.standings]
         ranks = [standing.rank for standing in content.standings]
         values["diagram"] = Markup(diagram.draw(methods, ranks, content.cliques()))
-        values["charts"] = [
-            {
-                "title": chart.title,
-                "picture": Markup(chart.svg),
-                "as_error": Markup(chart.as_error),
-                "table": chart.table,
-            }
-            for chart in charts.of(content)
-        ]
+        values["of_costs"] = [_shown(chart) for chart in charts.of_costs(content)]
+        values["of_growth"] = [_shown(chart) for chart in charts.of_growth(content)]
     values["sections"] = [
         _section(name, section, environment, values)
         for name, section in sorted(registry.all("dashboard").items())
         if name.endswith(".html.j2")
     ]
+    values["added"] = added_sections(content, environment, verbs or Verbs(warnings.warn))
     return environment.get_template("page.html.j2").render(values)
+
+
+def _shown(chart: Chart) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    pictures = {"picture": Markup(chart.svg), "as_error": Markup(chart.as_error)}
+    return {"title": chart.title, "table": chart.table} | pictures
 
 
 def _digits_of(content: ReportData, entries: Sequence[Entry]) -> Callable[[Any], str]:

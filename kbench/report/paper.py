@@ -92,10 +92,10 @@ def turned(table: Table) -> Table:
     SuiteError
         The table has other columns.
     """
-    if table.name not in GRIDS or table.by:
+    if not (table.is_grid or table.name in GRIDS) or table.by:
         raise SuiteError(
             f"--transpose: the table {table.name!r} has columns of several kinds; the tables "
-            f"that can be turned are {', '.join(GRIDS)}, the last for one paper"
+            f"that can be turned are {', '.join(GRIDS)}, and grids of features"
         )
     first, *methods = table.visible
     if not methods:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from kbench.records import ACCURACY, Measure, Published
-from kbench.report import claims, leaderboard, others
+from kbench.errors import FeatureError, SuiteError
+from kbench.messages import did_you_mean
+from kbench.records import Measure
+from kbench.registry.features import working
+from kbench.registry.verbs import Verbs
+from kbench.report import imported, leaderboard
 from kbench.report.axes import duration, duration_unit, number
+from kbench.report.certainty import STANDING_COLUMNS, of_standings
 from kbench.report.content import ReportData, name_of
+from kbench.report.sections import sections_of
 from kbench.report.text import Column, Place, Table, decimals, p_value, shown, signed
 from kbench.results.budgets import Budget
 from kbench.results.focus import against
-from kbench.results.others import beside_own
-from kbench.results.published import beside_published
+from kbench.results.imported import beside_own
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, task_of
 from kbench.results.stats import ranks as rank_within
 
@@ -114,7 +119,7 @@ def plain(content: ReportData) -> Table:
 def _against_methods(table: str, content: ReportData, measure: Measure) -> Table:
     """Return datasets against methods by a measure; marks are those of the compared one."""
     compared, written = measure == content.measure, _values(measure, content.digits)
-    names = _headings(content.methods)
+    names = headings_of(content.methods)
     made = [Column("dataset")]
     for name in names.values():
         made.append(Column(name, "", written, True, sd=f"{name} (sd)"))
@@ -143,7 +148,7 @@ def _against_methods(table: str, content: ReportData, measure: Measure) -> Table
     return Table(table, title, made, rows, marks, notes)
 
 
-def _headings(methods: Sequence[Method]) -> dict[Method, str]:
+def headings_of(methods: Sequence[Method]) -> dict[Method, str]:
     """Return the heading of each method's column; equal names are numbered."""
     headings: dict[Method, str] = {}
     for method in methods:
@@ -166,15 +171,16 @@ def methods(content: ReportData) -> Table:
         Column("low", "95 % from", written, True),
         Column("high", "to", written, True),
         Column("wins", "first or tied", lambda value: f"{value} of {counted}", True),
-        *claims.STANDING_COLUMNS,
+        *STANDING_COLUMNS,
         Column("fit_time_s", "fit time", duration, True, unit=duration_unit),
         Column("predict_row_s", "to predict a row", duration, True, unit=duration_unit),
         Column("n_components", "components", number, True, wide=True),
     ]
     rows: list[dict[str, Any]] = []
     notes = {}
-    claimed = claims.of_standings(content)
-    for i, (standing, more) in enumerate(zip(content.standings, claimed, strict=True)):
+    for i, (standing, more) in enumerate(
+        zip(content.standings, of_standings(content), strict=True)
+    ):
         values = {name: _known(value) for name, value in vars(standing).items()}
         rows.append(values | dict(zip(LABELS[1:], standing.method, strict=True)) | more)
         if more["dominated_by"]:
@@ -222,7 +228,7 @@ def ranks(content: ReportData) -> Table:
     """Return the rank of each method on each group of datasets that counts."""
     ranked = rank_within(content.scores.gains) if content.standings else np.empty((0, 0))
     place = {method: i for i, method in enumerate(content.scores.methods)}
-    names = _headings([standing.method for standing in content.standings])
+    names = headings_of([standing.method for standing in content.standings])
     made = [
         Column("dataset", "dataset or group"),
         *(Column(name, "", lambda value: f"{value:g}", True) for name in names.values()),
@@ -258,76 +264,6 @@ def pairs(content: ReportData) -> Table:
         if pair.adjusted <= content.alpha:
             marks[i, "p_holm"] = "best"
     return Table("pairs", "Methods two by two over datasets", made, rows, marks)
-
-
-def published(
-    rows: Sequence[Row],
-    figures: Sequence[Published],
-    measure: Measure = ACCURACY,
-    digits: int | None = None,
-) -> Table:
-    """Return own results beside the figures that papers print."""
-    four = _written_figures(figures, measure, digits)
-    made = [
-        *_LABELS,
-        Column("measure", wide=True),
-        Column("ours", "", four, True),
-        Column("standard_error", "standard error", four, True),
-        Column("n", "splits", numeric=True),
-        Column("paper", "", four, True),
-        Column("z", "", lambda value: signed(value, 1), True),
-        Column("source"),
-    ]
-    compared = [
-        {**vars(beside.published), **vars(beside), "paper": beside.published.value}
-        for beside in beside_published(rows, figures, measure)
-    ]
-    notes = {(i, "ours"): "no result" for i, row in enumerate(compared) if row["ours"] is None}
-    return Table("published", "Beside published figures", made, compared, notes=notes)
-
-
-def _written_figures(
-    figures: Sequence[Published], measure: Measure, digits: int | None
-) -> Callable[[Any], str]:
-    """Return the function that writes published figures: of one measure, as a rule."""
-    names = {figure.measure for figure in figures}
-    return _values(Measure(names.pop()) if len(names) == 1 else measure, digits)
-
-
-def published_grid(content: ReportData) -> Table:
-    """Return datasets against methods as the paper has them; its figures are in brackets."""
-    compared = beside_published(content.rows, content.published, content.measure)
-    sources = list(dict.fromkeys(beside.published.source for beside in compared))
-    methods = dict.fromkeys(
-        (beside.published.feature_map, beside.published.learner) for beside in compared
-    )
-    names = _headings(list(methods))
-    written = _written_figures(content.published, content.measure, content.digits)
-    made = [
-        *([Column("source")] if len(sources) > 1 else []),
-        Column("dataset"),
-    ]
-    for name in names.values():
-        made.append(Column(name, "", written, True))
-        made.append(Column(f"{name} (published)", "", written, True, data_only=True))
-    lines: dict[tuple[str, str], dict[str, Any]] = {}
-    for beside in compared:
-        figure = beside.published
-        place, name = (figure.source, figure.dataset), names[figure.feature_map, figure.learner]
-        empty = dict.fromkeys(column.name for column in made)
-        line = lines.setdefault(place, empty | dict(zip(("source", "dataset"), place, strict=True)))
-        line |= {name: beside.ours, f"{name} (published)": figure.value}
-    notes = {}
-    for i, line in enumerate(lines.values()):
-        for name in names.values():
-            if (value := line[f"{name} (published)"]) is not None:
-                text = written(value)
-                notes[i, name] = f"({text})" if line[name] is None else text
-    title = "Ours, and in brackets the figures of " + (
-        sources[0] if len(sources) == 1 else "papers"
-    )
-    rows, by = list(lines.values()), "source" if len(sources) > 1 else ""
-    return Table("published-grid", title, made, rows, notes=notes, by=by)
 
 
 def failures(content: ReportData) -> Table:
@@ -487,28 +423,15 @@ TABLES: Mapping[str, tuple[str, Callable[[ReportData], Table]]] = {
     "methods": ("mean ranks, means, times of each method", methods),
     "ranks": ("rank of each method on each dataset", ranks),
     "pairs": ("methods two by two: differences and tests", pairs),
-    "published": (
-        "ours beside the figures of papers",
-        lambda content: published(content.rows, content.published, content.measure, content.digits),
-    ),
-    "published-grid": (
-        "the same on the grid of the paper, its figures in brackets",
-        published_grid,
-    ),
     "others": (
         "rows that others computed, beside ours",
-        lambda content: others.table(
+        lambda content: imported.table(
             beside_own(content.rows, content.others, content.measure), content.measure
         ),
     ),
     "sizes": ("fit time by number of training rows", sizes),
     "search": ("what searches saw: their measure by the values of each parameter", search),
     "budgets": ("candidates and search times of each method, default and tuned", budgets),
-    "variance": ("splits that the best method of each dataset needs", claims.variance),
-    "components": ("sources of the variance of scores", claims.components),
-    "optimism": ("inner scores of the searches, and how much too good they are", claims.optimism),
-    "seconds": ("the best inner score by seconds of search", claims.seconds),
-    "warnings": ("what to know before quoting a method, cell by cell", claims.warned),
     "failures": ("cells that failed, and why", failures),
     "skipped": ("cells that were not measured, and why", skipped),
     "unavailable": ("unavailable datasets, and why", unavailable),
@@ -518,7 +441,67 @@ TABLES: Mapping[str, tuple[str, Callable[[ReportData], Table]]] = {
         lambda content: cells(content.rows, content.measure),
     ),
 }
-"""Tables of a report by name: a description, and the function that makes it."""
+"""Tables of the core by name: a description, and the function that makes it."""
 
-GRIDS = ("main", "plain", "ranks", "published-grid")
-"""Tables of datasets against methods, which can be turned."""
+GRIDS = ("main", "plain", "ranks")
+"""Those of datasets against methods, which can be turned."""
+
+
+def table_names() -> dict[str, str]:
+    """Return the names of all tables, each with a line of help; no feature is imported."""
+    found = [(name, text) for name, (text, _) in TABLES.items()]
+    for feature in working():
+        for name, table in feature.metadata.tables.items():
+            names = [each for each, _ in found]
+            if name not in names:
+                place = names.index(table.after) + 1 if table.after in names else len(found)
+                found.insert(place, (name, table.help))
+    return dict(found)
+
+
+def check_table(name: str) -> None:
+    """Refuse a name that no table has.
+
+    Raises
+    ------
+    SuiteError
+    """
+    names = table_names()
+    if name not in names:
+        raise SuiteError(f"no table is called {name!r}{did_you_mean(name, names)}")
+
+
+def table_named(name: str, content: ReportData) -> Table:
+    """Return a table of the core, or of a feature; no other feature is asked.
+
+    Raises
+    ------
+    SuiteError
+        There is no such table.
+    FeatureError
+        The feature that has it fails.
+    """
+    if name in TABLES:
+        return TABLES[name][1](content)
+    check_table(name)
+    owner = next(each for each in working() if name in each.metadata.tables)
+    problems = [f"the feature {owner.name!r} did not make it"]
+    verbs = Verbs(lambda text: problems.insert(0, text), [owner])
+    found = next((each for each in _of_features(content, verbs) if each.name == name), None)
+    if found is None:
+        raise FeatureError(f"there is no table {name!r}: {problems[0]}")
+    return found
+
+
+def tables_of(content: ReportData, verbs: Verbs | None = None) -> dict[str, Table]:
+    """Return all tables by name; a feature that fails is left out, and `verbs` says so."""
+    made = {each.name: each for each in _of_features(content, verbs or Verbs())}
+    made |= {name: make(content) for name, (_, make) in TABLES.items()}
+    return {name: made[name] for name in table_names() if name in made}
+
+
+def _of_features(content: ReportData, verbs: Verbs) -> Iterator[Table]:
+    for feature, section in sections_of(content, verbs):
+        for table in section.every_table():
+            if table.name in feature.metadata.tables:
+                yield table

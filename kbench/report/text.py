@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kbench.evaluation.definitions import MEASURES
 from kbench.messages import printable, printable_json, printable_lines
 from kbench.records import Measure
+from kbench.results.rows import MEASURES
 
 FORMATS = ("table", "csv", "json", "latex", "markdown")
 
@@ -31,6 +31,9 @@ OF_ANY_SIZE = {
     for name in (measure.name, measure.sd)
 }
 """Measures of which four decimals may be too many or too few."""
+
+_MOST_NAMED = 6
+"""Names that a sentence lists."""
 
 _ABBREVIATIONS = ("auc", "crps", "ece", "mae", "nlpd", "rmse", "roc")
 
@@ -140,6 +143,38 @@ def signed(
     return text if float(text) == 0 else ("+" if value > 0 else "−") + text
 
 
+def share(value: float) -> str:
+    """Write a share for people; no estimated share is certain.
+
+    >>> share(0.257), share(0.9999), share(0.001), share(0.0)
+    ('26 %', '> 99 %', '< 1 %', '< 1 %')
+    """
+    if value > 0.99:
+        return "> 99 %"
+    return "< 1 %" if value < 0.01 else f"{100 * value:.0f} %"
+
+
+def named(names: Iterable[str]) -> str:
+    """List names in a sentence, a few of many.
+
+    >>> named(["a", "b"]), named("abcdefgh")
+    ('a and b', 'a, b, c, d, e, f and 2 more')
+    """
+    every = list(names)
+    if len(every) <= _MOST_NAMED + 1:
+        return joined(every)
+    return f"{', '.join(every[:_MOST_NAMED])} and {len(every) - _MOST_NAMED} more"
+
+
+def joined(names: Sequence[str]) -> str:
+    """Join names with commas and "and".
+
+    >>> joined(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table.
@@ -199,6 +234,8 @@ class Table:
         Text beside a value, or in its place where there is none.
     by : str, optional
         A column whose equal neighbours belong together: written once.
+    is_grid : bool, default False
+        Whether it has datasets as rows and methods as columns, and can be turned.
     """
 
     name: str
@@ -208,6 +245,7 @@ class Table:
     marks: Mapping[Place, str] = field(default_factory=dict)
     notes: Mapping[Place, str] = field(default_factory=dict)
     by: str = ""
+    is_grid: bool = False
 
     @property
     def visible(self) -> list[Column]:

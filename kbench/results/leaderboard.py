@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from kbench.records import ACCURACY, Measure
 from kbench.results import stats
 from kbench.results.budgets import Budget, budgets
-from kbench.results.claims import Claims
+from kbench.results.certainty import Certainty
 from kbench.results.rows import NOT_MEASURED, Method, Row
 from kbench.results.stats import Scores, Standing
 
@@ -143,12 +143,12 @@ def leaderboard(
         Methods to keep out of the comparison; they have a line without a rank.
     """
     compared = stats.scores(rows, measure, without)
-    return of_claims(Claims(rows, compared, stats.standings(compared, rows)))
+    return of_certainty(Certainty(rows, compared, stats.standings(compared, rows)))
 
 
-def of_claims(claims: Claims) -> Leaderboard:
+def of_certainty(certainty: Certainty) -> Leaderboard:
     """Return the leaderboard of what is already compared."""
-    rows, scores = claims.rows, claims.scores
+    rows, scores = certainty.rows, certainty.scores
     means = _means(scores)
     found = {
         budget.method: budget
@@ -156,7 +156,7 @@ def of_claims(claims: Claims) -> Leaderboard:
             rows, scores.datasets or {row.dataset for row in rows}, scores.measure
         )
     }
-    standing_of = {standing.method: standing for standing in claims.standings}
+    standing_of = {standing.method: standing for standing in certainty.standings}
     by_method: dict[Method, list[Row]] = {method: [] for method in standing_of}
     for row in rows:
         by_method.setdefault(row.method, []).append(row)
@@ -164,7 +164,7 @@ def of_claims(claims: Claims) -> Leaderboard:
     for method, cells in by_method.items():
         line = _counted(method, cells, found.get(method))
         if standing := standing_of.get(method):
-            line = _placed(line, standing, claims)
+            line = _placed(line, standing, certainty)
         elif method in means:
             line = replace(line, mean=means[method])
         lines.append(line)
@@ -209,10 +209,10 @@ def _kind(row: Row) -> str:
     return "unavailable" if row.status == "unavailable" else "failed"
 
 
-def _placed(line: Leader, standing: Standing, claims: Claims) -> Leader:
+def _placed(line: Leader, standing: Standing, certainty: Certainty) -> Leader:
     """Return a line with its place among all methods."""
-    i = claims.scores.methods.index(standing.method)
-    stability, front = claims.stability, claims.front("fit_time_s")
+    i = certainty.scores.methods.index(standing.method)
+    stability, front = certainty.stability, certainty.front("fit_time_s")
     low, high = stability.places[i] if stability else (None, None)
     return replace(
         line,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kbench.evaluation.definitions import MEASURES
+from kbench.evaluation.definitions import MEASURES as MEASURES  # formats of values need it too
 from kbench.records import ACCURACY, Measure, TaskType
 
 PLAIN: Mapping[TaskType, Measure] = {

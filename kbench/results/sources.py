@@ -1,10 +1,8 @@
-"""Rows of planned cells, from the journal's results, and of MLflow's runs."""
+"""Rows of planned cells, from the journal's results."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,9 +13,8 @@ from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, DEFAULT, Measure, Result
 from kbench.records.canonical import dumps, to_json
 from kbench.results.budget_curves import budget_curve
-from kbench.results.rows import PLAIN, TEXTS, TIMES, Row, known_measure, measure_of_search
+from kbench.results.rows import PLAIN, TIMES, Row, measure_of_search
 from kbench.results.search_curves import choice_of, curves_of, searched_parameters
-from kbench.tracking import StoredRun
 
 _SPREADS = (*(measure.name for measure in PLAIN.values()), "r2")
 
@@ -176,97 +173,3 @@ def by_split(results: Iterable[Result], name: str) -> dict[int, float]:
 def _joined(texts: Iterable[str], separator: str = ", ") -> str:
     """Join different texts in alphabetical order."""
     return separator.join(sorted(set(texts)))
-
-
-def of_run(run: StoredRun) -> Row:
-    """Return the row of an MLflow run, with all that its tags and metrics say."""
-    tags = {name.removeprefix("kbench."): value for name, value in run.tags.items()}
-    return Row(
-        dataset=run.params.get("dataset", ""),
-        feature_map=run.params.get("feature_map", ""),
-        learner=run.params.get("learner", ""),
-        status=run.status,
-        n_splits_done=run.n_splits_done,
-        n_splits=_parse_count(tags.get("n_splits", ""), run.n_splits_done),
-        measures=run.metrics,
-        task="regression" if tags.get("task") == "regression" else "classification",
-        group=tags.get("group", ""),
-        machine=run.machine,
-        key=run.key,
-        checksum=tags.get("checksum", ""),
-        protocol={
-            name.removeprefix("protocol."): value
-            for name, value in run.params.items()
-            if name.startswith("protocol.")
-        },
-        values_by_split={
-            name.removesuffix("_by_split"): _parse_object(value)
-            for name, value in tags.items()
-            if name.endswith("_by_split")
-        },
-        values_by_seed={
-            name.removesuffix("_by_seed"): _parse_numbers(value)
-            for name, value in tags.items()
-            if name.endswith("_by_seed")
-        },
-        split_hash=_parse_object(tags.get("split_hash", "")),
-        search=_parse_object(tags.get("search_curves", "")),
-        budget_curve=_parse_points(tags.get("budget_curve", "")),
-        map_details=_parse_object(tags.get("map_details", "")),
-        **{name: tags.get(name, "") for name in TEXTS},
-        search_space=tuple(name for name in tags.get("search_space", "").split(", ") if name),
-        start_ms=run.start_ms,
-        end_ms=run.end_ms,
-    )
-
-
-def measure_of(runs: Sequence[StoredRun]) -> Measure:
-    """Return the measure that most of a suite's MLflow runs name; accuracy by default."""
-    named = Counter(
-        (run.tags["kbench.measure"], run.tags.get("kbench.better"))
-        for run in runs
-        if run.tags.get("kbench.measure")
-    )
-    if not named:
-        return ACCURACY
-    name, better = named.most_common(1)[0][0]
-    return known_measure(Measure(name, "lower" if better == "lower" else "higher"))
-
-
-def budget_of(runs: Sequence[StoredRun]) -> str:
-    """Return the budget that the suite of most MLflow runs claims; empty for none."""
-    named = Counter(run.tags.get("kbench.budget", "") for run in runs)
-    return named.most_common(1)[0][0] if named else ""
-
-
-def _parse_object(text: str) -> dict[str, Any]:
-    """Parse a JSON object; {} where the tag was too long for MLflow, or somebody has edited it."""
-    try:
-        value = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _parse_numbers(text: str) -> dict[str, list[float]]:
-    """Parse lists of numbers by name; none where somebody has edited the tag."""
-    try:
-        return {
-            name: [float(value) for value in values] for name, values in _parse_object(text).items()
-        }
-    except (TypeError, ValueError):
-        return {}
-
-
-def _parse_points(text: str) -> list[list[float]]:
-    """Parse the points of a curve; none where somebody has edited the tag."""
-    points = _parse_object(f'{{"points": {text or "[]"}}}').get("points", [])
-    try:
-        return [[float(seconds), float(value)] for seconds, value in points]
-    except (TypeError, ValueError):
-        return []
-
-
-def _parse_count(text: str, default: int) -> int:
-    """Parse a count; the default where somebody has edited the tag."""
-    return int(text) if text.isdecimal() and len(text) < 10 else default

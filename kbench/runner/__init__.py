@@ -1,12 +1,13 @@
-"""A run of a suite: plan, execute, store, deliver.
+"""A run of a suite: plan, compute, tell the features.
 
-Suite, Options ──▶ Runner ──▶ Report
-└──▶ Watcher, while it runs
+Suite, Options ──▶ Run ──▶ execute or preview ──▶ Report
+                    └──▶ Watcher and features, while it runs
 """
 
-from kbench.runner.options import Options
+from kbench.planning.options import Options
+from kbench.runner.loop import execute, preview
 from kbench.runner.report import Report
-from kbench.runner.runner import Runner
+from kbench.runner.run import Run
 from kbench.runner.watcher import Watcher
 
-__all__ = ["Options", "Report", "Runner", "Watcher"]
+__all__ = ["Options", "Report", "Run", "Watcher", "execute", "preview"]

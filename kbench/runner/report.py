@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kbench.delivery.deliver import Delivered
-from kbench.execution.rescoring import Added
 from kbench.planning.planned import PlannedCell
-from kbench.records import Suite
+from kbench.records import Added, Delivered, Suite
 
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a run, or of a plan, which has no `delivered`.
+    """The result of a run, or of a plan, which has no `deliveries`.
 
     In its suite, lines that mean many datasets are replaced by these datasets; its
     cells have the journal's results. `seconds` is the wall clock of the whole, and
     `interrupted` says that the user ended it. `added` are measures of plugins that were
     computed from kept predictions. `foreign` are cells whose accuracy is that of others: they
-    were neither computed nor delivered, and have no times.
+    were neither computed nor delivered, and have no times. `deliveries` are answers of
+    trackers, `left_out` names features that failed while they were told of the run, and `place` is
+    that whose journal has the results.
     """
 
     suite: Suite
     cells: list[PlannedCell]
     seconds: float
-    delivered: Delivered | None = None
+    place: str
+    deliveries: tuple[Delivered, ...] = ()
     interrupted: bool = False
     added: tuple[Added, ...] = ()
     foreign: tuple[PlannedCell, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -35,3 +37,8 @@ class Report:
         return any(cell.status not in ("ok", "unavailable") for cell in self.cells) or any(
             added.failed for added in self.added
         )
+
+    @property
+    def undelivered(self) -> bool:
+        """Whether a tracker does not have all results."""
+        return bool(self.left_out) or any(each.problem for each in self.deliveries)

@@ -11,8 +11,8 @@ from kbench.errors import SuiteError
 from kbench.records import ACCURACY
 from kbench.report.tables import TABLES
 from kbench.results.rows import COLUMNS
-from kbench.sharing.kept import keep
-from kbench.sharing.reading import bundle_of
+from kbench_sharing.kept import keep
+from kbench_sharing.reading import bundle_of
 from tests.support.bundles import files
 from tests.support.report_rows import changed, grid
 

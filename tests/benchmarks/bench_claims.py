@@ -22,6 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from kbench.results import stats
+from kbench_claims.components import components as variance_components
 
 GROUPS = (5, 10, 19, 20, 40, 60)
 Rng = np.random.Generator
@@ -131,7 +132,7 @@ def components(rng: Rng, replicates: int) -> None:
                 + rng.normal(0, sizes[:, None] ** 0.5, (n, n_splits, k, 1))
                 + rng.normal(0, true["seeds"] ** 0.5, (n, n_splits, k, n_seeds))
             )
-            found = stats.components(list(values))
+            found = variance_components(list(values))
             for name in true:
                 sums[name] += getattr(found, name) / repeats
             own += np.array(found.by_method) / repeats
@@ -216,7 +217,7 @@ def seconds(rng: Rng) -> None:
         parts: dict[str, Callable[[], object]] = {
             "front": lambda g=g, costs=costs: stats.front(g, costs),
             "stability": lambda g=g: stats.stability(g),
-            "components": lambda tables=tables: stats.components(tables),
+            "components": lambda tables=tables: variance_components(tables),
             "intervals": lambda g=g: stats.mean_intervals(
                 (g[:, :, None] - g[:, None]).reshape(len(g), -1)
             ),

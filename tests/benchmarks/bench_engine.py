@@ -26,12 +26,13 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import pytest  # noqa: E402
 
-from kbench.execution.engine import DaskEngine, Engine, LocalEngine, Terms, ThisMachine  # noqa: E402
+from kbench.execution.engine import Engine, LocalEngine, Terms, ThisMachine  # noqa: E402
 from kbench.execution.warm_parents import WARM, WarmParents  # noqa: E402
 from kbench.records import Cell, Limits, Protocol, Ref, Task  # noqa: E402
 from kbench.registry.installed import installed  # noqa: E402
 from kbench.registry.registry import build  # noqa: E402
 from kbench.storage.datacache import DataCache  # noqa: E402
+from kbench_dask.dispatch import DaskEngine  # noqa: E402
 from tests.support.planted import plant  # noqa: E402
 
 PLUGINS = ("planted",)

@@ -74,9 +74,9 @@ def known_data(suite: Suite) -> dict[str, DatasetFacts]:
 
 def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     """Return seconds and megabytes of one size."""
-    from kbench.delivery.owed import Plans
     from kbench.planning.planned import task_key
     from kbench.planning.planner import Planner
+    from kbench.planning.plans import Plans
     from kbench.planning.recall import recall
     from kbench.planning.suite_file import read
     from kbench.records import DatasetFacts

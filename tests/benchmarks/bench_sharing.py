@@ -23,11 +23,11 @@ from pathlib import Path
 import numpy as np
 
 from kbench.planning.planner import key_of_json
-from kbench.sharing import container, form, repository
-from kbench.sharing.reading import bundle_of, bundle_of_rows, read_bundle
-from kbench.sharing.rounding import of_time, of_value
-from kbench.sharing.site import write_site
-from kbench.sharing.writing import lines_of
+from kbench_sharing import container, form, repository
+from kbench_sharing.reading import bundle_of, bundle_of_rows, read_bundle
+from kbench_sharing.rounding import of_time, of_value
+from kbench_sharing.site import write_site
+from kbench_sharing.writing import lines_of
 
 N_SPLITS = 5
 

@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kbench.delivery.methods import method_runs
 from kbench.records import ACCURACY as ACCURACY_MEASURE
-from kbench.results.sources import of_run
-from kbench.tracking import Store, View, ui_address
+from kbench_mlflow.delivery.methods import method_runs
+from kbench_mlflow.reading import of_run
+from kbench_mlflow.tracking import Store, View, ui_address
 from tests.support.tracking_runs import FAILED, a_free_port, a_run, live
 
 CHROMIUM = next(

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from kbench.sharing.site import pages
+from kbench_sharing.site import pages
 from tests.support.boards import board_of
 from tests.support.report_rows import NASTY, grid, nasty_rows
 

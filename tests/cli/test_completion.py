@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from kbench.api.known_stores import stored_suites
 from kbench.cli import completion
+from kbench_mlflow.known_stores import stored_suites
 
 FOUND = [
     ("kbench suite uci-s", "uci-small"),

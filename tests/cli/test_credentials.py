@@ -8,11 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from kbench.api.inputs import StoredResults
-from kbench.cli import ui
+from kbench import Measure
+from kbench.results.stored import StoredResults
 from kbench.storage import locks
 from kbench.storage.journal import Journal, state_folder
-from kbench.tracking import Address
+from kbench_mlflow.commands import ui
+from kbench_mlflow.tracking import Address
 from tests.support.command_here import command
 from tests.support.credentials import ADDRESSES, CANARY
 from tests.support.tracking_runs import a_free_port
@@ -144,6 +145,7 @@ def test_the_server_of_pages_gets_credentials_by_its_environment(
 
 
 def test_results_hold_the_address_of_their_store_and_do_not_show_it():
-    found = StoredResults([], "trial", Address.parse(ADDRESSES[0].format(port=1)))
-    assert CANARY not in repr(found)
-    assert CANARY in found.store.uri
+    address = Address.parse(ADDRESSES[0].format(port=1))
+    found = StoredResults([], "trial", Measure("accuracy"), source=address.name)
+    assert CANARY not in repr(found) + repr(address)
+    assert CANARY in address.uri

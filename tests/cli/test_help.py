@@ -3,29 +3,24 @@
 import shlex
 
 import pytest
+from typer.main import get_command
 
 from kbench.cli.app import app
 from kbench.cli.echo import echo
-from kbench.cli.examples import EXAMPLES
+from kbench.cli.examples import EXAMPLES as CORE
+from kbench.cli.pages import CORE as CORE_COMMANDS
 from kbench.cli.printing import console, print_failure
+from kbench.registry.features import working
 from tests.support.command_here import command
-from tests.support.command_lines import kbench_calls, known_call
+from tests.support.command_lines import all_commands, kbench_calls, known_call
 
-
-def commands():
-    """Return the words of all commands."""
-    groups = [app, *(each.typer_instance for each in app.registered_groups)]
-    return {
-        " ".join(
-            [*([] if group is app else [group.info.name]), each.name or each.callback.__name__]
-        )
-        for group in groups
-        for each in group.registered_commands
-    }
+EXAMPLES = {
+    words: getattr(found, "examples", ()) or CORE.get(words, ()) for words, found in all_commands()
+}
 
 
 def test_each_command_has_examples():
-    assert EXAMPLES.keys() == commands()
+    assert len(EXAMPLES) > 20
     assert all(EXAMPLES.values())
 
 
@@ -91,3 +86,18 @@ def test_colours_respect_no_color(no_color, monkeypatch):
     assert "FAILED" in screen.written
     assert "a cell: why" in screen.written
     assert ("\x1b[31m" in screen.written) == (not no_color)
+
+
+def test_the_list_of_commands_has_the_first_sentence_of_each_page():
+    root = get_command(app)
+    context = root.context_class(root, info_name="kbench")
+    said = {name: about.help for name, about in CORE_COMMANDS.items()}
+    said |= {
+        name: command.help
+        for feature in working()
+        for name, command in feature.metadata.commands.items()
+    }
+    assert list(said) != []
+    for name, line in said.items():
+        found = root.get_command(context, name)
+        assert found.get_short_help_str(limit=1000) == line, name

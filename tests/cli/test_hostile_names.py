@@ -14,15 +14,15 @@ from rich.text import Text
 import kbench
 from kbench.api.terminal import PrintableConsole
 from kbench.cli import main, printing, show
-from kbench.cli.app import app
 from kbench.errors import SuiteError
 from kbench.registry.registry import Registry
 from kbench.report import write
 from kbench.report.page import page
 from kbench.report.svg import text as svg_text
 from kbench.report.tables import TABLES
-from kbench.tracking.text import printable as stored_text
+from kbench_mlflow.tracking.text import printable as stored_text
 from tests.support.command_here import command
+from tests.support.command_lines import all_commands
 from tests.support.report_rows import content, row
 
 HOSTILE = "a\x1b[2J\x1b]0;t\x07\u202eb\ud800\u2066\x9b31m\r\x00c"
@@ -117,13 +117,9 @@ def test_text_for_mlflow_has_no_half_characters():
 
 def helps():
     """Yield all help texts of the command line."""
-    for group in (app, *(each.typer_instance for each in app.registered_groups)):
-        for each in group.registered_commands:
-            words = each.name or each.callback.__name__
-            words = words if group is app else f"{group.info.name} {words}"
-            for name, hint in each.callback.__annotations__.items():
-                for option in getattr(hint, "__metadata__", ()):
-                    yield f"{words} {name}", option.help or ""
+    for words, found in all_commands():
+        for each in found.params:
+            yield f"{words} {each.name}", getattr(each, "help", None) or ""
 
 
 def test_no_help_text_is_swallowed_as_markup(capfd):

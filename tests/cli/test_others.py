@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import kbench
-from kbench.sharing import container
-from tests.cli.test_bundle import SUITE, at
+from kbench_sharing import container
+from tests.plugins.kbench_sharing.test_commands import SUITE, at
 from tests.support.bundles import results_of, signed, with_results
 from tests.support.command_here import command
 

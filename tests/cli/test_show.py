@@ -121,7 +121,7 @@ def test_the_plan_of_many_cells_has_a_line_for_each_dataset(monkeypatch, capsys)
         problem = Problem("skipped", "too large") if (i, j) == (2, 0) else None
         facts = DatasetFacts("c" * 64) if i else None
         cells.append(PlannedCell(cell, f"{i}{j}", facts, 4, problem))
-    print_plan(Report(Suite("many", ()), cells, 0.0), as_json=False, every=False)
+    print_plan(Report(Suite("many", ()), cells, 0.0, "here"), as_json=False, every=False)
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert printed[:4] == [
         ["dataset", "cells", "tasks", "known", "note"],
@@ -130,7 +130,7 @@ def test_the_plan_of_many_cells_has_a_line_for_each_dataset(monkeypatch, capsys)
         ["data-2", "10", "36", "0", *["1", "cell:", "skipped:", "too", "large"]],
     ]
     assert printed[4] == ["--all", "prints", "the", "cells"]
-    print_plan(Report(Suite("many", ()), cells, 0.0), as_json=False, every=True)
+    print_plan(Report(Suite("many", ()), cells, 0.0, "here"), as_json=False, every=True)
     assert len(capsys.readouterr().out.splitlines()) == 1 + 30 + 2
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kbench.tracking import Store
+from kbench_mlflow.tracking import Store
 
 START_UP = """
 import mlflow

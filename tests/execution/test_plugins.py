@@ -22,7 +22,7 @@ from kbench.registry.references import Reference
 from kbench.registry.registry import build
 from kbench.report.content import ReportData
 from kbench.report.figures import given_picture
-from kbench.runner import Options, Runner
+from kbench.runner import Options, Run, execute
 from kbench.storage.datacache import DataCache
 from tests.support.command_here import command
 from tests.support.planted import plant, run_text, statuses, suite_text
@@ -468,7 +468,13 @@ def test_a_suite_runs_beside_a_plugin_that_ends_its_process(
     assert statuses(report) == {"work": "ok"}
     # as in a process that has imported the plugin
     registry = build(without_known_failures(installed()))
-    again = Runner(read(text, "planted", registry), registry, Options(store_uri, fresh=True)).run()
+    again = execute(
+        Run(
+            read(text, "planted", registry),
+            registry,
+            Options(given={"store": store_uri}, fresh=True),
+        )
+    )
     (one,), (other,) = report.cells, again.cells
     assert one.key == other.key
     assert one.results[0].measures["accuracy"] == other.results[0].measures["accuracy"]

@@ -259,5 +259,5 @@ def test_what_computes_a_cell_does_not_reach_the_command_line():
     reached = Fingerprinter(["kbench"]).reached(["kbench.evaluation.evaluate"])
     assert "kbench.evaluation.search" in reached
     assert "kbench.evaluation.splits" in reached
-    for module in ("kbench.cli", "kbench.tracking", "kbench.planning", "kbench.runner"):
+    for module in ("kbench.cli", "kbench_mlflow.tracking", "kbench.planning", "kbench.runner"):
         assert module not in reached

@@ -14,9 +14,10 @@ from kbench.report.content import ReportData
 from kbench.results import stats
 from kbench.results.order import ranks
 from kbench.results.rows import COLUMNS, Row, columns
-from kbench.results.sources import means, measure_of
+from kbench.results.sources import means
 from kbench.results.stats import on_dataset
-from kbench.tracking import StoredRun
+from kbench_mlflow.reading import measure_of
+from kbench_mlflow.tracking import StoredRun
 from tests.support.report_rows import changed
 
 ERROR = Measure("expected_error", "lower")

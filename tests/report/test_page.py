@@ -21,11 +21,11 @@ from kbench.registry.registry import Registry
 from kbench.report import diagram, figures, lines, scatter, write
 from kbench.report.digits import decimals_for
 from kbench.report.page import page
-from kbench.report.tables import TABLES
-from kbench.results.others import Check, OthersRow
-from kbench.results.sources import of_run
+from kbench.report.tables import table_named, table_names
+from kbench.results.imported import Check, ImportedRow
 from kbench.results.stats import corrected_t, on_dataset
-from kbench.tracking import StoredRun
+from kbench_mlflow.reading import of_run
+from kbench_mlflow.tracking import StoredRun
 from tests.support.report_rows import (
     NASTY,
     changed,
@@ -427,16 +427,16 @@ def nasty_content():
     figure = Published(NASTY[0], NASTY[0], NASTY[-1], "accuracy", 0.9, source="@" + NASTY[1])
     focus = [rows[0].method]
     checks = [Check(0, "equal", NASTY[0], 1)]
-    others = [OthersRow(each, ACCURACY, NASTY[1], NASTY[2], checks=checks) for each in rows[:3]]
+    others = [ImportedRow(each, ACCURACY, NASTY[1], NASTY[2], checks=checks) for each in rows[:3]]
     made = content(rows, suite=NASTY[1], published=[figure], focus=focus)
     return dataclasses.replace(made, others=others)
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", table_names())
 def test_no_name_breaks_out_of_a_table(nasty_content, name):
     if name == "plain":  # beside another measure
         nasty_content = dataclasses.replace(nasty_content, measure=Measure("log_loss", "lower"))
-    table = TABLES[name][1](nasty_content)
+    table = table_named(name, nasty_content)
     assert table.rows
     csv_rows = list(csv.reader(io.StringIO(write(table, "csv"))))
     assert {len(line) for line in csv_rows} == {len(table.columns)}
@@ -467,7 +467,7 @@ def test_two_methods_that_read_the_same_have_columns_of_their_own():
         for d in ("iris", "wine")
         for m, learner, a in (("a", "b + c", 0.5), ("a + b", "c", 0.75), ("a", "b + c (sd)", 0.25))
     ]
-    table = TABLES["main"][1](content(rows))
+    table = table_named("main", content(rows))
     names = [column.name for column in table.columns]
     assert len(set(names)) == len(names) == 7
     values = {table.rows[0][name] for name in names[1:]}

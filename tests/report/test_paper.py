@@ -6,7 +6,6 @@ import subprocess
 import pytest
 
 from kbench.errors import SuiteError
-from kbench.records import Published
 from kbench.report import tables, write
 from kbench.report.content import ReportData
 from kbench.report.paper import as_float, chosen_datasets, chosen_methods, turned
@@ -105,28 +104,6 @@ def test_a_column_of_times_has_one_unit_where_it_is_printed():
     assert "0.0004" in write(table, "csv")
 
 
-def test_figures_of_a_paper_stand_on_its_grid():
-    figures = [
-        Published("wine", "rff", "ridge (ovr)", "accuracy", 0.9, source="Paper"),
-        Published("iris", "rff", "ridge (ovr)", "accuracy", 0.94, source="Paper"),
-        Published("iris", "identity", "linear-svm", "accuracy", 0.55, source="Paper"),
-        Published("wine", "identity", "linear-svm", "accuracy", 0.7, source="Paper"),
-    ]
-    failed = row("wine", "identity", "linear-svm", status="error")
-    table = tables.published_grid(content(failed, published=figures, digits=2))
-    assert table.title.endswith("of Paper")
-    assert write(table, "markdown").splitlines()[2:] == [
-        "| wine | 0.92 (0.90) | (0.70) |",
-        "| iris | 0.97 (0.94) | 0.55 (0.55) |",
-    ]
-    assert len(turned(table).rows) == 2
-    assert "rff + ridge (ovr),rff + ridge (ovr) (published)" in write(table, "csv")
-    two = [*figures, Published("iris", "rff", "ridge (ovr)", "accuracy", 0.9, source="Other")]
-    table = tables.published_grid(content(failed, published=two))
-    assert [line["source"] for line in table.rows] == ["Paper"] * 2 + ["Other"]
-    assert tables.published_grid(content()).rows == []
-
-
 @pytest.mark.parametrize(
     ("caption", "written"),
     [
@@ -161,7 +138,7 @@ def test_latex_compiles_the_tables(tmp_path):
         for kind, learner in ((NASTY[1], "ridge"), (NASTY[2], "ridge"), ("rff", "svm"))
     ]
     given = ReportData("trial", named)
-    texts = [write(make(given), "latex") for _, make in tables.TABLES.values()]
+    texts = [write(table, "latex") for table in tables.tables_of(given).values()]
     texts.append(as_float(write(turned(tables.main(given)), "latex"), "50 % of a_b", "tab:a_b"))
     head = r"\documentclass{article}\usepackage{booktabs}\usepackage[T1]{fontenc}\begin{document}"
     source = "\n\n".join([head, *texts, r"\end{document}"])

@@ -11,7 +11,7 @@ import pytest
 
 from kbench.errors import SuiteError
 from kbench.evaluation.definitions import MEASURES
-from kbench.records import Measure, Published
+from kbench.records import Measure
 from kbench.registry.registry import Registry
 from kbench.report import axes, charts, figures, scatter, tables, write
 from kbench.report.page import page
@@ -177,12 +177,6 @@ def test_search_curves_are_those_of_the_measure_that_was_searched(rows):
     assert curves["learner.alpha"][0][2:] == ["rmse", "lower", True]
     table = tables.search(dataclasses.replace(shown, rows=[by_default]))
     assert "inner rmse" in [column.heading for column in table.columns]
-
-
-def test_published_figures_are_written_by_their_own_measure(rows):
-    figure = Published("big", "good", "ridge", "rmse", 200_000.0, source="a paper")
-    table = tables.published(rows, [figure], STANDARDISED)
-    assert table.value(0, next(c for c in table.columns if c.name == "ours")) == "210000"
 
 
 def test_data_for_programs_keep_all_digits(rows):

@@ -6,10 +6,10 @@ import pytest
 
 from kbench.records import ACCURACY
 from kbench.report.content import ReportData
-from kbench.report.tables import TABLES
-from kbench.results.others import (
+from kbench.report.tables import tables_of
+from kbench.results.imported import (
     Check,
-    OthersRow,
+    ImportedRow,
     beside_own,
     comparable,
     why_not_comparable,
@@ -28,7 +28,7 @@ def own(**changes):
 
 def theirs(checks=(), **changes):
     made = dataclasses.replace(own(), **changes)
-    return OthersRow(made, ACCURACY, "Ada", "A CPU", checks=checks)
+    return ImportedRow(made, ACCURACY, "Ada", "A CPU", checks=checks)
 
 
 def test_an_equal_key_is_the_same_cell():
@@ -92,10 +92,11 @@ def test_a_report_ranks_own_rows_only():
     assert beside.methods == alone.methods
     # as texts: an interval over one dataset is NaN
     assert str(beside.standings) == str(alone.standings)
-    for name, (_, make) in TABLES.items():
+    made, of_alone = tables_of(beside), tables_of(alone)
+    for name, table in made.items():
         if name != "others":
-            assert str(make(beside).rows) == str(make(alone).rows), name
-    (line,) = TABLES["others"][1](beside).rows
+            assert str(table.rows) == str(of_alone[name].rows), name
+    (line,) = made["others"].rows
     assert line["by"] == "Ada on A CPU"
     assert line["state"] == "imported"
 

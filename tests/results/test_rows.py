@@ -7,15 +7,15 @@ import math
 import pytest
 
 from kbench import Cell, Protocol, Ref, Result
-from kbench.delivery.as_run import as_run
 from kbench.planning.planned import PlannedCell
-from kbench.records import ACCURACY, DatasetFacts, Details, Measure, Problem, Published
+from kbench.records import ACCURACY, DatasetFacts, Details, Measure, Problem
 from kbench.results.order import ranks
-from kbench.results.published import beside_published
 from kbench.results.rows import COLUMNS, TIMES, Row, columns
-from kbench.results.sources import of_cell, of_cell_in_full, of_run
+from kbench.results.sources import of_cell, of_cell_in_full
 from kbench.results.stats import scores
-from kbench.tracking import Store
+from kbench_mlflow.delivery.as_run import as_run
+from kbench_mlflow.reading import of_run
+from kbench_mlflow.tracking import Store
 from tests.support.report_rows import changed, row
 
 LOSS = Measure("log_loss", "lower")
@@ -222,27 +222,6 @@ def test_a_row_tells_what_was_searched_and_how_often_the_best_was_at_an_edge():
     nothing = of_cell_in_full(planned(searched(0, 1, [], [])), "m1")
     assert nothing.search_space == ()
     assert "search_at_edge" not in nothing.measures
-
-
-def test_ours_stand_beside_what_papers_print():
-    rows = [
-        row("iris", "rff", accuracies=(0.8, 0.9, 1.0), gram_error=0.2),
-        row("wine", "rff", status="timeout"),
-    ]
-    figures = [
-        Published("iris", "rff", "ridge", "accuracy", 0.95, n_runs=10, source="Table 1"),
-        Published("iris", "rff", "ridge", "gram_error", 0.1),
-        Published("wine", "rff", "ridge", "accuracy", 0.9),
-        Published("wine", "rff", "ridge", "nobody_measures_it", 0.9),
-        Published("zoo", "rff", "ridge", "accuracy", 0.9),
-    ]
-    first, other, failed = beside_published(rows, figures)
-    assert [each.published for each in (first, other, failed)] == figures[:3]
-    assert (first.ours, first.n) == (pytest.approx(0.9), 3)
-    assert first.standard_error == pytest.approx(0.1 / math.sqrt(3))
-    assert first.z == pytest.approx((0.9 - 0.95) / (0.1 * math.sqrt(1 / 3 + 1 / 10)))
-    assert (other.ours, other.standard_error, other.z) == (0.2, None, None)
-    assert (failed.ours, failed.standard_error, failed.n, failed.z) == (None, None, 0, None)
 
 
 @pytest.mark.parametrize("name", ["error", "version", "group", "search", "notes"])

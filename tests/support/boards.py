@@ -3,8 +3,8 @@
 import dataclasses
 
 from kbench.records import ACCURACY, Measure
-from kbench.results.others import OthersRow
-from kbench.sharing.board import Board, Published
+from kbench.results.imported import ImportedRow
+from kbench_sharing.board import Board, Published
 
 
 def board_of(rows, suite="trial", author="Ada"):
@@ -12,7 +12,7 @@ def board_of(rows, suite="trial", author="Ada"):
     found = [
         Published(
             f"results/x/y/{number}.jsonl",
-            OthersRow(
+            ImportedRow(
                 dataclasses.replace(
                     row, machine=f"{author} on a CPU", key=f"cell {number}", checksum="0" * 64
                 ),

@@ -12,10 +12,10 @@ from kbench.planning.planned import task_key
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import find, read
 from kbench.records import DatasetFacts, Details, Limits, Result
-from kbench.sharing.columns import Columns
-from kbench.sharing.known import Known
-from kbench.sharing.writing import files_of
 from kbench.storage.datacache import DataCache
+from kbench_sharing.columns import Columns
+from kbench_sharing.known import Known
+from kbench_sharing.writing import files_of
 
 SUITE = """
 datasets = ["iris", "wine"]

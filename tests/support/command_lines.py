@@ -32,3 +32,20 @@ def known_call(arguments):
     with group.make_context("kbench", list(arguments)) as context:
         name, command, rest = group.resolve_command(context, list(arguments))
         command.make_context(name, rest, parent=context)
+
+
+def all_commands():
+    """Yield the words and the click command of each command, those of features included."""
+    from typer.main import get_command
+
+    from kbench.cli.app import app
+
+    root = get_command(app)
+    context = root.context_class(root, info_name="kbench")
+    for name in root.list_commands(context):
+        found = root.get_command(context, name)
+        inner = getattr(found, "commands", None)
+        if inner is None:
+            yield name, found
+        for each in inner or ():
+            yield f"{name} {each}", found.get_command(context, each)

@@ -1,7 +1,7 @@
 """Plugins of one component, and what the conformance kit finds wrong with them."""
 
 from kbench import FeatureMap, KernelSpec, Learner
-from kbench.testing import components, run
+from kbench_testing import components, run
 from tests.support.defective_maps import gaussian_gram
 
 

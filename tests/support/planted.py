@@ -12,8 +12,8 @@ from kbench.execution.plugins import load_registry
 from kbench.execution.sandbox import processes
 from kbench.planning.suite_file import read
 from kbench.results.sources import of_cell
-from kbench.runner import Options, Runner, Watcher
-from kbench.tracking import Store
+from kbench.runner import Options, Run, Watcher, execute
+from kbench_mlflow.tracking import Store
 from tests.support.paths import SUPPORT
 from tests.support.processes_here import wait_until
 
@@ -193,7 +193,10 @@ def run_text(text, store_uri, watcher=None, **options):
     registry = load_registry()
     suite = read(text, "planted", registry)
     watcher = watcher or Seen()
-    return Runner(suite, registry, Options(store_uri, **options), watcher).run(), watcher
+    given = {"store": store_uri}
+    if "scheduler" in options:
+        given["scheduler"] = options.pop("scheduler")
+    return execute(Run(suite, registry, Options(given=given, **options), watcher)), watcher
 
 
 def statuses(report):

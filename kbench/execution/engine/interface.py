@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -18,7 +19,7 @@ class Terms:
     Parameters
     ----------
     packages, modules : sequence of str
-        Code that must be the same on every host (see `same_code.parts`).
+        Code that must be the same on every host.
     preload : mapping
         Modules and functions that the warm parents of the tasks load, by their
         third-party plugins (see `warm_parents.preload_of`).
@@ -30,6 +31,8 @@ class Terms:
         Ask no server for data.
     files, variables : sequence of str, optional
         Files and environment variables that must be the same on every host.
+    until : float, optional
+        When running tasks are cut off on this machine, by `time.monotonic`.
     """
 
     packages: Sequence[str]
@@ -40,10 +43,11 @@ class Terms:
     offline: bool = False
     files: Sequence[str] = ()
     variables: Sequence[str] = ()
+    until: float = math.inf
 
 
 class Engine(Protocol):
-    """Computes tasks: on this machine, or on the workers of a Dask cluster."""
+    """Computes tasks: on this machine, or elsewhere."""
 
     def prepare(self, terms: Terms) -> None:
         """Get ready for the first task; refuse hosts that would compute something else.
@@ -60,3 +64,19 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """End the tasks in flight and release the hosts; may be called twice."""
+
+
+@dataclass(frozen=True)
+class EngineOffer:
+    """An engine that a feature offers for a run.
+
+    Parameters
+    ----------
+    place : str
+        The name of the journal that has its results: times of different places are never mixed.
+    connect : callable
+        ``connect(run)`` returns the engine; ClusterError is raised where it cannot be used.
+    """
+
+    place: str
+    connect: Callable[[Any], Engine]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import queue
 import threading
 import time
@@ -27,7 +26,7 @@ class LocalEngine:
 
     The data cache in the folder `cache` has the data of all tasks. The machine is
     acquired before the first task. ``started(task, slot)`` is called, from several
-    threads, when a slot begins a task. At `until` (`time.monotonic`) running tasks are cut off.
+    threads, when a slot begins a task. At the end of its terms running tasks are cut off.
     """
 
     def __init__(
@@ -37,9 +36,8 @@ class LocalEngine:
         jobs: int,
         machine: ThisMachine,
         started: Callable[[Task, int], None],
-        until: float = math.inf,
     ) -> None:
-        self._parents, self._jobs, self._until = parents, jobs, until
+        self._parents, self._jobs = parents, jobs
         self._assignments = Assignments(DataCache(cache))
         self._machine, self._started = machine, started
         self._stopped: set[str] = set()
@@ -61,7 +59,7 @@ class LocalEngine:
 
     def _work(self, task: Task, slot: int) -> Answer:
         self._started(task, slot)
-        limits, left = self._terms.limits, self._until - time.monotonic()
+        limits, left = self._terms.limits, self._terms.until - time.monotonic()
         # one that begins later, because it is the first, has all of its time
         is_last = 0 < left < limits.time_s
         request = Request(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from base64 import b64decode, b64encode
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +20,17 @@ from kbench.evaluation.assignment import Assignment, assign
 from kbench.evaluation.evaluate import scored
 from kbench.evaluation.splits import row_groups
 from kbench.execution.contention import contention, snapshot
+from kbench.execution.engine.this_machine import LOCK
 from kbench.execution.handover import Handover
+from kbench.execution.plugins import importable
 from kbench.execution.sandbox import CallOutcome, Sandbox
+from kbench.execution.warm_parents import WarmParents
 from kbench.planning.planned import task_key
-from kbench.records import Details, Limits, Task
-from kbench.records.canonical import encodable, to_json
+from kbench.records import Cell, Details, Limits, Protocol, Ref, Task
+from kbench.records.canonical import encodable, from_json, to_json
+from kbench.registry.installed import installed
 from kbench.storage.datacache import DataCache
+from kbench.storage.journal import Journal
 from kbench.storage.predictions import packed
 
 CPU_CLOCK_S = 0.05
@@ -70,12 +78,39 @@ class Host:
 class Request:
     """One task with the terms of its run; it may travel to another machine.
 
-    `offline` forbids a host that lacks the data to ask a server for them.
+    `offline` forbids a host that lacks the data to ask a server for them. `preload` is what
+    `measure_here` imports before the task (see `Terms`).
     """
 
     task: Task
     limits: Limits
     offline: bool = False
+    preload: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values, for a file or a message."""
+        cell = self.task.cell
+        refs = {name: {**to_json(ref), "label": ref.label} for name, ref in _refs(cell).items()}
+        task = vars(self.task) | {"cell": {**refs, "protocol": to_json(cell.protocol)}}
+        return vars(self) | {"task": task, "limits": asdict(self.limits)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Request:
+        """Read what `to_json` returned."""
+        cell = dict(values["task"]["cell"])
+        protocol = {name: from_json(value) for name, value in cell.pop("protocol").items()}
+        refs = {name: replace(from_json(ref), label=ref["label"]) for name, ref in cell.items()}
+        task = {name: from_json(value) for name, value in values["task"].items() if name != "cell"}
+        return cls(
+            Task(**task, cell=Cell(**refs, protocol=Protocol(**protocol))),
+            Limits(**values["limits"]),
+            values["offline"],
+            tuple(values["preload"]),
+        )
+
+
+def _refs(cell: Cell) -> dict[str, Ref]:
+    return {name: getattr(cell, name) for name in ("dataset", "feature_map", "learner")}
 
 
 @dataclass(frozen=True)
@@ -103,6 +138,29 @@ class Answer:
     doubts: tuple[str, ...] = ()
     lacks_data: bool = False
     is_cut_off: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values, for a file or a message."""
+        outcome = vars(self.outcome)
+        if self.outcome.status == "ok":
+            packed = [b64encode(each).decode() for each in self.outcome.value["predictions"]]
+            outcome = outcome | {"value": self.outcome.value | {"predictions": packed}}
+        return vars(self) | {"outcome": outcome, "host": vars(self.host)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Answer:
+        """Read what `to_json` returned."""
+        outcome = CallOutcome(**values["outcome"])
+        if outcome.status == "ok":
+            packed = [b64decode(each) for each in outcome.value["predictions"]]
+            outcome = replace(outcome, value=outcome.value | {"predictions": packed})
+        others = {"host": Host(**values["host"]), "doubts": tuple(values["doubts"])}
+        return cls(**{**values, "outcome": outcome, **others})
+
+    @classmethod
+    def lost(cls, error: str) -> Answer:
+        """Return the answer of a task whose job has ended without one: a crash."""
+        return cls(CallOutcome("crash", error=error), Host.here(), now_ms(), now_ms())
 
 
 class Assignments:
@@ -180,6 +238,22 @@ def measure(
     outcome = _scored(_checked(outcome), assignment, handover, task)
     doubts = contention(before, after, slots, _waited(outcome)).reasons
     return Answer(outcome, host, started_ms, now_ms(), doubts)
+
+
+def measure_here(request: Request) -> Answer:
+    """Compute one task in a sandbox of its own: what a job of a batch system does.
+
+    The data cache of this machine, or one that it shares with others, has the data. Waits
+    while another kbench of this user has the machine alone.
+    """
+    plugins = request.task.plugins
+    importable(installed())  # the process of the task leaves out what cannot be imported here
+    with (
+        Journal().lock(LOCK, shared=True),
+        closing(WarmParents({plugins: request.preload})) as parents,
+        parents.using(plugins) as sandbox,
+    ):
+        return measure(request, sandbox, Assignments(DataCache()), Host.here(), 1)
 
 
 def now_ms() -> int:

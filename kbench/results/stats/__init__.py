@@ -18,7 +18,6 @@ plotting libraries along; they are checked against those packages.
     on_splits  two methods on one dataset
     resampling intervals of means, and draws of them
     fronts     which methods are on the front of gain against cost
-    components where the variance comes from, and how many splits a claim needs
     stability  confidence sets of ranks, and the order without a dataset
     optimism   how much too good the inner score of a chosen candidate is
     standings  the methods in the order of their mean ranks
@@ -27,7 +26,6 @@ plotting libraries along; they are checked against those packages.
 from kbench.results.stats.arrays import Array
 from kbench.results.stats.bayesian import Posterior, bayesian_signed_rank
 from kbench.results.stats.compared import Scores, scores, unmeasured
-from kbench.results.stats.components import Components, components, splits_needed
 from kbench.results.stats.fronts import Front, FrontPlace, Status, front, hypervolume, pareto_front
 from kbench.results.stats.on_splits import (
     EQUAL,
@@ -56,7 +54,6 @@ __all__ = [
     "EQUAL",
     "NO_TEST",
     "Array",
-    "Components",
     "CorrectedT",
     "Friedman",
     "Front",
@@ -69,7 +66,6 @@ __all__ = [
     "bayesian_signed_rank",
     "cliques",
     "common_splits",
-    "components",
     "corrected_t",
     "friedman",
     "front",
@@ -87,7 +83,6 @@ __all__ = [
     "scores",
     "signed_rank",
     "smallest_p",
-    "splits_needed",
     "stability",
     "standings",
     "unit_of",

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from kbench import DatasetError
-from kbench.api.own_data import prepared
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
-from kbench.tables.reading import read_table
 from kbench_files import _arff
 from kbench_files._files import load_arff
+from kbench_tables.reading import read_table
+from kbench_tables.recommend.data import prepared
 
 HEAD = """@relation r
 @attribute id numeric

@@ -11,7 +11,6 @@ from kbench import Ref
 from kbench.evaluation.method import map_side
 from kbench.execution.plugins import load_registry
 from kbench.kernels import Cosine, Matern
-from kbench.testing import components, run
 from kbench_baselines import (
     ArcCosineFeatures,
     Identity,
@@ -28,6 +27,7 @@ from kbench_learned._metric import diagonal_of, low_rank_root, one_hot_groups, r
 from kbench_learned._ridge import PENALTIES, ridge_path
 from kbench_learned._rounds import Fitted, Trajectory, judged
 from kbench_nbcs import NestedBarycentricMap, SimplicialMeshMap
+from kbench_testing import components, run
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((400, 6))

@@ -1,4 +1,0 @@
-"""Export of a measured cell as a model: fitted on all rows, saved with a card.
-
-The pipeline takes the table as its user has it; its steps are in `kbench.export.pipeline`.
-"""

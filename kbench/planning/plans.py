@@ -1,0 +1,223 @@
+"""Plans in the journal: the cells of each suite, and the stores that they are for.
+
+A result line has its key, but no suite. With the plan beside it, results can be
+delivered later, although the suite's file, its data or a plugin are gone, or its
+code has changed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kbench.errors import KbenchError
+from kbench.messages import masked
+from kbench.planning.planned import PlannedCell
+from kbench.planning.recall import recall, recall_added
+from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Ref, Suite, canonical
+from kbench.records.canonical import dumps, from_json, to_json
+from kbench.storage.journal import Journal
+
+_PLAIN = ("key", "n_splits", "equivalence", "family")
+"""Fields of a planned cell that are kept as they are."""
+
+
+class Plans:
+    """The plans that a journal keeps."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        # plans that the last call of `cells` skipped: of another version of kbench
+        self.unread = 0
+
+    def keep(
+        self,
+        suite: Suite,
+        store: str,
+        cells: Sequence[PlannedCell],
+        codes: Mapping[str, str] | None = None,
+        reopen: bool = False,
+    ) -> None:
+        """Write the plan of a suite for a store (`Store.name`), unless the journal has it.
+
+        Cells whose data are still to be fetched are left out. `codes` are the fingerprints
+        of measures that are added to results. `reopen` says that the results change,
+        although no task is to be computed.
+        """
+        content = _packed([cell for cell in cells if cell.dataset or cell.problem])
+        if not content["cells"]:
+            return
+        content["measure"] = {"name": suite.compared.name, "better": suite.compared.better}
+        if suite.budget:
+            content["budget"] = suite.budget
+        if codes:
+            content["codes"] = dict(codes)
+        digest = canonical.digest(content)[:32]
+        latest = {store_of(line): line["digest"] for line in self._of(suite.name)}
+        if latest.get(store) != digest:
+            self._journal.append(
+                "plan", suite=suite.name, store=store, digest=digest, content=content
+            )
+        elif (reopen or any(cell.missing for cell in cells)) and (
+            suite.name not in self.unsettled(store)
+        ):
+            self._journal.append("reopened", suite=suite.name, store=store)
+
+    def settle(self, suite: str, store: str) -> None:
+        """Record that a store has all finished cells of a suite."""
+        if suite in self.unsettled(store):
+            self._journal.append("settled", suite=suite, store=store)
+
+    def unsettled(self, store: str) -> list[str]:
+        """Return the suites of which a store may lack results that were computed for it."""
+        is_open: dict[str, bool] = {}
+        for line in self._journal.read("plan", "reopened", "settled"):
+            if store_of(line) == store:
+                is_open[line["suite"]] = line["kind"] != "settled"
+        return [suite for suite, open_ in is_open.items() if open_]
+
+    def suites(self) -> dict[str, set[str]]:
+        """Return for each suite the stores for which it was run, or to which it was delivered."""
+        stores: dict[str, set[str]] = {}
+        for line in self._journal.read("plan", "delivered"):
+            stores.setdefault(line["suite"], set()).add(store_of(line))
+        return stores
+
+    def cells(self, suite: str, store: str | None = None) -> tuple[list[PlannedCell], Measure]:
+        """Return the cells of a suite as last planned, with their results, and its measure.
+
+        The latest cell of each name, over all plans, or over those for one
+        store: without cells that a later plan has under other labels, or whose
+        dataset has other data there.
+        """
+        planned: dict[str, PlannedCell] = {}
+        measure = Measure()
+        codes: dict[str, str] = {}
+        self.unread = 0
+        for line in self._of(suite):
+            if store not in (None, store_of(line)):
+                continue
+            try:
+                new = {cell.cell.name: cell for cell in _unpacked(line["content"])}
+                measure = Measure(**line["content"]["measure"])
+                codes |= dict(line["content"].get("codes", {}))
+            except (TypeError, KeyError, ValueError, IndexError, AttributeError, KbenchError):
+                # it is unknown what it replaces: nothing earlier is safe to deliver
+                self.unread += 1
+                planned.clear()
+                continue
+            known, current = {cell.key for cell in new.values()}, checksums(new.values())
+            planned = {
+                name: cell
+                for name, cell in planned.items()
+                if name in new or not _is_replaced(cell, known, current)
+            }
+            planned |= new
+        recall(planned.values(), self._journal)
+        recall_added(planned.values(), self._journal, codes)
+        return [*planned.values()], measure
+
+    def budget(self, suite: str, store: str | None = None) -> str:
+        """Return the budget that a suite claims, as last planned; empty for none."""
+        found = ""
+        for line in self._of(suite):
+            if store in (None, store_of(line)):
+                found = str(line["content"].get("budget", ""))
+        return found
+
+    def _of(self, suite: str) -> Iterator[dict[str, Any]]:
+        return (line for line in self._journal.read("plan") if line["suite"] == suite)
+
+
+def store_of(line: Mapping[str, Any]) -> str:
+    """Return the name of the store in a journal line: earlier versions wrote its credentials."""
+    store = str(line["store"])
+    return masked(store) if "://" in store and not store.startswith(("sqlite", "file:")) else store
+
+
+def checksums(cells: Iterable[PlannedCell]) -> dict[str, set[str]]:
+    """Return the checksums of the data that are planned under each dataset's label."""
+    data: dict[str, set[str]] = {}
+    for cell in cells:
+        if cell.dataset is not None:
+            data.setdefault(cell.cell.dataset.label, set()).add(cell.dataset.checksum)
+    return data
+
+
+def _is_replaced(
+    cell: PlannedCell, keys: Collection[str], data: Mapping[str, Collection[str]]
+) -> bool:
+    """Return whether a later plan's keys and data replace a cell, as in `Store.supersede`."""
+    current = data.get(cell.cell.dataset.label)
+    has_other_data = cell.dataset and current and cell.dataset.checksum not in current
+    return cell.key in keys or bool(has_other_data)
+
+
+def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:
+    """Write cells with each dataset, ref and protocol once."""
+    datasets = _Numbered(lambda facts: facts and dataclasses.asdict(facts))
+    protocols = _Numbered(to_json)
+    refs = _Numbered(lambda ref: {**to_json(ref), "label": ref.label})
+    rows = []
+    for planned in cells:
+        cell = planned.cell
+        others = {name: getattr(planned, name) for name in _PLAIN}
+        others["problem"] = planned.problem and dataclasses.astuple(planned.problem)
+        rows.append(
+            [
+                *(refs.number(ref) for ref in (cell.dataset, cell.feature_map, cell.learner)),
+                protocols.number(cell.protocol),
+                datasets.number(planned.dataset),
+                others,
+            ]
+        )
+    return {
+        "refs": refs.values,
+        "protocols": protocols.values,
+        "datasets": datasets.values,
+        "cells": rows,
+    }
+
+
+def _unpacked(content: Mapping[str, Any]) -> Iterator[PlannedCell]:
+    refs = [
+        Ref(made.name, made.params, ref["label"])
+        for ref in content["refs"]
+        if (made := from_json({key: ref[key] for key in ("name", "params")}))
+    ]
+    protocols = [
+        Protocol(**{name: from_json(value) for name, value in fields.items()})
+        for fields in content["protocols"]
+    ]
+    for dataset, feature_map, learner, protocol, known, others in content["cells"]:
+        facts = content["datasets"][known] or {}
+        # earlier versions kept the time of a problem among the facts of its dataset
+        since = {"since_ms": facts["since_ms"]} if "since_ms" in facts else {}
+        yield PlannedCell(
+            Cell(refs[dataset], refs[feature_map], refs[learner], protocols[protocol]),
+            dataset=DatasetFacts.from_json(facts) if "checksum" in facts else None,
+            problem=Problem(*others["problem"], **since) if others["problem"] else None,
+            # plans of earlier versions have no family
+            **{name: others[name] for name in _PLAIN if name in others},
+        )
+
+
+class _Numbered:
+    """Different values in the order of first use; `form` makes plain JSON of a value."""
+
+    def __init__(self, form: Callable[[Any], Any]) -> None:
+        self.values: list[Any] = []
+        self._form = form
+        self._numbers: dict[str, int] = {}
+        # by id: cells share their parts, and most need not be written again
+        self._seen: dict[int, int] = {}
+
+    def number(self, value: Any) -> int:
+        if id(value) not in self._seen:
+            plain = self._form(value)
+            number = self._numbers.setdefault(dumps(plain), len(self.values))
+            if number == len(self.values):
+                self.values.append(plain)
+            self._seen[id(value)] = number
+        return self._seen[id(value)]

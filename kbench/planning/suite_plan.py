@@ -1,0 +1,160 @@
+"""The plan of a run: a suite, its data, its cells, and what the journal knows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from kbench.errors import SuiteError
+from kbench.messages import counted
+from kbench.planning.cells import cell_problems
+from kbench.planning.order import longest_first
+from kbench.planning.planned import PlannedCell
+from kbench.planning.planner import Planner, with_expanded
+from kbench.planning.plans import Plans
+from kbench.planning.recall import recall, recall_added, set_aside
+from kbench.planning.strategy import InOrder
+from kbench.planning.tasks import task_of, with_measure
+from kbench.records import (
+    Block,
+    Cell,
+    DatasetFacts,
+    Mistake,
+    Problem,
+    Ref,
+    Result,
+    Suite,
+    Task,
+    TaskType,
+)
+from kbench.registry.registry import Registry
+from kbench.storage.datacache import DataCache
+from kbench.storage.journal import Journal, state_folder
+
+
+class SuitePlan:
+    """Turns a suite into cells, step by step; nothing is fetched or computed.
+
+    Parameters
+    ----------
+    suite : Suite
+    registry : Registry
+    place : str
+        The place whose journal has the results: a machine, or an engine's.
+    fresh : bool, default False
+        Use no known results.
+    retry_failed : bool, default False
+        Use no known failures.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        registry: Registry,
+        place: str,
+        fresh: bool = False,
+        retry_failed: bool = False,
+    ) -> None:
+        self.suite, self.registry = suite, registry
+        self.journal = Journal(state_folder(place) / "journal.jsonl")
+        self.cache = DataCache()
+        self.fresh, self._retry_failed = fresh, retry_failed
+        self.planner = Planner(registry, self.cache)
+        self.datasets: dict[str, DatasetFacts | Problem] = {}
+        self.codes: dict[str, str] = {}
+
+    def expand(self, expanded: Mapping[str, Sequence[Ref]]) -> None:
+        """Replace lines that mean many datasets by these, and look all of them up in the cache.
+
+        Raises
+        ------
+        SuiteError
+            The cells of the suite have mistakes.
+        """
+        self.suite = with_expanded(self.suite, expanded)
+        if problems := cell_problems(self.suite, self.registry):
+            raise SuiteError(*dict.fromkeys(problems))
+        for ref in self.suite.datasets:
+            if (facts := self.planner.dataset(ref)) is not None:
+                self.datasets[ref.label] = facts
+
+    @property
+    def missing(self) -> list[Ref]:
+        """The datasets that are to be fetched."""
+        return [ref for ref in self.suite.datasets if ref.label not in self.datasets]
+
+    def refuse_mistakes(self) -> None:
+        """Raise a SuiteError with the mistakes that fetching has found."""
+        found = self.datasets.items()
+        if wrong := [f"{name}: {each.reason}" for name, each in found if isinstance(each, Mistake)]:
+            raise SuiteError(*wrong)
+
+    @property
+    def task(self) -> TaskType | None:
+        """The task of the datasets, once one of them is known."""
+        return task_of(self.datasets)
+
+    def settle_measure(self) -> None:
+        """Check the tasks of the datasets, which decide the measure that is compared."""
+        self.suite = with_measure(self.suite, self.datasets, self.registry)
+
+    def cells(self) -> tuple[list[PlannedCell], str]:
+        """Return the cells with their results in the journal, and a notice; empty for none."""
+        planned = self.planner.plan(self.suite, self.datasets)
+        self.codes = self.planner.measure_codes()
+        notice = ""
+        if not self.fresh:
+            if unreadable := self._recall(planned):
+                again = "its result is" if unreadable == 1 else "their results are"
+                notice = (
+                    f"{counted(unreadable, 'line')} of the journal could not be read; "
+                    f"{again} computed again"
+                )
+            recall_added(planned, self.journal, self.codes)
+        return planned, notice
+
+    def without_imported(
+        self, cells: Iterable[PlannedCell], results: Mapping[str, Mapping[int, Result]]
+    ) -> tuple[list[PlannedCell], list[PlannedCell]]:
+        """Return the cells to compute here, and those of which results from elsewhere are used."""
+        return set_aside(cells, results)
+
+    def further(self, cell: Cell) -> list[PlannedCell]:
+        """Plan one more cell."""
+        block = Block((cell.dataset,), (cell.feature_map,), (cell.learner,), cell.protocol)
+        planned = self.planner.plan(replace(self.suite, blocks=(block,)), self.datasets)
+        if not self.fresh:
+            self._recall(planned)
+        return planned
+
+    def in_order(self, cells: Sequence[PlannedCell], until: float, longest: bool) -> InOrder:
+        """Return the usual order of the tasks; `longest` first keeps all slots busy."""
+        return InOrder(longest_first(cells, self.registry) if longest else cells, until)
+
+    def task_of(self, cell: PlannedCell, index: int) -> Task:
+        """Return the task of one split of a cell."""
+        return self.planner.task(cell, index)
+
+    # -- the measures of plugins, which are added to results
+
+    @property
+    def late(self) -> tuple[str, ...]:
+        """The measure that the suite compares, if a plugin computes it from predictions."""
+        name = self.suite.compared.name
+        return (name,) if name in self.registry.all("measure") else ()
+
+    def keep(
+        self,
+        location: str,
+        cells: Sequence[PlannedCell],
+        names: Sequence[str] = (),
+        **options: bool,
+    ) -> None:
+        """Write the plan into the journal, with the fingerprints of the measures of plugins."""
+        had = {name for cell in cells for result in cell.done for name in result.measures}
+        wanted = {*names, *self.late, *had}
+        codes = {name: code for name, code in self.codes.items() if code and name in wanted}
+        Plans(self.journal).keep(self.suite, location, cells, codes, **options)
+
+    def _recall(self, planned: list[PlannedCell]) -> int:
+        return recall(planned, self.journal, self.suite.limits, self._retry_failed)

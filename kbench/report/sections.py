@@ -1,0 +1,143 @@
+"""Sections that features add to a report: text, tables and charts, which the core renders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kbench.parameters import check_choice
+from kbench.registry.features import Feature
+from kbench.registry.verbs import Verbs
+from kbench.report.content import ReportData
+from kbench.report.text import Table
+
+PLACES = ("leaders", "results", "pairs", "search", "budgets", "figures", "doubts", "run")
+"""Sections of the core that others can follow; one may be missing, its place is not."""
+
+WITHIN = ("", "times", "doubts", "run", "terminal")
+"""Sections of the core that hold parts of features, and the terminal."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading within a section."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Note:
+    """A paragraph that explains what is above or below it: ``n_{test}`` has a subscript."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A table that a reader unfolds."""
+
+    title: str
+    table: Table
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture, as a rule with its numbers; of shares also one of logarithmic errors.
+
+    `svg` is made by the drawing functions of `kbench.report`, which escape every name. The page
+    refuses elements and attributes that these do not make.
+    """
+
+    title: str
+    svg: str
+    table: Table | None = None
+    as_error: str = ""
+
+
+Part = str | Heading | Note | Table | Folded | Chart
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page of a report, or of what commands print.
+
+    Parameters
+    ----------
+    name : str
+        Its address in the page: lower case letters and hyphens.
+    title : str
+    parts : sequence of str, Heading, Note, Table, Folded and Chart, optional
+        What it shows, in this order; a string is a paragraph. All text is plain: it is escaped.
+    tables : sequence of Table, optional
+        Tables that it shows below its parts, unless they have no rows. A section with nothing to
+        show is left out. ``kbench report --table NAME`` prints the tables whose names are in the
+        metadata of the feature.
+    only_printed : sequence of Table, optional
+        Tables that are printed so, and not shown.
+    link : str, optional
+        The words that lead to it at the top of the page; its title by default.
+    after : str, default "figures"
+        The section of the core that it follows, one of `PLACES`.
+    within : {"", "times", "doubts", "run", "terminal"}
+        The section of the core that it is a part of, if it is not one by itself. Within "times"
+        its charts stand among the others; within "doubts" a paragraph is an item of a list, and
+        tables are folded; within "run" it is a line of paragraphs. One within "terminal" is
+        printed below the results of a suite that has published figures, and not on the page.
+
+    Examples
+    --------
+    >>> Section("sent", "Sent results", ["3 results were sent."], after="budget")
+    Traceback (most recent call last):
+        ...
+    ValueError: after must be one of 'leaders', ..., got 'budget'
+    """
+
+    name: str
+    title: str
+    parts: Sequence[Part] = ()
+    tables: Sequence[Table] = ()
+    only_printed: Sequence[Table] = ()
+    link: str = ""
+    after: str = "figures"
+    within: str = ""
+
+    def __post_init__(self) -> None:
+        for each in (self.name, self.title, self.link, *self.parts):
+            # a string that says it is markup would not be escaped
+            if not isinstance(each, Part) or (isinstance(each, str) and type(each) is not str):
+                raise TypeError(f"{type(each).__name__} is not a part of a section")
+        if isinstance(self.parts, str):
+            raise TypeError("parts must be a sequence of paragraphs and others, got a string")
+        if not re.fullmatch("[a-z][a-z-]*", self.name):
+            raise ValueError(f"name must be lower case letters and hyphens, got {self.name!r}")
+        check_choice(self.after, "after", PLACES, error=ValueError)
+        check_choice(self.within, "within", WITHIN, error=ValueError)
+
+    def shown(self) -> list[Part]:
+        """Return what it shows."""
+        return [*self.parts, *(table for table in self.tables if table.rows)]
+
+    def every_table(self) -> Iterator[Table]:
+        """Yield the tables that can be printed by their names."""
+        if self.within == "terminal":
+            return
+        for part in self.parts:
+            table = part.table if isinstance(part, Folded | Chart) else part
+            if isinstance(table, Table):
+                yield table
+        yield from (*self.tables, *self.only_printed)
+
+
+def sections_of(data: ReportData, verbs: Verbs) -> Iterator[tuple[Feature, Section]]:
+    """Yield the sections of features; a feature that fails is left out, and `verbs` says so."""
+    for feature, answer in verbs.each("kbench_report_sections", data=data):
+        try:
+            sections = list(answer)
+            for each in sections:
+                if not isinstance(each, Section):
+                    raise TypeError(f"{type(each).__name__} is not a Section")
+        except (Exception, SystemExit) as error:
+            verbs.fail(feature.name, f"kbench_report_sections: {type(error).__name__}: {error}")
+            continue
+        yield from ((feature, each) for each in sections)

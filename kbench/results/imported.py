@@ -1,0 +1,265 @@
+"""Rows that others computed, beside one's own: marked, and compared only where that is fair."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Any, Literal
+
+from kbench.messages import counted
+from kbench.records import Measure
+from kbench.results.comparison import chosen
+from kbench.results.order import by_dataset
+from kbench.results.rows import Row
+from kbench.results.stored import StoredResults
+
+Verdict = Literal["equal", "noise", "different"]
+"""How a split that was recomputed agrees with its row."""
+
+VERDICTS: Mapping[Verdict, str] = {
+    "equal": "equal",
+    "noise": "within the noise of BLAS",
+    "different": "different",
+}
+"""Verdicts, as they are written for people."""
+
+HERE = "here"
+"""Who recomputed a split, where it was this user."""
+
+_OF_A_MACHINE = ("_s", "_s_sd", "_mb", "_mb_sd")
+
+
+@dataclass(frozen=True)
+class Check:
+    """A split that somebody recomputed: by whom, when (milliseconds since 1970), the verdict."""
+
+    split: int
+    verdict: Verdict
+    by: str
+    at_ms: int
+
+
+@dataclass(frozen=True)
+class ImportedRow:
+    """A row that somebody else computed.
+
+    Parameters
+    ----------
+    row : Row
+        Its `machine` is `by`.
+    measure : Measure
+        What the suite compares, where it was computed.
+    author, cpu : str
+        Who computed it, and on what.
+    source : str
+        The bundle or file that it came in.
+    versions : str
+        Versions of what computed it.
+    checks : sequence of Check
+        Splits of the row that were recomputed.
+    """
+
+    row: Row
+    measure: Measure
+    author: str
+    cpu: str
+    source: str = ""
+    versions: str = ""
+    checks: Sequence[Check] = ()
+
+    @property
+    def by(self) -> str:
+        """Author and CPU."""
+        return f"{self.author} on {self.cpu}" if self.cpu else self.author
+
+    @property
+    def state(self) -> str:
+        """What is known of the row beside its author's word.
+
+        >>> from kbench.records import ACCURACY
+        >>> row = Row("iris", "rff", "ridge", "ok", 5, 5)
+        >>> ImportedRow(row, ACCURACY, "Ada", "A CPU").state
+        'imported'
+        >>> checks = [Check(0, "equal", "Bob", 1_700_000_000_000), Check(0, "noise", "here", 1)]
+        >>> ImportedRow(row, ACCURACY, "Ada", "A CPU", checks=checks).state
+        'recomputed: 1 of 5 splits by Bob and here, 2023-11-14; equal, within the noise of BLAS'
+        """
+        if not self.checks:
+            return "imported"
+        n_splits = len({check.split for check in self.checks})
+        names = " and ".join(sorted({check.by for check in self.checks}))
+        last_ms = max(check.at_ms for check in self.checks)
+        day = time.strftime("%Y-%m-%d", time.gmtime(last_ms / 1000))
+        found = {check.verdict for check in self.checks}
+        verdicts = ", ".join(words for verdict, words in VERDICTS.items() if verdict in found)
+        return f"recomputed: {n_splits} of {self.row.n_splits} splits by {names}, {day}; {verdicts}"
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether a split of it was recomputed with another result."""
+        return any(check.verdict == "different" for check in self.checks)
+
+
+@dataclass(frozen=True)
+class BesideOwn:
+    """A row of others, and the own row that it may be compared with.
+
+    `value` and `here` are means of the measure: those of their row over all of its splits, and
+    of the own row over the `n_common` splits that both have, on which `difference` (theirs
+    minus own) is taken. `compared` says what the two have in common, or why they are not
+    compared.
+    """
+
+    other: ImportedRow
+    value: float | None
+    here: float | None
+    difference: float | None
+    n_common: int
+    compared: str
+
+    def to_line(self) -> dict[str, Any]:
+        """Return the values of a table's line by column."""
+        row = self.other.row
+        return {
+            "dataset": row.dataset,
+            "feature_map": row.feature_map,
+            "learner": row.learner,
+            "by": self.other.by,
+            "splits": f"{row.n_splits_done} of {row.n_splits}",
+            "measure": self.value,
+            "here": self.here,
+            "difference": self.difference,
+            "compared": self.compared,
+            "state": self.other.state,
+        }
+
+    def to_json(self, measure: Measure) -> dict[str, Any]:
+        """Return what `kbench results --format json` writes: a row, whose it is, and its state."""
+        given = {name: v for name, v in self.to_line().items() if name not in ("measure", "splits")}
+        return {
+            **self.other.row.to_json(measure),
+            **given,
+            "source": self.other.source,
+            "versions": self.other.versions,
+        }
+
+
+def without_times(row: Row) -> Row:
+    """Return a row without what means something only on the machine that took it.
+
+    >>> row = Row("iris", "rff", "ridge", "ok", 5, 5, {"accuracy": 0.9, "fit_time_s": 2.0})
+    >>> without_times(row).measures
+    {'accuracy': 0.9}
+    """
+
+    def kept(name: str) -> bool:
+        return not name.endswith(_OF_A_MACHINE)
+
+    return replace(
+        row,
+        measures={name: value for name, value in row.measures.items() if kept(name)},
+        values_by_split={name: v for name, v in row.values_by_split.items() if kept(name)},
+        budget_curve=[],
+        calibration_s="",
+        contention="",
+    )
+
+
+def why_not_comparable(own: Row, other: Row) -> str:
+    """Return why the measures of two rows must not be compared; empty if they may be.
+
+    Rows with equal keys have equal data, parameters, protocol and code. Others are compared if
+    the data and the protocol are equal, and the rows of all common splits.
+    """
+    if not (own.checksum and own.checksum == other.checksum):
+        return "other data" if own.checksum and other.checksum else "data not known"
+    differ = sorted(
+        name
+        for name in own.protocol.keys() | other.protocol.keys()
+        if own.protocol.get(name) != other.protocol.get(name)
+    )
+    if differ:
+        return f"other protocol: {', '.join(differ)}"
+    common = own.split_hash.keys() & other.split_hash.keys()
+    if any(own.split_hash[split] != other.split_hash[split] for split in common):
+        return "other splits"
+    return "" if common else "no common split"
+
+
+def comparable(
+    a: Sequence[Row], b: Sequence[Row]
+) -> tuple[list[Row], list[Row], Mapping[str, int]]:
+    """Leave out the cells of two sides that must not be compared; count them by reason.
+
+    Cells of one side only are kept.
+    """
+    of_b = {row.labels: row for row in b}
+    reasons: dict[str, int] = {}
+    refused = set()
+    for row in a:
+        other = of_b.get(row.labels)
+        if other is None or (row.key and row.key == other.key):
+            continue
+        if reason := why_not_comparable(row, other):
+            refused.add(row.labels)
+            reasons[reason] = reasons.get(reason, 0) + 1
+    return (
+        [row for row in a if row.labels not in refused],
+        [row for row in b if row.labels not in refused],
+        reasons,
+    )
+
+
+def beside_own(
+    own: Sequence[Row], others: Iterable[ImportedRow], measure: Measure
+) -> list[BesideOwn]:
+    """Return rows of others, each with the own row that it is compared with, if there is one.
+
+    The own row is that of the same key, else that of the same labels.
+    """
+    by_key = {row.key: row for row in own if row.key}
+    by_labels = {row.labels: row for row in own}
+    places = {dataset: i for i, dataset in enumerate(dict.fromkeys(row.dataset for row in own))}
+    found = []
+    for other in others:
+        mine = by_key.get(other.row.key) or by_labels.get(other.row.labels)
+        found.append(_beside(mine, other, measure))
+    return sorted(
+        found,
+        key=lambda each: (
+            places.get(each.other.row.dataset, len(places)),
+            each.other.row.labels,
+            each.other.by,
+        ),
+    )
+
+
+def _beside(own: Row | None, other: ImportedRow, measure: Measure) -> BesideOwn:
+    value = other.row.measures.get(measure.name)
+    if own is None:
+        return BesideOwn(other, value, None, None, 0, "not computed here")
+    # one key: the same data, protocol and splits, whatever an earlier store has of them
+    same = bool(own.key) and own.key == other.row.key
+    reason = "" if same else why_not_comparable(own, other.row)
+    mine, theirs = own.by_split(measure.name), other.row.by_split(measure.name)
+    common = [split for split in mine if split in theirs]
+    if reason or not common:
+        return BesideOwn(
+            other, value, None, None, 0, f"not compared: {reason or 'no common split'}"
+        )
+    here = fmean(mine[split] for split in common)
+    difference = fmean(theirs[split] - mine[split] for split in common)
+    words = "same cell" if same else "same data, protocol and splits"
+    text = f"{words}; {counted(len(common), 'split')}"
+    return BesideOwn(other, value, here, difference, len(common), text)
+
+
+def as_one_side(others: Sequence[ImportedRow], name: str, measure: Measure) -> StoredResults:
+    """Return the last row of each cell as results to compare, without times.
+
+    Rows of one author are one side, whatever machines the author has.
+    """
+    rows = [replace(without_times(each.row), machine=each.author) for each in others]
+    return StoredResults(by_dataset(chosen(rows)), name, measure, is_imported=True)

@@ -1,0 +1,171 @@
+"""The steps of a run: fetch, plan, compute, tell the features.
+
+A result is in the journal before anything else is done with it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import ExitStack
+
+from kbench.errors import ClusterError
+from kbench.execution.engine import Engine
+from kbench.execution.writing import note_problems, write_result
+from kbench.planning import time_notices
+from kbench.planning.strategy import Strategy
+from kbench.records import Added, Delivered, Problem, Status
+from kbench.runner.report import Report
+from kbench.runner.run import Run
+
+
+def preview(run: Run) -> Report:
+    """Plan a run, with predicted costs, without fetching or computing anything."""
+    with ExitStack() as stack:
+        stack.callback(run.session.close)
+        run.session.parents.warm()
+        run.session.expand()
+        run.session.check_parameters()
+        _plan(run)
+    return _report(run)
+
+
+def execute(run: Run) -> Report:
+    """Fetch the data, compute what is missing, and tell the features.
+
+    Raises
+    ------
+    SuiteError
+        A parameter of a component does not exist; nothing has run.
+    ClusterError
+        The cluster cannot be used, and nothing has run; or all of its hosts were
+        lost, and earlier results are kept and delivered.
+    """
+    interrupted, lost, added = False, None, list[Added]()
+    strategy: Strategy | None = None
+    with ExitStack() as stack:
+        # release this machine or the cluster before delivery
+        computing = stack.enter_context(ExitStack())
+        computing.callback(run.session.close)
+        engine = run.connect()
+        computing.callback(engine.close)
+        stack.enter_context(run.session.alone(run.location))
+        try:
+            _fetch(run)
+            _plan(run)
+            strategy = run.verbs.one("kbench_strategy", run=run) or _usual(run)
+            lost = _compute(run, strategy, engine)
+            added = _complete(run)
+        except KeyboardInterrupt:
+            interrupted = True
+        computing.close()
+        if not run.cells:  # interrupted before the plan was made: known results are shown
+            run.use(run.plan.cells()[0])
+        if strategy is not None:
+            run.cells = strategy.kept(run.cells)
+        run.watch.delivering()
+        report = _report(run, interrupted, added)
+        answers = run.notifications.finish(run=run, report=report)
+    for text in time_notices.of_cpus(run.cells):
+        run.notice(text)
+    if lost is not None:
+        raise lost
+    for cell in run.cells if interrupted else ():
+        if cell.missing:  # after delivery, which leaves out what is to come
+            status: Status = "unfinished" if cell.results else "not run"
+            cell.problem = Problem(status, "the run was interrupted before")
+    return _report(run, interrupted, added, tuple(answer for _, answer in answers))
+
+
+def _fetch(run: Run) -> None:
+    """Load the datasets that the cache lacks, one after the other."""
+    run.session.expand()
+    if missing := run.plan.missing:
+        run.notifications.send("kbench_run_started", run=run)
+        run.session.check_parameters()
+        run.session.machine.acquire()
+        for ref in missing:
+            run.watch.loading(ref.label)
+            run.plan.datasets[ref.label] = run.session.fetch(ref)
+        run.plan.refuse_mistakes()
+
+
+def _plan(run: Run) -> None:
+    """Plan the cells, with their known results; the datasets decide what is compared."""
+    run.plan.settle_measure()
+    cells, notice = run.plan.cells()
+    if notice:
+        run.notice(notice)
+    run.use(cells)
+
+
+def _usual(run: Run) -> Strategy:
+    # a limited time is for the first methods of the suite; one slot is never idle
+    longest = run.options.total_s == math.inf and run.options.jobs != 1
+    return run.plan.in_order(run.cells, run.until, longest)
+
+
+def _compute(run: Run, strategy: Strategy, engine: Engine) -> ClusterError | None:
+    """Compute the tasks of a strategy; return the error that ended it, if all hosts were lost."""
+    n_tasks = strategy.n_tasks
+    if n_tasks:
+        run.notifications.send("kbench_run_started", run=run)
+        run.session.check_parameters()
+        engine.prepare(run.session.terms(run.until if strategy.cuts_off else math.inf))
+    note_problems(run.journal, run.cells)
+    run.plan.keep(run.location, run.cells)
+    for text in time_notices.of_reuse(run.cells) if run.options.exclusive else ():
+        run.notice(text)
+    run.watch.planned(run.cells, n_tasks, run.suite.compared)
+    if not n_tasks:
+        return None
+    tasks = (run.plan.task_of(cell, index) for cell, index in strategy.steps())
+    try:
+        for task, answer in engine.run(tasks):
+            if answer.is_cut_off:
+                continue
+            same = run.same(task)
+            cell = same[0]
+            limits, options = run.suite.limits, run.options
+            result = write_result(
+                run.journal, task, answer, limits, cell.cost, options.jobs, options.timing
+            )
+            cell.results[task.split_index] = result  # cells of one key share them
+            strategy.tell(cell, result)
+            run.watch.finished(cell, result)
+            run.notifications.send("kbench_result", run=run, cell=cell, result=result)
+            # a cell that lacks the measure of a plugin is not finished yet
+            for each in same if cell.is_finished and not run.plan.late else ():
+                run.notifications.send("kbench_cell_finished", run=run, cell=each)
+    except ClusterError as error:
+        return error
+    return None
+
+
+def _complete(run: Run) -> list[Added]:
+    """Have features add what is computed from the predictions of all cells."""
+    answers = run.verbs.each("kbench_results_complete", run=run)
+    added = [each for _, found in answers for each in found]
+    for name in {*run.plan.late} - {each.measure for each in added}:
+        run.notice(f"{name} is not computed: no feature adds measures of plugins to results")
+    return added
+
+
+def _report(
+    run: Run,
+    interrupted: bool = False,
+    added: list[Added] | None = None,
+    deliveries: tuple[Delivered, ...] = (),
+) -> Report:
+    seconds, imported = time.monotonic() - run.begun, tuple(run.imported)
+    return Report(
+        run.suite,
+        run.cells,
+        seconds,
+        run.place,
+        deliveries,
+        interrupted,
+        tuple(added or ()),
+        imported,
+        run.notifications.failed,
+    )

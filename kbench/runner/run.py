@@ -1,0 +1,129 @@
+"""The state of a run: what its steps and the features share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from kbench import machine
+from kbench.execution.engine import Engine, EngineOffer, LocalEngine
+from kbench.execution.session import Session
+from kbench.planning.options import Options
+from kbench.planning.planned import PlannedCell
+from kbench.planning.suite_plan import SuitePlan
+from kbench.records import Cell, Result, Suite, Task
+from kbench.registry.notifications import Notifications
+from kbench.registry.registry import Registry
+from kbench.registry.verbs import Verbs
+from kbench.runner.watcher import Watcher
+
+
+class Run:
+    """A run of a suite: once.
+
+    Features may read all of it, and change nothing but what a hook's documentation says.
+
+    Attributes
+    ----------
+    plan : SuitePlan
+        The suite, its datasets and its planner.
+    cells : list of PlannedCell
+        What is computed and delivered; empty until it is planned.
+    imported : list of PlannedCell
+        Cells whose results are from elsewhere.
+    options : Options
+    registry : Registry
+    journal : Journal
+        That of `place`: this machine, or an engine's.
+    session : Session
+        Warm processes, the machine, and the data cache.
+    location : str
+        Where a tracker keeps the results; empty for nowhere.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        registry: Registry,
+        options: Options | None = None,
+        watch: Watcher | None = None,
+        verbs: Verbs | None = None,
+    ) -> None:
+        self.begun = time.monotonic()
+        self.registry, self.watch = registry, watch or Watcher()
+        self.verbs = verbs or Verbs(self.notice)
+        self.options = options or Options()
+        self.offer: EngineOffer | None = self.verbs.one("kbench_engine", options=self.options)
+        if self.offer is None:
+            self.options = self.options.of_suite(suite)
+        self.location: str = self.verbs.one("kbench_location", options=self.options) or ""
+        self.place = self.offer.place if self.offer else machine.machine_id()
+        fresh, retry_failed = self.options.fresh, self.options.retry_failed
+        self.plan = SuitePlan(suite, registry, self.place, fresh, retry_failed)
+        self.journal = self.plan.journal
+        exclusive, offline = self.options.exclusive, self.options.offline
+        self.session = Session(self.plan, offline, exclusive, self.notice)
+        self.notifications = Notifications(self.verbs, deferred=exclusive)
+        self.cells: list[PlannedCell] = []
+        self.imported: list[PlannedCell] = []
+        self._by_key: dict[str, list[PlannedCell]] = {}
+
+    @property
+    def suite(self) -> Suite:
+        """The suite, with all that is known of its datasets by now."""
+        return self.plan.suite
+
+    @property
+    def until(self) -> float:
+        """The end of a limited time, by `time.monotonic`."""
+        return self.begun + self.options.total_s
+
+    @property
+    def jobs(self) -> int:
+        """Tasks at a time on this machine."""
+        return self.options.jobs or machine.physical_cores()
+
+    def notice(self, text: str) -> None:
+        """Show a notice to the user."""
+        self.watch.notice(text)
+
+    def connect(self) -> Engine:
+        """Return the engine: a feature's, or that of this machine."""
+        if self.offer is not None:
+            return self.offer.connect(self)
+        parents, cache = self.session.parents, self.session.cache.root
+        return LocalEngine(parents, cache, self.jobs, self.session.machine, self.started)
+
+    def started(self, task: Task, slot: int) -> None:
+        """Show that a slot has begun a task."""
+        self.watch.started(self.same(task)[0], task.split_index, slot)
+
+    def same(self, task: Task) -> list[PlannedCell]:
+        """Return the cells of a task: they share a key and their results."""
+        return self._by_key[task.cell_key]
+
+    def results_from_elsewhere(
+        self, cells: Sequence[PlannedCell]
+    ) -> Mapping[str, Mapping[int, Result]]:
+        """Return what features know of cells, by key and split; the first feature counts."""
+        known: dict[str, Mapping[int, Result]] = {}
+        for _, results in self.verbs.each("kbench_known_results", run=self, cells=cells):
+            known = {**results, **known}
+        return known
+
+    def use(self, cells: list[PlannedCell]) -> None:
+        """Take cells into the run, with results from elsewhere, and ask features about them."""
+        known = self.results_from_elsewhere(cells)
+        own, imported = self.plan.without_imported(cells, known)
+        self.cells += own
+        self.imported += imported
+        for cell in own:
+            self._by_key.setdefault(cell.key, []).append(cell)
+        for _ in self.verbs.each("kbench_cells_planned", run=self, cells=own):
+            pass
+
+    def add(self, cell: Cell) -> PlannedCell:
+        """Plan a further cell while others are computed, for a strategy."""
+        planned = self.plan.further(cell)
+        self.use(planned)
+        return planned[0]

@@ -1,1 +1,0 @@
-"""Results that travel: bundles, and what is checked of those that others made."""

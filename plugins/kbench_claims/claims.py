@@ -1,0 +1,336 @@
+"""What can be claimed of the methods of a suite, from its rows: variance, searches, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from kbench.features import (
+    Array,
+    Method,
+    ReportData,
+    Row,
+    Scores,
+    Standing,
+    compared_rows,
+    mean_curve,
+    shared_splits,
+    split_values,
+    stats,
+)
+from kbench.records import BASELINE, INPUTS, KERNEL, Measure
+from kbench_claims.components import Components, components, splits_needed
+
+NOT_REACHED = "not reachable by splits"
+"""Why there is no number of splits: their error does not fall that far."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The two best methods of a dataset.
+
+    Parameters
+    ----------
+    dataset : str
+    first, second : (str, str)
+    difference : float
+        Mean of the first less that of the second, over their common splits.
+    sd : float
+        Standard deviation of the difference on one split.
+    n_splits : int
+        Common splits.
+    needed : int or None
+        Splits on which a difference of this size would be significant.
+    reason : str
+        Why there is no number; empty where there is one.
+    """
+
+    dataset: str
+    first: Method
+    second: Method
+    difference: float
+    sd: float
+    n_splits: int
+    needed: int | None
+    reason: str = ""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the splits that there are show the difference."""
+        return self.needed is not None and self.needed <= self.n_splits
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the searches of a method found on the inner folds, means over datasets.
+
+    Parameters
+    ----------
+    method : (str, str)
+    measure : Measure
+        What the searches optimised.
+    n_datasets : int
+    inner, default : float
+        The measure of the best candidate on the inner folds, and of the default candidate.
+    optimism : float
+        How much too good the former is, larger is more; see `kbench.results.stats.optimism`.
+    """
+
+    method: Method
+    measure: Measure
+    n_datasets: int
+    inner: float
+    default: float
+    optimism: float
+
+    @property
+    def gain(self) -> float:
+        """How much better the best candidate is than the default, on the inner folds."""
+        return float(self.measure.gain(self.inner) - self.measure.gain(self.default))
+
+    @property
+    def is_overfitted(self) -> bool:
+        """Whether the gain is not larger than the optimism."""
+        return self.optimism > 0 and self.gain <= self.optimism
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a method reaches in seconds of search, means over datasets.
+
+    Parameters
+    ----------
+    method : (str, str)
+    measure : Measure
+        What the search optimised.
+    curve : list of (float, float)
+        Seconds of the search of a split, and the best inner score; see `budget_curve`.
+    total_s : float
+        Seconds of the whole search and of the fit.
+    outer : float or None
+        The measure on the test parts; None where it was not measured.
+    """
+
+    method: Method
+    measure: Measure
+    curve: list[tuple[float, float]]
+    total_s: float
+    outer: float | None
+
+
+@dataclass(frozen=True)
+class Warned:
+    """A method about whose numbers on a dataset a reader must know something.
+
+    `kind` is "baseline", "identity", "kernel", "edge", "converged" or "busy", and `other` the
+    method that it is compared with.
+    """
+
+    kind: str
+    method: Method
+    dataset: str
+    other: Method | None = None
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Claims about the methods of a suite.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+    scores : Scores
+        What is compared over datasets.
+    standings : sequence of Standing
+        Its methods in the order of their mean ranks.
+    alpha : float, default 0.05
+    """
+
+    rows: Sequence[Row]
+    scores: Scores
+    standings: Sequence[Standing]
+    alpha: float = 0.05
+
+    @property
+    def n_map_seeds(self) -> int:
+        """The largest number of seeds of the map over which the score of a split is a mean."""
+        return int(max((row.measures.get("n_map_seeds", 1.0) for row in self.rows), default=1.0))
+
+    @cached_property
+    def components(self) -> Components | None:
+        """Where the variance comes from, over the compared datasets with several splits."""
+        scores = self.scores
+        if not scores.has_one_unit or len(scores.methods) < 2:
+            return None
+        tables = []
+        for dataset in scores.datasets:
+            rows = compared_rows(scores, self.rows, dataset)
+            splits = shared_splits(rows, scores.measure.name)
+            if len(splits) > 1:
+                tables.append(_by_seed(rows, splits, scores.measure.name))
+        return components(tables) if tables else None
+
+    @cached_property
+    def contests(self) -> list[Contest]:
+        """The two best methods of each dataset, and on how many splits they would differ."""
+        measure, found = self.scores.measure, []
+        for dataset in dict.fromkeys(row.dataset for row in self.rows):
+            rows = [
+                row
+                for row in self.rows
+                if row.dataset == dataset
+                and row.is_complete
+                and row.value(measure.name) is not None
+                and row.family != BASELINE
+            ]
+            rows.sort(key=lambda row: -measure.gain(row.measures[measure.name]))
+            if len(rows) > 1:
+                found.append(self.contest(rows[0], rows[1]))
+        return found
+
+    def contest(self, first: Row, second: Row) -> Contest:
+        """Say on how many splits of a dataset two rows would differ significantly."""
+        measure = self.scores.measure
+        common = stats.common_splits(first, second, measure.name)
+        a, b = first.by_split(measure.name), second.by_split(measure.name)
+        d = np.array([a[i] - b[i] for i in common])
+        unit = stats.unit_of([*a.values(), *b.values()], measure)
+        place = first.dataset, first.method, second.method
+        if len(d) < 2:
+            difference = first.measures[measure.name] - second.measures[measure.name]
+            return Contest(*place, difference, float("nan"), len(d), None, "one common split")
+        mean, sd = float(d.mean()), float(d.std(ddof=1))
+        if np.ptp(d) / unit < stats.EQUAL:
+            return Contest(*place, mean, 0.0, len(d), None, stats.NO_TEST)
+        needed = splits_needed(mean, sd, stats.holdout_ratio(first), self.alpha)
+        return Contest(*place, mean, sd, len(d), needed, "" if needed else NOT_REACHED)
+
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """What the searches of each method found, of those with several candidates."""
+        names = ("search_inner", "search_inner_default", "search_optimism")
+        by_method: dict[Method, list[Row]] = {}
+        for row in self.rows:
+            if row.is_complete and row.searched and all(name in row.measures for name in names):
+                by_method.setdefault(row.method, []).append(row)
+        choices = []
+        for method, rows in by_method.items():
+            measure = rows[0].searched
+            assert measure is not None
+            if len({row.searched for row in rows}) > 1 or (measure.in_units and len(rows) > 1):
+                continue
+            means = [float(np.mean([row.measures[name] for row in rows])) for name in names]
+            choices.append(Choice(method, measure, len(rows), *means))
+        return choices
+
+    @cached_property
+    def spent(self) -> list[Spent]:
+        """What each method reaches in seconds of search, on the datasets that are compared.
+
+        Of those that searched all of them, and whose searches kept their times.
+        """
+        found = []
+        by_labels = {row.labels: row for row in self.rows}
+        for method in self.scores.methods:
+            rows = [by_labels[dataset, *method] for dataset in self.scores.datasets]
+            measure = rows[0].searched if rows else None
+            if measure is None or not all(row.budget_curve for row in rows):
+                continue
+            if len({row.searched for row in rows}) > 1 or (measure.in_units and len(rows) > 1):
+                continue
+            curve = mean_curve([row.budget_curve for row in rows])
+            outer = [row.value(measure.name) for row in rows]
+            seconds = [
+                row.budget_curve[-1][0] + row.measures.get("fit_time_s", 0.0) for row in rows
+            ]
+            mean = None if None in outer else float(np.mean(outer))
+            found.append(Spent(method, measure, curve, max(seconds), mean))
+        return found
+
+    @cached_property
+    def warned(self) -> list[Warned]:
+        """What a reader must know of single cells, by kind."""
+        by_dataset: dict[str, list[Row]] = {}
+        for row in self.rows:
+            if row.is_complete:
+                by_dataset.setdefault(row.dataset, []).append(row)
+        found = []
+        for rows in by_dataset.values():
+            for row in rows:
+                found += self._beside_others(row, rows)
+                for kind, holds in (
+                    ("edge", bool(row.at_edge)),
+                    ("converged", row.converged is False),
+                    ("busy", bool(row.contention)),
+                ):
+                    if holds:
+                        found.append(Warned(kind, row.method, row.dataset))
+        return found
+
+    def _beside_others(self, row: Row, rows: Sequence[Row]) -> list[Warned]:
+        """Compare a row with the baselines, the inputs and the kernel machines of its dataset."""
+        if row.family in (BASELINE, KERNEL) or row.value(self.scores.measure.name) is None:
+            return []
+        found = []
+        is_map = row.family != INPUTS and row.feature_map not in _inputs(rows)
+        for other in rows:
+            if other.value(self.scores.measure.name) is None:
+                continue
+            if other.family == BASELINE and self._is_worse(row, other):
+                found.append(Warned("baseline", row.method, row.dataset, other.method))
+            same_learner = other.family == INPUTS and other.learner == row.learner
+            if is_map and same_learner and self._is_worse(row, other):
+                found.append(Warned("identity", row.method, row.dataset, other.method))
+            if is_map and other.family == KERNEL and self._is_pointless(row, other):
+                found.append(Warned("kernel", row.method, row.dataset, other.method))
+        return found
+
+    def _is_worse(self, row: Row, other: Row) -> bool:
+        """Whether a row is significantly worse, or worse where there is no test."""
+        measure = self.scores.measure
+        ours, theirs = row.measures[measure.name], other.measures[measure.name]
+        if measure.gain(ours) >= measure.gain(theirs):
+            return False
+        test = stats.on_dataset(row, other, measure, self.alpha)
+        return test is None or test.p is None or test.p <= self.alpha
+
+    def _is_pointless(self, row: Row, other: Row) -> bool:
+        """Whether a row is slower than another and not better."""
+        measure = self.scores.measure
+        ours, theirs = row.measures.get("fit_time_s"), other.measures.get("fit_time_s")
+        if ours is None or theirs is None or ours <= theirs:
+            return False
+        gains = [measure.gain(each.measures[measure.name]) for each in (row, other)]
+        return bool(gains[0] <= gains[1])
+
+
+def _inputs(rows: Sequence[Row]) -> set[str]:
+    """Return the maps of the methods that work on the inputs as they are."""
+    return {row.feature_map for row in rows if row.family in (INPUTS, BASELINE)}
+
+
+def _by_seed(rows: Sequence[Row], splits: Sequence[str], name: str) -> Array:
+    """Return scores by split, method and seed of the map.
+
+    Without the last axis where they are not known for the same number of seeds. A map
+    without a seed has the same score with each.
+    """
+    found = [[row.by_seed(name, i) for row in rows] for i in splits]
+    n_seeds = max(len(values) for line in found for values in line)
+    if n_seeds < 2 or any(len(v) not in (1, n_seeds) for line in found for v in line):
+        return split_values(rows, splits, name)
+    return np.array([[np.resize(v, n_seeds) for v in line] for line in found], dtype=float)
+
+
+_kept: WeakKeyDictionary[ReportData, Claims] = WeakKeyDictionary()
+
+
+def claims_of(data: ReportData) -> Claims:
+    """Return the claims about the methods of a report; they are computed once."""
+    if data not in _kept:
+        _kept[data] = Claims(data.rows, data.scores, data.standings, data.alpha)
+    return _kept[data]

@@ -1,0 +1,205 @@
+"""Where the variance of scores comes from, and what more splits can do about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kbench.features import Array
+
+MOST_SPLITS = 10_000
+"""Splits beyond which nobody goes."""
+
+
+@dataclass(frozen=True)
+class Components:
+    """Variance components of scores, by the method of moments; they may be negative.
+
+    The score of a method on a split of a dataset is the sum of its mean and of independent
+    effects: of the dataset, of dataset and method together, of the split (the same for all
+    methods), and of the method on this split.
+
+    Parameters
+    ----------
+    datasets, interaction : float or None
+        Between datasets: of all methods together, and of one beside the others. None for a
+        single dataset.
+    splits : float
+        Between the splits of a dataset, for all methods together.
+    residual : float
+        Of a method on a split: the choice of its search, and the seed of its map unless
+        several were drawn.
+    seeds : float or None
+        Of one seed of the map, with data and search the same. None where each split has one
+        seed, which cannot be told apart from the rest.
+    by_method : tuple of float
+        The residual of each method; empty for two methods, whose noise cannot be told apart.
+    seeds_by_method : tuple of float
+        The variance of the seed of each method's map; empty where each split has one seed.
+    """
+
+    datasets: float | None
+    interaction: float | None
+    splits: float
+    residual: float
+    seeds: float | None = None
+    by_method: tuple[float, ...] = ()
+    seeds_by_method: tuple[float, ...] = ()
+
+    def shares(self) -> dict[str, float]:
+        """Return the share of each source in the variance of a score; negative ones are 0."""
+        found = {name: getattr(self, name) for name in _SOURCES}
+        known = {name: max(value, 0.0) for name, value in found.items() if value is not None}
+        total = sum(known.values())
+        return {name: value / total if total else 0.0 for name, value in known.items()}
+
+
+_SOURCES = ("datasets", "interaction", "splits", "residual", "seeds")
+
+
+def components(tables: Sequence[Array]) -> Components:
+    """Estimate the variance components of scores from datasets with the same methods.
+
+    The estimates are unbiased, also for different numbers of splits and for noise of
+    different size on each dataset; the components within a dataset are then means over
+    datasets. They take splits as independent: what splits share because they train on the
+    same rows is in the component of their dataset.
+
+    Parameters
+    ----------
+    tables : sequence of ndarray
+        One for each dataset, of shape (n_splits, n_methods), or (n_splits, n_methods, n_seeds)
+        where each split was measured with several seeds of the map. At least two splits and
+        two methods.
+
+    References
+    ----------
+    S. R. Searle, G. Casella, C. E. McCulloch, "Variance components" (1992), chapter 4.
+    F. E. Grubbs, "On estimating precision of measuring instruments and product variability",
+    JASA 43 (1948): the noise of each method.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> tables = [d + rng.normal(0, 2, (9, 1)) + rng.normal(size=(9, 4))
+    ...           for d in rng.normal(0, 5, 40)]
+    >>> found = components(tables)
+    >>> [round(math.sqrt(max(v, 0))) for v in (found.datasets, found.splits, found.residual)]
+    [4, 2, 1]
+    """
+    if not tables:
+        raise ValueError("tables must hold at least 1 dataset, got none")
+    means = [_over_seeds(table) for table in tables]
+    k = means[0].shape[1]
+    if k < 2 or any(len(table) < 2 or table.shape[1] != k for table in means):
+        raise ValueError("tables must have the same methods, at least 2, and at least 2 splits")
+    seeds, left_in_means = _seeds(tables)
+    within = [_within(table) for table in means]
+    residual = float(np.mean([each.residual for each in within]))
+    splits = float(np.mean([each.splits for each in within]))
+    by_method: tuple[float, ...] = ()
+    if k > 2:
+        of_methods = np.mean([each.by_method for each in within], axis=0) - left_in_means
+        by_method = tuple(float(value) for value in of_methods)
+    datasets = interaction = None
+    n = len(means)
+    if n > 1:
+        # the parts of the splits' variances that are left in the means over splits
+        left = float(np.mean([w.residual / len(t) for w, t in zip(within, means, strict=True)]))
+        left_all = float(np.mean([w.splits / len(t) for w, t in zip(within, means, strict=True)]))
+        cells = np.array([table.mean(axis=0) for table in means])
+        row_means = cells.mean(axis=1)
+        apart = cells - row_means[:, None] - cells.mean(axis=0) + cells.mean()
+        between = float(np.sum(apart**2)) / ((n - 1) * (k - 1))
+        interaction = between - left
+        datasets = float(row_means.var(ddof=1)) - between / k - left_all
+    of_seeds = None if seeds is None else float(seeds.mean())
+    own = residual - float(np.mean(left_in_means))
+    by_seed = () if seeds is None else tuple(float(value) for value in seeds)
+    return Components(datasets, interaction, splits, own, of_seeds, by_method, by_seed)
+
+
+def _over_seeds(table: Array) -> Array:
+    table = np.asarray(table, dtype=float)
+    return np.asarray(table.mean(axis=2)) if table.ndim == 3 else table
+
+
+def _seeds(tables: Sequence[Array]) -> tuple[Array | None, Array]:
+    """Return each method's variance of one seed, and what is left of it in means over seeds."""
+    several = [np.asarray(t, dtype=float) for t in tables if np.ndim(t) == 3 and t.shape[2] > 1]
+    if not several or len(several) < len(tables):
+        return None, np.zeros(np.shape(tables[0])[1])
+    # from the first seed: equal scores have no variance by rounding
+    apart = [table - table[:, :, :1] for table in several]
+    variances = [table.var(axis=2, ddof=1).mean(axis=0) for table in apart]
+    left = [v / table.shape[2] for v, table in zip(variances, several, strict=True)]
+    return np.mean(variances, axis=0), np.mean(left, axis=0)
+
+
+@dataclass(frozen=True)
+class _Within:
+    """Components within one dataset."""
+
+    splits: float
+    residual: float
+    by_method: Array
+
+
+def _within(table: Array) -> _Within:
+    n, k = table.shape
+    apart = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()
+    residual = float(np.sum(apart**2)) / ((n - 1) * (k - 1))
+    splits = float(table.mean(axis=1).var(ddof=1)) - residual / k
+    own = np.sum(apart**2, axis=0) / (n - 1)
+    by_method = (own - own.sum() / (k * (k - 1))) * k / (k - 2) if k > 2 else own
+    return _Within(splits, residual, by_method)
+
+
+def splits_needed(
+    difference: float, sd: float, ratio: float, alpha: float = 0.05, most: int = MOST_SPLITS
+) -> int | None:
+    """Return the number of splits on which a difference would be significant, None for none.
+
+    A difference of two methods on one dataset has the standard error sd sqrt(1/n + ratio)
+    (Nadeau and Bengio 2003), which more splits do not bring below sd sqrt(ratio): with
+    80 % training rows, half a standard deviation.
+
+    Parameters
+    ----------
+    difference : float
+        Mean difference of the two scores.
+    sd : float
+        Standard deviation of the difference on one split.
+    ratio : float
+        Test rows over training rows; see `holdout_ratio`.
+    alpha : float, default 0.05
+        Level of the two-sided test.
+    most : int, default 10,000
+        Largest number that counts.
+
+    Examples
+    --------
+    >>> splits_needed(0.01, sd=0.01, ratio=0.1), splits_needed(0.005, sd=0.01, ratio=0.25)
+    (11, None)
+    """
+    from scipy.special import stdtrit
+
+    if not difference:
+        return None
+    if not sd:
+        return 2
+
+    def shows(n: int) -> bool:
+        error = sd * math.sqrt(1 / n + ratio)
+        return abs(difference) > error * float(stdtrit(n - 1, 1 - alpha / 2))
+
+    if not shows(most):
+        return None
+    low, high = 1, most  # shows(high), and not shows(low)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if shows(middle) else (middle, high)
+    return high

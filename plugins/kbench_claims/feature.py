@@ -1,0 +1,19 @@
+"""The hooks of claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kbench.features import hookimpl
+
+if TYPE_CHECKING:
+    from kbench.features import ReportData, Section
+
+
+@hookimpl
+def kbench_report_sections(data: ReportData) -> Sequence[Section]:
+    """Say where variance comes from, which searches are optimistic, and what to doubt."""
+    from kbench_claims.sections import sections
+
+    return sections(data)

@@ -1,0 +1,96 @@
+"""Own results beside the figures that papers print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from kbench.features import Row, columns
+from kbench.records import ACCURACY, Measure, Published
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Our mean over `n` splits beside a published figure.
+
+    `z` is the distance in standard errors,
+    (ours - paper) / sqrt(sd_ours^2 / n_ours + sd_paper^2 / n_paper) (Welch), where sd is that
+    of one run, ddof 1. Where the paper prints none, it is taken to be ours. None where it
+    cannot be computed.
+    """
+
+    published: Published
+    ours: float | None
+    standard_error: float | None
+    n: int
+    z: float | None
+
+
+def beside_published(
+    rows: Sequence[Row], published: Sequence[Published], measure: Measure = ACCURACY
+) -> list[Beside]:
+    """Compare rows with published figures: one per figure whose cell is planned.
+
+    Figures of measures that the rows do not have are left out.
+    """
+    by_labels = {row.labels: row for row in rows}
+    known = {name for row in rows for name in row.measures} | set(columns(measure))
+    compared = []
+    for figure in published:
+        row = by_labels.get((figure.dataset, figure.feature_map, figure.learner))
+        if row is None or figure.measure not in known:
+            continue
+        ours, sd = row.value(figure.measure), row.measures.get(f"{figure.measure}_sd")
+        n = row.n_splits_done
+        z = None
+        if ours is not None and sd is not None and figure.n_runs:
+            theirs = sd if figure.sd is None else figure.sd
+            spread = math.sqrt(sd**2 / n + theirs**2 / figure.n_runs)
+            z = (ours - figure.value) / spread if spread else None
+        error = None if sd is None else sd / math.sqrt(n)
+        compared.append(Beside(figure, ours, error, n, z))
+    return compared
+
+
+FAR = 3.0
+"""Standard errors from which a published figure is an exception."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How own results agree with the published figures of one measure.
+
+    `mean` and `sd` are those of z over the figures, `share` is the share within `FAR`.
+    If both sides measure the same, z has mean 0 and deviation of about 1 (somewhat more with
+    few runs), and a share of .997 or somewhat less. Methods that share splits have z's that
+    depend on each other: a hard split moves all of them.
+    """
+
+    measure: str
+    compared: list[Beside]
+    mean: float
+    sd: float
+    share: float
+
+    @property
+    def exceptions(self) -> list[Beside]:
+        """The figures that are further away, the furthest first."""
+        far = [each for each in self.compared if abs(each.z or 0.0) >= FAR]
+        return sorted(far, key=lambda each: -abs(each.z or 0.0))
+
+
+def agreements(compared: Sequence[Beside], least: int = 10) -> list[Agreement]:
+    """Summarise the z of each measure that has `least` figures with one."""
+    by_measure: dict[str, list[Beside]] = {}
+    for each in compared:
+        if each.z is not None:
+            by_measure.setdefault(each.published.measure, []).append(each)
+    found = []
+    for measure, members in by_measure.items():
+        if len(members) >= max(least, 2):
+            z = [each.z or 0.0 for each in members]
+            share = sum(abs(value) < FAR for value in z) / len(z)
+            found.append(Agreement(measure, members, fmean(z), stdev(z), share))
+    return found

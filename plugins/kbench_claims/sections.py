@@ -1,0 +1,170 @@
+"""The sections of a report on variance, searches, warnings and published figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from kbench.features import (
+    MOST_LINES,
+    Chart,
+    Folded,
+    Heading,
+    Looks,
+    Note,
+    Part,
+    ReportData,
+    Section,
+    Table,
+    duration,
+    lines,
+    name_of,
+    shown,
+)
+from kbench_claims import agreement, tables
+from kbench_claims.claims import claims_of
+from kbench_claims.published import agreements, beside_published
+from kbench_claims.published_tables import published, published_grid
+
+_MOST_FIGURES = 50
+"""Published figures that a terminal lists; more are summarised."""
+
+
+def sections(data: ReportData) -> list[Section]:
+    """Return all sections; one of which nothing can be said has no parts."""
+    figures = published(data)
+    return [
+        _variance(data),
+        _optimism(data),
+        _seconds(data),
+        _warnings(data),
+        _published(data, figures),
+        _in_terminal(data, figures),
+    ]
+
+
+def _variance(data: ReportData) -> Section:
+    sources, splits = tables.components(data), tables.variance(data)
+    parts: list[Part] = [" ".join(tables.variance_sentences(data))]
+    if sources.rows:
+        parts.append(sources)
+    if splits.rows:
+        text = (
+            "The best two methods of each dataset without baselines, and on how many splits their "
+            f"difference would be significant (corrected resampled t-test, level {data.alpha}). "
+            "Its standard error is sd √(1/n + n_{test}/n_{train}), which has a limit: where the "
+            "difference is smaller, no number of splits reaches it."
+        )
+        parts += [Heading(splits.title), Note(text), splits]
+    title = "Where the variance comes from"
+    return Section(
+        "variance", title, parts, only_printed=[splits, sources], link="Variance", after="pairs"
+    )
+
+
+def _optimism(data: ReportData) -> Section:
+    table = tables.optimism(data)
+    text = (
+        "The best inner score of many candidates is too good. The optimism is what it loses when "
+        "the candidate is chosen on the other folds. Means over the datasets that each method "
+        "finished."
+    )
+    parts: list[Part] = []
+    if table.rows:
+        parts = [" ".join(tables.optimism_sentences(data)), table, Note(text)]
+    title = "Optimism of the searches"
+    return Section("optimism", title, parts, only_printed=[table], link="Optimism", after="search")
+
+
+def _seconds(data: ReportData) -> Section:
+    table = tables.seconds(data)
+    text = (
+        "Seconds of search: the best inner score that a search reaches by then, an average over "
+        "random orders of its candidates, a mean over splits and datasets. Inner scores are "
+        f"optimistic, and of smaller training parts. The ring is the {data.measure.words} on the "
+        "test parts, at the seconds of the whole search and the fit on the slowest dataset. At "
+        f"most {MOST_LINES} methods are drawn."
+    )
+    parts: list[Part] = [*_chart_of_seconds(data, table), Note(text)] if table.rows else []
+    return Section("seconds", "Seconds of search", parts, only_printed=[table], within="times")
+
+
+def _chart_of_seconds(data: ReportData, table: Table) -> Iterator[Chart]:
+    """Draw the best inner score against the seconds of the search."""
+    place = {standing.method: standing.place for standing in data.standings}
+    spent = sorted(claims_of(data).spent, key=lambda each: place.get(each.method, 0))
+    if not place or len({each.measure for each in spent}) != 1:
+        return
+    measure = spent[0].measure
+    looks = Looks(data.rows)
+    drawn = [
+        lines.Line(
+            name_of(each.method),
+            each.curve,
+            place[each.method],
+            None if each.outer is None else (each.total_s, each.outer),
+            looks[each.method].colour,
+        )
+        for each in spent[:MOST_LINES]
+    ]
+    written = partial(shown, measure.name)
+    label, words = "seconds of search on a split", f"inner {measure.words}"
+    picture = lines.draw(drawn, label, words, duration, written, measure)
+    yield Chart(f"Inner {measure.words} against seconds of search", picture, table)
+
+
+def _warnings(data: ReportData) -> Section:
+    table, said = tables.warned(data), tables.warnings(data)
+    return Section("warnings", "Before you quote a method", said, [table], within="doubts")
+
+
+def _published(data: ReportData, table: Table) -> Section:
+    text = (
+        "z = (ours − paper) / √(sd_{ours}²/n_{ours} + sd_{paper}²/n_{paper}), with standard "
+        "deviations of one run (Welch). If the paper gives none, it is taken to be ours. z is "
+        "empty if the paper’s number of runs is not known."
+    )
+    parts: list[Part] = [Note(text)] if table.rows else []
+    found = agreements(beside_published(data.rows, data.published, data.measure))
+    for each in found:
+        label = "Agreement with published figures"
+        parts += [
+            " ".join(agreement.sentences(each)),
+            Chart(label, agreement.scatter(each)),
+            Chart(label, agreement.histogram(each)),
+            Note(
+                "The dashed line in the first picture is where both are equal; filled points are "
+                "further apart than three standard errors. The curve in the second one is the "
+                "standard normal distribution. Methods that share splits have dependent z’s."
+            ),
+        ]
+    if table.rows:
+        parts.append(Folded("All figures", table) if found else table)
+    title, link = "Comparison with published figures", "Published figures"
+    both = [table, published_grid(data)]
+    return Section("published", title, parts, only_printed=both, link=link, after="budgets")
+
+
+def _in_terminal(data: ReportData, table: Table) -> Section:
+    """Return ours beside the published figures, a summary of many."""
+    parts: list[Part] = []
+    if len(table.rows) > _MOST_FIGURES:
+        found = agreements(beside_published(data.rows, data.published, data.measure))
+        parts += [" ".join(agreement.sentences(each)) for each in found]
+        parts.append(
+            f"{len(table.rows)} figures; `kbench report SUITE --table published` has all of them"
+        )
+    elif table.rows:
+        of_one = len({row["measure"] for row in table.rows}) == 1
+        left_out = ("measure", "source") if of_one else ("source",)
+        columns = [column for column in table.columns if column.name not in left_out]
+        parts.append(replace(table, columns=columns))
+        sources = dict.fromkeys(row["source"] for row in table.rows if row["source"])
+        parts += [f"published: {source}" for source in sources]
+        parts.append(
+            "z = (ours - paper) / sqrt(sd_ours^2 / n_ours + sd_paper^2 / n_paper), sd of one run; "
+            "ours for both where the paper gives none"
+        )
+    title = "ours beside the published figures"
+    return Section("published-printed", title, parts, within="terminal")

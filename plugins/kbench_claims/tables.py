@@ -1,0 +1,306 @@
+"""Sentences and tables of variance, searches and warnings."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from kbench.features import (
+    LABELS,
+    Column,
+    Method,
+    ReportData,
+    Table,
+    duration,
+    joined,
+    name_of,
+    named,
+    share,
+    shown,
+    signed,
+)
+from kbench.messages import counted
+from kbench.records import Measure
+from kbench_claims.claims import NOT_REACHED, Contest, claims_of
+
+_METHOD = (Column("feature_map", "feature map"), Column("learner"))
+
+SOURCES = {
+    "datasets": "datasets",
+    "interaction": "method and dataset together",
+    "splits": "splits of a dataset",
+    "residual": "method on a split",
+    "seeds": "seed of the map",
+}
+"""Sources of variance, and words for them."""
+
+# -- variance
+
+
+def variance_sentences(content: ReportData) -> list[str]:
+    """Say where the variance comes from, and what more splits would do."""
+    claims, measure = claims_of(content), content.measure
+    found = claims.components
+    if found is None:
+        return [_no_components(content)]
+    shares = found.shares()
+    each = [f"{share(value)} from {SOURCES[name]}" for name, value in shares.items()]
+    what = "of a score on one split" if found.datasets is not None else "between splits"
+    sentences = [f"Of the variance {what}, {joined(each)}."]
+    if found.datasets is None:
+        sentences.append("One dataset says nothing of the variance between datasets.")
+    if found.seeds is None:
+        sentences.append(
+            "The seed of a map cannot be told apart from the rest with one seed a split."
+        )
+    else:
+        sentences.append(
+            "These are shares with one seed of the map; the scores are means over "
+            f"{claims.n_map_seeds} seeds on each split."
+        )
+    sentences += _of_first_two(content, measure)
+    tested = [contest for contest in claims.contests if contest.n_splits > 1]
+    if tested:
+        met = sum(contest.is_shown for contest in tested)
+        more = [each for each in tested if each.needed is not None and not each.is_shown]
+        never = sum(each.reason == NOT_REACHED for each in tested)
+        sentences.append(
+            f"The best method of a dataset differs significantly from the second on {met} of "
+            f"{counted(len(tested), 'dataset')}, would on {len(more)} more with more splits"
+            f"{_up_to(more)}, and on {never} the difference is {NOT_REACHED}."
+        )
+    return sentences
+
+
+def _up_to(contests: Sequence[Contest]) -> str:
+    most = max((each.needed or 0 for each in contests), default=0)
+    return f" (at most {most:,})" if most else ""
+
+
+def _no_components(content: ReportData) -> str:
+    scores = content.scores
+    if not scores.has_one_unit:
+        return "Values of different datasets have different units: variances cannot be compared."
+    if len(scores.methods) < 2:
+        return "One method says nothing of where the variance comes from."
+    if not scores.datasets:
+        return "No dataset was finished by all methods: variances cannot be compared."
+    return "All methods share at most one split of a dataset: no variance can be estimated."
+
+
+def _of_first_two(content: ReportData, measure: Measure) -> list[str]:
+    """Say on how many splits the first two methods by mean rank would differ."""
+    if len(content.standings) < 2:
+        return []
+    first, second = (standing.method for standing in content.standings[:2])
+    rows = {row.labels: row for row in content.rows}
+    found = [
+        claims_of(content).contest(rows[dataset, *first], rows[dataset, *second])
+        for dataset in content.scores.datasets
+    ]
+    names = f"{name_of(first)} and {name_of(second)}"
+    sentences = []
+    more = [each for each in found if each.needed is not None and not each.is_shown]
+    written = partial(shown, measure.name)
+    for each in sorted(more, key=lambda each: each.needed or 0)[:1]:
+        sentences.append(
+            f"A difference of {written(abs(each.difference))} between {names} needs "
+            f"{each.needed:,} splits on {each.dataset}."
+        )
+    if never := [each.dataset for each in found if each.reason == NOT_REACHED]:
+        sentences.append(f"The difference between {names} is {NOT_REACHED} on {named(never)}.")
+    return sentences
+
+
+def variance(content: ReportData) -> Table:
+    """Return the two best methods of each dataset, and the splits that their difference needs."""
+    written = partial(signed, written=partial(shown, content.measure.name))
+    spread = partial(shown, content.measure.name)
+    made = [
+        Column("dataset"),
+        Column("first"),
+        Column("second"),
+        Column("difference", "", written, True),
+        Column("sd", "sd on one split", spread, True),
+        Column("n_splits", "splits", numeric=True),
+        Column("needed", "splits needed", lambda n: f"{n:,}", True),
+        Column("reason", "why none"),
+    ]
+    rows, marks = [], {}
+    for i, contest in enumerate(claims_of(content).contests):
+        names = {"first": name_of(contest.first), "second": name_of(contest.second)}
+        sd = None if math.isnan(contest.sd) else contest.sd
+        rows.append(vars(contest) | names | {"sd": sd})
+        if contest.is_shown:
+            marks[i, "needed"] = "best"
+    return Table("variance", "Splits that the best of each dataset needs", made, rows, marks)
+
+
+def components(content: ReportData) -> Table:
+    """Return the sources of variance: standard deviations and shares."""
+    written = partial(shown, content.measure.name)
+    made = [
+        Column("source"),
+        Column("variance", "", lambda value: f"{value:.3g}", True, wide=True),
+        Column("sd", "standard deviation", written, True),
+        Column("share", "share of the variance", share, True),
+    ]
+    found = claims_of(content).components
+    if found is None:
+        return Table("components", "Sources of variance", made, [])
+    shares = found.shares()
+    rows: list[dict[str, Any]] = [
+        {"source": SOURCES[name], "variance": value, "sd": _root(value), "share": shares[name]}
+        for name in shares
+        if (value := getattr(found, name)) is not None
+    ]
+    order = {standing.method: standing.place for standing in content.standings}
+    methods = content.scores.methods
+    of_seeds = zip(methods, found.seeds_by_method, strict=False)
+    for each, what in (
+        (zip(methods, found.by_method, strict=False), "{} on a split"),
+        # a map without a seed has none
+        ((item for item in of_seeds if item[1]), f"{SOURCES['seeds']} of {{}}"),
+    ):
+        for method, value in sorted(each, key=lambda item: order.get(item[0], 0)):
+            source = what.format(name_of(method))
+            rows.append({"source": source, "variance": value, "sd": _root(value), "share": None})
+    return Table("components", "Sources of variance", made, rows)
+
+
+def _root(variance: float) -> float:
+    return math.sqrt(max(variance, 0.0))
+
+
+# -- searches
+
+
+def optimism_sentences(content: ReportData) -> list[str]:
+    """Say which searches look overfitted."""
+    choices = claims_of(content).choices
+    if not choices:
+        return []
+    overfitted = [name_of(choice.method) for choice in choices if choice.is_overfitted]
+    if not overfitted:
+        return [
+            "On average, each search gained more on the inner folds than the optimism of its "
+            "best score."
+        ]
+    return [
+        f"The search looks overfitted of {named(overfitted)}: what it gained on the inner folds "
+        "is not more than the optimism of its best score."
+    ]
+
+
+def optimism(content: ReportData) -> Table:
+    """Return what searches found on the inner folds, and how much too good it is."""
+    choices = claims_of(content).choices
+    names = {choice.measure.name for choice in choices}
+    name = names.pop() if len(names) == 1 else ""
+    written = partial(shown, name)
+    made = [
+        *_METHOD,
+        Column("measure", wide=bool(name)),
+        Column("n_datasets", "datasets", numeric=True),
+        Column("inner", f"inner {name or 'mean'}", written, True),
+        Column("optimism", "", partial(signed, written=written), True),
+        Column("gain", "gain over the default", partial(signed, written=written), True),
+        Column("verdict"),
+    ]
+    place = {method: i for i, method in enumerate(content.methods)}
+    rows = [
+        dict(zip(LABELS[1:], choice.method, strict=True))
+        | vars(choice)
+        | {"measure": choice.measure.name, "gain": choice.gain}
+        | {"verdict": "looks overfitted" if choice.is_overfitted else ""}
+        for choice in sorted(choices, key=lambda choice: place[choice.method])
+    ]
+    return Table("optimism", "Optimism of the inner scores", made, rows)
+
+
+def seconds(content: ReportData) -> Table:
+    """Return what each method reaches in seconds of search, and its score on the test parts."""
+    spent = claims_of(content).spent
+    names = {each.measure.name for each in spent}
+    name = names.pop() if len(names) == 1 else ""
+    written = partial(shown, name)
+    made = [
+        Column("place", "no.", numeric=True),
+        *_METHOD,
+        Column("measure", wide=bool(name)),
+        Column("seconds", "seconds of search", duration, True),
+        Column("inner", f"inner {name or 'mean'}", written, True),
+        Column("total_s", "search and fit", duration, True),
+        Column("outer", "on the test parts", written, True),
+    ]
+    place = {standing.method: standing.place for standing in content.standings}
+    rows: list[dict[str, Any]] = []
+    for each in sorted(spent, key=lambda each: place.get(each.method, 0)):
+        method: dict[str, Any] = dict(zip(LABELS[1:], each.method, strict=True))
+        method |= {"place": place.get(each.method), "measure": each.measure.name}
+        for at, value in each.curve:
+            last = at == each.curve[-1][0]
+            ends: dict[str, float | None] = {
+                "total_s": each.total_s if last else None,
+                "outer": each.outer if last else None,
+            }
+            rows.append(method | {"seconds": at, "inner": value} | ends)
+    return Table("seconds", "Inner scores by seconds of search", made, rows, by="place")
+
+
+# -- warnings
+
+_KINDS = {
+    "baseline": "worse than",
+    "identity": "worse than",
+    "kernel": "slower than the kernel machine, and not better:",
+    "edge": "chosen at the edge of its grid",
+    "converged": "a fit did not converge",
+    "busy": "the machine was busy",
+}
+"""Kinds of warnings, the most important first, and words for them."""
+
+
+def warnings(content: ReportData) -> list[str]:
+    """Say what a reader must know before quoting a method, a sentence for each kind."""
+    counts: dict[tuple[str, Method | None], Counter[Method]] = {}
+    for each in claims_of(content).warned:
+        counts.setdefault((each.kind, each.other), Counter())[each.method] += 1
+    sentences = []
+    for kind, words in _KINDS.items():
+        for (of_kind, other), by_method in counts.items():
+            if of_kind == kind:
+                beside = f" {name_of(other)}" if other else ""
+                found = [f"{name_of(method)} ({n})" for method, n in by_method.most_common()]
+                sentences.append(
+                    f"{words[:1].upper()}{words[1:]}{beside} (number of datasets): {named(found)}."
+                )
+    few = [
+        contest.dataset
+        for contest in claims_of(content).contests
+        if contest.n_splits > 1 and not contest.is_shown
+    ]
+    if few:
+        sentences.append(
+            "The splits do not show that the best method of a dataset is better than the second "
+            f"on {counted(len(few), 'dataset')}: {named(few)}."
+        )
+    one = [contest.dataset for contest in claims_of(content).contests if contest.n_splits < 2]
+    if one:
+        sentences.append(f"Methods share one split, which tests nothing, on {named(one)}.")
+    return sentences
+
+
+def warned(content: ReportData) -> Table:
+    """Return the warnings cell by cell."""
+    made = [Column("dataset"), *_METHOD, Column("kind", wide=True), Column("warning")]
+    rows = [
+        dict(zip(LABELS, (each.dataset, *each.method), strict=True))
+        | {"kind": each.kind}
+        | {"warning": _KINDS[each.kind] + (f" {name_of(each.other)}" if each.other else "")}
+        for each in claims_of(content).warned
+    ]
+    return Table("warnings", "Warnings cell by cell", made, rows)

@@ -1,0 +1,442 @@
+"""Costs of cells, predicted from trials: tasks on samples of their rows, in sandboxes.
+
+A trial that hangs or ends its process costs the prediction of its own cell only. Trials are
+kept in the journal by the key of their cell, which has the method, the data and the code;
+the journal is that of one machine.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+import numpy as np
+
+from kbench.errors import DatasetError
+from kbench.features import (
+    BLOCK_ROWS,
+    MAX_COLUMNS,
+    WHOLE_BYTES,
+    WIDTH,
+    DataCache,
+    Handover,
+    Journal,
+    PlannedCell,
+    Planner,
+    Registry,
+    Run,
+    WarmParents,
+    assign,
+    given_width,
+    of_width,
+    over_slots,
+)
+from kbench.messages import counted
+from kbench.records import Cell, Cost, Limits, Problem, Task, Trial
+from kbench.records.canonical import to_json
+from kbench_costs import prediction as cost
+from kbench_costs.samples import MOST_ROWS, Samples
+
+SHARE, LEAST_S, MOST_S = 0.1, 0.5, 5.0
+"""CPU time of the trials of one kind, short searches or whole ones.
+
+It is a share of that of all tasks of the cell, between two bounds.
+"""
+
+CHEAP_S = 4.0
+"""CPU time of a trial after which there is a second one in any case."""
+
+FIRST_ROWS = 2048
+"""Training rows of the smallest trial."""
+
+STEP = 4
+"""Rows of a trial over those of the one before."""
+
+CELL_S = 30.0
+"""Wall clock of all trials of a cell; those of a refusal may have as much again."""
+
+THREADS_S = 0.5
+"""Wall clock of the trial with all threads beyond the CPU time of that with one."""
+
+BEYOND = 1.25
+"""A cell is skipped if a sample hits the limit of memory that should need this much of it."""
+
+TRIALS_OF_CELL = 4
+"""Trials that a cell has room for, at least, where its smallest one is worth its time."""
+
+MOST_WIDTHS = 5
+"""Numbers of components that are tried for the largest that fits."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The cost of a cell, and why it cannot fit into the memory limit; empty if it may."""
+
+    cost: Cost
+    refusal: str = ""
+
+
+@dataclass
+class _Subject:
+    """A cell that trials are made of, under the key of its trials; they end at `until`."""
+
+    key: str
+    cell: Cell
+    task: Task
+    samples: Samples
+    trials: list[Trial]
+    until: float = field(default_factory=lambda: time.monotonic() + CELL_S)
+
+    @property
+    def left_s(self) -> float:
+        """Wall clock that is left for its trials."""
+        return self.until - time.monotonic()
+
+    def cost(self) -> Cost | None:
+        return cost.predict(self.trials, self.samples.n_rows)
+
+
+def predict_costs(run: Run, cells: Sequence[PlannedCell]) -> None:
+    """Predict the costs of large cells; those that cannot fit into memory are skipped.
+
+    A run with a limited time does not spend it on that.
+    """
+    limits = run.suite.limits
+    session = run.session
+    costs = Costs(
+        run.registry, run.plan.planner, session.cache, run.journal, session.parents, limits
+    )
+    chosen = costs.worth_trials(cells) if run.options.total_s == math.inf else []
+    if not chosen:
+        return
+    session.machine.acquire()
+    if n := costs.n_unknown(chosen):
+        run.notice(
+            f"trying {counted(n, 'cell')} on samples of the rows, at most {CELL_S:.0f} s each, "
+            "to predict memory and time"
+        )
+    done = count(1)
+
+    def predicted(cell: PlannedCell, cost: Cost | None) -> None:
+        if n:
+            run.watch.predicted(cell, cost, next(done), len(chosen))
+
+    found = costs.predict(chosen, run.jobs, predicted)
+    for cell in cells:
+        if (prediction := found.get(cell.key)) is None:
+            continue
+        # times of workers are not those of this machine
+        cost = prediction.cost
+        cell.cost = replace(cost, seconds=None) if run.offer else cost
+        if prediction.refusal:
+            cell.problem = Problem("skipped", prediction.refusal)
+
+
+class Costs:
+    """Predicts the costs of cells, and finds those that cannot fit into the memory limit."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        planner: Planner,
+        cache: DataCache,
+        journal: Journal,
+        parents: WarmParents,
+        limits: Limits,
+    ) -> None:
+        self._registry, self._planner, self._cache = registry, planner, cache
+        self._journal, self._parents, self._limits = journal, parents, limits
+        self._samples: dict[str, Samples] = {}
+        self._lock = threading.Lock()
+        self._known: dict[str, list[Trial]] = {}
+
+    def worth_trials(self, cells: Iterable[PlannedCell]) -> list[PlannedCell]:
+        """Return the cells of which trials say more than their shapes, each key once."""
+        limit = self._limits.memory_mb
+        chosen = (cell for cell in cells if cost.needs_trials(cell, self._registry, limit))
+        return list({cell.key: cell for cell in chosen}.values())
+
+    def n_unknown(self, cells: Sequence[PlannedCell]) -> int:
+        """Count the cells of which no trials are known."""
+        self._recall(cells)
+        return sum(cell.key not in self._known for cell in cells)
+
+    def predict(
+        self,
+        cells: Sequence[PlannedCell],
+        jobs: int,
+        predicted: Callable[[PlannedCell, Cost | None], None],
+    ) -> dict[str, Prediction]:
+        """Return the costs of cells by key, with `jobs` trials at a time.
+
+        Cells whose data cannot be split, and whose trials fail, have none. `predicted` is
+        called with each cell and its cost.
+        """
+        self._recall(cells)
+        found: dict[str, Prediction] = {}
+        # wide embeddings last: narrower ones say whether a trial is worth its time
+        narrower = cost.narrower(cells, WHOLE_BYTES)
+        first = [cell for cell in cells if cell.key not in narrower]
+        for cell, known in over_slots(first, self._work, jobs):
+            if known is not None:
+                found[cell.key] = known
+            predicted(cell, known.cost if known else None)
+        for cell in sorted((c for c in cells if c.key in narrower), key=_width):
+            known = self._of_wide(cell, narrower[cell.key], found)
+            if known is not None:
+                found[cell.key] = known
+            predicted(cell, known.cost if known else None)
+        return found
+
+    def _of_wide(
+        self,
+        cell: PlannedCell,
+        narrower: Sequence[PlannedCell],
+        found: Mapping[str, Prediction],
+    ) -> Prediction | None:
+        """Predict a cell from narrower embeddings, unless its smallest trial is short."""
+        costs, first = {}, {}
+        for other in narrower:
+            made = [t.seconds for t in self._known.get(other.key, ()) if t.status == "ok"]
+            if made and other.key in found:
+                first[_width(other)], costs[_width(other)] = made[0], found[other.key].cost
+        width = _width(cell)
+        if not first or cost.of_wider(first, width).value <= CELL_S / TRIALS_OF_CELL:
+            return self._work(cell, 0)
+        return Prediction(cost.predict_wider(costs, width))
+
+    def _recall(self, cells: Iterable[PlannedCell]) -> None:
+        """Read the known trials of cells from the journal."""
+        wanted = {cell.key for cell in cells}
+        for line in self._journal.read("trials"):
+            if line["key"].partition("/")[0] in wanted:
+                self._known[line["key"]] = _parsed(line, self._limits.memory_mb)
+
+    def _work(self, planned: PlannedCell, slot: int) -> Prediction | None:
+        task = self._planner.task(planned, 0)
+        try:
+            samples = self._samples_of(task)
+        except DatasetError:
+            return None  # the tasks of the cell report it
+        subject = self._subject(planned.key, planned.cell, task, samples)
+        if not subject.trials:
+            self._try(subject, len(planned.missing))
+            self._keep(subject)
+        limit = self._limits.memory_mb
+        if not any(trial.status == "ok" for trial in subject.trials):
+            self._try_rows(subject, cost.rows_of_width(subject.cell, BEYOND * limit))
+        self._known[planned.key] = subject.trials
+        predicted = subject.cost()
+        if predicted is None or not predicted.exceeds(limit) or planned.done:
+            return Prediction(predicted) if predicted else None
+        subject.until = time.monotonic() + CELL_S
+        is_confirmed = self._is_over(subject)
+        predicted = subject.cost() or predicted
+        return Prediction(predicted, self._refusal(predicted, subject) if is_confirmed else "")
+
+    def _subject(self, key: str, cell: Cell, task: Task, samples: Samples) -> _Subject:
+        return _Subject(key, cell, task, samples, list(self._known.get(key, ())))
+
+    def _samples_of(self, task: Task) -> Samples:
+        protocol = task.cell.protocol
+        key = json.dumps([task.checksum, to_json(protocol)], sort_keys=True)
+        with self._lock:
+            if key not in self._samples:
+                dataset = self._cache.load(task.checksum)
+                # which test rows equal training rows matters to scores only
+                groups = np.zeros(len(dataset.y), dtype=np.int8)
+                self._samples[key] = Samples.of(assign(dataset, protocol, 0, groups))
+            return self._samples[key]
+
+    # -- trials
+
+    def _try(self, subject: _Subject, n_splits: int) -> None:
+        """Make trials on ever more rows, short searches first."""
+        self._grow(subject, is_whole=False, n_splits=n_splits, n_least=2)
+        if subject.trials[-1].status == "ok":
+            most = max(trial.n_rows for trial in subject.trials)
+            self._grow(subject, is_whole=True, n_splits=n_splits, n_least=2, most=most)
+        if subject.cell.protocol.threads > 1:
+            self._try_threads(subject)
+
+    def _try_threads(self, subject: _Subject) -> None:
+        """Repeat a trial of the whole search with all threads, for what these save."""
+        whole = [t for t in subject.trials if t.is_whole and t.status == "ok"]
+        if whole:
+            # more than that says that other programs have the cores
+            time_s = THREADS_S + whole[-1].seconds
+            n_threads = subject.cell.protocol.threads
+            subject.trials.append(
+                self._trial(subject, whole[-1].n_rows, True, n_threads, min(time_s, CELL_S))
+            )
+
+    def _grow(
+        self,
+        subject: _Subject,
+        is_whole: bool,
+        n_splits: int = 1,
+        n_least: int = 1,
+        most: int = MOST_ROWS,
+    ) -> None:
+        """Make trials of one kind until the next would take too long.
+
+        There are at least `n_least`, unless one is not cheap.
+        """
+        n_all, made = subject.samples.n_rows, list[Trial]()
+        protocol = subject.cell.protocol
+        # each inner fold of the first trial has a block of the largest size already
+        n = BLOCK_ROWS * protocol.inner_folds if protocol.inner_fit == "outer" else FIRST_ROWS
+        n = min(n, n_all)
+        while n <= most:
+            made.append(self._trial(subject, n, is_whole))
+            subject.trials.append(made[-1])
+            if made[-1].status != "ok" or n == n_all:
+                return
+            spent, last = sum(trial.seconds for trial in made), made[-1].seconds
+            budget = min(MOST_S, max(LEAST_S, SHARE * n_splits * last * n_all / n))
+            step = min(STEP, n_all / n)
+            # in proportion to the rows at first, and then like the step before
+            before = made[-2].seconds if len(made) > 1 else last / STEP
+            following = last + max(0.0, last - before) * (step - 1) / (1 - 1 / STEP)
+            if (len(made) >= n_least or last > CHEAP_S) and spent + following > budget:
+                return
+            if following > subject.left_s:
+                return
+            n = min(STEP * n, n_all)
+
+    def _is_over(self, subject: _Subject) -> bool:
+        """Whether a sample that should exceed the limit of memory does.
+
+        A learner may need less memory for each row once there are many.
+        """
+        if not any(trial.status == "memory" for trial in subject.trials):
+            need = BEYOND * self._limits.memory_mb
+            n = cost.rows_that_need(subject.trials, need, subject.samples.n_rows)
+            self._try_rows(subject, n)
+        return any(trial.status == "memory" for trial in subject.trials)
+
+    def _try_rows(self, subject: _Subject, n_rows: int | None) -> None:
+        """Make one more trial, unless it is known what one on fewer rows needs."""
+        most = max(trial.n_rows for trial in subject.trials)
+        if n_rows is not None and n_rows > most:
+            n = min(n_rows, subject.samples.n_rows, MOST_ROWS)
+            subject.trials.append(self._trial(subject, n, is_whole=False))
+            self._keep(subject)
+
+    def _trial(
+        self,
+        subject: _Subject,
+        n_rows: int,
+        is_whole: bool,
+        n_threads: int = 1,
+        time_s: float | None = None,
+    ) -> Trial:
+        """Run a task on a sample of its rows.
+
+        With one thread its CPU time is measured, which other programs do not lengthen much.
+        """
+        task, samples = subject.task, subject.samples
+        cell = subject.cell if is_whole else cost.shortened(subject.cell)
+        share, protocol = samples.share(n_rows), cell.protocol
+        if not is_whole:
+            # nothing hides how memory grows if samples for measures shrink too
+            protocol = replace(protocol, gram_rows=max(2, int(share * protocol.gram_rows)))
+        payload = {
+            "checksum": task.checksum,
+            "kinds": list(task.kinds),
+            "cache": str(self._cache.root),
+            "feature_map": to_json(cell.feature_map),
+            "learner": to_json(cell.learner),
+            "protocol": to_json(replace(protocol, threads=n_threads)),
+            "split": task.split_index,
+            "share": share,
+        }
+        # what measures cost on a number of rows is in all whole trials
+        sample = samples.first(n_rows, protocol.gram_rows) if is_whole else samples.first(n_rows)
+        with self._parents.using(task.plugins) as sandbox:
+            outcome = sandbox.run(
+                "kbench.execution.entry_points:evaluate_sample",
+                payload,
+                time_s=min(max(LEAST_S, time_s or subject.left_s), self._limits.time_s),
+                memory_mb=self._limits.memory_mb,
+                converse=Handover(sample, protocol.map_seeds),
+            )
+        seconds = outcome.cpu_s if n_threads == 1 else outcome.seconds
+        memory = outcome.peak_memory_mb
+        if outcome.status == "memory":
+            memory = max(memory, self._limits.memory_mb)
+        return Trial(n_rows, is_whole, outcome.status, seconds, memory, n_threads)
+
+    def _keep(self, subject: _Subject) -> None:
+        self._journal.append(
+            "trials",
+            key=subject.key,
+            memory_mb=self._limits.memory_mb,
+            trials=[trial.to_json() for trial in subject.trials],
+        )
+
+    # -- what would fit
+
+    def _refusal(self, predicted: Cost, subject: _Subject) -> str:
+        limit = self._limits.memory_mb
+        width = given_width(subject.cell)
+        if width is None:
+            return cost.too_large(predicted, limit)
+        largest = self._largest(predicted, subject, width)
+        return cost.too_large(predicted, limit, WIDTH, largest, self._in_blocks(subject, width))
+
+    def _in_blocks(self, subject: _Subject, width: int) -> int | None:
+        """Return a larger number of components that fits because it is embedded in blocks."""
+        if subject.cell.protocol.inner_fit != "outer":
+            return None
+        wider = cost.rounded_up(WHOLE_BYTES / (8 * subject.samples.n_rows))
+        if not width < wider <= MAX_COLUMNS:
+            return None
+        known = self._cost_of_width(subject, wider)
+        fits = known is not None and known.memory_mb.high <= self._limits.memory_mb
+        return wider if fits else None
+
+    def _cost_of_width(self, subject: _Subject, width: int) -> Cost | None:
+        """Try a cell with another number of components."""
+        cell = of_width(subject.cell, width)
+        key = f"{subject.key}/{WIDTH}={width}"
+        other = self._subject(key, cell, subject.task, subject.samples)
+        if not other.trials:
+            self._grow(other, is_whole=False, n_least=2)
+            self._keep(other)
+        return other.cost()
+
+    def _largest(self, predicted: Cost, subject: _Subject, width: int) -> int | None:
+        """Return the largest number of components that should fit; None if none is found."""
+        limit = self._limits.memory_mb
+        needs = {width: predicted.memory_mb.high}
+        for _ in range(MOST_WIDTHS):
+            smaller = cost.next_width(needs, limit)
+            if smaller is None:
+                break
+            known = self._cost_of_width(subject, smaller)
+            if known is None:
+                break
+            needs[smaller] = known.memory_mb.high
+        return cost.largest_width(needs, limit)
+
+
+def _width(cell: PlannedCell) -> int:
+    return given_width(cell.cell) or 0
+
+
+def _parsed(line: dict[str, object], limit_mb: float) -> list[Trial]:
+    """Parse a line of the journal; none if a trial hit a lower limit, or is not understood."""
+    given = line["trials"]
+    assert isinstance(given, list)
+    try:
+        trials = [Trial.from_json(trial) for trial in given]
+    except TypeError:
+        return []
+    is_raised = limit_mb > float(str(line["memory_mb"]))
+    return [t for t in trials if not (is_raised and t.status == "memory")]

@@ -1,0 +1,73 @@
+"""Predicted costs of tasks beside what was measured then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from kbench.features import Row
+
+CLOCKS = ("task_time_s", "task_time_cpu_s")
+"""Measured times of a task: wall clock, CPU."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Errors of predictions of one quantity.
+
+    Parameters
+    ----------
+    errors : tuple of float
+        Of each cell, predicted over measured minus one.
+    n_inside : int
+        Cells whose measured value is within the predicted interval.
+    """
+
+    errors: tuple[float, ...]
+    n_inside: int = 0
+
+    @property
+    def median(self) -> float:
+        """Median size of the errors."""
+        return median(map(abs, self.errors))
+
+    @property
+    def largest(self) -> float:
+        """The largest size of an error."""
+        return max(map(abs, self.errors))
+
+
+def memory(rows: Iterable[Row]) -> Predicted:
+    """Return the errors of predicted memory, of the rows that have one."""
+    pairs = [
+        (row.measures.get("predicted_memory_mb"), row.measures.get("peak_memory_mb"))
+        for row in rows
+        if row.status == "ok"
+    ]
+    return Predicted(tuple(found / true - 1 for found, true in pairs if found and true))
+
+
+def time(rows: Iterable[Row]) -> Predicted:
+    """Return the errors of predicted times, of the rows that have one.
+
+    They are times of the CPU, or, with several threads, of the wall clock.
+
+    Examples
+    --------
+    >>> measures = {"predicted_time_s": 12.0, "predicted_time_low_s": 9.0,
+    ...             "predicted_time_high_s": 16.0, "task_time_cpu_s": 10.0}
+    >>> found = time([Row("iris", "rff", "ridge", "ok", 5, 5, measures)])
+    >>> round(found.median, 2), found.n_inside
+    (0.2, 1)
+    """
+    errors, n_inside = [], 0
+    for row in rows:
+        clock = CLOCKS[row.protocol.get("threads", "1") == "1"]
+        found, true = row.measures.get("predicted_time_s"), row.measures.get(clock)
+        if row.status != "ok" or not found or not true:
+            continue
+        errors.append(found / true - 1)
+        low, high = (row.measures.get(f"predicted_time_{end}_s", found) for end in ("low", "high"))
+        n_inside += low <= true <= high
+    return Predicted(tuple(errors), n_inside)

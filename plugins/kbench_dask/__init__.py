@@ -1,0 +1,9 @@
+"""Dask: tasks in slots of the workers of an existing cluster (``--scheduler``).
+
+::
+
+    dispatch    the engine: which worker gets which task
+    pool        the workers, as they join and leave
+    worker      what runs on a worker
+    same_code   whether a worker has the code of this process
+"""

@@ -1,0 +1,195 @@
+"""Functions that run in a Dask worker: describe it, warm it up, and measure tasks.
+
+The warm parent of the tasks is kept for one run in each worker process: the code
+may have changed until the next. It lives as long as the client holds the future
+of `prepare`, so that a client that dies leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from kbench.errors import DatasetError
+from kbench.features import (
+    LOAD_TIME_S,
+    LOCK,
+    Answer,
+    Assignments,
+    CallOutcome,
+    DataCache,
+    Host,
+    Journal,
+    Preload,
+    Request,
+    WarmParents,
+    importable,
+    installed,
+    load_memory_mb,
+    measure,
+    now_ms,
+    parameter_mistakes,
+)
+from kbench.records.canonical import to_json
+from kbench_dask.same_code import parts
+
+_LOOK_S = 1.0
+_LEAVING = ("closing", "closed", "failed")
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """The machine of a worker, and the mistakes that its plugins see in parameters."""
+
+    host: Host
+    problems: tuple[str, ...]
+
+
+class ReleasedError(LookupError):
+    """A worker has released a run, for example because its client was away for a while."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The state of a run in this worker, which `release` closes."""
+
+    parents: WarmParents
+    assignments: Assignments
+    host: Host
+    release: ExitStack
+
+
+_RUNS: dict[tuple[str, str], _Run] = {}
+"""By run and address of the worker: a process may hold several workers."""
+
+
+def describe(
+    own: Sequence[str], modules: Sequence[str], files: Sequence[str], variables: Sequence[str]
+) -> dict[str, str]:
+    """List all of this worker that decides numbers (`kbench.execution.engine.parts`)."""
+    return parts(own, modules, files, variables)
+
+
+def prepare(run: str, preload: Preload, components: Mapping[str, Sequence[Any]]) -> Readiness:
+    """Start the warm parent of a run's tasks, and check the components in it.
+
+    ReleasedError is raised if the client leaves while this waits for the machine.
+    """
+    worker, key = _current_task()
+
+    def still_wanted() -> None:
+        if not _is_wanted(worker, key):
+            raise ReleasedError(run)
+
+    importable(installed())  # the tasks' processes leave out what cannot be imported here
+    with ExitStack() as opened:
+        # waits for a kbench that holds this machine exclusively, and keeps the next waiting
+        opened.enter_context(Journal().lock(LOCK, shared=True, poll=still_wanted))
+        parents = WarmParents(preload)
+        opened.callback(parents.close)
+        here = _Run(parents, Assignments(DataCache()), Host.here(), opened.pop_all())
+    _RUNS[run, worker.address] = here
+    threading.Thread(
+        target=_release, args=(run, worker, key, here), name="kbench-release", daemon=True
+    ).start()
+    with parents.using(parents.every) as sandbox:
+        return Readiness(here.host, tuple(parameter_mistakes(sandbox, components)))
+
+
+def answer(run: str, request: Request, slots: int) -> Answer:
+    """Measure one task, after getting its data if need be.
+
+    ReleasedError is raised where `prepare` must be called again.
+    """
+    worker, key = _current_task()
+    here = _RUNS.get((run, worker.address))
+    if here is None:
+        raise ReleasedError(run)
+    wanted = partial(_is_wanted, worker, key)
+    started_ms = now_ms()
+    problem = _fetch(here, request, wanted)
+    if problem:
+        outcome = CallOutcome("error", error=f"{problem} (host {here.host.name})")
+        return Answer(outcome, here.host, started_ms, now_ms(), lacks_data=True)
+    with here.parents.using(request.task.plugins) as sandbox:
+        measured = measure(request, sandbox, here.assignments, here.host, slots, wanted)
+    if _RUNS.get((run, worker.address)) is not here:
+        raise ReleasedError(run)  # the warm parent was ended under the task
+    return measured
+
+
+def _fetch(here: _Run, request: Request, wanted: Any) -> str:
+    """Get the data of a request if need be; return the reason if they are unavailable."""
+    checksum, code = request.task.checksum, request.task.source_code
+    if _is_cached(here.assignments.cache, checksum):
+        return ""
+    ref = request.task.cell.dataset
+    plain = to_json(ref)
+    # one process of this host asks the source, the others wait for its result
+    with Journal().lock(f"data {checksum}"):
+        if _is_cached(here.assignments.cache, checksum):
+            return ""
+        payload = {
+            "dataset": plain,
+            "code": code,
+            "cache": str(here.assignments.cache.root),
+            "offline": request.offline,
+        }
+        # its checksum shows whether a plugin has an effect on the data
+        with here.parents.using(here.parents.every) as sandbox:
+            outcome = sandbox.run(
+                "kbench.execution.entry_points:load",
+                payload,
+                time_s=LOAD_TIME_S,
+                memory_mb=load_memory_mb(),
+                wanted=wanted,
+            )
+    if _is_cached(here.assignments.cache, checksum):
+        return ""
+    if outcome.status != "ok":
+        return f"the data of {ref.label} cannot be loaded: {outcome.error}"
+    if "unavailable" in outcome.value:
+        return f"the data of {ref.label} are unavailable: {outcome.value['unavailable']}"
+    cached = here.assignments.cache.lookup(ref.name, plain["params"], code)
+    return (
+        f"the data of {ref.label} are not those of the plan: "
+        f"checksum {cached or 'unknown'} instead of {checksum}"
+    )
+
+
+def _is_cached(cache: DataCache, checksum: str) -> bool:
+    try:
+        cache.describe(checksum)
+    except DatasetError:
+        return False
+    return True
+
+
+def _current_task() -> tuple[Any, Any]:
+    """Return the worker on which this runs and the key of the task."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    return worker, worker.get_current_task()
+
+
+def _is_wanted(worker: Any, key: Any) -> bool:
+    """Whether a client still holds the future of a task."""
+    task = worker.state.tasks.get(key)
+    if task is None or worker.status.name in _LEAVING:
+        return False
+    return task.state in ("executing", "long-running", "memory")
+
+
+def _release(run: str, worker: Any, key: Any, here: _Run) -> None:
+    while _is_wanted(worker, key):
+        time.sleep(_LOOK_S)
+    # a later `prepare` of the same run may have replaced it
+    if _RUNS.get((run, worker.address)) is here:
+        del _RUNS[run, worker.address]
+    here.release.close()

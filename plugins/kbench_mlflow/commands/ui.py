@@ -1,0 +1,102 @@
+"""`kbench ui`: MLflow's pages on the right store."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import webbrowser
+from threading import Thread
+from typing import Annotated
+
+import typer
+
+from kbench.errors import StoreError
+from kbench.features import Open, Store, completion, echo
+
+
+def ui(
+    suite: Annotated[
+        str | None,
+        typer.Argument(
+            help="Open the page of this suite's experiment.", autocompletion=completion.stored
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 5000,
+    show: Open = False,
+    store: Store = None,
+) -> None:
+    """Start MLflow's user interface on this machine and print the addresses to open.
+
+    The pages of a suite show its methods with their metrics, and charts. Ctrl-C stops it.
+    """
+    from kbench_mlflow.tracking import Address, default_uri, ui_environment
+
+    uri = store or default_uri()
+    served = uri.startswith(("http://", "https://"))  # by another process, already
+    server = Address.parse(uri).server if served else f"http://127.0.0.1:{port}"
+    addresses = {"MLflow": server} if suite is None else _addresses(uri, suite, server)
+    if served:
+        _tell(addresses, server, show)
+        return
+    # not on the command line, which every user of this machine can read
+    environment = {**os.environ, **ui_environment(uri)}
+    command = [sys.executable, "-m", "mlflow", "server"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    echo(f"MLflow starts at {server} ...", err=True)
+    Thread(target=_tell, args=(addresses, server, show), daemon=True).start()
+    raise typer.Exit(subprocess.run(command, env=environment, check=False).returncode)
+
+
+def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
+    """Return the addresses of a suite's pages by name; write missing views to the store."""
+    from kbench.features import PLAIN, Query, load_registry, task_of
+    from kbench_mlflow.delivery.deliver import views_of
+    from kbench_mlflow.reading import stored_results
+    from kbench_mlflow.tracking import Store, ui_address
+
+    stored = stored_results(Query(suite, {"store": uri}, "all"))
+    handle = Store(uri)
+    experiment = handle.experiment(stored.name)
+    views = views_of(load_registry(), lambda text: echo(text, err=True))
+    try:
+        plain = PLAIN[task_of(stored.rows)].name
+        handle.present(experiment, views, stored.measure, plain)
+    except StoreError as error:
+        echo(f"MLflow's plain page only: {error}", err=True)
+        views = {}
+    # tables first
+    ordered = sorted(views.values(), key=lambda view: (view.mode != "table", view.key))
+    addresses = {view.name: ui_address(server, experiment, view) for view in ordered}
+    return addresses or {stored.name: ui_address(server, experiment)}
+
+
+def _tell(addresses: dict[str, str], server: str, show: bool) -> None:
+    """Print the addresses as soon as their server answers, and open the first in the browser."""
+    if not _answers(server):
+        echo(f"{server} does not answer", err=True)
+        return
+    for name, address in addresses.items():
+        echo(f"{name}  {address}")
+    sys.stdout.flush()
+    if show:
+        webbrowser.open(next(iter(addresses.values())))
+
+
+def _answers(server: str) -> bool:
+    """Wait until a server answers, for five minutes at most."""
+    import urllib.error
+    import urllib.request  # not light: HTTP, TLS and e-mail
+
+    end = time.monotonic() + 300
+    while time.monotonic() < end:
+        try:
+            urllib.request.urlopen(server, timeout=5).close()
+        except urllib.error.HTTPError:
+            return True
+        except OSError:
+            time.sleep(0.2)
+        else:
+            return True
+    return False

@@ -1,0 +1,194 @@
+"""The MLflow run of a finished cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from kbench.features import LABELS, PLAIN, TIMES, PlannedCell, Row, by_split, of_cell_in_full
+from kbench.records import ACCURACY, Measure, Ref, written
+from kbench.records.canonical import dumps
+from kbench_mlflow.tracking import CHOSEN, CellRun, DatasetInput
+
+BY_SPLIT = (*TIMES, "search_time_s")
+ERROR_TAIL = 4000
+TAG_CHARS = 7900
+"""Longer tags are cut by the store."""
+
+
+def as_run(
+    planned: PlannedCell,
+    suite: str,
+    machine: str,
+    measure: Measure = ACCURACY,
+    budget: str = "",
+) -> CellRun:
+    """Return the MLflow run of a finished cell, computed on `machine`.
+
+    `measure` and `budget` are those of the suite.
+    """
+    row = of_cell_in_full(planned, machine, measure)
+    # a cluster's machines; a run of this machine needs its id only
+    remote = [result for result in planned.in_order if result.machine not in ("", machine)]
+    tags = {
+        "suite": suite,
+        "version": row.version,
+        "n_splits": str(row.n_splits),
+        "task": row.task,
+        # tests over datasets need these beside the means, without a request per run
+        "group": planned.dataset.group if planned.dataset else "",
+        "checksum": row.checksum,
+        "equivalence": row.equivalence,
+        "family": row.family,
+        "search_space": ", ".join(row.search_space),
+        "search_curves": _curves(row),
+        "budget_curve": dumps(row.budget_curve) if row.budget_curve else "",
+        "map_details": _map_details(row),
+        "measure": measure.name,
+        "better": measure.better,
+        "budget": budget,
+        **{f"{name}_by_split": _numbered(values) for name, values in row.values_by_split.items()},
+        **{f"{name}_by_seed": _of_seeds(values) for name, values in row.values_by_seed.items()},
+        "split_hash": _numbered(row.split_hash),
+        "at_edge": row.at_edge,
+        "notes": row.notes,
+        "contention": row.contention,
+        "timing": row.timing,
+        "calibration_s": row.calibration_s,
+        "hosts": ", ".join(sorted({f"{result.host} ({result.cpu})" for result in remote})),
+        "error": row.error[-ERROR_TAIL:],
+    }
+    return CellRun(
+        key=planned.key,
+        machine=machine,
+        name=planned.cell.name,
+        status=row.status,
+        start_ms=row.start_ms,
+        end_ms=row.end_ms,
+        params=_params(planned, row),
+        tags={name: value for name, value in tags.items() if value},
+        metrics={**row.measures, **_chosen(planned)},
+        n_splits_done=row.n_splits_done,
+        by_split=_by_split(planned, row, measure),
+        dataset=_dataset_input(planned),
+        artifacts=_artifacts(planned, row),
+    )
+
+
+def _numbered(values: Mapping[str, Any]) -> str:
+    """Write values by the number of the split, in the order of the numbers."""
+    return dumps({int(index): value for index, value in values.items()})
+
+
+def _of_seeds(values: Mapping[str, Any]) -> str:
+    """Return a measure by split and seed, if it fits into a tag; the artifact has it."""
+    text = _numbered(values)
+    return text if len(text) <= TAG_CHARS else ""
+
+
+def _params(planned: PlannedCell, row: Row) -> dict[str, str]:
+    cell = planned.cell
+    params = dict(zip(LABELS, row.labels, strict=True))
+    for kind, ref in (("feature_map", cell.feature_map), ("learner", cell.learner)):
+        params[f"{kind}.name"] = ref.name
+        for name, value in ref.params.items():
+            params.update(_flat(f"{kind}.{name}", value))
+    return params | {f"protocol.{name}": value for name, value in row.protocol.items()}
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield a parameter, and those of a nested component under their own names."""
+    if not isinstance(value, Ref):
+        yield name, written(value)
+        return
+    yield name, value.name
+    for inner, given in value.params.items():
+        yield from _flat(f"{name}.{inner}", given)
+
+
+def _curves(row: Row) -> str:
+    """Return the search curves that fit into a tag."""
+    curves = dict(row.search)
+    while len(text := dumps(curves)) > TAG_CHARS:
+        # the longest curve is dropped; the artifact has it
+        curves.pop(max(curves, key=lambda name: len(curves[name])))
+    return text if curves else ""
+
+
+def _map_details(row: Row) -> str:
+    """Return what a map reports of itself, if it fits into a tag; the artifact has it."""
+    text = dumps(row.map_details) if row.map_details else ""
+    return text if len(text) <= TAG_CHARS else ""
+
+
+def _by_split(planned: PlannedCell, row: Row, measure: Measure) -> dict[str, dict[int, float]]:
+    done = planned.done
+    names = (measure.name, PLAIN[row.task].name, *BY_SPLIT)
+    values = {name: by_split(done, name) for name in names} if done else {}
+    for result in done:
+        for name, value in result.details.chosen.items():
+            if _is_number(value):
+                values.setdefault(f"{CHOSEN}{name}", {})[result.split] = float(value)
+    return values
+
+
+def _chosen(planned: PlannedCell) -> dict[str, float]:
+    """Return the mean chosen value of each searched number, which MLflow's pages can draw.
+
+    Where the candidates span two decades, the mean is one of decimal logarithms, and its
+    name says so: these pages have linear axes only.
+    """
+    searched: dict[str, list[Any]] = {}
+    chosen: dict[str, list[Any]] = {}
+    for result in planned.done:
+        for candidate in result.details.search:
+            for name in candidate.keys() & result.details.chosen.keys():
+                searched.setdefault(name, []).append(candidate[name])
+        for name, value in result.details.chosen.items():
+            chosen.setdefault(name, []).append(value)
+    found = {}
+    for name, candidates in searched.items():
+        values = chosen[name]
+        if not all(map(_is_number, candidates + values)) or len(set(candidates)) < 2:
+            continue
+        if min(candidates) > 0 and max(candidates) >= 100 * min(candidates):
+            found[f"{CHOSEN}log10.{name}"] = float(np.mean(np.log10(values)))
+        else:
+            found[f"{CHOSEN}{name}"] = float(np.mean(values))
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _dataset_input(planned: PlannedCell) -> DatasetInput | None:
+    facts = planned.dataset
+    if facts is None:
+        return None
+    return DatasetInput(
+        name=planned.cell.dataset.label,
+        digest=facts.checksum,
+        source=facts.source,
+        n_rows=facts.n_samples,
+        n_features=facts.n_features,
+    )
+
+
+def _artifacts(planned: PlannedCell, row: Row) -> dict[str, str]:
+    artifacts = {}
+    if done := planned.done:
+        artifacts["search.json"] = dumps({result.split: result.details.search for result in done})
+        of_map = {result.split: result.details.map_details for result in done}
+        if any(of_map.values()):
+            artifacts["map.json"] = dumps(of_map)
+        by_seed = {result.split: result.details.by_seed for result in done}
+        if any(by_seed.values()):
+            artifacts["seeds.json"] = dumps(by_seed)
+    failed = next((result for result in planned.in_order if not result.is_ok), None)
+    if failed:
+        printed = f"\n\nPrinted last:\n{failed.printed}" if failed.printed else ""
+        artifacts["error.txt"] = row.error + printed
+    return artifacts

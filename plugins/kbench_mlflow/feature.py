@@ -1,0 +1,124 @@
+"""The hooks of MLflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from kbench.features import hookimpl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kbench.features import (
+        Delivered,
+        Options,
+        PlannedCell,
+        Query,
+        Report,
+        ReportData,
+        Run,
+        StoredResults,
+    )
+    from kbench_mlflow.delivery.deliver import Delivery
+
+_deliveries: WeakKeyDictionary[Run, Delivery] = WeakKeyDictionary()
+"""The deliveries of runs that are computing."""
+
+
+@hookimpl
+def kbench_location(options: Options) -> str:
+    """Return the name of the store."""
+    from kbench_mlflow.reading import checked_uri
+    from kbench_mlflow.tracking import Store
+
+    return Store(checked_uri(options.given.get("store"), options.folder)).name
+
+
+@hookimpl
+def kbench_run_notices(options: Options) -> Sequence[str]:
+    """Point to runs of an earlier MLflow in this folder."""
+    from kbench_mlflow.tracking import old_store_notice
+
+    old = None if options.given.get("store") else old_store_notice()
+    return [old] if old else []
+
+
+@hookimpl
+def kbench_run_started(run: Run) -> None:
+    """Import MLflow, and make a new store, while tasks are computed."""
+    _delivery(run).prepare()
+
+
+@hookimpl
+def kbench_cell_finished(run: Run, cell: PlannedCell) -> None:
+    """Write the run of a cell."""
+    _delivery(run).offer(cell)
+
+
+@hookimpl
+def kbench_run_finished(run: Run, report: Report) -> Delivered:
+    """Write the runs that the store lacks, those of earlier commands included."""
+    from kbench_mlflow.delivery.sync import deliver_leftovers, settle
+
+    delivery = _delivery(run)
+    delivered = delivery.finish(report.cells)
+    if not delivered.problem:
+        settle(run.journal, run.suite.name, run.location)
+        if not report.interrupted:
+            uri, views = delivery.uri, delivery.views
+            for leftover in deliver_leftovers(run.journal, run.place, uri, views):
+                run.notice(f"left over from earlier: {leftover.sentence}")
+    return delivered
+
+
+@hookimpl
+def kbench_stored_results(query: Query) -> StoredResults | None:
+    """Read the runs of a suite back."""
+    if query.file:
+        return None
+    from kbench_mlflow.reading import stored_results
+
+    return stored_results(query)
+
+
+@hookimpl
+def kbench_report_written(data: ReportData, page: str, options: Mapping[str, Any]) -> str | None:
+    """Keep the report and its tables in the experiment of the suite."""
+    if not options.get("log", True):
+        return None
+    from kbench_mlflow.delivery.report import keep_report
+
+    return keep_report(data, page, options.get("store"))
+
+
+@hookimpl
+def kbench_save_model(
+    form: str, pipeline: Any, folder: Path, example: Any, requirements: Sequence[str]
+) -> bool | None:
+    """Save a pipeline as an MLflow model."""
+    if form != "mlflow":
+        return None
+    from kbench_mlflow.tracking.model import save_model
+
+    save_model(pipeline, folder, example, requirements)
+    return True
+
+
+def _delivery(run: Run) -> Delivery:
+    """Return the delivery of a run, with what is known of its suite by now."""
+    if run not in _deliveries:
+        from kbench_mlflow.delivery.deliver import Delivery, views_of
+        from kbench_mlflow.reading import checked_uri
+
+        store = run.options.given.get("store")
+        views = views_of(run.registry, run.notice)
+        made = Delivery(
+            checked_uri(store, run.options.folder), run.suite.name, run.journal, run.place, views
+        )
+        made.options = ("--store", run.location) if store else ()
+        _deliveries[run] = made
+    delivery = _deliveries[run]
+    delivery.measure, delivery.budget = run.suite.compared, run.suite.budget
+    return delivery

@@ -1,0 +1,209 @@
+"""Rows of a suite from MLflow's runs, as they are read back."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from kbench.errors import StoreError, SuiteError
+from kbench.features import (
+    TEXTS,
+    Labels,
+    Query,
+    Row,
+    StoredResults,
+    by_dataset,
+    experiment_of,
+    known_measure,
+    load_registry,
+    machine_id,
+    runnable,
+)
+from kbench.messages import listed, similar
+from kbench.records import ACCURACY, Measure
+from kbench_mlflow.known_stores import stored_suites
+from kbench_mlflow.tracking import (
+    Address,
+    Store,
+    StoredRun,
+    check_store,
+    default_uri,
+    sqlite_uri,
+)
+
+
+def stored_results(query: Query) -> StoredResults:
+    """Read the runs of a suite from the store that a query names.
+
+    Raises
+    ------
+    StoreError, SuiteError
+        There are none.
+    """
+    uri = uri_of(query.given.get("store"))
+    address = Address.parse(uri)
+    path = address.path
+    if path is not None and not path.exists():
+        raise StoreError(f"there are no runs here: {path} does not exist; run `kbench suite` first")
+    name = experiment_of(query.suite)
+    runs = Store(uri).read(name, query.superseded)
+    if not runs:
+        hint = _hint(name, stored_suites(uri))
+        raise SuiteError(f"the store {address.name} has no runs of {name!r}{hint}")
+    owners = {run.machine for run in runs}
+    if query.machine != "all":
+        wanted = query.machine or machine_id()
+        if wanted not in owners and query.machine:
+            raise SuiteError(
+                f"no runs of machine {query.machine!r}; there are: {', '.join(sorted(owners))}"
+            )
+        if wanted not in owners:
+            wanted = runs[-1].machine
+        if len(owners) > 1 or wanted not in (query.machine, machine_id()):
+            query.notice(f"runs of machine {wanted}; --machine all shows all")
+        runs = [run for run in runs if run.machine == wanted]
+    return StoredResults(
+        by_dataset([of_run(run) for run in runs]),
+        name,
+        measure_of(runs),
+        budget_of(runs),
+        address.name,
+        _links(address, runs),
+    )
+
+
+def uri_of(store: str | None) -> str:
+    """Return the URI of a store that a user names, or of the default one."""
+    if store and "://" not in store and store.endswith(".db"):
+        return sqlite_uri(Path(store).absolute())
+    return store or default_uri()
+
+
+def checked_uri(store: str | None, folder: Path | None = None) -> str:
+    """Return the URI of the store that a run writes to; StoreError where it is no address."""
+    uri = store or default_uri(folder)
+    check_store(uri)
+    return uri
+
+
+def _links(address: Address, runs: Sequence[StoredRun]) -> dict[Labels, str]:
+    """Return the addresses of the runs in MLflow's pages, where the store is a server."""
+    server = address.server
+    if urlsplit(server).scheme.lower() not in ("http", "https"):
+        return {}
+    return {
+        of_run(run).labels: f"{server}/#/experiments/{quote(run.experiment_id, safe='')}"
+        f"/runs/{quote(run.run_id, safe='')}"
+        for run in runs
+        if run.run_id and run.experiment_id
+    }
+
+
+def _hint(name: str, stored: Sequence[str]) -> str:
+    """Say which stored suite may be meant, or how runs of an installed one are made."""
+    installed = runnable(load_registry())
+    if name in installed:
+        hint = f"; `kbench suite {name}` makes them"
+    else:
+        hint = similar(name, stored) or similar(name, installed)
+    if stored and "did you mean" not in hint:
+        hint += f"; it has runs of {listed(stored)}"
+    return hint
+
+
+def of_run(run: StoredRun) -> Row:
+    """Return the row of an MLflow run, with all that its tags and metrics say."""
+    tags = {name.removeprefix("kbench."): value for name, value in run.tags.items()}
+    return Row(
+        dataset=run.params.get("dataset", ""),
+        feature_map=run.params.get("feature_map", ""),
+        learner=run.params.get("learner", ""),
+        status=run.status,
+        n_splits_done=run.n_splits_done,
+        n_splits=_parse_count(tags.get("n_splits", ""), run.n_splits_done),
+        measures=run.metrics,
+        task="regression" if tags.get("task") == "regression" else "classification",
+        group=tags.get("group", ""),
+        machine=run.machine,
+        key=run.key,
+        checksum=tags.get("checksum", ""),
+        protocol={
+            name.removeprefix("protocol."): value
+            for name, value in run.params.items()
+            if name.startswith("protocol.")
+        },
+        values_by_split={
+            name.removesuffix("_by_split"): _parse_object(value)
+            for name, value in tags.items()
+            if name.endswith("_by_split")
+        },
+        values_by_seed={
+            name.removesuffix("_by_seed"): _parse_numbers(value)
+            for name, value in tags.items()
+            if name.endswith("_by_seed")
+        },
+        split_hash=_parse_object(tags.get("split_hash", "")),
+        search=_parse_object(tags.get("search_curves", "")),
+        budget_curve=_parse_points(tags.get("budget_curve", "")),
+        map_details=_parse_object(tags.get("map_details", "")),
+        **{name: tags.get(name, "") for name in TEXTS},
+        search_space=tuple(name for name in tags.get("search_space", "").split(", ") if name),
+        start_ms=run.start_ms,
+        end_ms=run.end_ms,
+    )
+
+
+def measure_of(runs: Sequence[StoredRun]) -> Measure:
+    """Return the measure that most of a suite's MLflow runs name; accuracy by default."""
+    named = Counter(
+        (run.tags["kbench.measure"], run.tags.get("kbench.better"))
+        for run in runs
+        if run.tags.get("kbench.measure")
+    )
+    if not named:
+        return ACCURACY
+    name, better = named.most_common(1)[0][0]
+    return known_measure(Measure(name, "lower" if better == "lower" else "higher"))
+
+
+def budget_of(runs: Sequence[StoredRun]) -> str:
+    """Return the budget that the suite of most MLflow runs claims; empty for none."""
+    named = Counter(run.tags.get("kbench.budget", "") for run in runs)
+    return named.most_common(1)[0][0] if named else ""
+
+
+def _parse_object(text: str) -> dict[str, Any]:
+    """Parse a JSON object; {} where the tag was too long for MLflow, or somebody has edited it."""
+    try:
+        value = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _parse_numbers(text: str) -> dict[str, list[float]]:
+    """Parse lists of numbers by name; none where somebody has edited the tag."""
+    try:
+        return {
+            name: [float(value) for value in values] for name, values in _parse_object(text).items()
+        }
+    except (TypeError, ValueError):
+        return {}
+
+
+def _parse_points(text: str) -> list[list[float]]:
+    """Parse the points of a curve; none where somebody has edited the tag."""
+    points = _parse_object(f'{{"points": {text or "[]"}}}').get("points", [])
+    try:
+        return [[float(seconds), float(value)] for seconds, value in points]
+    except (TypeError, ValueError):
+        return []
+
+
+def _parse_count(text: str, default: int) -> int:
+    """Parse a count; the default where somebody has edited the tag."""
+    return int(text) if text.isdecimal() and len(text) < 10 else default

@@ -1,0 +1,175 @@
+"""A local store, an SQLite file: created safely, checked, with a short wait for its lock."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shlex
+import socket
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from kbench.errors import StoreError
+from kbench_mlflow.tracking.address import engine_uri, sqlite_uri
+
+LOCK_S = 5.0
+"""Seconds to wait for a lock of the database."""
+
+CREATE_S = 120.0
+"""Seconds to wait for another process that creates the same store."""
+
+# A write-ahead log needs shared memory, which network file systems lack.
+_LOCAL_FILE_SYSTEMS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "overlay"}
+
+
+def read_only(path: Path, timeout: float) -> sqlite3.Connection:
+    """Open the database for reading."""
+    return sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, timeout=timeout)
+
+
+def prepare(path: Path) -> None:
+    """Create a new store; refuse an existing one, or a folder, that MLflow could not use."""
+    if not is_text(path):
+        raise StoreError(
+            f"the MLflow store {sqlite_uri(path)} is in a folder whose name is not UTF-8, where "
+            "MLflow cannot keep files: rename the folder, or choose another store (--store)"
+        )
+    if not path.exists() or not path.stat().st_size:
+        create(path)
+        return
+    name = sqlite_uri(path)
+    try:
+        with contextlib.closing(read_only(path, LOCK_S)) as database:
+            tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
+            versions = (
+                [row[0] for row in database.execute("SELECT version_num FROM alembic_version")]
+                if "alembic_version" in tables
+                else []
+            )
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"the MLflow store {name} cannot be read: {error}") from error
+    # MLflow would migrate in place, and an interrupted migration cannot be resumed.
+    needed = _schema()
+    if versions != [needed]:
+        raise StoreError(
+            f"the MLflow store {name} has schema {', '.join(versions) or 'none'} where the "
+            f"installed MLflow needs {needed}: if another version of MLflow made it, back it up "
+            f"and run `mlflow db upgrade {shlex.quote(name)}`; if its creation was cut short, "
+            "move it away, and a new one is made and filled"
+        )
+
+
+def is_text(path: Path) -> bool:
+    """Return whether a path is text that every program can encode."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_lock(path: Path) -> None:
+    """Fail after seconds where another process holds the database; MLflow waits 20 s a call."""
+    if not path.exists():
+        raise StoreError(f"the MLflow store {sqlite_uri(path)} has been removed")
+    with contextlib.closing(
+        sqlite3.connect(path, timeout=LOCK_S, isolation_level=None)
+    ) as database:
+        database.execute("BEGIN IMMEDIATE")
+        database.execute("ROLLBACK")
+
+
+def create(path: Path) -> None:
+    """Create an SQLite store: migrate it under another name, then rename it.
+
+    A kill during MLflow's first migration leaves a database that never opens
+    again, and two first migrations at once break each other.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    prefix = f".{path.name}.{re.sub(r'[^A-Za-z0-9-]', '_', socket.gethostname())}."
+    with _turn(path.parent) as alone:
+        if path.exists() and path.stat().st_size:
+            return
+        if alone:
+            _remove(path.parent, prefix)
+        new = path.parent / f"{prefix}{os.getpid()}"
+        try:
+            _migrate(new, artifacts=path.parent / "mlartifacts")
+            if path.exists() and not path.stat().st_size:
+                path.unlink()
+            try:
+                os.link(new, path)
+            except FileExistsError:
+                return
+            except OSError:  # a file system without links; others wait for their turn
+                new.rename(path)
+        finally:
+            _remove(path.parent, new.name)
+
+
+def _migrate(path: Path, artifacts: Path) -> None:
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    store: Any = SqlAlchemyStore
+    store(engine_uri(path), artifacts.as_uri()).engine.dispose()
+    if file_system(path) in _LOCAL_FILE_SYSTEMS:
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.execute("PRAGMA journal_mode = WAL")
+
+
+def _remove(folder: Path, prefix: str) -> None:
+    """Remove unfinished stores, with SQLite's files beside them."""
+    for path in folder.iterdir():
+        if path.name.startswith(prefix):
+            path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _turn(folder: Path) -> Iterator[bool]:
+    """Hold a lock on `folder`, which leaves no file behind; False where it cannot be locked."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        deadline = time.monotonic() + CREATE_S
+        held = False
+        while not held:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                held = True
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise StoreError(f"another process is creating a store in {folder}") from None
+                time.sleep(0.05)
+            except OSError:  # a network file system without locks on folders
+                break
+        yield held
+    finally:
+        os.close(handle)
+
+
+def _schema() -> str:
+    """Return the schema of the installed MLflow."""
+    from mlflow.store.db import utils
+
+    revision: Any = utils._get_latest_schema_revision
+    return str(revision())
+
+
+def file_system(path: Path) -> str:
+    """Return the type of the file system of `path`; "" where the platform does not say."""
+    try:
+        mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    except OSError:
+        return ""
+    target = path.resolve()
+    types = {
+        len(point.parts): words[words.index("-") + 1]
+        for words in reversed(mounts)
+        if target.is_relative_to(point := Path(words[4].encode().decode("unicode_escape")))
+    }
+    return types[max(types)] if types else ""

@@ -1,0 +1,130 @@
+"""One run for each method, with its means over datasets, which readers do not take for a cell."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from kbench_mlflow.tracking.owner import owner, user
+from kbench_mlflow.tracking.text import (
+    KEY_CHARS,
+    PARAM_CHARS,
+    TAG_CHARS,
+    allowed,
+    cut,
+    cut_all,
+    sha,
+)
+
+KIND = "method"
+
+
+@dataclass(frozen=True)
+class MethodRun:
+    """The MLflow run that a method should have.
+
+    Parameters
+    ----------
+    name : str
+        The method, by labels: ``map + learner``.
+    params : mapping of str to str
+    metrics : mapping of str to float
+        Values that are not finite are left out.
+    tags : mapping of str to str
+        Further tags; ``kbench.`` is put before their names.
+    start_ms, end_ms : int
+        When its first cell began, and its last one ended.
+    """
+
+    name: str
+    params: Mapping[str, str]
+    metrics: Mapping[str, float]
+    tags: Mapping[str, str] = field(default_factory=dict)
+    start_ms: int = 0
+    end_ms: int = 0
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of all of it, 32 hex digits."""
+        content = {name: value for name, value in vars(self).items() if name != "digest"}
+        return sha(json.dumps(content, sort_keys=True, default=dict))[:32]
+
+
+def on_dataset(measure: str, dataset: str) -> str:
+    """Return the name of a method's measure on one dataset, among the metrics of its run.
+
+    It does not depend on the other names, so that a view of these metrics knows it.
+
+    >>> on_dataset("accuracy", "iris")
+    'iris: accuracy'
+    >>> on_dataset("accuracy", "ä") == on_dataset("accuracy", "ö")
+    False
+    """
+    name = f"{dataset}: {measure}"
+    clean = allowed([name])[name]
+    return clean if clean == name else f"{clean[: KEY_CHARS - 7]}_{sha(name)[:6]}"
+
+
+def log_methods(
+    client: Any, experiment_id: str, suite: str, machine: str, runs: Sequence[MethodRun]
+) -> int:
+    """Make an experiment hold a machine's runs of methods, and no others; return how many are new.
+
+    A run whose content has changed is written anew: MLflow changes no param. One whose
+    writer was interrupted is deleted.
+    """
+    wanted = {run.digest: run for run in runs}
+    for stored in _stored(client, experiment_id, machine):
+        digest = stored.data.tags.get("kbench.digest", "")
+        if stored.info.status == "FINISHED" and digest in wanted:
+            del wanted[digest]
+        else:
+            client.delete_run(stored.info.run_id)
+    for run in wanted.values():
+        _write(client, experiment_id, suite, machine, run)
+    return len(wanted)
+
+
+def _write(client: Any, experiment_id: str, suite: str, machine: str, run: MethodRun) -> None:
+    from mlflow.entities import Metric, Param
+
+    tags = {
+        **{f"kbench.{name}": text for name, text in run.tags.items()},
+        "kbench.kind": KIND,
+        "kbench.suite": suite,
+        "kbench.machine": machine,
+        "kbench.digest": run.digest,
+        "mlflow.source.name": "kbench",
+        "mlflow.user": user(),
+    }
+    created = client.create_run(
+        experiment_id,
+        start_time=run.start_ms or time.time_ns() // 1_000_000,
+        tags=cut_all(tags, TAG_CHARS) | owner(),
+        run_name=cut(run.name, KEY_CHARS) or "-",
+    )
+    names = allowed(run.metrics)
+    metrics = [
+        Metric(names[name], float(value), run.end_ms, 0)
+        for name, value in run.metrics.items()
+        if math.isfinite(value)
+    ]
+    params = [Param(*item) for item in cut_all(run.params, PARAM_CHARS).items()]
+    client.log_batch(created.info.run_id, metrics, params)
+    client.set_terminated(created.info.run_id, "FINISHED", run.end_ms or None)
+
+
+def _stored(client: Any, experiment_id: str, machine: str) -> list[Any]:
+    """Return a machine's runs of methods."""
+    found, token = [], None
+    where = f"tags.`kbench.kind` = '{KIND}'"
+    while True:
+        page = client.search_runs([experiment_id], where, max_results=500, page_token=token)
+        found += [run for run in page if run.data.tags.get("kbench.machine") == machine]
+        if not (token := page.token):
+            return found

@@ -1,0 +1,352 @@
+"""`Store`: one run per cell, whatever was written before, after any failure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from kbench.errors import StoreError
+from kbench.records import ACCURACY, Measure
+from kbench_mlflow.tracking.connection import Connection
+from kbench_mlflow.tracking.faults import RETRY_AFTER_S, Interrupted
+from kbench_mlflow.tracking.method_runs import MethodRun, log_methods
+from kbench_mlflow.tracking.owner import owner_is_gone
+from kbench_mlflow.tracking.report_run import abandoned, log_report
+from kbench_mlflow.tracking.run import CellRun, Experiment, StoredRun
+from kbench_mlflow.tracking.stored import Identity, Stored, identity, live_runs
+from kbench_mlflow.tracking.text import DIGEST_CHARS, NAME_CHARS, cut
+from kbench_mlflow.tracking.upsert import upsert
+from kbench_mlflow.tracking.view_facts import Facts
+from kbench_mlflow.tracking.views import View, experiment_tags
+
+_WAITS_S = (0.2, 0.5, 1.0)
+"""Waits before further attempts; a server may ask for longer ones."""
+
+_SLOW_S = 3.0
+"""A call that fails only after this time is not tried again."""
+
+_ALL_WAITS_S = 60.0
+"""Longest time that all calls together wait."""
+
+_Answer = TypeVar("_Answer")
+
+
+class Store:
+    """An MLflow store that holds one run per cell.
+
+    `uri` is MLflow's tracking URI. Creating the object imports nothing; every
+    method opens the store when it needs it. One object serves one thread.
+
+    A run counts as delivered when its tag ``kbench.digest`` is there and its
+    status is FINISHED or FAILED: the tag goes with the last piece of content
+    and the status after it, so that an interrupted write is found and repeated.
+    Every method fails within seconds where the store cannot be read or written,
+    with a `StoreError` of one line, and may be called again at any time.
+
+    Examples
+    --------
+    >>> store = Store("sqlite:////home/me/mlflow.db")  # nothing is opened yet
+    >>> store.name
+    'sqlite:////home/me/mlflow.db'
+    """
+
+    def __init__(self, uri: str) -> None:
+        self._connection = Connection(uri)
+        self._indexes: dict[str, dict[Identity, Stored]] = {}
+        self._waited_s = 0.0
+
+    @property
+    def uri(self) -> str:
+        """MLflow's tracking URI, with the absolute path of a local store; never to be shown."""
+        return self._connection.address.uri
+
+    @property
+    def name(self) -> str:
+        """The URI without credentials, for messages, journals and pages."""
+        return self._connection.name
+
+    def open(self) -> None:
+        """Import MLflow and open the store; create it where it is a local one.
+
+        Causes of a `StoreError`: the server does not answer, the database is
+        locked, damaged, half-migrated or of another MLflow version.
+        """
+        self._connection.open()
+
+    def load(self) -> None:
+        """Import what opening a local store needs, without opening it.
+
+        Nothing is imported for a server: `open` asks first whether it answers.
+        """
+        if self._connection.address.path is not None:
+            self._connection.load()
+
+    def close(self) -> None:
+        """Release a local store's file; the next call opens it again."""
+        self._connection.close()
+
+    @property
+    def _client(self) -> Any:
+        return self._connection.client
+
+    def experiment(self, name: str) -> Experiment:
+        """Return the experiment of that name, at most 500 characters; create or restore it."""
+        self.open()
+        return self._persistently(partial(self._experiment, name))
+
+    def _experiment(self, name: str) -> Experiment:
+        with self._connection.calls(f"cannot get experiment {name!r}"):
+            entity = self._client.get_experiment_by_name(name)
+            if entity is None:
+                self._connection.check_lock()
+                try:
+                    self._client.create_experiment(name, self._connection.artifact_location(name))
+                except Exception:  # another process has created it, or the reply was lost
+                    if self._client.get_experiment_by_name(name) is None:
+                        raise
+                entity = self._client.get_experiment_by_name(name)
+            elif entity.lifecycle_stage == "deleted":
+                self._client.restore_experiment(entity.experiment_id)
+                self._indexes.pop(entity.experiment_id, None)
+            return Experiment(entity.experiment_id, entity.name, entity.creation_time or 0)
+
+    def present(
+        self,
+        experiment: Experiment,
+        views: Mapping[str, View],
+        measure: Measure = ACCURACY,
+        plain: str = "accuracy",
+    ) -> None:
+        """Write the views and the note that an experiment lacks.
+
+        Its suite compares `measure`; `plain` is the best known one of its task. Views show
+        the datasets and searched parameters of the runs that are stored.
+        """
+        self.open()
+        with self._connection.calls("cannot write views"):
+            present = self._client.get_experiment(experiment.id).tags
+            name, created = experiment.name, experiment.created
+            facts = Facts.of(self._index(experiment).values(), measure, plain)
+            wanted = experiment_tags(name, views, facts, created, present)
+            # the longest last: servers with a lower limit refuse it, and keep the others
+            for name, value in sorted(wanted.items(), key=lambda tag: len(tag[1])):
+                self._client.set_experiment_tag(experiment.id, name, value)
+
+    def log_report(self, experiment: Experiment, machine: str, files: Mapping[str, str]) -> str:
+        """Write the report of a machine's results in a separate run, which `read` leaves out.
+
+        `files` are texts by relative path. The machine's earlier report is
+        deleted only once the new one is written. Returns MLflow's id of the run.
+        """
+        self.open()
+        with self._connection.calls("cannot write the report"):
+            self._connection.check_lock()
+            return log_report(self._client, experiment.id, experiment.name, machine, files)
+
+    def cells(self, experiment: Experiment, machine: str) -> list[StoredRun]:
+        """Return a machine's complete runs of cells that are not superseded."""
+        self.open()
+        with self._connection.calls(f"cannot read experiment {experiment.name!r}"):
+            stored = self._index(experiment).items()
+            runs = [run for (_, owner, _), run in stored if owner == machine]
+            return [
+                run.read_back(experiment.id) for run in runs if run.complete and not run.superseded
+            ]
+
+    def log_methods(self, experiment: Experiment, machine: str, runs: Sequence[MethodRun]) -> int:
+        """Make the store hold a machine's runs of methods, and no others of them.
+
+        `read` leaves them out. Returns the number of those that were written.
+        """
+        self.open()
+        with self._connection.calls("cannot write the runs of methods"):
+            self._connection.check_lock()
+            place = self._client, experiment.id, experiment.name
+            return log_methods(*place, machine, runs)
+
+    def log(self, experiment: Experiment, run: CellRun) -> str:
+        """Make the store hold `run`, once; return MLflow's id of it.
+
+        Nothing is written where the store has it already. A run that needs
+        additions only (more splits, a retry that succeeded) is completed; one
+        that would have to change a param or a point of a metric is deleted
+        and written anew. After a `StoreError` it may be written in part;
+        calling again repairs that.
+        """
+        self.open()
+
+        def write() -> str:
+            try:
+                with self._connection.calls(f"cannot write run {run.content.name!r}"):
+                    return self._log(experiment, run)
+            except StoreError:
+                # it is unknown what was stored before the failure: search again before writing
+                self._indexes.pop(experiment.id, None)
+                raise
+
+        return self._persistently(write)
+
+    def _persistently(self, call: Callable[[], _Answer]) -> _Answer:
+        """Call what may be repeated again: once, or a few times if it was interrupted."""
+        for attempt, least_s in enumerate(_WAITS_S):
+            started = time.monotonic()
+            try:
+                return call()
+            except StoreError as error:
+                asked_s = error.wait_s if isinstance(error, Interrupted) else None
+                wait_s = max(least_s, asked_s or 0.0)
+                hopeless = attempt > 0 and asked_s is None
+                slow = time.monotonic() - started > _SLOW_S
+                longest_s = min(RETRY_AFTER_S, _ALL_WAITS_S - self._waited_s)
+                if hopeless or slow or wait_s > longest_s:
+                    raise
+                self._waited_s += wait_s
+                time.sleep(wait_s)
+        return call()
+
+    def _log(self, experiment: Experiment, run: CellRun) -> str:
+        place = identity(run)
+        index = self._index(experiment)
+        stored = index.get(place)
+        if stored is None or not stored.is_written_as(run.content):
+            self._connection.check_lock()
+            # no entry until the write is complete: after a failure it would be wrong
+            index.pop(place, None)
+            stored = upsert(self._connection, experiment.id, run, stored)
+            index[place] = stored
+        return stored.run_id
+
+    def supersede(
+        self,
+        experiment: Experiment,
+        machine: str,
+        planned: Mapping[str, Collection[str]],
+        data: Mapping[str, Collection[str]] | None = None,
+    ) -> int:
+        """Tag a machine's runs whose cell is planned under another key, labels or other data now.
+
+        Parameters
+        ----------
+        experiment : Experiment
+        machine : str
+        planned : mapping of str to collection of str
+            Name of a run (`CellRun.name`, the labels of its cell) to all keys
+            planned under it. Runs of other names and keys are left alone,
+            but for those on other data:
+        data : mapping of str to collection of str, optional
+            Label of a dataset to the checksums planned under it. Runs on that
+            dataset with another checksum are not comparable, planned or not.
+
+        Returns
+        -------
+        int
+            Number of runs tagged ``kbench.superseded = <new key>``, or
+            ``<new checksum>`` where no cell takes their place.
+        """
+        self.open()
+        count = 0
+        known = {key for keys in planned.values() for key in keys}
+        digests = {
+            cut(label, NAME_CHARS): sorted(checksum[:DIGEST_CHARS] for checksum in checksums)
+            for label, checksums in (data or {}).items()
+        }
+        with self._connection.calls("cannot mark superseded runs"):
+            for (key, owner, name), stored in self._index(experiment).items():
+                keys = planned.get(name, ())
+                if owner != machine or key in keys:
+                    continue
+                label, digest = stored.dataset or ("", "")
+                current = digests.get(label, ())
+                if keys or key in known:
+                    # the same key under other labels
+                    new = next(iter(keys), key)
+                elif current and digest not in current:
+                    new = next(iter(current))
+                else:
+                    continue
+                if stored.tags.get("kbench.superseded") != new:
+                    tags = {"kbench.superseded": new, "kbench.kind": "superseded"}
+                    for tag, value in tags.items():
+                        self._client.set_tag(stored.run_id, tag, value)
+                    stored.tags |= tags
+                    count += 1
+        return count
+
+    def withdraw(self, experiment: Experiment, machine: str, keys: Collection[str]) -> int:
+        """Delete a machine's runs without data of suite lines that have a real result now.
+
+        `keys` are those of the suite lines; only runs of status "unavailable"
+        are deleted. Returns their number.
+        """
+        self.open()
+        with self._connection.calls("cannot delete runs without data"):
+            index = self._index(experiment)
+            gone = [
+                place
+                for place, stored in index.items()
+                if place[0] in keys
+                and place[1] == machine
+                and stored.tags.get("kbench.status") == "unavailable"
+            ]
+            for place in gone:
+                self._client.delete_run(index[place].run_id)
+                del index[place]
+        return len(gone)
+
+    def sweep(self, experiment: Experiment) -> int:
+        """Set the status of RUNNING runs whose writer is gone to KILLED; return their number.
+
+        Runs of other hosts are left alone: their writers cannot be seen from here.
+        """
+        self.open()
+        return self._persistently(partial(self._sweep, experiment))
+
+    def _sweep(self, experiment: Experiment) -> int:
+        with self._connection.calls("cannot look for abandoned runs"):
+            running = live_runs(self._client, experiment.id, "attributes.status = 'RUNNING'")
+            run_ids = [run.run_id for run in running if owner_is_gone(run.tags)]
+            run_ids += abandoned(self._client, experiment.id)
+            for run_id in run_ids:
+                self._client.set_terminated(run_id, "KILLED")
+        if run_ids:
+            self._indexes.pop(experiment.id, None)
+        return len(run_ids)
+
+    def read(self, experiment_name: str, superseded: bool = False) -> list[StoredRun]:
+        """Return the complete, live runs of cells, the newest per key, machine and name.
+
+        They are in the order of their start; runs being written are left out,
+        and with `superseded` false those of earlier code, data or labels too.
+        Empty where there is no such experiment.
+        """
+        self.open()
+        newest: dict[Identity, Stored] = {}
+        with self._connection.calls(f"cannot read experiment {experiment_name!r}"):
+            experiment = self._client.get_experiment_by_name(experiment_name)
+            if experiment is None:
+                return []
+            for run in live_runs(self._client, experiment.experiment_id):
+                if run.complete and (superseded or not run.superseded):
+                    other = newest.setdefault(run.identity, run)
+                    newest[run.identity] = max(run, other, key=lambda stored: stored.preference)
+        ordered = sorted(newest.values(), key=lambda stored: (stored.start_ms, stored.run_id))
+        return [run.read_back(experiment.experiment_id) for run in ordered]
+
+    def _index(self, experiment: Experiment) -> dict[Identity, Stored]:
+        """Return all runs of kbench in an experiment: searched once, then kept up to date.
+
+        A lost reply may have left two runs of one identity: all but the best
+        are deleted.
+        """
+        if experiment.id not in self._indexes:
+            index: dict[Identity, Stored] = {}
+            for run in live_runs(self._client, experiment.id):
+                other = index.setdefault(run.identity, run)
+                if other is not run:
+                    worse, better = sorted([run, other], key=lambda stored: stored.preference)
+                    self._client.delete_run(worse.run_id)
+                    index[run.identity] = better
+            self._indexes[experiment.id] = index
+        return self._indexes[experiment.id]

@@ -1,0 +1,209 @@
+"""Writing a run so that the write can be repeated at any time, after any interruption.
+
+The tag ``kbench.digest`` goes with the last piece of content, and the status
+after it: a run that lacks one of them is found and completed, or written anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kbench_mlflow.tracking.connection import Connection
+from kbench_mlflow.tracking.faults import away
+from kbench_mlflow.tracking.owner import owner, user
+from kbench_mlflow.tracking.run import CellRun, DatasetInput, RunContent
+from kbench_mlflow.tracking.stored import BOOKKEEPING, Stored
+
+_ITEMS_A_BATCH, _POINTS_A_BATCH = 100, 800
+
+_Point = tuple[str, float, int]
+
+
+def upsert(
+    connection: Connection, experiment_id: str, run: CellRun, stored: Stored | None
+) -> Stored:
+    """Make the store hold `run`, where it holds `stored` of the same identity.
+
+    A run that needs additions only is completed; one that would have to change
+    a param or a point of a metric is deleted and written anew.
+    """
+    client = connection.client
+    if stored is not None and not stored.can_become(run.content):
+        client.delete_run(stored.run_id)
+        stored = None
+    if stored is None:
+        stored = begin(client, experiment_id, run)
+    _Writing(connection, stored, run.content).complete()
+    return stored
+
+
+def begin(client: Any, experiment_id: str, run: CellRun) -> Stored:
+    """Create a run with its tags; RUNNING, with its owner, until it is complete."""
+    content = run.content
+    tags = {
+        **content.tags,
+        **owner(),
+        "mlflow.runName": content.name,
+        "mlflow.source.name": "kbench",
+        "mlflow.user": user(),
+        "kbench.writing": content.digest,
+    }
+    created = client.create_run(
+        experiment_id, start_time=run.start_ms, tags=tags, run_name=content.name
+    )
+    return Stored(created.info.run_id, "RUNNING", run.start_ms, 0, {}, tags, {}, None)
+
+
+class _Writing:
+    """Additions that make `content` of a stored run."""
+
+    def __init__(self, connection: Connection, stored: Stored, content: RunContent) -> None:
+        self._connection = connection
+        self._client = connection.client
+        self._stored = stored
+        self._content = content
+
+    def complete(self) -> None:
+        """Add what the run lacks; the last step makes it complete.
+
+        For a run that is RUNNING this is the status, so that a kill before it
+        is visible; for any other run the digest, which is removed first of all.
+        """
+        stored, content = self._stored, self._content
+        if stored.digest != content.digest:
+            params, points = self._missing_params(), self._missing_points()
+            self._set_tags()
+            if content.dataset is not None and stored.dataset is None:
+                self._log_dataset(content.dataset)
+            not_stored = self._log_artifacts()
+            if stored.status != "RUNNING":
+                self._terminate()
+            self._log_numbers(params, points, not_stored)
+        elif stored.superseded:
+            self._send(tags={"kbench.kind": content.tags["kbench.kind"]})
+            stored.tags["kbench.kind"] = content.tags["kbench.kind"]
+            self._delete_tag("kbench.superseded")
+        self._terminate()
+
+    def _missing_params(self) -> dict[str, str]:
+        stored = self._stored.params
+        return {name: text for name, text in self._content.params.items() if name not in stored}
+
+    def _missing_points(self) -> list[_Point]:
+        stored, content = self._stored, self._content
+        means, known = content.metrics, stored.split_hashes if stored.digest else {}
+        if stored.digest and stored.n_splits_done == content.n_splits_done:
+            # `can_become` has checked that values under the same step are equal
+            means = {name: value for name, value in means.items() if name not in stored.metrics}
+        points = [(name, value, content.n_splits_done) for name, value in means.items()]
+        for name, values in content.by_split.items():
+            points += [
+                (name, value, index)
+                for index, value in sorted(values.items())
+                if str(index) not in known and "all" not in known
+            ]
+        return points
+
+    def _terminate(self) -> None:
+        stored, content = self._stored, self._content
+        if (stored.status, stored.end_ms) != (content.status, content.end_ms):
+            self._client.set_terminated(stored.run_id, content.status, content.end_ms)
+            stored.status, stored.end_ms = content.status, content.end_ms
+
+    def _set_tags(self) -> None:
+        """Set tags anew; for a complete run this removes its digest first of all."""
+        stored, content = self._stored, self._content
+        tags = {**content.tags, "mlflow.runName": content.name}
+        if stored.digest:
+            # not the digest of any content: after an interruption the run is written anew
+            tags |= {"kbench.digest": "", "kbench.writing": "additions"}
+        changed = {name: text for name, text in tags.items() if stored.tags.get(name) != text}
+        self._send(tags=changed)
+        stored.tags.update(changed)
+        for name in list(stored.tags):
+            if name.startswith("kbench.") and name not in content.tags and name not in BOOKKEEPING:
+                self._delete_tag(name)
+
+    def _delete_tag(self, name: str) -> None:
+        self._client.delete_tag(self._stored.run_id, name)
+        del self._stored.tags[name]
+
+    def _log_numbers(
+        self, params: dict[str, str], points: Sequence[_Point], not_stored: str
+    ) -> None:
+        """Log params and points that are not there yet; the digest comes last."""
+        stored = self._stored
+        tags = {"kbench.digest": self._content.digest}
+        if not_stored:
+            tags["kbench.artifacts"] = not_stored
+        self._send(params, points, tags)
+        stored.params.update(params)
+        stored.tags.update(tags)
+        stored.metrics.update({name: value for name, value, _ in points})
+
+    def _send(
+        self,
+        params: Mapping[str, str] | None = None,
+        points: Sequence[_Point] = (),
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        """Log in batches that MLflow accepts, tags in the last ones."""
+        from mlflow.entities import Metric, Param, RunTag
+
+        batches: list[dict[str, list[Any]]] = []
+
+        def fill(kind: str, entities: list[Any], size: int) -> None:
+            for i in range(0, len(entities), size):
+                batch = entities[i : i + size]
+                if batches and kind not in batches[-1]:
+                    batches[-1][kind] = batch
+                else:
+                    batches.append({kind: batch})
+
+        stamp = self._content.end_ms
+        metrics = [Metric(name, value, stamp, step) for name, value, step in points]
+        fill("params", [Param(*item) for item in (params or {}).items()], _ITEMS_A_BATCH)
+        fill("metrics", metrics, _POINTS_A_BATCH)
+        fill("tags", [RunTag(*item) for item in (tags or {}).items()], _ITEMS_A_BATCH)
+        for batch in batches:
+            self._client.log_batch(self._stored.run_id, **batch)
+
+    def _log_dataset(self, data: DatasetInput) -> None:
+        from mlflow.entities import Dataset, InputTag
+        from mlflow.entities import DatasetInput as Input
+
+        online = data.source.startswith(("http://", "https://"))
+        dataset = Dataset(
+            name=data.name,
+            digest=data.digest,
+            source_type="http" if online else "local",
+            source=json.dumps({"url" if online else "uri": data.source}),
+            profile=json.dumps({"num_rows": data.n_rows, "num_features": data.n_features}),
+        )
+        inputs = [Input(dataset, [InputTag("mlflow.data.context", "evaluation")])]
+        for attempt in range(4):
+            try:
+                self._client.log_inputs(self._stored.run_id, inputs)
+                break
+            except Exception as error:
+                # Of two writers with the same new dataset one violates a unique key, and
+                # finds the other's row on its next attempt.
+                if attempt == 3 or not re.search(r"unique|duplicate", str(error), re.IGNORECASE):
+                    raise
+                time.sleep(0.02 * 3**attempt)
+        self._stored.dataset = data.name, data.digest
+
+    def _log_artifacts(self) -> str:
+        """Log texts; where a store refuses files, only they are lost, and a tag says so."""
+        for path, text in self._content.artifacts.items():
+            try:
+                self._client.log_text(self._stored.run_id, text, path)
+            except Exception as error:
+                if away(error):
+                    raise
+                return f"not stored: {path}: {self._connection.reason(error)}"
+        return ""

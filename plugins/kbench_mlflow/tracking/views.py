@@ -1,0 +1,144 @@
+"""Saved views of MLflow's pages, as tags of an experiment.
+
+MLflow keeps what "Save view" makes in a tag ``mlflow.sharedViewState.KEY`` of
+the experiment and opens it for ``?viewStateShareKey=KEY``. The value is a JSON
+object with ``name``, ``createdAt`` (milliseconds) and ``state``, the JSON text
+of the table's filter, columns, groups and charts. Servers that have no menu of
+views yet expect the keys of that state in the object itself: both are given.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kbench.errors import PluginError
+from kbench.parameters import check_choice
+from kbench_mlflow.tracking.view_facts import REPEATED, Facts, filled
+
+TAG = "mlflow.sharedViewState."
+
+NOTE = (
+    "Written by kbench. Runs of kind `method` have means over the datasets that all methods "
+    "finished; runs of kind `cell` are single results, and MLflow's group means of them cover the "
+    "first 100 loaded runs only. Intervals and tests are in the report: {command} (run `report`)."
+)
+"""MLflow shows it above the runs, as Markdown."""
+
+_OURS = "Written by kbench."
+_VALUE_CHARS = 20_000
+_MODES = ("table", "chart")
+
+
+@dataclass(frozen=True)
+class View:
+    """A view of an experiment's runs.
+
+    Parameters
+    ----------
+    key : str
+        Its name in addresses.
+    name : str
+        Its name in MLflow's menu of views.
+    mode : {"table", "chart"}
+        Which of MLflow's two pages it is for.
+    state : mapping
+        MLflow's state, with ``{measure}`` for the measure that a suite compares,
+        ``{plain}`` for the best known one of its task (accuracy or rmse), and
+        ``"{lower_is_better}"`` for whether lower values of the measure are better.
+        An item of a list, or a name in an object, is repeated for each dataset where
+        it has ``{on_dataset}`` (the metric of the measure on it, in runs of methods), for
+        each set of searched parameters where it has ``{search}`` (its number), and for
+        each searched parameter (of that set) where it has ``{chosen}`` (the metric of its
+        chosen value, in runs of cells).
+    """
+
+    key: str
+    name: str
+    mode: str
+    state: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, file_name: str, text: str) -> View:
+        """Parse a ``*.view.json`` file: a JSON object with ``name``, ``mode`` and ``state``.
+
+        The key is ``kbench-`` and what stands before ``.view.json``. A
+        `PluginError` says what is wrong.
+
+        >>> View.of("t.view.json", '{"name": "Times", "mode": "chart", "state": {}}').key
+        'kbench-t'
+        """
+        try:
+            given = json.loads(text)
+        except ValueError as error:
+            raise PluginError(f"{file_name} is not JSON: {error}") from error
+        wanted = {"name": str, "mode": str, "state": dict}
+        if not isinstance(given, dict) or given.keys() != wanted.keys():
+            raise PluginError(f"{file_name} must be an object with name, mode and state")
+        for name, kind in wanted.items():
+            if not isinstance(given[name], kind):
+                raise PluginError(f"{file_name}: {name} must be a {kind.__name__}")
+        check_choice(given["mode"], f"{file_name}: mode", _MODES, error=PluginError)
+        return cls("kbench-" + file_name.removesuffix(".view.json"), **given)
+
+    @property
+    def needs_results(self) -> bool:
+        """Whether it shows nothing before there are results."""
+        text = json.dumps(self.state)
+        return any(f"{{{name}}}" in text for name in REPEATED)
+
+    def tag(self, facts: Facts, created: int) -> tuple[str, str]:
+        """Return the tag that holds the view; `created` is in milliseconds since 1970.
+
+        Where MLflow would refuse it, the last datasets are left out. A `PluginError`
+        says that the view is too large without any.
+        """
+        envelope = {"name": self.name, "createdAt": created, "updatedAt": created}
+        for n_datasets in range(len(facts.on_dataset), -1, -1):
+            state = filled(self.state, replace(facts, on_dataset=facts.on_dataset[:n_datasets]))
+            text = json.dumps(state, separators=(",", ":"))
+            # with the state's keys for servers without a menu, where there is room
+            for whole in (envelope | {"state": text} | state, envelope | {"state": text}):
+                value = json.dumps(whole, separators=(",", ":"))
+                if len(value) <= _VALUE_CHARS:
+                    return TAG + self.key, value
+        raise PluginError(f"the view {self.name!r} is too large for MLflow: {len(value)} signs")
+
+
+def _code(text: str) -> str:
+    """Write text as code in Markdown, which a backtick in it does not end."""
+    text = " ".join(text.splitlines())
+    runs = {len(run) for run in re.findall("`+", text)}
+    fence = "`" * next(n for n in range(1, len(runs) + 2) if n not in runs)
+    return f"{fence}{text}{fence}"
+
+
+def experiment_tags(
+    suite: str,
+    views: Mapping[str, View],
+    facts: Facts,
+    created: int,
+    present: Mapping[str, str],
+) -> dict[str, str]:
+    """Return the tags that an experiment lacks, where `present` are its tags.
+
+    `facts` are those of its results; views that need some are left out before there are any.
+    A note that somebody wrote is left alone. `created` is when the experiment was made, in
+    milliseconds since 1970.
+    """
+    tags = dict(
+        view.tag(facts, created)
+        for view in views.values()
+        if facts.has_results or not view.needs_results
+    )
+    if present.get("mlflow.note.content", _OURS).startswith(_OURS):
+        tags["mlflow.note.content"] = NOTE.format(
+            command=_code(f"kbench report {shlex.quote(suite)}")
+        )
+    # without a kind MLflow asks for one before it shows the runs
+    tags["mlflow.experimentKind"] = present.get("mlflow.experimentKind", "custom_model_development")
+    return {name: value for name, value in tags.items() if present.get(name) != value}

@@ -1,0 +1,98 @@
+"""`kbench rescore`: adds measures to known results, from the predictions that were kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kbench.features import Offline, completion, echo, given
+
+if TYPE_CHECKING:
+    from kbench.features import Report, Watcher
+
+
+def rescore(
+    suite: Annotated[
+        str,
+        typer.Argument(
+            help="Name of an installed suite, or a suite file.", autocompletion=completion.suites
+        ),
+    ],
+    measure: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME",
+            help="Measure of `kbench list measures`; repeatable.",
+            autocompletion=completion.measures,
+        ),
+    ],
+    offline: Offline = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON line per measure, and nothing else.")
+    ] = False,
+) -> None:
+    """Add measures to known results without computing these again.
+
+    Measures are computed from the predictions that were kept of each split.
+
+    The exit code is 1 if a measure failed, or the store does not have all runs yet.
+    """
+    from kbench.features import Options, Run, chosen_suite, execute, load_registry, notices
+    from kbench_rescoring.rescoring import measure_called
+
+    if offline:
+        os.environ["KBENCH_OFFLINE"] = "1"
+    registry = load_registry()
+    chosen = chosen_suite(suite, registry)
+    options = Options(
+        None, offline=offline, given={**given(), "rescore": list(dict.fromkeys(measure))}
+    )
+    for name in measure:
+        measure_called(name, registry)
+    for text in notices(registry, options):
+        _notice(text)
+    report = execute(Run(chosen, registry, options, _watcher()))
+    for added in report.added:
+        echo(json.dumps(asdict(added)) if as_json else added.sentence)
+    if not as_json and not report.interrupted:
+        _print_end(report, measure)
+    for delivered in report.deliveries:
+        if delivered.problem and not as_json:
+            echo(f"kbench: {delivered.problem}", err=True)
+            echo("Nothing is lost: the journal keeps it, for `kbench sync`.", err=True)
+    if report.interrupted:
+        raise typer.Exit(130)
+    failed = any(added.failed for added in report.added)
+    raise typer.Exit(1 if failed or report.undelivered else 0)
+
+
+def _print_end(report: Report, names: list[str]) -> None:
+    """Print the measures of all cells that have one."""
+    from kbench.features import LABELS, order, show, sources
+
+    rows = order.by_dataset([sources.of_cell(cell) for cell in report.cells])
+    having = [row for row in rows if any(name in row.measures for name in names)]
+    if having:
+        show.print_rows(having, (*LABELS, *dict.fromkeys(names)))
+
+
+def _notice(text: str) -> None:
+    echo(f"kbench: {text}", err=True)
+
+
+def _watcher() -> Watcher:
+    """Return a watcher that shows what must be waited for; sentences come at the end."""
+    from kbench.features import Watcher
+
+    class Waits(Watcher):
+        def notice(self, text: str) -> None:
+            _notice(text)
+
+        def loading(self, dataset: str) -> None:
+            _notice(f"fetching {dataset}")
+
+    return Waits()

@@ -1,0 +1,200 @@
+"""What a bundle says, checked: keys, references, times and ranges of measures.
+
+Each check raises one BundleError of one sentence. None can refuse numbers that are
+invented in an honest form: `kbench_sharing.verifying` is for these.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
+
+from kbench.errors import BundleError
+from kbench.features import FILE_PARAMETERS, key_of_json
+from kbench.records.canonical import digest, encodable, to_json
+from kbench_sharing.form import SharedCell, SharedDataset, SharedRef, SharedResult
+from kbench_sharing.texts import check_component, check_digest, check_label
+
+SLACK = 1e-9
+"""By how much rounding may lead a measure out of its range."""
+
+MOST_SPLITS = 100_000
+DAY_MS = 86_400_000
+
+_SHARE = (0.0, 1.0)
+RANGES: Mapping[str, tuple[float, float]] = {
+    "accuracy": _SHARE,
+    "balanced_accuracy": _SHARE,
+    "expected_error": _SHARE,
+    "accuracy_unseen": _SHARE,
+    "f1_macro": _SHARE,
+    "roc_auc": _SHARE,
+    "average_precision": _SHARE,
+    "ece_15_equal_mass": _SHARE,
+    "coverage_error_90": _SHARE,
+    "converged": _SHARE,
+    "matthews": (-1.0, 1.0),
+    "brier": (0.0, 2.0),
+    "r2": (-math.inf, 1.0),
+    **dict.fromkeys(
+        (
+            "log_loss",
+            "rmse",
+            "rmse_standardised",
+            "mae",
+            "crps",
+            "crps_standardised",
+            "interval_score_90",
+            "peak_memory_mb",
+            "n_test",
+            "n_train",
+            "n_components",
+            "n_candidates",
+        ),
+        (0.0, math.inf),
+    ),
+}
+"""Least and largest values of measures; those of the default candidate are the same."""
+
+_PLAIN = {"classification": "accuracy", "regression": "rmse"}
+_WITHIN = ("fit_time_s", "predict_time_s", "search_time_s")
+
+
+def check_datasets(datasets: Iterable[SharedDataset]) -> None:
+    """Check names, checksums and labels of datasets."""
+    seen: set[str] = set()
+    for each in datasets:
+        label = each.ref.label
+        check_label(label, "dataset")
+        check_component(each.ref.name, "dataset")
+        check_digest(each.checksum, f"the checksum of the dataset {label!r}")
+        for key in FILE_PARAMETERS:
+            path = each.ref.params.get(key)
+            if isinstance(path, str) and (".." in PurePath(path).parts or path[:1] in "/~"):
+                raise BundleError(f"the dataset {label!r} names a file outside of its folder")
+        for text in (each.name, each.version, each.source, each.group):
+            check_label(text, "text of a dataset")
+        if label in seen:
+            raise BundleError(f"it has the dataset {label!r} twice")
+        seen.add(label)
+
+
+def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDataset]) -> None:
+    """Check that cells name their datasets and methods, and have the keys of their content."""
+    seen: set[tuple[str, str, str, str]] = set()
+    for each in cells:
+        dataset = datasets.get(each.dataset)
+        if dataset is None:
+            raise BundleError(f"a cell is of the dataset {each.dataset!r}, which it does not have")
+        for kind, side in (("feature map", each.feature_map), ("learner", each.learner)):
+            check_label(side.label, kind)
+            check_component(side.name, kind)
+        check_label(each.family, "family")
+        check_digest(each.key, "the key of a cell")
+        if each.equivalence:
+            check_digest(each.equivalence, "the equivalence of a cell")
+        name = f"{each.feature_map.label} + {each.learner.label} on {each.dataset}"
+        if not 0 < each.n_splits <= MOST_SPLITS:
+            raise BundleError(f"{name} has {each.n_splits} splits")
+        try:
+            cell = each.cell(dataset.ref)
+            sides = [{"name": ref.name, "params": ref.params} for ref in _sides(each)]
+            # values that a record would change are not what was hashed; an earlier version
+            # may lack fields of a protocol
+            known = to_json(cell.protocol)
+            same = {name: known[name] for name in each.protocol} == each.protocol
+            same = same and sides == [to_json(cell.feature_map), to_json(cell.learner)]
+            method = [*sides, each.protocol]
+            key = key_of_json(method, dataset.checksum, dataset.task, each.kinds, each.code)
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+            raise BundleError(f"{name} has parameters that no suite can have") from None
+        if not same or key != each.key:
+            raise BundleError(
+                f"{name} has a key that is not that of its data, parameters, protocol and code"
+            )
+        labels = (each.key, each.dataset, each.feature_map.label, each.learner.label)
+        if labels in seen:
+            raise BundleError(f"it has the cell {name} twice")
+        seen.add(labels)
+
+
+def _sides(cell: SharedCell) -> tuple[SharedRef, SharedRef]:
+    return cell.feature_map, cell.learner
+
+
+def check_result(
+    result: SharedResult, cell: SharedCell, dataset: SharedDataset, n_machines: int, now_ms: int
+) -> None:
+    """Check the result of a split: times that are possible, measures in their ranges."""
+    name = (
+        f"split {result.split} of {cell.feature_map.label} + {cell.learner.label} on {cell.dataset}"
+    )
+    if result.split >= MOST_SPLITS:
+        raise BundleError(f"{name} has a number that no split has")
+    if result.machine >= n_machines:
+        raise BundleError(f"{name} was computed by a machine that it does not have")
+    _check_times(result, name, now_ms)
+    if result.status != "ok":
+        if result.measures or result.details.model_fields_set:
+            raise BundleError(f"{name} has measures, and its status is {result.status}")
+        return
+    measures = result.measures
+    if _PLAIN[dataset.task] not in measures:
+        raise BundleError(f"{name} is ok and lacks the measure {_PLAIN[dataset.task]!r}")
+    for measure, value in measures.items():
+        check_component(measure, "measure")
+        low, high = RANGES.get(measure.removeprefix("default_"), (-math.inf, math.inf))
+        if measure.endswith("_s"):
+            low = 0.0
+        if not low - SLACK <= value <= high + SLACK:
+            raise BundleError(f"{name} has the {measure} {value:g}, which no result can have")
+    for measure in _WITHIN:
+        # times are rounded to three digits
+        if measures.get(measure, 0.0) > 1.011 * result.seconds + 1e-3:
+            raise BundleError(f"{name} has a {measure} longer than its task")
+    rows = measures.get("n_train", 0.0) + measures.get("n_test", 0.0)
+    if dataset.n_samples and rows > dataset.n_samples:
+        raise BundleError(f"{name} has more rows than its dataset")
+
+
+def _check_times(result: SharedResult, name: str, now_ms: int) -> None:
+    whole = (result.seconds, result.cpu_s, result.calibration_s)
+    numbers = (*whole, result.details.work_s, *result.details.search_seconds)
+    if min(numbers) < 0 or min(result.started_ms, result.ended_ms) < 0:
+        raise BundleError(f"{name} has a negative time")
+    if result.ended_ms < result.started_ms:
+        raise BundleError(f"{name} ended before it started")
+    if result.ended_ms > now_ms + DAY_MS:
+        raise BundleError(f"{name} ended in the future")
+    # the clock of a machine may be set while a task runs, by seconds
+    if result.seconds * 1000 > result.ended_ms - result.started_ms + 60_000:
+        raise BundleError(f"{name} took longer than from its start to its end")
+
+
+class SplitHashes:
+    """Rows of splits: those of one dataset, protocol and number are the same for all methods."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+        self._protocols: dict[str, str] = {}
+
+    def check(self, result: SharedResult, cell: SharedCell, dataset: SharedDataset) -> None:
+        """Refuse a result on other rows than an earlier one of the same split."""
+        if result.status != "ok":
+            return
+        protocol = self._protocols.get(cell.key)
+        if protocol is None:
+            protocol = self._protocols[cell.key] = digest(encodable(cell.protocol))
+        place = f"{dataset.checksum}/{protocol}/{result.split}"
+        if self._known.setdefault(place, result.details.split_hash) != result.details.split_hash:
+            raise BundleError(
+                f"split {result.split} of {cell.feature_map.label} + {cell.learner.label} on "
+                f"{cell.dataset} has other rows than the same split of other methods"
+            )
+
+
+def now_ms() -> int:
+    """Return milliseconds since 1970."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,237 @@
+"""The file or folder of a bundle: written byte for byte alike, read without trust."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import lzma
+import os
+import re
+import stat
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from kbench.errors import BundleError
+from kbench.features import read_file, write_file
+from kbench.messages import counted, printable
+from kbench_sharing.form import FILES, MANIFEST, PREDICTIONS, SOURCES
+
+MOST_BYTES = 1 << 30
+"""Bytes of all files of a bundle together."""
+
+MOST_ZIPPED = 256 << 20
+"""Bytes of the zip file."""
+
+MOST_HEAD = 8 << 20
+"""Bytes of the manifest that are read to see whose bundle it is."""
+
+ZIP = b"PK\x03\x04"
+"""First bytes of a zip file with entries."""
+
+MOST_FILES = 2000
+MOST_NAME = 200
+
+_SOURCE = re.compile(r"sources/[A-Za-z0-9_.-]+(/[A-Za-z0-9_-]+)*/[A-Za-z0-9_-]+\.py")
+_LINES, _XZ = ".jsonl", ".xz"
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0}]
+"""For text: its bytes have no places in words of four."""
+
+_XZ_MEMORY = 100 << 20
+"""Bytes that xz may use to unpack: its presets need 65 MB at most."""
+
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def write(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write a zip file, or a folder where the name of `path` does not end with ``.zip``.
+
+    The same files become the same bytes, with one version of zlib. BundleError is raised
+    where the folder exists and is not empty, or it cannot be written.
+    """
+    if path.suffix.lower() != ".zip":
+        write_folder(path, files)
+        return
+    try:
+        write_file(path, zipped(files))
+    except OSError as error:
+        raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a new or an empty folder; BundleError where it is neither."""
+    try:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise BundleError(f"{path} exists: name a new folder, or a file that ends with .zip")
+        for name, data in sorted(files.items()):
+            write_file(path / name, data)
+    except OSError as error:
+        raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """Return a zip file with sorted entries and fixed dates."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, data in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, _DATE)
+            entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
+            if name.endswith(_LINES):
+                # deflate looks back 32 kB only, and a column may be longer
+                entry.filename = f"{name}{_XZ}"
+                archive.writestr(entry, lzma.compress(data, filters=_FILTERS), zipfile.ZIP_STORED)
+            else:
+                archive.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
+    return content.getvalue()
+
+
+def read(path: Path) -> dict[str, bytes]:
+    """Read the files of a bundle by name; BundleError says what is wrong with it.
+
+    Names and sizes are checked before anything is unpacked. Links are not followed.
+    """
+    try:
+        if path.is_dir():
+            return _of_folder(path)
+        data = read_file(path, MOST_ZIPPED)
+    except OSError as error:
+        raise BundleError(f"it cannot be read: {error.strerror or error}") from error
+    return of_zip(data)
+
+
+def of_zip(data: bytes) -> dict[str, bytes]:
+    """Return the files of a zip file; BundleError says what is wrong with it."""
+    if not data.startswith(ZIP):
+        raise BundleError("it is not a zip file; the name of a rows file ends with .jsonl")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if archive.comment:
+                raise BundleError("the zip file has a comment, and that of a bundle has none")
+            entries = archive.infolist()
+            _check_entries(entries)
+            left = MOST_BYTES - sum(entry.file_size for entry in entries)
+            files = {}
+            for entry in entries:
+                content = _unpacked(archive, entry)
+                if entry.filename.endswith(_XZ):
+                    content = _of_xz(content, left)
+                    left -= len(content)
+                files[entry.filename.removesuffix(_XZ)] = content
+            return files
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError):
+        raise BundleError("the zip file is damaged") from None
+
+
+def _of_xz(data: bytes, most: int) -> bytes:
+    """Unpack a file, which never gets more memory than `most` and what xz itself needs."""
+    try:
+        unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+        content = unpacking.decompress(data, max_length=max(most, 0) + 1)
+    except (lzma.LZMAError, EOFError):
+        raise BundleError("the zip file is damaged") from None
+    if len(content) > most:
+        raise BundleError(f"it unpacks to more than the {MOST_BYTES >> 20:,} MB allowed")
+    if not unpacking.eof or unpacking.unused_data:
+        raise BundleError("the zip file is damaged")
+    return content
+
+
+def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
+    if len(entries) > MOST_FILES:
+        raise BundleError(f"it has more than {counted(MOST_FILES, 'file')}")
+    seen: set[str] = set()
+    for entry in entries:
+        # a zero byte ends the name that zipfile shows
+        name = entry.orig_filename
+        content = name.removesuffix(_XZ) if name.endswith(f"{_LINES}{_XZ}") else name
+        check_name(content)
+        if content in seen:
+            raise BundleError(f"it has the file {content!r} twice")
+        seen.add(content)
+        # an archiver may say nothing of the kind of a file
+        if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
+            raise BundleError(f"{name!r} is a link or a device, and not a file")
+        if entry.flag_bits & 0x1:
+            raise BundleError(f"{name!r} is encrypted")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise BundleError(f"{name!r} is packed by a method that bundles do not use")
+    _check_size(sum(entry.file_size for entry in entries))
+
+
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    with archive.open(entry) as file:
+        # never more than the entry says, whatever is packed in it
+        data = file.read(entry.file_size + 1)
+    if len(data) != entry.file_size:
+        raise BundleError(f"{entry.filename!r} does not have the size that the zip file says")
+    return data
+
+
+def _of_folder(folder: Path) -> dict[str, bytes]:
+    if not os.path.lexists(folder / MANIFEST):
+        # a results repository, or any other folder: its files say nothing to the user
+        raise BundleError(f"it has no {MANIFEST}")
+    files: dict[str, bytes] = {}
+    left = MOST_BYTES
+    for place, folders, names in os.walk(folder):
+        for name in folders:
+            if (Path(place) / name).is_symlink():
+                raise BundleError(f"the folder {_shown(name)} is a link")
+        for name in names:
+            path = Path(place, name)
+            relative = path.relative_to(folder).as_posix()
+            check_name(relative)
+            try:
+                files[relative] = read_file(path, left)
+            except OSError as error:
+                raise BundleError(
+                    f"{relative!r} is a link, a device or too large, or cannot be read"
+                ) from error
+            left -= len(files[relative])
+            if len(files) > MOST_FILES:
+                raise BundleError(f"it has more than {counted(MOST_FILES, 'file')}")
+    return files
+
+
+def check_name(name: str) -> None:
+    """Refuse a name of a file that no bundle has: nothing of it becomes a path."""
+    if len(name) > MOST_NAME:
+        raise BundleError(f"it has a file whose name has more than {MOST_NAME} characters")
+    parts = PurePosixPath(name).parts
+    if name.startswith("/") or ".." in parts or "\\" in name or ":" in name:
+        raise BundleError(f"the name {_shown(name)} leads out of the bundle")
+    if name in (MANIFEST, *FILES, PREDICTIONS) or (
+        name.startswith(SOURCES) and _SOURCE.fullmatch(name)
+    ):
+        return
+    raise BundleError(f"it has the file {_shown(name)}, which no bundle has")
+
+
+def _check_size(n_bytes: int) -> None:
+    if n_bytes > MOST_BYTES:
+        raise BundleError(
+            f"it unpacks to {n_bytes / 2**20:,.0f} MB, more than the {MOST_BYTES >> 20:,} allowed"
+        )
+
+
+def sha256(data: bytes) -> str:
+    """Return the SHA-256 (hex)."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_named(folder: Path, name: str, most: int) -> bytes:
+    """Read a file whose name is the SHA-256 of its content; BundleError says what is wrong."""
+    try:
+        data = read_file(folder / name, most)
+    except OSError as error:
+        raise BundleError(
+            f"it is a link, a device or too large, or cannot be read: {error.strerror}"
+        ) from error
+    if sha256(data) != PurePosixPath(name).stem:
+        raise BundleError("it was changed: its name is not the SHA-256 of its content")
+    return data
+
+
+def _shown(name: str) -> str:
+    return repr(printable(name, 80))

@@ -1,0 +1,65 @@
+"""The hooks of shared results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kbench.features import hookimpl
+
+if TYPE_CHECKING:
+    from kbench.features import (
+        ImportedRow,
+        Measure,
+        Options,
+        PlannedCell,
+        Query,
+        Result,
+        Run,
+        StoredResults,
+    )
+
+
+@hookimpl
+def kbench_run_notices(options: Options) -> Sequence[str]:
+    """Name the versions that keep a bundle from being reused; refuse wrong names."""
+    from kbench_sharing.reuse import named, notices
+
+    bundles = named(options.given.get("reuse"), options.fresh)
+    return [text for bundle in bundles for text in notices(bundle)]
+
+
+@hookimpl
+def kbench_known_results(
+    run: Run, cells: Sequence[PlannedCell]
+) -> Mapping[str, Mapping[int, Result]] | None:
+    """Return the results of the bundles to reuse."""
+    names = run.options.given.get("reuse")
+    if not names:
+        return None
+    from kbench_sharing.reuse import named, reusable
+
+    results = reusable(named(names, run.options.fresh))
+    if not any(cell.missing and cell.key in results for cell in cells):
+        run.notice("no cell of this run that lacks results here has the key of one in a bundle")
+    return results
+
+
+@hookimpl
+def kbench_stored_results(query: Query) -> StoredResults | None:
+    """Read a bundle, which need not have been added."""
+    if not query.file:
+        return None
+    from kbench_sharing.rows import stored_results
+
+    return stored_results(query.file)
+
+
+@hookimpl
+def kbench_imported_rows(
+    suite: str, measure: Measure | None, notice: Callable[[str], None]
+) -> Sequence[ImportedRow]:
+    """Return the rows of the bundles that were added."""
+    from kbench_sharing.rows import kept_rows
+
+    return kept_rows(suite, measure, notice)

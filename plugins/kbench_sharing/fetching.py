@@ -1,0 +1,138 @@
+"""Fetches a bundle from a server: https only, with bounds of size, redirects and time."""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import time
+import urllib.error
+import urllib.request
+from email.message import Message
+from typing import IO
+from urllib.parse import SplitResult, urlsplit
+
+from kbench._version import __version__
+from kbench.errors import BundleError
+from kbench.messages import masked, printable
+from kbench_sharing.container import MOST_ZIPPED
+
+MOST_REDIRECTS = 5
+SILENCE_S = 30.0
+"""Seconds without a byte after which a server is given up."""
+
+MOST_S = 600.0
+"""Seconds for the whole file."""
+
+_CHUNK = 1 << 20
+
+
+def is_url(text: str) -> bool:
+    """Tell a URL from a path.
+
+    >>> is_url("https://example.org/uci.zip"), is_url("results/uci.zip")
+    (True, False)
+    """
+    return "://" in text
+
+
+def fetched(url: str, most: int = MOST_ZIPPED) -> bytes:
+    """Return the bytes behind a URL.
+
+    Raises
+    ------
+    BundleError
+        It is not https, the server refuses, redirects too often or to another kind of address,
+        or sends more than `most` bytes.
+    """
+    shown = printable(masked(url), 200)
+    try:
+        return _fetched(url, most)
+    except BundleError as error:
+        raise BundleError(f"{shown} is refused: {error}") from None
+    except urllib.error.HTTPError as error:
+        reason = f"the server says {error.code}"
+        if 300 <= error.code < 400:
+            reason = "it redirects too often, or to an address of another kind"
+        raise BundleError(f"{shown} cannot be fetched: {reason}") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = printable(str(getattr(error, "reason", error)) or type(error).__name__, 200)
+        raise BundleError(f"{shown} cannot be fetched: {reason}") from None
+
+
+def _fetched(url: str, most: int) -> bytes:
+    parts = _checked(url)
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        _Redirects(parts),
+    ):
+        opener.add_handler(handler)
+    headers = {"User-Agent": f"kbench/{__version__}", "Accept-Encoding": "identity"}
+    request = urllib.request.Request(url, headers=headers)
+    until = time.monotonic() + MOST_S
+    with opener.open(request, timeout=SILENCE_S) as answer:
+        if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise BundleError("the server packs it once more, which was not asked for")
+        said = answer.headers.get("Content-Length", "")
+        # the size is checked before anything is read
+        if said.isdecimal() and int(said[:20]) > most:
+            raise BundleError(f"it has {int(said[:20]):,} bytes, more than the {most:,} allowed")
+        content = bytearray()
+        while chunk := answer.read1(_CHUNK):
+            content += chunk
+            if len(content) > most:
+                raise BundleError(f"it has more than the {most:,} bytes allowed")
+            if time.monotonic() > until:
+                raise BundleError(f"it takes longer than {MOST_S:g} s")
+    if said.isdecimal() and len(content) < int(said[:20]):
+        raise BundleError("the server ended before the file did")
+    return bytes(content)
+
+
+def _checked(url: str) -> SplitResult:
+    """Return the parts of a URL; refuse all but https, and http to this very machine."""
+    parts = urlsplit(url)
+    if parts.username is not None or parts.password is not None:
+        raise BundleError("it holds a name or a password")
+    if parts.scheme == "https" and parts.hostname:
+        return parts
+    if parts.scheme == "http" and _is_here(parts.hostname):
+        return parts
+    raise BundleError("only https is fetched")
+
+
+def _is_here(host: str | None) -> bool:
+    try:
+        return host is not None and ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows a few redirects, none from https to http and none to this machine."""
+
+    max_redirections = max_repeats = MOST_REDIRECTS
+
+    def __init__(self, first: SplitResult) -> None:
+        self._first = first
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: Message,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        """Check where a redirect leads; ValueError and BundleError if it is not followed."""
+        parts = _checked(newurl)
+        if parts.scheme != self._first.scheme or (
+            _is_here(parts.hostname) and not _is_here(self._first.hostname)
+        ):
+            raise BundleError("it redirects to an address of another kind")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]

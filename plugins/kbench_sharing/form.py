@@ -1,0 +1,249 @@
+"""The records of a bundle: what each line of its files may hold, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, TypeAdapter
+
+from kbench.records import Cell, Details, Limits, Protocol, Ref, Result, TaskType
+from kbench.records.canonical import from_json
+
+if TYPE_CHECKING:
+    from kbench.features import Predictions
+
+FORMAT = 2
+"""Version of the form. A field that is added to a record below needs the next one."""
+
+MANIFEST, SUITE, LOCK = "manifest.json", "suite.toml", "requirements.txt"
+DATASETS, CELLS, RESULTS = "datasets.jsonl", "cells.jsonl", "results.jsonl"
+PLUGINS, SOURCES = "plugins.jsonl", "sources/"
+
+ROWS_FILE = "rows.jsonl"
+"""Name that a rows file has among the files of what was read."""
+
+PREDICTIONS = "predictions.jsonl"
+"""Predictions of the splits, which a bundle may have."""
+
+FILES = (SUITE, LOCK, DATASETS, CELLS, RESULTS, PLUGINS)
+"""Files of each bundle, beside its manifest."""
+
+
+_PROTOCOL = TypeAdapter(Protocol)
+
+
+class _Line(BaseModel):
+    """A line of JSON: unknown fields, other types, NaN and infinities are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class SharedFile(_Line):
+    """Size and SHA-256 of a file."""
+
+    n_bytes: NonNegativeInt
+    sha256: str
+
+
+class SharedMachine(_Line):
+    """A machine without its name; cores are those that kbench could use, where known."""
+
+    cpu: str
+    cores: NonNegativeInt | None
+
+
+class Manifest(_Line):
+    """What a bundle is: its suite, who made it with what, and its files."""
+
+    format: Literal[2]
+    suite: str
+    author: str
+    measure: str
+    better: Literal["higher", "lower"]
+    versions: dict[str, str]
+    machines: list[SharedMachine]
+    files: dict[str, SharedFile]
+
+
+class SharedRef(_Line):
+    """A line of a suite file."""
+
+    name: str
+    params: dict[str, Any]
+    label: str
+
+    def ref(self) -> Ref:
+        """Return the record; KeyError, TypeError or ValueError for parameters of no form."""
+        params = {name: from_json(value) for name, value in self.params.items()}
+        return Ref(self.name, params, self.label)
+
+
+class SharedDataset(_Line):
+    """A dataset: facts and origin, without data and names of columns."""
+
+    ref: SharedRef
+    checksum: str
+    name: str
+    task: TaskType
+    version: str
+    source: str
+    group: str
+    is_weighted: bool
+    n_samples: NonNegativeInt
+    n_features: NonNegativeInt
+    n_classes: NonNegativeInt
+    n_missing: NonNegativeInt
+
+
+class SharedCell(_Line):
+    """A cell. With the dataset's checksum and task, `kinds` and `code` give its key.
+
+    `dataset` is the dataset's label, `kinds` are the kinds of columns that decide numbers,
+    and `code` is `Planner.method_code`.
+    """
+
+    key: str
+    dataset: str
+    feature_map: SharedRef
+    learner: SharedRef
+    protocol: dict[str, Any]
+    kinds: list[str]
+    code: list[Any]
+    n_splits: NonNegativeInt
+    family: str
+    equivalence: str
+
+    def cell(self, dataset: SharedRef) -> Cell:
+        """Return the record; KeyError, TypeError or ValueError for parameters of no form."""
+        protocol = _PROTOCOL.validate_python(self.protocol)
+        return Cell(dataset.ref(), self.feature_map.ref(), self.learner.ref(), protocol)
+
+
+class SharedLimits(_Line):
+    """Limits of a task; None for none."""
+
+    time_s: float | None
+    memory_mb: float | None
+
+
+class SharedDetails(_Line):
+    """The fields of `kbench.records.Details`."""
+
+    chosen: dict[str, Any] = {}
+    search: list[dict[str, Any]] = []
+    at_edge: list[str] = []
+    notes: list[str] = []
+    split_hash: str = ""
+    contention: list[str] = []
+    search_seconds: list[float] = []
+    work_s: float = 0.0
+    map_details: dict[str, Any] = {}
+    by_seed: dict[str, list[float]] = {}
+
+
+class SharedResult(_Line):
+    """The result of one split, without host; `machine` counts those of the manifest.
+
+    Its keys are those of its cell and of its split, so that a line holds none that could
+    be wrong. `error` and `printed` are empty unless the author asked for them.
+    """
+
+    cell: str
+    split: NonNegativeInt
+    status: Literal["ok", "error", "timeout", "memory", "crash"]
+    measures: dict[str, float]
+    details: SharedDetails
+    error: str = ""
+    printed: str = ""
+    started_ms: int
+    ended_ms: int
+    seconds: float
+    limits: SharedLimits
+    jobs: int | None
+    timing: Literal["shared", "exclusive"]
+    version: str
+    machine: NonNegativeInt
+    calibration_s: float
+    cpu_s: float
+
+    def result(self, task_key: str, machines: Mapping[int, str], cpu: str) -> Result:
+        """Return the record; `machines` has the names that machines have here."""
+        values = self.model_dump(exclude={"cell", "machine", "limits", "details"})
+        given = {name: value for name, value in self.limits if value is not None}
+        no_limit = {"time_s": float("inf"), "memory_mb": float("inf")}
+        return Result(
+            **values,
+            task_key=task_key,
+            cell_key=self.cell,
+            details=Details(**self.details.model_dump()),
+            limits=Limits(**{**no_limit, **given}),
+            machine=machines[self.machine],
+            cpu=cpu,
+        )
+
+
+class SharedPredictions(_Line):
+    """Predictions of one split and one seed of the map; `cell` counts the lines of cells.
+
+    `data` is what `kbench.storage.predictions.packed` has made, in base64.
+    """
+
+    cell: NonNegativeInt
+    split: NonNegativeInt
+    seed: NonNegativeInt
+    data: str
+
+
+class SharedPlugin(_Line):
+    """A plugin of others that cells need: its distribution, and a hash of its code."""
+
+    name: str
+    distribution: str
+    version: str
+    fingerprint: str
+
+
+class Head(_Line):
+    """First line of a rows file: what the manifest of a bundle says, and its plugins."""
+
+    format: Literal[2]
+    suite: str
+    author: str
+    measure: str
+    better: Literal["higher", "lower"]
+    versions: dict[str, str]
+    machines: list[SharedMachine]
+    plugins: list[SharedPlugin]
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle that was read and checked.
+
+    `id` is the SHA-256 of the manifest, which has those of all other files, or of the rows
+    file that was read. `results` are by key of the cell and number of the split, and so are
+    `predictions`, with one for each seed of the map; most bundles have none.
+    """
+
+    id: str
+    manifest: Manifest
+    suite_text: str
+    lock: str
+    datasets: dict[str, SharedDataset]
+    cells: list[SharedCell]
+    results: dict[str, dict[int, SharedResult]]
+    plugins: list[SharedPlugin]
+    files: Mapping[str, bytes]
+    predictions: Mapping[tuple[str, int], Sequence[Predictions]] = field(default_factory=dict)
+
+    @property
+    def n_results(self) -> int:
+        """Number of splits."""
+        return sum(map(len, self.results.values()))
+
+    @property
+    def author(self) -> str:
+        """Name that the author gave, or what stands for it."""
+        return self.manifest.author or f"bundle {self.id[:12]}"

@@ -1,0 +1,145 @@
+"""What a paper needs of a bundle: tables, figures, how to get the numbers again, a citation."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+
+from kbench.errors import BundleError, SuiteError
+from kbench.features import (
+    Registry,
+    ReportData,
+    as_float,
+    latex_text,
+    machine,
+    of_cell_in_full,
+    picture,
+    table_named,
+    write,
+)
+from kbench.messages import counted
+from kbench_sharing.container import zipped
+from kbench_sharing.form import Bundle
+from kbench_sharing.kept import SHORT
+from kbench_sharing.known import Known
+from kbench_sharing.reading import bundle_of
+from kbench_sharing.reuse import same_environment
+
+_TABLES: Mapping[str, str] = {
+    "main": "of each method on each dataset",
+    "leaderboard": "of each method, with ranks",
+    "pairs": "of pairs of methods, with tests",
+}
+_FIGURES = ("measure-time", "ranks")
+_LIBRARIES = ("python", "numpy", "scipy", "scikit-learn", "blas")
+
+
+def paper_files(known: Known, files: Mapping[str, bytes], registry: Registry) -> dict[str, bytes]:
+    """Return the files for a paper by name, with the bundle itself as ``results.zip``.
+
+    Parameters
+    ----------
+    known : Known
+        The results.
+    files : mapping of str to bytes
+        The bundle that was made of them.
+    registry : Registry
+
+    Raises
+    ------
+    BundleError
+        The bundle has no author.
+    """
+    bundle = bundle_of(dict(files))
+    if not bundle.manifest.author:
+        raise BundleError("a citation names an author: give --author NAME")
+    rows = [
+        of_cell_in_full(cell, machine.machine_id(), known.suite.compared) for cell in known.cells
+    ]
+    content = ReportData(known.suite.name, rows, measure=known.suite.compared)
+    made: dict[str, bytes] = {"results.zip": zipped(files)}
+    for name, words in _TABLES.items():
+        table = table_named(name, content)
+        if table.rows:
+            caption = f"{content.measure.words} {words}".capitalize()
+            text = as_float(write(table, "latex"), f"{caption}.", f"tab:{name}")
+            made[f"tables/{name}.tex"] = f"{text}\n".encode()
+    for kind in _FIGURES:
+        try:
+            made[f"figures/{kind}.pdf"] = picture(kind, content, registry, "pdf")
+        except SuiteError:
+            # one dataset or method has no ranks, and a measure in units no mean
+            continue
+    made["reproducibility.tex"] = _statement(bundle).encode()
+    made["CITATION.cff"] = _citation(known, bundle).encode()
+    return made
+
+
+def _statement(bundle: Bundle) -> str:
+    """Return a paragraph of LaTeX: protocol, versions, machines, data and commands."""
+    suite = bundle.manifest.suite
+    given = bundle.manifest.versions
+    versions = ", ".join(f"{name} {given[name]}" for name in _LIBRARIES if name in given)
+    cpus = ", ".join(dict.fromkeys(each.cpu for each in bundle.manifest.machines))
+    lines = [
+        r"\paragraph{Reproducibility}",
+        latex_text(
+            f"The results are {counted(bundle.n_results, 'split')} of "
+            f"{counted(len(bundle.cells), 'cell')} of the suite {suite}, computed by "
+            f"kbench {given.get('kbench-core', '')} with {versions} on {cpus}."
+        ),
+        latex_text("They are in the file results.zip; the SHA-256 of its manifest is")
+        + f" {_digest(bundle.id)}.",
+        "Its file \\texttt{requirements.txt} has the versions of all distributions that decide "
+        "numbers.",
+        "",
+        r"\begin{description}",
+        *(
+            rf"\item[{latex_text(label)}] "
+            + latex_text(
+                f"{each.source or 'no source'}, {each.n_samples:,} rows, "
+                f"{each.n_features:,} features; SHA-256"
+            )
+            + f" {_digest(each.checksum)}"
+            for label, each in sorted(bundle.datasets.items())
+        ),
+        r"\end{description}",
+        "",
+        "These commands make the environment, check the results and recompute five splits of them, "
+        "and compute the whole suite anew:",
+        r"\begin{flushleft}",
+        *(
+            rf"\texttt{{{latex_text(line)}}}\\"
+            for line in (
+                same_environment(bundle),
+                "kbench verify results.zip --sample 5",
+                "unzip results.zip suite.toml",
+                "kbench suite suite.toml",
+            )
+        ),
+        r"\end{flushleft}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _digest(text: str) -> str:
+    """Return a hash that LaTeX may break into lines: it is wider than a column."""
+    return r"\allowbreak ".join(text[i : i + 8] for i in range(0, len(text), 8))
+
+
+def _citation(known: Known, bundle: Bundle) -> str:
+    """Return a CITATION.cff; a text of JSON is one of YAML, so that no name is markup."""
+    last = max(result.ended_ms for cell in known.cells for result in cell.in_order)
+    date = time.strftime("%Y-%m-%d", time.gmtime(last / 1000))
+    lines = {
+        "cff-version": "1.2.0",
+        "message": "If you use these results, please cite them.",
+        "type": "dataset",
+        "title": f"Results of the kbench suite {known.suite.name}",
+        "version": bundle.id[:SHORT],
+        "date-released": date,
+    }
+    text = "".join(f"{name}: {json.dumps(value)}\n" for name, value in lines.items())
+    return f"{text}authors:\n  - name: {json.dumps(bundle.manifest.author)}\n"

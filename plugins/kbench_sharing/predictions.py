@@ -1,0 +1,147 @@
+"""Predictions of splits in a bundle: its second tier, from which measures can be computed again.
+
+Each line has the kept predictions of one split and one seed of the map, in the form of
+`kbench.storage.predictions`, which is never unpickled.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kbench.errors import BundleError, PluginError
+from kbench.features import (
+    DamagedPredictionsError,
+    Journal,
+    PlannedCell,
+    blob_of_seed,
+    most_bytes,
+    task_key,
+    unpacked,
+)
+from kbench.records import Result, TaskType
+from kbench_sharing.agreement import CLOSE
+from kbench_sharing.form import SharedCell, SharedDataset, SharedPredictions, SharedResult
+
+if TYPE_CHECKING:
+    from kbench.features import Predictions, Truth
+
+_PLAIN: Mapping[TaskType, str] = {"classification": "accuracy", "regression": "rmse"}
+_MOST_CLASSES_AWAY = 20
+"""Classes that the training part of a split may lack."""
+
+
+def lines_of_predictions(
+    cells: Iterable[PlannedCell], numbers: Container[int], journal: Journal
+) -> Iterator[dict[str, Any]]:
+    """Yield the lines of all predictions that the journal has kept of cells with these numbers."""
+    for number, cell in enumerate(cells):
+        if number not in numbers:
+            continue
+        assert cell.dataset is not None
+        for result in cell.in_order:
+            if not result.is_ok:
+                continue
+            most = most_bytes(int(result.measures.get("n_test", 0.0)), cell.dataset.n_classes)
+            for seed in range(_n_seeds(result, cell.dataset.task)):
+                data = journal.blob(result.task_key, blob_of_seed(seed), most)
+                if data is not None:
+                    text = base64.b64encode(data).decode("ascii")
+                    yield {"cell": number, "split": result.split, "seed": seed, "data": text}
+
+
+def _n_seeds(result: Result, task: TaskType) -> int:
+    return len(result.of_seeds(_PLAIN[task]))
+
+
+class Kept:
+    """Predictions of a bundle, checked as far as that needs no data.
+
+    `by_unit` has them by key of the cell and number of the split, in the order of the seeds.
+    """
+
+    def __init__(
+        self,
+        lines: Iterable[tuple[str, SharedPredictions]],
+        cells: list[SharedCell],
+        datasets: Mapping[str, SharedDataset],
+        results: Mapping[str, Mapping[int, SharedResult]],
+    ) -> None:
+        self.by_unit: dict[tuple[str, int], list[Predictions]] = {}
+        for place, line in lines:
+            if line.cell >= len(cells):
+                raise BundleError(f"{place} is of a cell that it does not have")
+            cell = cells[line.cell]
+            result = results.get(cell.key, {}).get(line.split)
+            if result is None or result.status != "ok":
+                raise BundleError(f"{place} is of a split that has no result")
+            seeds = self.by_unit.setdefault((cell.key, line.split), [])
+            if line.seed != len(seeds):
+                raise BundleError(f"{place} has the seed {line.seed}, expected {len(seeds)}")
+            seeds.append(_checked(place, line, result, datasets[cell.dataset]))
+
+
+def _checked(
+    place: str, line: SharedPredictions, result: SharedResult, dataset: SharedDataset
+) -> Predictions:
+    """Return predictions whose shapes, types and values are possible; BundleError if not."""
+    import numpy as np
+
+    rows = result.measures.get("n_test", 0.0)
+    if not 0 < rows <= 2**31 or rows % 1:
+        raise BundleError(f"{place} is of a split whose number of test rows is not known")
+    n_rows, key = int(rows), task_key(result.cell, line.split)
+    try:
+        data = base64.b64decode(line.data, validate=True)
+    except (binascii.Error, ValueError):
+        raise BundleError(f"{place} has predictions that are not base64") from None
+    if len(data) > most_bytes(n_rows, dataset.n_classes):
+        raise BundleError(f"{place} has more bytes than the predictions of its split can")
+    reason: Exception | None = None
+    for k in _n_classes(dataset):
+        try:
+            found = unpacked(data, key, n_rows, k)
+            labels = np.arange(dataset.n_classes)
+            if dataset.task == "classification" and k < len(labels):
+                some = np.intersect1d(found.predicted, labels)
+                labels = np.unique([*some, *labels[: max(k - len(some), 0)]])[:k]
+            return found.checked(dataset.task, labels, n_rows, "it")
+        except (DamagedPredictionsError, PluginError, ValueError, MemoryError) as error:
+            reason = reason or error
+    raise BundleError(f"{place}: {str(reason).splitlines()[0]}") from None
+
+
+def _n_classes(dataset: SharedDataset) -> Iterable[int]:
+    """Return the numbers of classes that a training part may have: it may lack rare ones."""
+    if dataset.task == "regression":
+        return (0,)
+    return range(dataset.n_classes, max(dataset.n_classes - _MOST_CLASSES_AWAY, 1) - 1, -1)
+
+
+def differing(
+    result: SharedResult, seeds: Sequence[Predictions], truth: Truth
+) -> tuple[str, float, float] | None:
+    """Return the first measure that the predictions do not have: name, stored and computed value.
+
+    Measures that need more than predictions are not compared, and None is returned if all others
+    agree. PluginError is raised for predictions of other rows or classes.
+    """
+    from kbench.features import COMPUTE
+
+    n_rows = len(truth.y)
+    checked = [given.checked(truth.task, truth.classes, n_rows, "it") for given in seeds]
+    names = [name for name in result.measures if name in COMPUTE]
+    for name in names:
+        values = [COMPUTE[name](truth, given) for given in checked]
+        known = [value for value in values if value is not None]
+        if len(known) < len(values):
+            return name, result.measures[name], math.nan
+        computed = sum(known) / len(known)
+        stored = result.measures[name]
+        # what is shared has seven digits
+        if not math.isclose(stored, computed, rel_tol=CLOSE, abs_tol=CLOSE**2):
+            return name, stored, computed
+    return None

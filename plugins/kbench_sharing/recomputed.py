@@ -1,0 +1,136 @@
+"""Records of recomputed splits: which result, by whom, when, and how it agreed.
+
+A record names a result by a hash of what it says, so that it holds for the same result in any
+bundle or rows file, and for no other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
+
+from kbench.errors import BundleError
+from kbench.features import HERE, Check, Journal, Verdict, machine, state_folder
+from kbench.records.canonical import digest, encodable
+from kbench_sharing.checks import DAY_MS
+from kbench_sharing.form import SharedResult
+from kbench_sharing.texts import (
+    check_author,
+    check_component,
+    check_digest,
+    check_label,
+    check_version,
+)
+
+_FILE = "recomputed.jsonl"
+_KIND = "recomputed"
+
+
+class Record(BaseModel):
+    """A recomputed split: `result` is `digest_of` what its author says."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+    format: Literal[1] = 1
+    cell: str
+    split: NonNegativeInt
+    result: str
+    verdict: Verdict
+    author: str
+    cpu: str
+    versions: dict[str, str]
+    at_ms: NonNegativeInt
+
+    def check(self) -> Check:
+        """Return what rows say of it."""
+        return Check(self.split, self.verdict, self.author or HERE, self.at_ms)
+
+
+Records = Mapping[tuple[str, int], list[Record]]
+"""Records by key of the cell and number of the split."""
+
+
+def digest_of(result: SharedResult) -> str:
+    """Return the SHA-256 of a result, without the place that its machine has in a file."""
+    return digest(encodable(result.model_dump(exclude={"machine"})))
+
+
+def record_of(
+    result: SharedResult, verdict: Verdict, author: str, versions: Mapping[str, str]
+) -> Record:
+    """Return the record of a split that was recomputed now, on this machine."""
+    return Record(
+        cell=result.cell,
+        split=result.split,
+        result=digest_of(result),
+        verdict=verdict,
+        author=author,
+        cpu=machine.cpu_model(),
+        versions=dict(versions),
+        at_ms=time.time_ns() // 1_000_000,
+    )
+
+
+def keep(record: Record) -> None:
+    """Keep a record in the state folder of this machine; JournalError where it cannot be."""
+    _journal().append(_KIND, **record.model_dump())
+
+
+def kept() -> Records:
+    """Return the records that are kept here; damaged lines are left out."""
+    return grouped(_readable(_journal().read(_KIND)))
+
+
+def _readable(lines: Iterable[Mapping[str, object]]) -> Iterator[Record]:
+    for line in lines:
+        try:
+            yield Record.model_validate({k: v for k, v in line.items() if k not in ("kind", "crc")})
+        except ValidationError:
+            continue
+
+
+def _journal() -> Journal:
+    return Journal(state_folder() / _FILE)
+
+
+def grouped(records: Iterable[Record]) -> Records:
+    """Return records by key of the cell and number of the split."""
+    found: dict[tuple[str, int], list[Record]] = {}
+    for record in records:
+        found.setdefault((record.cell, record.split), []).append(record)
+    return found
+
+
+def checks_of(results: Mapping[int, SharedResult], records: Records) -> list[Check]:
+    """Return the checks of the results of a cell, by number of the split; the oldest first."""
+    found = []
+    for split, result in results.items():
+        same = records.get((result.cell, split), ())
+        if same:
+            name = digest_of(result)
+            found += [record.check() for record in same if record.result == name]
+    return sorted(found, key=lambda check: (check.at_ms, check.split, check.by))
+
+
+def check_record(record: Record, result: SharedResult | None, author: str, now_ms: int) -> None:
+    """Check a record of a repository beside the result that it names; BundleError if wrong."""
+    check_author(record.author)
+    check_label(record.cpu, "CPU")
+    check_digest(record.cell, "the key of a cell")
+    check_digest(record.result, "the hash of a result")
+    for name, version in record.versions.items():
+        check_component(name, "distribution")
+        check_version(name, version)
+    if not record.author:
+        raise BundleError("it does not say who recomputed")
+    if record.author == author:
+        raise BundleError("its author recomputed an own result, which proves nothing to others")
+    if result is None or record.result != digest_of(result):
+        raise BundleError(f"split {record.split} has another result than the one it recomputed")
+    if result.status != "ok":
+        raise BundleError(f"split {record.split} is not ok, and was not recomputed")
+    if record.at_ms < result.ended_ms or record.at_ms > now_ms + DAY_MS:
+        raise BundleError(f"split {record.split} was recomputed before it ended, or in the future")

@@ -1,0 +1,251 @@
+"""A results repository: a folder of rows files that are named by their content, and git keeps.
+
+A rows file has one cell of one author. Its name is the SHA-256 of its bytes, so that no file is
+ever overwritten, and two people who publish at once make no conflict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from kbench.errors import BundleError
+from kbench.features import read_file, write_file
+from kbench.messages import printable
+from kbench.records.canonical import digest, dumps, encodable
+from kbench_sharing.checks import SplitHashes
+from kbench_sharing.container import read_named, sha256
+from kbench_sharing.form import Bundle, Head, SharedCell
+from kbench_sharing.reading import MOST_ROWS, ROWS, bundle_of_rows
+from kbench_sharing.recomputed import Record, Records
+from kbench_sharing.record_files import RecordFiles, add, file_of
+from kbench_sharing.writing import lines_of
+
+RESULTS = "results"
+"""Folder of the rows files in a repository."""
+
+_OTHER = re.compile(r"[^a-z0-9.]+")
+_MOST_SLUG = 60
+_DEPTH = 4
+
+
+@dataclass(frozen=True)
+class Published:
+    """Number of rows files that were written, and that the repository had already."""
+
+    n_new: int
+    n_kept: int
+
+
+def slug(text: str) -> str:
+    """Return a name of a file or folder for a text that others wrote.
+
+    Texts that are changed end with eight digits of their hash, so that two texts have two names.
+
+    >>> slug("uci-small")
+    'uci-small'
+    >>> slug("../../etc/passwd")
+    'etc-passwd-3754d6cb'
+    """
+    plain = _OTHER.sub("-", text.lower()).strip("-.")[:_MOST_SLUG].strip("-.")
+    return plain if plain and plain == text else f"{plain or 'x'}-{sha256(text.encode())[:8]}"
+
+
+def place(suite: str, cell: SharedCell, data: bytes) -> str:
+    """Return the name of a rows file in a repository."""
+    method = slug(f"{cell.feature_map.label} + {cell.learner.label}")
+    return f"{RESULTS}/{slug(suite)}/{method}/{sha256(data)}{ROWS}"
+
+
+def rows_files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of the rows file of each cell of a bundle that has results."""
+    if not bundle.manifest.author:
+        raise BundleError(
+            "it names no author, and published rows have one: `kbench bundle` takes --author NAME"
+        )
+    for cell in _with_results(bundle):
+        shared = bundle.results[cell.key]
+        results = [shared[split] for split in sorted(shared)]
+        used = sorted({result.machine for result in results})
+        manifest = bundle.manifest.model_dump(exclude={"files", "machines"})
+        machines = [bundle.manifest.machines[number].model_dump() for number in used]
+        plugins = [plugin.model_dump() for plugin in bundle.plugins]
+        head = {**manifest, "machines": machines, "plugins": plugins}
+        lines = [
+            Head.model_validate(head).model_dump(),
+            bundle.datasets[cell.dataset].model_dump(),
+            cell.model_dump(),
+        ]
+        given = (
+            {**each.model_dump(exclude_unset=True), "machine": used.index(each.machine)}
+            for each in results
+        )
+        columns = lines_of(given, [cell.key])
+        data = "".join(dumps(encodable(line)) + "\n" for line in lines).encode() + columns
+        yield place(bundle.manifest.suite, cell, data), data
+
+
+def _with_results(bundle: Bundle) -> list[SharedCell]:
+    return [cell for cell in bundle.cells if bundle.results.get(cell.key)]
+
+
+def publish(bundle: Bundle, repository: Path) -> Published:
+    """Add the rows of a bundle to a repository: a folder, such as a working copy of git.
+
+    Raises
+    ------
+    BundleError
+        The bundle has no author; a file or a link is in the way; a file with the same name has
+        other content, or the folder cannot be written. Nothing that exists is changed.
+    """
+    if repository.exists() and not repository.is_dir():
+        raise BundleError(f"{repository} is a file: name the folder of a results repository")
+    if (repository / "HEAD").is_file() and (repository / "objects").is_dir():
+        raise BundleError(
+            f"{repository} is a bare repository of git, which has no files of its own: push to it, "
+            f"with --to {repository.resolve().as_uri()}"
+        )
+    n_new = n_kept = 0
+    for name, data in rows_files(bundle):
+        path = repository / name
+        for parent in list(path.relative_to(repository).parents)[:-1]:
+            if (repository / parent).is_symlink():
+                raise BundleError(
+                    f"{repository / parent} is a link, and rows are not written there"
+                )
+        try:
+            if os.path.lexists(path):
+                _check_same(path, data)
+                n_kept += 1
+            else:
+                # git writes without flushing too; `problems` finds what a loss of power left
+                write_file(path, data, flush=False)
+                n_new += 1
+        except OSError as error:
+            raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
+    return Published(n_new, n_kept)
+
+
+def rows_key_by_cell(bundle: Bundle, repository: Path) -> dict[str, str]:
+    """Return the names of the rows files of a bundle's cells; BundleError where one is missing.
+
+    A rows file is itself a bundle of one cell.
+    """
+    found = {}
+    for cell, (name, _) in zip(_with_results(bundle), rows_files(bundle), strict=True):
+        if not (repository / name).is_file():
+            raise BundleError(
+                f"{repository} lacks {name}: `kbench publish` adds the rows, and then what was "
+                "recomputed of them"
+            )
+        found[cell.key] = PurePosixPath(name).stem
+    return found
+
+
+def publish_records(bundle: Bundle, records: Iterable[Record], repository: Path) -> int:
+    """Add what was recomputed of a bundle to a repository that has its rows.
+
+    Returns
+    -------
+    int
+        Number of new files, one for each rows file.
+    """
+    keys = rows_key_by_cell(bundle, repository)
+    by_rows: dict[str, list[Record]] = {}
+    for record in records:
+        by_rows.setdefault(keys[record.cell], []).append(record)
+    return add(repository, (file_of(key, found) for key, found in sorted(by_rows.items())))
+
+
+def _check_same(path: Path, data: bytes) -> None:
+    try:
+        same = read_file(path, MOST_ROWS) == data
+    except OSError:
+        same = False
+    if not same:
+        raise BundleError(f"{path} was changed: its content is not that of its name")
+
+
+def names(repository: Path) -> list[str]:
+    """Return the names of everything below the folder of results, sorted."""
+    top = repository / RESULTS
+    if not top.is_dir() or top.is_symlink():
+        raise BundleError(f"{repository} has no folder {RESULTS!r}: it is no results repository")
+    found = []
+    for folder, folders, files in os.walk(top):
+        links = [each for each in folders if (Path(folder) / each).is_symlink()]
+        for each in (*files, *links):
+            found.append((Path(folder) / each).relative_to(repository).as_posix())
+    return sorted(found)
+
+
+def read_rows(repository: Path, name: str) -> Bundle:
+    """Read and check one rows file; BundleError says what is wrong with it."""
+    path = PurePosixPath(name)
+    if len(path.parts) != _DEPTH or path.suffix != ROWS:
+        raise BundleError("it is no rows file, and a repository has nothing else in its results")
+    data = read_named(repository, name, MOST_ROWS)
+    bundle = bundle_of_rows(data)
+    if place(bundle.manifest.suite, bundle.cells[0], data) != name:
+        raise BundleError("it lies in the folder of another suite or method")
+    return bundle
+
+
+class Checked:
+    """Rows files read one after the other, with checks of each and of all together.
+
+    Each is yielded with its name and the records of its splits that were recomputed.
+    `problems` has a line for each file that is refused.
+    """
+
+    def __init__(self, repository: Path) -> None:
+        self._repository = repository
+        self._hashes = SplitHashes()
+        self._computed: dict[bytes, tuple[str, str]] = {}
+        self._records = RecordFiles(repository)
+        self.problems = self._records.problems
+
+    def __iter__(self) -> Iterator[tuple[str, Bundle, Records]]:
+        for name in names(self._repository):
+            try:
+                bundle = read_rows(self._repository, name)
+                self._check_beside_others(name, bundle)
+            except BundleError as error:
+                self.problems.append(f"{printable(name, 300)}: {error}")
+                continue
+            yield name, bundle, self._records.of_rows(bundle.id, bundle)
+        self._records.note_left()
+
+    def _check_beside_others(self, name: str, bundle: Bundle) -> None:
+        """Refuse rows that another author has published, and other rows of the same split."""
+        (cell,) = bundle.cells
+        dataset = bundle.datasets[cell.dataset]
+        for split, result in sorted(bundle.results[cell.key].items()):
+            self._hashes.check(result, cell, dataset)
+            # two runs do not start, end and use the CPU alike to the last digit
+            run = (cell.key, split, result.started_ms, result.ended_ms, result.cpu_s)
+            known = hashlib.sha256(repr(run).encode()).digest()
+            author, first = self._computed.setdefault(known, (bundle.author, name))
+            if author != bundle.author:
+                # the names of the files decide which comes first, and not who had it first
+                raise BundleError(
+                    f"split {split} by {bundle.author} is that of {author} in {first}: one of the "
+                    "two was published under another name"
+                )
+
+
+def problems(repository: Path) -> tuple[int, list[str]]:
+    """Check a whole repository; return the number of good rows files, and a line per problem."""
+    checked = Checked(repository)
+    return sum(1 for _ in checked), checked.problems
+
+
+def content_key(bundle: Bundle) -> str:
+    """Return what rows need in common to be compared: data, protocol and number of splits."""
+    (cell,) = bundle.cells
+    checksum = bundle.datasets[cell.dataset].checksum
+    return digest([checksum, encodable(cell.protocol), cell.n_splits])

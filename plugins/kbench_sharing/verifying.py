@@ -1,0 +1,300 @@
+"""Recomputes results of a bundle in the sandbox; nothing is written to the journal or MLflow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from kbench.errors import KbenchError, SuiteError
+from kbench.features import (
+    Answer,
+    Assignments,
+    DataCache,
+    Fetching,
+    LocalEngine,
+    PlannedCell,
+    Planner,
+    ProtocolTable,
+    Registry,
+    Terms,
+    ThisMachine,
+    WarmParents,
+    components,
+    context_of,
+    in_folder,
+    machine,
+    preload_of,
+    with_measure,
+)
+from kbench.messages import last_line, number, printable
+from kbench.records import Block, Cell, DatasetFacts, Limits, Protocol, Suite, Task
+from kbench.records.canonical import to_json
+from kbench_sharing.agreement import Agreement, agreement
+from kbench_sharing.form import Bundle, SharedCell, SharedResult
+from kbench_sharing.predictions import differing
+from kbench_sharing.sampling import Unit
+from kbench_sharing.writing import versions
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A result that was chosen, and how it agrees with what was computed here."""
+
+    name: str
+    result: SharedResult
+    agreement: Agreement
+
+
+class Verifying:
+    """Recomputes results of a bundle here.
+
+    `data` is the folder of the files that its datasets name. `limits` are those of this
+    user: those of the bundle are its author's.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        registry: Registry,
+        limits: Limits,
+        *,
+        jobs: int = 1,
+        offline: bool = False,
+        data: Path | None = None,
+        notice: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._bundle, self._registry, self._limits = bundle, registry, limits
+        self._jobs, self._offline, self._data, self._notice = jobs, offline, data, notice
+        self._cache = DataCache()
+        self._planner = Planner(registry, self._cache)
+        self._cells = {cell.key: cell for cell in bundle.cells}
+
+    def units(self) -> tuple[list[Unit], dict[str, int]]:
+        """Return the results that can be recomputed here, and how many cannot, by reason.
+
+        Only results with status "ok" can; no data are fetched for the answer.
+        """
+        units: list[Unit] = []
+        reasons: dict[str, int] = {}
+        for key, results in self._bundle.results.items():
+            ok = [split for split, result in results.items() if result.status == "ok"]
+            reason = self._reason(self._cells[key])
+            if reason:
+                reasons[reason] = reasons.get(reason, 0) + len(ok)
+            else:
+                units += [(key, split) for split in ok]
+        return units, reasons
+
+    def verify(self, chosen: Sequence[Unit]) -> Iterator[Verified]:
+        """Recompute chosen results, and yield each with its agreement."""
+        suite = in_folder(self._suite({key for key, _ in chosen}), self._data)
+        parents = WarmParents(preload_of(suite, self._registry))
+        host = ThisMachine(False, self._notice)
+        engine = LocalEngine(
+            parents, self._cache.root, self._jobs, host, started=lambda task, slot: None
+        )
+        with closing(parents):
+            planned: dict[str, PlannedCell] = {}
+            failed: dict[str, str] = {}
+            fetching = Fetching(self._registry, self._planner, self._cache, parents, self._offline)
+            keys = dict.fromkeys(key for key, _ in chosen)
+            for key, block in zip(keys, self._in_order(suite, keys), strict=True):
+                one = replace(suite, blocks=(block,))
+                found = self._planned(one, self._cells[key], fetching, parents)
+                if isinstance(found, str):
+                    failed[key] = found
+                else:
+                    planned[key] = found
+            yield from (
+                self._verified(unit, Agreement("not recomputed", failed[unit[0]]))
+                for unit in chosen
+                if unit[0] in failed
+            )
+            tasks = [self._planner.task(planned[key], i) for key, i in chosen if key in planned]
+            if tasks:
+                try:
+                    yield from self._computed(engine, suite, tasks)
+                finally:
+                    host.release()
+
+    def predictions(self, chosen: Iterable[Unit]) -> Iterator[Verified]:
+        """Compute measures from the predictions of results whose data can be had here.
+
+        Nothing is fitted. A result is yielded without a verdict where its data are others here.
+        """
+        keys = dict.fromkeys(key for key, _ in chosen)
+        suite = in_folder(self._suite(set(keys)), self._data)
+        assignments = Assignments(self._cache)
+        with closing(WarmParents(preload_of(suite, self._registry))) as parents:
+            fetching = Fetching(self._registry, self._planner, self._cache, parents, self._offline)
+            for key, block in zip(keys, self._in_order(suite, keys), strict=True):
+                planned = self._planned(
+                    replace(suite, blocks=(block,)), self._cells[key], fetching, parents
+                )
+                for unit in (unit for unit in self._bundle.predictions if unit[0] == key):
+                    found = self._of_predictions(unit, planned, assignments)
+                    yield self._verified(unit, found)
+
+    def _of_predictions(
+        self, unit: Unit, planned: PlannedCell | str, assignments: Assignments
+    ) -> Agreement:
+        if isinstance(planned, str):
+            return Agreement("not recomputed", planned)
+        result = self._bundle.results[unit[0]][unit[1]]
+        try:
+            assignment = assignments.of(self._planner.task(planned, unit[1]))
+            if assignment.digest != result.details.split_hash:
+                return Agreement("different", "the rows of the split are others")
+            seeds = self._bundle.predictions[unit]
+            found = differing(result, seeds, assignment.truth)
+        except KbenchError as error:
+            return Agreement("different", printable(str(error).splitlines()[0], 300))
+        if found is None:
+            return Agreement("equal")
+        name, stored, computed = found
+        return Agreement(
+            "different", f"{name} {number(stored)}, from the predictions {number(computed)}"
+        )
+
+    def _suite(self, keys: set[str]) -> Suite:
+        cells = [self._cell(cell) for key, cell in self._cells.items() if key in keys]
+        blocks = tuple(
+            Block((cell.dataset,), (cell.feature_map,), (cell.learner,), cell.protocol)
+            for cell in cells
+        )
+        return Suite(self._bundle.manifest.suite, blocks, self._limits)
+
+    def _in_order(self, suite: Suite, keys: Mapping[str, None]) -> list[Block]:
+        """Return the blocks of cells in the order of their keys."""
+        blocks = dict(zip((key for key in self._cells if key in keys), suite.blocks, strict=True))
+        return [blocks[key] for key in keys]
+
+    def _cell(self, shared: SharedCell) -> Cell:
+        return shared.cell(self._bundle.datasets[shared.dataset].ref)
+
+    def _reason(self, shared: SharedCell) -> str:
+        """Return why a cell cannot be recomputed here, as far as its key tells; empty if it can."""
+        cell = self._cell(shared)
+        task = self._bundle.datasets[shared.dataset].task
+        try:
+            self._registry.get("dataset", cell.dataset.name)
+            _check_protocol(cell.protocol, self._registry)
+            code = self._planner.method_code(cell, task)
+        except KbenchError as error:
+            missing = [
+                plugin
+                for plugin in self._bundle.plugins
+                if plugin.name not in {each.name for each in self._registry.plugins}
+            ]
+            if missing:
+                plugin = missing[0]
+                return (
+                    f"the plugin {plugin.name!r} of {plugin.distribution} {plugin.version} is not "
+                    "installed"
+                )
+            return str(error).splitlines()[0]
+        except RecursionError:
+            return "its parameters are nested too deep"
+        if to_json(code) == shared.code:
+            return ""
+        return other_versions(self._bundle) or "the code of its method or of kbench is other code"
+
+    def _planned(
+        self, suite: Suite, shared: SharedCell, fetching: Fetching, parents: WarmParents
+    ) -> PlannedCell | str:
+        """Return a cell that is planned here, or why it cannot be recomputed."""
+        (ref,) = suite.datasets
+        try:
+            with parents.using(parents.every) as sandbox:
+                task = self._bundle.datasets[shared.dataset].task
+                placed = components.placed(suite)
+                components.check(sandbox, placed, self._limits.memory_mb, task)
+            facts = fetching.dataset(ref)
+            if not isinstance(facts, DatasetFacts):
+                return f"its data are not here: {printable(last_line(facts.reason), 300)}"
+            if facts.checksum != self._bundle.datasets[shared.dataset].checksum:
+                return "its data are others here: their checksum is not that of the bundle"
+            # refuses folds that the data are too few for, and measures of another task
+            suite = with_measure(suite, {ref.label: facts}, self._registry)
+            (cell,) = self._planner.plan(suite, {ref.label: facts})
+        except KbenchError as error:
+            return printable(str(error).splitlines()[0], 300)
+        if cell.problem is not None:
+            return printable(cell.problem.reason, 300)
+        return cell if cell.key == shared.key else "its key is another one here"
+
+    def _computed(
+        self, engine: LocalEngine, suite: Suite, tasks: Sequence[Task]
+    ) -> Iterator[Verified]:
+        needed = self._planner.dependencies
+        engine.prepare(
+            Terms(
+                self._planner.packages,
+                sorted(needed.modules),
+                preload_of(suite, self._registry),
+                components.placed(suite),
+                self._limits,
+                self._offline,
+            )
+        )
+        waiting = {(task.cell_key, task.split_index) for task in tasks}
+        for task, answer in engine.run(tasks):
+            unit = (task.cell_key, task.split_index)
+            waiting.discard(unit)
+            yield self._verified(unit, self._compared(unit, answer))
+        for unit in sorted(waiting):
+            why = "another split of its cell hit a limit"
+            yield self._verified(unit, Agreement("not recomputed", why))
+
+    def _compared(self, unit: Unit, answer: Answer) -> Agreement:
+        theirs = self._bundle.results[unit[0]][unit[1]]
+        outcome = answer.outcome
+        if outcome.status == "error":
+            return Agreement("different", f"it fails here: {printable(last_line(outcome.error))}")
+        if outcome.status != "ok":
+            return Agreement(
+                "not recomputed", f"{outcome.status}: {printable(last_line(outcome.error), 300)}"
+            )
+        cpu = self._bundle.manifest.machines[theirs.machine].cpu
+        blas = self._bundle.manifest.versions.get("blas")
+        other = cpu != machine.cpu_model() or blas != machine.versions().get("blas")
+        added = self._registry.all("measure").keys()
+        value = outcome.value
+        return agreement(theirs, value["measures"], to_json(value["details"]), other, added)
+
+    def _verified(self, unit: Unit, found: Agreement) -> Verified:
+        key, split = unit
+        return Verified(self._cell(self._cells[key]).name, self._bundle.results[key][split], found)
+
+
+def other_versions(bundle: Bundle) -> str:
+    """Return the versions of the keys that are others here; empty if there are none."""
+    here, theirs = versions(), bundle.manifest.versions
+    names = ("kbench-core", "numpy", "scipy", "scikit-learn")
+    pairs = {name: (theirs.get(name, "none"), here.get(name, "none")) for name in names}
+    pairs["Python"] = (_minor(theirs.get("python", "")), _minor(here.get("python", "")))
+    found = [f"{name} {a} (here {b})" for name, (a, b) in pairs.items() if a != b]
+    return f"it was made with other versions: {', '.join(found)}" if found else ""
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def _check_protocol(protocol: Protocol, registry: Registry) -> None:
+    """Raise a SuiteError if no suite file could have this protocol here."""
+    table = {name: value for name, value in to_json(protocol).items() if value is not None}
+    steps = table["preprocess"]
+    table["preprocess"] = steps[0] if len(steps) == 1 else {"search": steps}
+    try:
+        found = ProtocolTable.model_validate(table, context=context_of(registry)).record()
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(map(str, wrong["loc"][:2]))
+        raise SuiteError(f"protocol.{where}: {printable(wrong['msg'], 200)}") from None
+    if found != protocol:
+        raise SuiteError("its protocol is none that a suite file can have here")

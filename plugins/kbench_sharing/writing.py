@@ -1,0 +1,229 @@
+"""Makes the files of a bundle from known results: the same results become the same bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from kbench._version import __version__
+from kbench.errors import BundleError
+from kbench.features import FILE_PARAMETERS, Journal, PlannedCell, Registry, deciding_kinds, machine
+from kbench.records import DatasetFacts, Ref, Result
+from kbench.records.canonical import dumps, encodable, to_json
+from kbench_sharing import container, form
+from kbench_sharing.columns import folds_of, packed
+from kbench_sharing.known import Known
+from kbench_sharing.plugins import plugin_lines, plugin_sources, third_party
+from kbench_sharing.predictions import lines_of_predictions
+from kbench_sharing.reading import bundle_of
+from kbench_sharing.rounding import of_measures, of_time, of_value
+
+_TIMES = ("seconds", "calibration_s", "cpu_s")
+
+
+def files_of(
+    known: Known,
+    suite_text: str,
+    registry: Registry,
+    *,
+    author: str = "",
+    with_errors: bool = False,
+    with_sources: bool = False,
+    predictions: Journal | None = None,
+    data: Path | None = None,
+) -> dict[str, bytes]:
+    """Return the files of a bundle by name.
+
+    `data` is the folder of the files that the suite names: their names are written
+    relative to it. Tracebacks and printed texts of failed tasks are written `with_errors`,
+    the modules of third-party plugins `with_sources`, and the predictions that the journal
+    `predictions` has kept.
+
+    Raises
+    ------
+    BundleError
+        A dataset is a file outside of `data`, or a text is none that a bundle may have.
+    """
+    cells = sorted(known.cells, key=_order)
+    machines = _machines(cells)
+    numbers = {each: number for number, each in enumerate(machines)}
+    datasets: dict[str, DatasetFacts] = {}
+    refs: dict[str, Ref] = {}
+    for cell in cells:
+        assert cell.dataset is not None
+        datasets[cell.cell.dataset.label] = cell.dataset
+        refs[cell.cell.dataset.label] = _portable(cell.cell.dataset, data)
+    plugins = third_party(known, registry)
+    files = {
+        form.SUITE: suite_text.encode(),
+        form.LOCK: _lock(known, plugins),
+        form.DATASETS: _lines(_dataset(refs[label], datasets[label]) for label in sorted(refs)),
+        form.CELLS: _lines(_cell(cell, refs, known) for cell in cells),
+        form.RESULTS: lines_of(
+            (
+                _result(result, numbers[result.machine, result.cpu], with_errors)
+                for cell in {cell.key: cell for cell in cells}.values()
+                for result in cell.in_order
+            ),
+            [cell.key for cell in cells],
+        ),
+        form.PLUGINS: _lines(plugin_lines(plugins, known)),
+        **(plugin_sources(plugins, known) if with_sources else {}),
+        **({} if predictions is None else {form.PREDICTIONS: _predictions(cells, predictions)}),
+    }
+    measure = known.suite.compared
+    manifest = {
+        "format": form.FORMAT,
+        "suite": known.suite.name,
+        "author": author,
+        "measure": measure.name,
+        "better": measure.better,
+        "versions": versions(),
+        "machines": [_machine(*each) for each in machines],
+        "files": {
+            name: {"n_bytes": len(content), "sha256": container.sha256(content)}
+            for name, content in files.items()
+        },
+    }
+    files[form.MANIFEST] = (dumps(encodable(manifest)) + "\n").encode()
+    # what is refused elsewhere is refused here, where it can be mended
+    bundle_of(files)
+    return files
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, BLAS and the distributions that every key has."""
+    return {**machine.versions(), "kbench-core": __version__}
+
+
+def _order(cell: PlannedCell) -> tuple[str, ...]:
+    labels = (cell.cell.dataset, cell.cell.feature_map, cell.cell.learner)
+    return (*(ref.label for ref in labels), cell.key)
+
+
+def _machines(cells: Iterable[PlannedCell]) -> list[tuple[str, str]]:
+    """Return the machines of results, as id and CPU, in the order of the results."""
+    results = (result for cell in cells for result in cell.in_order)
+    return list(dict.fromkeys((result.machine, result.cpu) for result in results))
+
+
+def _machine(name: str, cpu: str) -> dict[str, Any]:
+    """Describe a machine; its id stays here, because it was made from the host's name."""
+    return {"cpu": cpu, "cores": machine.physical_cores() if name == machine.machine_id() else None}
+
+
+def _portable(ref: Ref, data: Path | None) -> Ref:
+    """Return a dataset whose files are named relative to the folder of the data."""
+    params = dict(ref.params)
+    for key in FILE_PARAMETERS:
+        name = params.get(key)
+        if not isinstance(name, str) or not Path(name).expanduser().is_absolute():
+            continue
+        folder = (data or Path.cwd()).expanduser().absolute()
+        if not Path(name).is_relative_to(folder):
+            raise BundleError(
+                f"the dataset {ref.label!r} is a file outside of {folder}, and a bundle holds no "
+                "paths: name it in the suite relative to a folder, and the folder with --data"
+            )
+        params[key] = Path(name).relative_to(folder).as_posix()
+    label = ref.label
+    if any(str(value) in label for key, value in ref.params.items() if params[key] != value):
+        if label == Ref(ref.name, ref.params).label:
+            label = ""
+        else:
+            raise BundleError(f"the label {label!r} holds a path: give the dataset another one")
+    return Ref(ref.name, params, label)
+
+
+def _ref(ref: Ref) -> dict[str, Any]:
+    return {**to_json(ref), "label": ref.label}
+
+
+def _dataset(ref: Ref, facts: DatasetFacts) -> dict[str, Any]:
+    names = form.SharedDataset.model_fields.keys() - {"ref", "source"}
+    # files of the user are named by their paths
+    source = "" if any(key in ref.params for key in FILE_PARAMETERS) else facts.source
+    return {**{name: getattr(facts, name) for name in names}, "ref": _ref(ref), "source": source}
+
+
+def _cell(planned: PlannedCell, refs: Mapping[str, Ref], known: Known) -> dict[str, Any]:
+    cell, facts = planned.cell, planned.dataset
+    assert facts is not None
+    return {
+        "key": planned.key,
+        "dataset": refs[cell.dataset.label].label,
+        "feature_map": _ref(cell.feature_map),
+        "learner": _ref(cell.learner),
+        "protocol": to_json(cell.protocol),
+        "kinds": list(deciding_kinds(cell.protocol, facts)),
+        "code": known.planner.method_code(cell, facts.task),
+        "n_splits": planned.n_splits,
+        "family": planned.family,
+        "equivalence": planned.equivalence,
+    }
+
+
+def _result(result: Result, number: int, with_errors: bool) -> dict[str, Any]:
+    line = result.to_json()
+    details = {**asdict(result.details)} if result.is_ok else {}
+    if details:
+        details["work_s"] = of_time(details["work_s"])
+        details["search_seconds"] = [of_time(value) for value in details["search_seconds"]]
+        details["search"] = _with_rounded_scores(details["search"])
+    names = form.SharedResult.model_fields.keys()
+    limits = {n: v if math.isfinite(v) else None for n, v in line["limits"].items()}
+    return {
+        **{name: line[name] for name in names if name in line},
+        **{name: of_time(line[name]) for name in _TIMES},
+        **dict.fromkeys(("error", "printed"), ""),
+        **({"error": result.error, "printed": result.printed} if with_errors else {}),
+        "cell": result.cell_key,
+        "machine": number,
+        "limits": limits,
+        "details": details,
+        # a measure that is not defined has no value in JSON, and none in a table
+        "measures": of_measures({n: v for n, v in result.measures.items() if math.isfinite(v)}),
+    }
+
+
+def _predictions(cells: Sequence[PlannedCell], journal: Journal) -> bytes:
+    """Return the lines of kept predictions, those of cells with one key once."""
+    first = {cell.key: number for number, cell in reversed(list(enumerate(cells)))}
+    lines = lines_of_predictions(cells, set(first.values()), journal)
+    return _lines(lines)
+
+
+def _with_rounded_scores(search: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Round the inner scores of a search that are not shares of the rows of its folds."""
+    if folds_of([candidate.get("values") for candidate in search]) is not None:
+        return [dict(candidate) for candidate in search]
+    return [
+        {
+            name: [of_value(v) if isinstance(v, float) else v for v in value]
+            if name == "values"
+            else value
+            for name, value in candidate.items()
+        }
+        for candidate in search
+    ]
+
+
+def lines_of(results: Iterable[dict[str, Any]], keys: Sequence[str]) -> bytes:
+    """Return results as columns; `keys` are those of all cells."""
+    return "".join(f"{line}\n" for line in packed(results, keys)).encode()
+
+
+def _lines(values: Iterable[Any]) -> bytes:
+    return "".join(dumps(encodable(value)) + "\n" for value in values).encode()
+
+
+def _lock(known: Known, plugins: Sequence[Any]) -> bytes:
+    """Return the distributions that are in the keys, as pip reads them."""
+    pinned = {**known.planner.versions(), "kbench-core": __version__}
+    python = pinned.pop("python")
+    pinned |= {plugin.distribution: plugin.version for plugin in plugins if plugin.version}
+    lines = [f"{name}=={version}" for name, version in sorted(pinned.items())]
+    return "\n".join([f"# Python {python}", *lines, ""]).encode()

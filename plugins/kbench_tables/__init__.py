@@ -1,0 +1,10 @@
+"""A user's own table: recommended methods in a limited time, explained, exported as a model.
+
+::
+
+    profile, reading    columns: what they hold
+    recommend           what is compared, and what is recommended
+    time_budget         the order of tasks in a limited time
+    export              a model: fitted on all rows, saved, and predictions of it
+    commands            `kbench run`, `kbench export`, `kbench predict`
+"""

@@ -1,0 +1,1 @@
+"""Commands for a user's own table."""

@@ -1,0 +1,277 @@
+"""`kbench export`: a method of a suite, fitted on all data and saved as a model."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kbench.errors import SuiteError
+from kbench.features import DataOption as Data
+from kbench.features import (
+    Date,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Group,
+    Ignore,
+    Keep,
+    MeasureName,
+    MissingOption,
+    Nominal,
+    OrderBy,
+    Proba,
+    Settings,
+    Sheet,
+    Target,
+    TaskOption,
+    Thousands,
+    completion,
+    echo,
+)
+from kbench.messages import did_you_mean
+
+if TYPE_CHECKING:
+    from kbench.features import PlannedCell, Registry
+    from kbench.records import Suite
+
+_MOST = 10
+"""Cells that a message names."""
+
+
+def export(
+    suite: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a suite, a suite file, or a file of your own data.",
+            autocompletion=completion.suites,
+        ),
+    ],
+    cell: Annotated[
+        str | None,
+        typer.Argument(
+            help="Name of a cell, such as 'nystroem + ridge on iris', or the beginning of its key."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="The folder to write; it must not exist."
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Label or name of the dataset of the cell.",
+            autocompletion=completion.components("dataset"),
+        ),
+    ] = None,
+    feature_map: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Label or name of the feature map of the cell.",
+            autocompletion=completion.components("feature map"),
+        ),
+    ] = None,
+    learner: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Label or name of the learner of the cell.",
+            autocompletion=completion.components("learner"),
+        ),
+    ] = None,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="portable (needs numpy, scipy and scikit-learn only), or one file that needs "
+            "kbench: skops, or joblib (a pickle: it runs code when it is loaded).",
+        ),
+    ] = "portable",
+    onnx: Annotated[
+        bool, typer.Option("--onnx", help="Also write an ONNX model: linear and Fourier methods.")
+    ] = False,
+    mlflow: Annotated[bool, typer.Option("--mlflow", help="Also save an MLflow model.")] = False,
+    data: Data = None,
+    target: Target = None,
+    task: TaskOption = None,
+    measure: MeasureName = None,
+    proba: Proba = False,
+    ignore: Ignore = None,
+    nominal: Nominal = None,
+    keep: Keep = None,
+    date: Date = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    encoding: Encoding = None,
+    missing: MissingOption = None,
+    sheet: Sheet = None,
+    group: Group = None,
+    order_by: OrderBy = None,
+    settings: Settings = None,
+) -> None:
+    """Fit one method on all rows, with its parameter search, and save it with a card.
+
+    The model takes your table as it is and predicts your labels or numbers. Before the folder
+    gets its name, the model is loaded again and its predictions are compared.
+    """
+    from kbench.features import DataCache, Planner, load_registry, with_measure
+    from kbench_tables.export.exporting import check_export, export_cell
+    from kbench_tables.export.folder import PORTABLE, TRUST, TRUST_CODE
+    from kbench_tables.recommend.data import fetched
+
+    if output is None:
+        raise SuiteError("-o FOLDER is missing: the folder to make")
+    check_export(output, form, onnx)
+    registry = load_registry()
+    options = {
+        "target": target,
+        "task": task,
+        "ignore": ignore,
+        "nominal": nominal,
+        "keep": keep,
+        "date": date,
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "thousands": thousands,
+        "encoding": encoding,
+        "missing": missing,
+        "sheet": sheet,
+        "group_by": group,
+        "order_by": order_by,
+        "measure": measure,
+        "proba": proba,
+        "set": settings,
+    }
+    chosen = _suite(suite, registry, dataset, feature_map, learner, data, options)
+    cache = DataCache()
+    planner = Planner(registry, cache)
+    known = {ref.label: planner.dataset(ref) for ref in chosen.datasets}
+    chosen = with_measure(chosen, known, registry)
+    planned = _one(planner.plan(chosen, known), cell, suite)
+    used = planned.cell.feature_map.label
+    if feature_map and used not in {m.label for b in chosen.blocks for m in b.feature_maps}:
+        raise SuiteError(
+            f"learner {planned.cell.learner.label!r} works on the inputs, with {used!r}; leave out "
+            f"--feature-map {feature_map}"
+        )
+    facts = planned.dataset
+    if facts is None:
+        facts = fetched(planned.cell.dataset, registry)
+        again = planner.plan(chosen, {**known, planned.cell.dataset.label: facts})
+        planned = next(cell for cell in again if cell.cell == planned.cell)
+    done = export_cell(
+        planned,
+        output,
+        registry,
+        chosen.compared,
+        form=form,
+        onnx=onnx,
+        mlflow=mlflow,
+        announce=lambda text: echo(text, err=True),
+    )
+    written = done.facts
+    is_portable = form == PORTABLE
+    file = output / (written["package"] if is_portable else f"model.{form}")
+    size = sum(each.stat().st_size for each in (*file.rglob("*"), file) if each.is_file())
+    echo(f"{output}: {planned.cell.name}")
+    echo(f"  {file}: {size / 1000:,.0f} kB; README.md says how to load it")
+    echo(
+        f"  loaded again{' without kbench' if is_portable else ''}: it predicts the same on all "
+        f"{written['n_rows']:,} rows"
+    )
+    if is_portable:
+        one, many = written["latency_s"]["1"], written["latency_s"]["1000"]
+        echo(
+            f"  {1e6 * one:,.0f} microseconds per row one row at a time, {1e6 * many:,.1f} for "
+            "1,000 rows at a time"
+        )
+        digest = hashlib.sha256((output / "model.json").read_bytes()).hexdigest()
+        echo(f"  SHA-256 of model.json, for `kbench predict --sha256`: {digest}")
+    if done.raw:
+        echo("  its input is the table as it is in the file, without the target")
+    if written["measured"] is None:
+        echo("  its errors were not measured here: `kbench suite` or `kbench run` measures them")
+    echo(f"\n{TRUST_CODE if is_portable else TRUST}")
+
+
+def _suite(
+    name: str,
+    registry: Registry,
+    dataset: str | None,
+    feature_map: str | None,
+    learner: str | None,
+    data: str | None,
+    options: Mapping[str, Any],
+) -> Suite:
+    """Return the suite of a name, or that of a file of data, with the filters applied."""
+    from kbench.features import chosen_suite
+    from kbench_tables.recommend.data import is_data_file, prepared, suite_for
+    from kbench_tables.recommend.measure import comparison
+    from kbench_tables.recommend.settings import parsed, with_settings
+
+    def listed(given: str | None) -> list[str]:
+        return [given] if given else []
+
+    if not is_data_file(name, registry):
+        for option, value in options.items():
+            if value:
+                raise SuiteError(
+                    f"--{option} has no meaning for a suite: its file defines the data"
+                )
+        return chosen_suite(
+            name, registry, listed(dataset), listed(feature_map), listed(learner), data=data
+        )
+    if data is not None:
+        raise SuiteError(f"--data has no meaning: {name} is the dataset")
+    if dataset is not None:
+        raise SuiteError(f"--dataset has no meaning: {name} is the dataset")
+    given = {option: value for option, value in options.items() if value}
+    wanted, proba = given.pop("measure", None), given.pop("proba", False)
+    settings = parsed(given.pop("set", ()))
+    own = prepared(name, registry, **given)
+    by = comparison(wanted, proba, own.facts, registry)
+    for text in (*own.notices, own.target):
+        echo(f"kbench: {text}", err=True)
+    maps, learners = listed(feature_map), listed(learner)
+    return with_settings(
+        suite_for(own.ref, own.facts, registry, maps, learners, by=by), settings, registry
+    )
+
+
+def _one(planned: list[PlannedCell], wanted: str | None, suite: str) -> PlannedCell:
+    """Return the cell of a name, of a part of it, or of the beginning of its key.
+
+    Raises
+    ------
+    SuiteError
+        There is none, or there are several: their names.
+    """
+    matches = planned
+    if wanted is not None:
+        words = " ".join(wanted.split())
+        matches = [
+            candidate
+            for candidate in planned
+            if words in (candidate.cell.name, candidate.cell.name.rpartition(" on ")[0])
+            or (len(words) >= 6 and candidate.key.startswith(words.lower()))
+        ]
+        if not matches:
+            names = [cell.cell.name for cell in planned]
+            raise SuiteError(f"no cell of {suite} is {wanted!r}{did_you_mean(words, names)}")
+    if len(matches) > 1:
+        names = [shlex.quote(cell.cell.name) for cell in matches[:_MOST]]
+        more = f"\n  and {len(matches) - _MOST} more" if len(matches) > _MOST else ""
+        raise SuiteError(
+            f"{len(matches)} cells match: name one, or narrow them with --dataset, "
+            "--feature-map and --learner:\n  " + "\n  ".join(names) + more
+        )
+    return matches[0]

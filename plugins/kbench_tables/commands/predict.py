@@ -1,0 +1,171 @@
+"""`kbench predict`: predictions of an exported model for the rows of a file."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kbench.errors import ExportError, KbenchError
+from kbench.features import Decimal, Delimiter, Encoding, MissingOption, Sheet, Thousands, echo
+from kbench.messages import counted
+
+if TYPE_CHECKING:
+    from kbench_tables.export.model import Model
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A folder that `kbench export` has written.")],
+    file: Annotated[
+        str, typer.Argument(help="A .csv, .tsv, .xlsx or .parquet file with the model's columns.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The CSV file to write."),
+    ] = None,
+    id_: Annotated[
+        list[str] | None,
+        typer.Option("--id", metavar="COLUMN", help="Copy this column of the file; repeatable."),
+    ] = None,
+    coverage: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="Share of numbers that their intervals shall contain."),
+    ] = 0.9,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file that exists.")
+    ] = False,
+    sha256: Annotated[
+        str | None,
+        typer.Option(metavar="HEX", help="Refuse the model if its model.json has another SHA-256."),
+    ] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    encoding: Encoding = None,
+    missing: MissingOption = None,
+    sheet: Sheet = None,
+) -> None:
+    """Predict each row of a file: classes with probabilities, or numbers with intervals.
+
+    The code of the model runs: name only models that you or people you trust have exported.
+    What is unlike the training data is reported: other columns, new categories, numbers
+    outside of the range.
+    """
+    from kbench_tables.export.opened import opened
+
+    if output is None:
+        raise ExportError("-o FILE is missing: the file to write")
+    given = {
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "thousands": thousands,
+        "encoding": encoding,
+        "missing": missing,
+        "sheet": sheet,
+    }
+    loaded = opened(model, sha256)
+    own = type(loaded).__module__.rpartition(".")[0]
+    predicting = importlib.import_module(f"{own}.predicting")
+    values = importlib.import_module(f"{own}.values")
+    replaced = output.exists()
+    try:
+        predicting.refuse_existing(output, overwrite)
+        blocks, texts = _opened(file, {k: v for k, v in given.items() if v}, loaded)
+        outcome = predicting.predict_file(
+            loaded,
+            blocks,
+            output,
+            texts=None if texts is None else values.Texts(**texts),
+            ids=id_ or (),
+            coverage=coverage,
+            overwrite=overwrite,
+        )
+    except KbenchError:
+        raise
+    except (ValueError, OSError) as error:
+        raise ExportError(f"{error}; nothing was written") from error
+    except Exception as error:  # the model's own package has its own KbenchError
+        if type(error).__module__.startswith(f"{own.partition('.')[0]}."):
+            raise ExportError(f"{error}; nothing was written") from error
+        raise
+    for sentence in outcome.sentences:
+        echo(f"kbench: {sentence}", err=True)
+    echo(f"{output}: {counted(outcome.n_rows, 'row')}{', replaced' if replaced else ''}")
+
+
+def _opened(
+    file: str, given: Mapping[str, Any], model: Model
+) -> tuple[Iterator[Mapping[str, Any]], dict[str, Any] | None]:
+    """Return the rows of a file in blocks, and how their texts are read; None as in training."""
+    from kbench.features import import_registry, parameters_of, resolve
+    from kbench_tables.export.portable import DIALECT
+    from kbench_tables.export.rows import csv_blocks
+    from kbench_tables.recommend.data import source_for, source_of
+
+    registry = import_registry()
+    target = model.facts.get("target_column") or "target"
+    source = source_for(file, registry)[2]
+    if source.rows is None:
+        raise ExportError(
+            f"file {file!r}: rows of {source.name} files cannot be predicted; write them as CSV"
+        )
+    ref = source_of(file, target, registry=registry, **given)
+    trained = {**model.facts["dialect"]}
+    params = dict(ref.params)
+    taken = parameters_of(source.load)
+    is_text = taken is not None and "delimiter" in taken
+    if is_text and trained["missing"]:
+        params.setdefault("missing", tuple(trained["missing"]))
+    table = resolve(source.rows)(**params)
+    if table is None:
+        raise ExportError(f"file {file!r}: sparse rows cannot be predicted; write them as CSV")
+    if not is_text:
+        return _blocks(table.rows), None
+    path, found = Path(ref.params["path"]), {**DIALECT, **params, **table.params}
+    dialect = {name: found[name] for name in trained}
+    as_trained = {**trained, "encoding": dialect["encoding"], **given}
+    if _can_be_read(path, as_trained, model):  # a guess could only be worse
+        dialect = as_trained
+    else:
+        for doubt in table.doubts:
+            echo(f"kbench: {doubt}", err=True)
+    changed = [
+        f"{name} {dialect[name]!r} instead of {trained[name]!r}"
+        for name in ("delimiter", "decimal", "thousands", "encoding")
+        if dialect[name] != trained[name]
+    ]
+    if changed:
+        echo(
+            f"kbench: the file is written otherwise than in training: {', '.join(changed)}",
+            err=True,
+        )
+    texts = {name: dialect[name] for name in ("decimal", "thousands", "missing")}
+    return csv_blocks(path, dialect["delimiter"], dialect["encoding"]), texts
+
+
+def _can_be_read(path: Path, dialect: Mapping[str, Any], model: Model) -> bool:
+    """Whether the first rows of a file are what the model's columns hold, in a dialect."""
+    from kbench_tables.export.rows import csv_blocks
+
+    texts = {name: dialect[name] for name in ("decimal", "thousands", "missing")}
+    encoder = model.encoder.__class__(**{**model.encoder.get_params(deep=False), **texts})
+    try:
+        encoder.transform(next(csv_blocks(path, dialect["delimiter"], dialect["encoding"])))
+    except ValueError:
+        return False
+    return True
+
+
+def _blocks(rows: Any) -> Iterator[dict[str, Any]]:
+    """Yield blocks of typed columns."""
+    names = list(rows.names)
+    rows.scan({})
+    is_empty = True
+    for block in rows.blocks(names):
+        is_empty = False
+        yield {name: block[name].to_numpy() for name in names}
+    if is_empty:
+        yield {name: [] for name in names}

@@ -1,0 +1,304 @@
+"""`kbench run`: compares methods on the user's own data and recommends one."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kbench.errors import SuiteError
+from kbench.features import (
+    Date,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Fresh,
+    Group,
+    Ignore,
+    JsonEvents,
+    Keep,
+    MeasureName,
+    MissingOption,
+    Nominal,
+    OrderBy,
+    Proba,
+    Quiet,
+    Sheet,
+    Target,
+    TaskOption,
+    Thousands,
+    completion,
+    echo,
+)
+from kbench.features import given as given_options
+from kbench.messages import counted
+
+if TYPE_CHECKING:
+    from kbench.features import Lead, Report, Row
+    from kbench.records import Measure
+    from kbench_tables.recommend.data import OwnData
+    from kbench_tables.recommend.page import Advice
+    from kbench_tables.recommend.run import OwnRun
+
+LABELS = ("feature_map", "learner", "status")
+COSTS = ("fit_time_s", "predict_time_s", "n_components")
+
+
+def run(
+    file: Annotated[
+        str, typer.Argument(help="A .csv, .tsv, .parquet, .arff, .svmlight or .libsvm file.")
+    ],
+    target: Target = None,
+    task: TaskOption = None,
+    measure: MeasureName = None,
+    proba: Proba = False,
+    feature_map: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Try this feature map; repeatable.",
+            autocompletion=completion.components("feature map"),
+        ),
+    ] = None,
+    learner: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Try this learner; repeatable.",
+            autocompletion=completion.components("learner"),
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Limit of the whole comparison; methods that do not fit into it are reported "
+            "as skipped.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write a report as HTML too."),
+    ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Say which columns the recommended method uses, and where it errs."
+        ),
+    ] = False,
+    ignore: Ignore = None,
+    nominal: Nominal = None,
+    keep: Keep = None,
+    date: Date = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    encoding: Encoding = None,
+    missing: MissingOption = None,
+    sheet: Sheet = None,
+    group: Group = None,
+    order_by: OrderBy = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Tasks at a time; default: physical cores."),
+    ] = None,
+    fresh: Fresh = False,
+    as_json: JsonEvents = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare feature maps and learners on your own data, and recommend one.
+
+    The target may be classes or numbers; the output says for which it is taken, how the
+    file is read, and what becomes of each column. Results are journalled and logged to MLflow
+    under the file's name, and the same command continues where it stopped.
+    """
+    from kbench_tables.recommend.run import Start, compare, rounds_of
+
+    started = Start.now()
+    from kbench.features import Options, check_limit, load_registry
+    from kbench.features import write_output as write_file
+    from kbench_tables.recommend.answer import lead_of, page_of
+    from kbench_tables.recommend.data import prepared
+    from kbench_tables.recommend.measure import comparison
+
+    if time_limit is not None:
+        check_limit(time_limit, "--time-limit")
+    if output is not None and not output.absolute().parent.is_dir():
+        raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
+    registry = load_registry()
+    own = {
+        "target": target,
+        "task": task,
+        "ignore": ignore,
+        "nominal": nominal,
+        "keep": keep,
+        "date": date,
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "thousands": thousands,
+        "encoding": encoding,
+        "missing": missing,
+        "sheet": sheet,
+        "group_by": group,
+        "order_by": order_by,
+    }
+    data = prepared(file, registry, **own)
+    by = comparison(measure, proba, data.facts, registry)
+    rounds = rounds_of(data, by, registry, feature_map or (), learner or (), time_limit)
+    _show_columns(data, as_json)
+    found = compare(
+        data,
+        rounds,
+        registry,
+        options=Options(jobs, fresh=fresh, given=given_options()),
+        time_limit=time_limit,
+        started=started,
+        as_json=as_json,
+        quiet=quiet,
+        explains=explain,
+    )
+    report, rows, advice = found.report, found.rows, found.advice
+    given = {**own, "measure": measure}
+    export = _export(file, given, found, proba) if advice else ""
+    lead = lead_of(found, data, by, time_limit, export)
+    if as_json:
+        _print_json(report, rows, found, export, data)
+    else:
+        _print(data.ref.label, report, rows, advice, lead)
+    if output is not None:
+        write_file(output, page_of(found, data, lead, registry).encode())
+        if not as_json:
+            echo(f"report:  {output}")
+    if report.interrupted:
+        raise typer.Exit(130)
+    failed = any(row.status not in ("ok", "skipped") for row in rows)
+    raise typer.Exit(1 if failed or advice is None else 0)
+
+
+def _show_columns(data: OwnData, as_json: bool) -> None:
+    """Print how the file is read and what becomes of each column, before anything runs."""
+    from rich.markup import escape
+
+    from kbench.features import printing
+    from kbench_tables.recommend.fates import COLUMNS, fate_lines
+
+    if data.look is None:
+        return
+    if as_json:
+        fates = [asdict(fate) for fate in data.look.fates]
+        printing.print_event("columns", file=data.look.sentence, columns=fates)
+        return
+    console = printing.console()
+    if data.look.sentence:
+        console.print(f"{data.ref.label}: {escape(data.look.sentence)}", soft_wrap=True)
+    headings = {name: name == "columns out" for name in COLUMNS}
+    printing.print_table(console, headings, [(line, "") for line in fate_lines(data.look.fates)])
+    console.print()
+
+
+def _export(file: str, given: Mapping[str, Any], found: OwnRun, proba: bool) -> str:
+    """Return the command that exports the recommended method."""
+    from kbench_tables.recommend.data import FLAGS
+
+    assert found.chosen is not None
+    cell = found.chosen.cell
+    words = ["kbench", "export", file]
+    for name, value in given.items():
+        for item in [value] if isinstance(value, str) else value or ():
+            words += [f"--{FLAGS.get(name, name)}", item]
+    words += ["--proba"] if proba else []
+    words += ["--feature-map", cell.feature_map.name, "--learner", cell.learner.name]
+    for name, value in found.settings.items():
+        words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+    return shlex.join([*words, "-o", "model"])
+
+
+def _print_json(
+    report: Report, rows: Sequence[Row], found: OwnRun, export: str, data: OwnData
+) -> None:
+    from kbench.features import LABELS as NAMES
+    from kbench.features import columns, printing
+
+    advice, explanation = found.advice, found.explanation
+    names = (*columns(report.suite.compared), "n_train", "model_floats")
+    printing.print_end_event(
+        report,
+        [{name: row.value(name) for name in names} | {"error": row.error} for row in rows],
+        task=data.facts.task,
+        target=data.target,
+        measure=report.suite.compared.name,
+        classes=dict(zip(data.facts.target_names, data.facts.class_counts, strict=False)),
+        recommended=advice and {name: advice.chosen.value(name) for name in NAMES},
+        sentences=list(advice.sentences) if advice else [],
+        export=export,
+        importances={each.column: each.mean for each in explanation.importances}
+        if explanation
+        else {},
+    )
+
+
+def _columns(rows: Sequence[Row], measure: Measure) -> tuple[str, ...]:
+    """Return the columns of the table: labels, what is compared, costs."""
+    compared = [measure.name, measure.sd]
+    beside = ["r2"] if measure.task == "regression" else ["roc_auc", "accuracy"]
+    if measure.name != "accuracy":
+        compared += [name for name in beside if any(name in row.measures for row in rows)]
+    return tuple(dict.fromkeys((*LABELS, *compared, *COSTS)))
+
+
+def _print(
+    label: str, report: Report, rows: Sequence[Row], advice: Advice | None, lead: Lead
+) -> None:
+    """Print the table, the recommendation, and the next commands."""
+    from rich.markup import escape
+
+    from kbench.features import printing, shown
+    from kbench_tables.recommend.page import size
+
+    console = printing.console()
+    shape, *others = map(escape, lead.facts)
+    console.print(f"[bold]{escape(label)}[/bold]: {shape}", soft_wrap=True)
+    for fact in others:
+        console.print(fact, soft_wrap=True)
+    console.print()
+    columns = _columns(rows, report.suite.compared)
+    headings = {name: name not in LABELS for name in (*columns, "size", "rows", "splits")}
+    lines = []
+    for row in rows:
+        floats = row.measures.get("model_floats")
+        style = "bold" if advice and row is advice.chosen else "" if row.status == "ok" else "dim"
+        values = [shown(name, row.value(name)) for name in columns]
+        n_train = row.measures.get("n_train")
+        values += [size(floats) if floats else "", f"{n_train:,.0f}" if n_train else ""]
+        values.append(f"{row.n_splits_done}/{row.n_splits}")
+        lines.append((values, style))
+    printing.print_table(console, headings, lines)
+    for row in rows:
+        if row.status not in ("ok", "skipped") and row.error:
+            name = f"{row.feature_map} + {row.learner}"
+            printing.print_failure(console, row.status, name, row.error)
+    reasons = Counter(row.error for row in rows if row.status == "skipped" and row.error)
+    if len(fitted := {row.measures["n_train"] for row in rows if "n_train" in row.measures}) > 1:
+        console.print(
+            f"rows: training rows, {max(fitted):,.0f} at most; a sample where a method would take "
+            "too long, or was clearly worse on fewer. The test rows are the same"
+        )
+    for reason, n in reasons.items():
+        console.print(f"skipped: {counted(n, 'method')}: {escape(reason)}")
+    console.print()
+    for sentence in lead.sentences:
+        console.print(escape(sentence), soft_wrap=True)
+    if report.interrupted:
+        console.print("Interrupted: finished results are kept, the same command continues.")
+    for delivered in report.deliveries:
+        printing.print_problem(console, delivered)
+    commands = [lead.command] if lead.command else []
+    commands.append(f"kbench report {shlex.quote(report.suite.name)} --open")
+    for delivered in report.deliveries:
+        commands += [command for command, _ in delivered.commands]
+    printing.print_next(console, [(command, "") for command in commands])

@@ -1,0 +1,263 @@
+"""The code that a model needs, copied into a package with a name of its own.
+
+The modules are those of the static import closure, which fingerprints of results follow too.
+Imports between them become relative, so that the package works under any name and beside an
+installed kbench.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+
+from kbench.errors import ExportError
+from kbench.features import Fingerprinter, content_of, optional_imports, source_of, syntax_of
+from kbench_tables.export.objects import BASE
+
+OWN = ("kbench", "kbench_tables")
+"""Packages of this distribution whose modules leave with a model, beside those of plugins."""
+
+ALWAYS = ("kbench_tables.export.script", "kbench.records", "kbench.errors")
+"""Modules that every model needs; plugins import public names of the last two."""
+
+_REPLACED: Mapping[str, str] = {
+    "kbench": '''"""Public names of kbench that the code of this model imports."""
+
+from importlib import import_module
+
+
+def __getattr__(name):
+    for home in ("errors", "records", "hookspecs"):
+        module = import_module(f".{home}", __name__)
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+''',
+    "kbench.hookspecs": '''"""Hooks are not called here."""
+
+
+def hookimpl(function=None, **options):
+    """Return the function."""
+    return function if function is not None else lambda each: each
+''',
+    "lazy_loader": '''"""Names of a package that are imported on first use."""
+
+from importlib import import_module
+
+
+def attach(package_name, submodules=None, submod_attrs=None):
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package."""
+    homes = {name: home for home, names in (submod_attrs or {}).items() for name in names}
+    modules = set(submodules or ())
+    names = sorted({*modules, *homes})
+
+    def __getattr__(name):
+        if name in modules:
+            return import_module(f"{package_name}.{name}")
+        if name in homes:
+            return getattr(import_module(f"{package_name}.{homes[name]}"), name)
+        raise AttributeError(f"module {package_name!r} has no attribute {name!r}")
+
+    return __getattr__, lambda: names, names
+''',
+}
+"""Modules that are written anew: they look names up, or need other packages."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Modules that leave with a model.
+
+    Parameters
+    ----------
+    files : mapping of str to bytes
+        Content by path in the package.
+    needed : tuple of str
+        Top-level modules of other packages that the code imports, beside `BASE`.
+    optional : tuple of str
+        Those that it imports if they are there.
+    distributions : tuple of str
+        Distributions that the modules belong to.
+    """
+
+    files: Mapping[str, bytes] = field(repr=False)
+    needed: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    distributions: tuple[str, ...] = ()
+
+
+def is_own(module: str, packages: Collection[str]) -> bool:
+    """Whether a module leaves with a model: it is one of these top-level packages."""
+    return module.partition(".")[0] in packages
+
+
+def code_of(modules: Iterable[str], packages: Iterable[str]) -> Code:
+    """Return the code that these modules reach, in `packages` and in editable distributions.
+
+    ExportError is raised for a compiled module, and for one that cannot be read.
+    """
+    fingerprinter = Fingerprinter({*packages, *OWN}, left_out=frozenset(_REPLACED))
+    reached = set(fingerprinter.reached([*modules, *ALWAYS]))
+    tops = {module.partition(".")[0] for module in reached} | {*OWN, "lazy_loader"}
+    files = {
+        _path(name, is_package=name == "kbench"): text.encode() for name, text in _REPLACED.items()
+    }
+    needed: set[str] = set()
+    optional: set[str] = set()
+    for name in sorted(reached):
+        path = source_of(name, {})
+        if path is None:
+            continue  # a folder without __init__.py, or an optional module that is not there
+        if path.suffix != ".py":
+            raise ExportError(
+                f"{name} is compiled ({path.name}): a folder cannot carry it to another machine; "
+                "--format joblib saves a model for an environment with the same packages"
+            )
+        module = _Module(name, path.name == "__init__.py", content_of(path))
+        files[_path(name, module.is_package)] = module.rewritten(tops)
+        for top, may_fail in module.imports_outside(tops):
+            (optional if may_fail else needed).add(top)
+    needed -= {*BASE, "threadpoolctl", "joblib"}  # the last two come with scikit-learn
+    for path_ in list(files):  # folders without __init__.py become packages
+        for parent in Path(path_).parents:
+            if parent.name:
+                files.setdefault(f"{parent.as_posix()}/__init__.py", b"")
+    return Code(
+        files,
+        tuple(sorted(needed)),
+        tuple(sorted(optional - needed - {*BASE})),
+        tuple(sorted(_distributions(tops - {"lazy_loader"}))),
+    )
+
+
+def _path(module: str, is_package: bool) -> str:
+    folders = module.replace(".", "/")
+    return f"{folders}/__init__.py" if is_package else f"{folders}.py"
+
+
+@dataclass(frozen=True)
+class _Module:
+    """The source of a module."""
+
+    name: str
+    is_package: bool
+    source: bytes
+
+    @cached_property
+    def _statements(self) -> list[ast.Import | ast.ImportFrom]:
+        found = syntax_of(self.source, self.name).imports
+        # calls of import_module stand for statements, and have no text to replace
+        texts = self.source.decode("utf-8").splitlines()
+        return [
+            node
+            for node in found
+            if texts[node.lineno - 1].encode()[node.col_offset :].startswith((b"import ", b"from "))
+        ]
+
+    def imports_outside(self, tops: Collection[str]) -> Iterator[tuple[str, bool]]:
+        """Yield the top-level modules of other packages, and whether they may be missing.
+
+        kbench's own functions for tables import pandas and pydantic where they need them; a
+        model does not call these.
+        """
+        optional = optional_imports(self.source)
+        for node in self._statements:
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
+            if isinstance(node, ast.ImportFrom) and node.level:
+                continue
+            for name in names:
+                top = str(name).partition(".")[0]
+                if top in tops or top in sys.stdlib_module_names:
+                    continue
+                in_function = self.name.partition(".")[0] in OWN and node.col_offset > 0
+                if not in_function:
+                    yield top, (node.lineno, node.col_offset) in optional
+
+    def rewritten(self, tops: Collection[str]) -> bytes:
+        """Return the source with relative imports of the modules in `tops`."""
+        lines = self.source.decode("utf-8").splitlines(keepends=True)
+        depth = self.name.count(".") + (1 if self.is_package else 0) + 1
+        dots = "." * depth
+        # the last ones first, so that places stay right
+        for node in sorted(self._statements, key=lambda n: (n.lineno, n.col_offset), reverse=True):
+            if isinstance(node, ast.ImportFrom):
+                if node.level or str(node.module).partition(".")[0] not in tops:
+                    continue
+                line = lines[node.lineno - 1].encode()
+                old, start = f"from {node.module}".encode(), node.col_offset
+                if not line[start:].startswith(old):
+                    raise ExportError(
+                        f"{self.name}, line {node.lineno}: cannot rewrite this import"
+                    )
+                new = line[:start] + f"from {dots}{node.module}".encode() + line[start + len(old) :]
+                lines[node.lineno - 1] = new.decode()
+            elif any(alias.name.partition(".")[0] in tops for alias in node.names):
+                self._rewrite_import(lines, node, dots, tops)
+        return "".join(lines).encode()
+
+    def _rewrite_import(
+        self, lines: list[str], node: ast.Import, dots: str, tops: Collection[str]
+    ) -> None:
+        """Replace ``import a.b as c`` by imports of the same names, from this package."""
+        if node.end_lineno != node.lineno:
+            raise ExportError(f"{self.name}, line {node.lineno}: cannot rewrite this import")
+        written = []
+        for alias in node.names:
+            parent, _, last = alias.name.rpartition(".")
+            if alias.name.partition(".")[0] not in tops:
+                written.append(
+                    f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
+                )
+            elif alias.asname or not parent:
+                written.append(f"from {dots}{parent} import {last} as {alias.asname or last}")
+            else:
+                top = alias.name.partition(".")[0]
+                written += [f"from {dots} import {top}", f"from {dots}{parent} import {last} as _"]
+        line = lines[node.lineno - 1].encode()
+        new = line[: node.col_offset] + "; ".join(written).encode() + line[node.end_col_offset :]
+        lines[node.lineno - 1] = new.decode()
+
+
+def _distributions(tops: Collection[str]) -> set[str]:
+    """Return the distributions that install these top-level modules."""
+    owners = metadata.packages_distributions()
+    return {owner for top in tops for owner in owners.get(top, ())} | {"kbench-core"}
+
+
+def licences_of(distribution: str) -> dict[str, bytes]:
+    """Return the licence files of a distribution by their names."""
+    try:
+        found = metadata.distribution(distribution)
+    except metadata.PackageNotFoundError:
+        return {}
+    names = [name.upper() for name in ("licen", "copying", "notice", "authors")]
+    files = [
+        file
+        for file in found.files or ()
+        if file.name.upper().startswith(tuple(names)) and ".dist-info" in file.as_posix()
+    ]
+    texts = {}
+    for file in files:
+        path = Path(str(found.locate_file(file)))
+        if path.is_file():
+            texts[path.name] = path.read_bytes()
+    return texts
+
+
+def expression_of_licence(distribution: str) -> str:
+    """Return what the metadata of a distribution say of its licence."""
+    try:
+        about = metadata.metadata(distribution)
+    except metadata.PackageNotFoundError:
+        return "unknown"
+    said = next(
+        (text for name in ("License-Expression", "License") for text in about.get_all(name) or ()),
+        "",
+    )
+    classifiers = [c for c in about.get_all("Classifier") or () if c.startswith("License ::")]
+    return " ".join(said.split())[:80] or "; ".join(classifiers) or "unknown"

@@ -1,0 +1,215 @@
+"""Search and fit a method on all rows of its dataset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import DatasetError
+from kbench.features import (
+    Data,
+    Registry,
+    Scale,
+    derive_seed,
+    fit_map,
+    inner_parts,
+    learner_side,
+    map_side,
+    missing_rows,
+    refuse_missing,
+    search,
+    search_side,
+)
+from kbench.records import Cell, Dataset
+from kbench.tables.units import UnitColumn
+from kbench_tables.export.held_out import Part, calibration, held_out, intervals
+from kbench_tables.export.intervals import Intervals
+from kbench_tables.export.tables import columns_of, dates_of, decoded, raw_table, row_ids_of
+
+# a 64-bit integer in canonical decimal form
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A pipeline that was fitted on all rows of a dataset.
+
+    Parameters
+    ----------
+    pipeline : sklearn.pipeline.Pipeline
+        From the user's columns to the names of classes, or to numbers in the target's units.
+    table : DataFrame, ndarray or CSR matrix
+        All rows as the pipeline takes them.
+    dataset : Dataset
+        In canonical form.
+    chosen : mapping
+        The parameters that the search on all rows chose.
+    raw : bool
+        Whether `table` was read from the user's own file.
+    intervals : Intervals, optional
+        Of a regression task.
+    """
+
+    pipeline: Any
+    table: Any
+    dataset: Dataset
+    chosen: Mapping[str, Any]
+    raw: bool
+    intervals: Intervals | None = None
+
+
+def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
+    """Search and fit the method of a cell on all rows of its dataset, in canonical form.
+
+    Raises
+    ------
+    DatasetError
+        The inputs are a Gram matrix, or values are missing that the protocol
+        does not say how to treat.
+    PluginError
+        The dataset has weights, and the learner does not take any.
+    """
+    from sklearn.pipeline import Pipeline
+    from threadpoolctl import threadpool_limits
+
+    from kbench_tables.export.pipeline import NamedClasses, Preprocessor, ScaledTarget, TableEncoder
+
+    if dataset.pairwise:
+        raise DatasetError(
+            f"{dataset.name} is a Gram matrix: a model of it has no inputs that could be given"
+        )
+    protocol = cell.protocol
+    if protocol.missing == "error":
+        refuse_missing(dataset)
+    parts = inner_parts(dataset, protocol, np.arange(len(dataset.y)))
+    if protocol.missing == "drop_rows":
+        kept = ~missing_rows(dataset.X)
+        parts = None if parts is None else parts[kept]
+        dataset = _without_missing(dataset)
+    X, task = dataset.X, dataset.task
+    kinds, missing = list(dataset.feature_kinds), protocol.missing
+    data = Data(
+        X,
+        np.asarray(dataset.y),
+        None,
+        kinds,
+        missing,
+        task=task,
+        weight=dataset.sample_weight,
+        parts=parts,
+    )
+    map_ = map_side(cell.feature_map, registry)["feature_map"]
+    searched = search_side(protocol.search_measure, registry, len(dataset.target_names))
+    learner_ = learner_side(cell.learner, registry, task)["learner"]
+    seed = derive_seed(protocol.seed, dataset.checksum, "export")
+    learner_seed = derive_seed(seed, "learner")
+
+    def fit(rows: Any) -> tuple[Any, Any, Any, Scale]:
+        """Fit preprocessing, map and learner on these rows."""
+        weight = None if data.weight is None else data.weight[rows]
+        prepared = Preprocessor(best.preprocess, map_.requires, kinds, missing, task)
+        inputs = prepared.fit_transform(data.X[rows], data.y[rows])
+        scale = Scale.of(data.y[rows], task, weight)
+        y = scale.standardise(data.y[rows])
+        feature_map = fit_map(map_, best.feature_map, seed, inputs, y)
+        features = feature_map.transform(inputs)
+        return (
+            prepared,
+            feature_map,
+            learner_.fit(best.learner, learner_seed, features, y, weight),
+            scale,
+        )
+
+    def predict(train: np.ndarray, test: np.ndarray) -> Part:
+        """Predict rows by a fit on others."""
+        prepared, feature_map, learner, scale = fit(train)
+        features = feature_map.transform(prepared.transform(data.X[test]))
+        if task == "classification":
+            return Part(test, np.asarray(learner.decision_function(features)))
+        last = ScaledTarget(learner).with_fitted(learner, scale)
+        if not last.has_distribution:
+            return Part(test, last.predict(features))
+        return Part(test, *last.predict(features, return_std=True))
+
+    folds = dataset.splits if protocol.splits == "official" else ()
+    with threadpool_limits(limits=protocol.threads):
+        best = search(map_, learner_, data, protocol, seed, **searched).best
+        prepared, feature_map, fitted, scale = fit(slice(None))
+        unfitted = learner_.build(best.learner, learner_seed)
+        last: Any
+        found = None
+        if task == "regression":
+            last = ScaledTarget(unfitted).with_fitted(fitted, scale)
+            found = intervals(held_out(predict, data.y, task, seed, folds), data.y)
+        else:
+            last = NamedClasses(unfitted, typed(dataset.target_names))
+            # as its own `fit` would do, but with the estimator that is fitted already
+            last.estimator_ = fitted
+            if not hasattr(fitted, "predict_proba") and hasattr(fitted, "decision_function"):
+                last.calibration_ = calibration(
+                    held_out(predict, data.y, task, seed, folds), data.y
+                )
+    steps = [("prepare", prepared), ("feature_map", feature_map), ("learner", last)]
+    table: Any = X
+    raw = None
+    if not hasattr(X, "indptr"):
+        raw = raw_table(cell, dataset, registry)
+        dates = [] if raw is None else dates_of(cell)
+        header = None if raw is None else [str(c) for c in raw.columns]
+        columns = columns_of(dataset, header, raw, dates)
+        coded = [] if raw is None else list(cell.dataset.params.get("by_target", ()))
+        specs = [date.spec for date in dates]
+        steps.insert(0, ("encode", TableEncoder(columns, coded, specs, **_texts(cell))))
+        table = decoded(dataset, columns) if raw is None else raw
+    chosen = {name: getattr(value, "label", value) for name, value in best.params.items()}
+    return Fitted(Pipeline(steps), table, dataset, chosen, raw is not None, found)
+
+
+def _texts(cell: Cell) -> dict[str, Any]:
+    """Return how texts of the user's table are read, as parameters of `TableEncoder`."""
+    params = cell.dataset.params
+    return {
+        "decimal": params.get("decimal", "."),
+        "thousands": params.get("thousands", ""),
+        "missing": list(params.get("missing", ())),
+        "units": _units(params),
+    }
+
+
+def _units(params: Mapping[str, Any]) -> list[str]:
+    """Return the columns of numbers with a unit, without the target."""
+    columns = [UnitColumn.parsed(spec, "unit") for spec in params.get("unit", ())]
+    other = {params.get("target"), *params.get("ignore", ()), *params.get("nominal", ())}
+    return [column.spec for column in columns if column.name not in other]
+
+
+def _without_missing(dataset: Dataset) -> Dataset:
+    """Leave out the rows with missing values."""
+    kept = np.flatnonzero(~missing_rows(dataset.X))
+    weight = dataset.sample_weight
+    return replace(
+        dataset,
+        X=dataset.X[kept],
+        y=np.asarray(dataset.y)[kept],
+        row_ids=row_ids_of(dataset)[kept],
+        sample_weight=None if weight is None else weight[kept],
+        splits=(),
+    )
+
+
+def has_intervals(pipeline: Any) -> bool:
+    """Tell whether an exported pipeline predicts standard deviations too."""
+    return getattr(pipeline[-1], "has_distribution", False) is True
+
+
+def typed(names: Sequence[str]) -> np.ndarray:
+    """Return class names as the user's table has them: as integers or truth values too."""
+    if all(_WHOLE.fullmatch(name) for name in names):
+        return np.array([int(name) for name in names])
+    if set(names) <= {"False", "True"}:
+        return np.array([name == "True" for name in names])
+    return np.array(names)

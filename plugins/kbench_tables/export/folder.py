@@ -1,0 +1,310 @@
+"""The folder of an exported model: written under another name, loaded, compared, renamed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kbench._version import __version__
+from kbench.errors import ExportError
+from kbench.features import MEASURES, Row, Verbs, how_to_get
+from kbench.parameters import check_choice
+from kbench.records import Cell, Dataset, TaskType
+from kbench_tables.export.card import card
+from kbench_tables.export.fit import Fitted, has_intervals, typed
+from kbench_tables.export.isolated import try_out
+from kbench_tables.export.model import agree
+from kbench_tables.export.onnx import write_onnx
+from kbench_tables.export.portable import (
+    TEXT_ROWS,
+    check_texts,
+    files_of,
+    package_name,
+    write_package,
+)
+from kbench_tables.export.tables import plain_rows
+
+PORTABLE = "portable"
+FORMATS = (PORTABLE, "skops", "joblib")
+TRUST = (
+    "A model file can run code while it is loaded. Load only files that you or people you trust "
+    "have written; skops loads no type that is not named, joblib loads whatever is there."
+)
+TRUST_CODE = (
+    "The folder holds code, which runs when the model is loaded. Load only folders that you or "
+    "people you trust have written; kbench predict compares all files with model.json."
+)
+EXAMPLE_ROWS = 5
+_MEASURED = ("n_splits_done", "fit_time_s", "predict_time_s")
+"""Columns of a results row that ``model.json`` has, beside the machine and the measures."""
+
+
+def check_format(form: str) -> None:
+    """Refuse a format whose package is not installed, before anything is fitted."""
+    check_choice(form, "--format", FORMATS, error=ExportError)
+    if form == "skops":
+        try:
+            import skops.io  # noqa: F401
+        except ModuleNotFoundError as error:
+            raise ExportError(
+                f"--format skops needs the package 'skops'{how_to_get('skops')}; "
+                "--format joblib needs nothing"
+            ) from error
+
+
+def write(
+    folder: Path,
+    cell: Cell,
+    key: str,
+    fitted: Fitted,
+    row: Row | None,
+    form: str,
+    mlflow: bool,
+    owners: Mapping[str, str] | None = None,
+    onnx: bool = False,
+) -> dict[str, Any]:
+    """Save a fitted pipeline with its card, load it again, compare its predictions.
+
+    The folder, which must not exist, is written under another name and renamed:
+    it is never there in part. `owners` has the distributions of plugins by their top-level
+    modules. Returns the facts of ``model.json``.
+
+    Raises
+    ------
+    ExportError
+        The folder cannot be written, or the loaded model predicts otherwise.
+    """
+    refuse_existing(folder)
+    temporary = folder.absolute().with_name(f".{folder.name}-{secrets.token_hex(4)}")
+    try:
+        temporary.mkdir(parents=True)
+        expected = _answers(fitted.pipeline, fitted.table)
+        if form == PORTABLE:
+            package = package_name(fitted.dataset.checksum, key)
+            own = write_package(temporary, package, cell, fitted, owners or {})
+            _compare_with_canonical(fitted, expected["predict"])
+            check_texts(cell, fitted)
+            own["latency_s"] = _tried(temporary, fitted, expected, own)
+        else:
+            own = _one_file(temporary / f"model.{form}", fitted, expected, form)
+        if onnx:
+            own["onnx"] = write_onnx(temporary / "model.onnx", fitted)
+        if mlflow:
+            example = fitted.table[:EXAMPLE_ROWS]
+            _save_as("mlflow", fitted.pipeline, temporary / "mlflow", example)
+        facts = _facts(cell, key, fitted, row, own)
+        trust = TRUST_CODE if form == PORTABLE else TRUST
+        (temporary / "README.md").write_text(card(facts, fitted, trust, mlflow), "utf-8")
+        if form == PORTABLE:
+            facts["files"] = files_of(temporary)
+        (temporary / "model.json").write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
+        temporary.rename(folder.absolute())
+    except OSError as error:
+        raise ExportError(f"cannot write {folder}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return facts
+
+
+def _one_file(
+    file: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], form: str
+) -> dict[str, Any]:
+    """Write the pipeline as one file and compare what it predicts once it is loaded."""
+    trusted = _dump(fitted.pipeline, file, form)
+    loaded = _load(file, form, trusted)
+    _compare(expected, _answers(loaded, fitted.table), form)
+    _compare_with_canonical(fitted, expected["predict"])
+    return {
+        "file": file.name,
+        "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+        "trusted": trusted,
+        "requirements": _requirements(),
+    }
+
+
+def _tried(
+    folder: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], own: Mapping[str, Any]
+) -> dict[str, float]:
+    """Compare what a fresh process without kbench predicts; return its seconds per row."""
+    methods = [name for name in expected if name != "sd"]
+    rows = plain_rows(fitted, TEXT_ROWS) if "encode" in fitted.pipeline.named_steps else []
+    with tempfile.TemporaryDirectory() as scratch:
+        answers, latency = try_out(
+            folder,
+            own["package"],
+            fitted.dataset.X,
+            rows,
+            methods,
+            own["requirements"],
+            Path(scratch),
+        )
+    of_rows = answers.pop("rows", None)
+    if of_rows is not None and not _equal(expected["predict"][: len(of_rows)], of_rows):
+        raise ExportError("the model predicts otherwise from rows than from the table")
+    _compare({name: expected[name] for name in methods}, answers, "the folder", _equal)
+    return latency
+
+
+def _equal(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether answers are the same; numbers up to the rounding of another process."""
+    if one.dtype.kind == "f" and other.dtype.kind == "f":
+        return agree(one, other, 1e-9)
+    return one.shape == other.shape and bool(np.all(one == other))
+
+
+def refuse_existing(folder: Path) -> None:
+    """Refuse a folder that exists: nothing is ever overwritten."""
+    if folder.exists() or folder.is_symlink():
+        raise ExportError(f"-o {folder}: it exists; name another folder, or remove it first")
+
+
+def _dump(pipeline: Any, file: Path, form: str) -> list[str]:
+    """Write a pipeline; return the types that skops must be told to trust."""
+    if form == "joblib":
+        import joblib
+
+        joblib.dump(pipeline, file, compress=3)
+        return []
+    import skops.io
+
+    try:
+        skops.io.dump(pipeline, file)
+        return sorted(skops.io.get_untrusted_types(file=file))
+    except Exception as error:  # what skops cannot take apart has no common base
+        first = str(error).strip().splitlines()
+        raise ExportError(
+            f"skops cannot save this model: {first[0] if first else type(error).__name__}; "
+            "--format joblib can"
+        ) from error
+
+
+def _load(file: Path, form: str, trusted: Sequence[str]) -> Any:
+    if form == "joblib":
+        import joblib
+
+        return joblib.load(file)
+    import skops.io
+
+    return skops.io.load(file, trusted=list(trusted))
+
+
+def _answers(pipeline: Any, table: Any) -> dict[str, np.ndarray]:
+    names = ("predict", "predict_proba", "decision_function")
+    answers = {
+        name: np.asarray(getattr(pipeline, name)(table))
+        for name in names
+        if hasattr(pipeline, name)
+    }
+    if has_intervals(pipeline):
+        answers["sd"] = np.asarray(pipeline.predict(table, return_std=True)[1])
+    return answers
+
+
+def _is_identical(one: np.ndarray, other: np.ndarray) -> bool:
+    return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+
+
+def _compare(
+    expected: Mapping[str, np.ndarray],
+    loaded: Mapping[str, np.ndarray],
+    form: str,
+    is_same: Callable[[np.ndarray, np.ndarray], bool] = _is_identical,
+) -> None:
+    same = expected.keys() == loaded.keys() and all(
+        is_same(expected[name], loaded[name]) for name in expected
+    )
+    if not same:
+        raise ExportError(f"the model predicts otherwise once it is loaded from {form}")
+
+
+def _compare_with_canonical(fitted: Fitted, predicted: np.ndarray) -> None:
+    """Check that the encoder gives the inputs that the method was fitted on."""
+    steps = fitted.pipeline[1:] if "encode" in fitted.pipeline.named_steps else fitted.pipeline
+    if not np.array_equal(steps.predict(fitted.dataset.X), predicted):
+        raise ExportError("the table does not give the inputs on which the method was measured")
+
+
+def _save_as(form: str, pipeline: Any, folder: Path, example: Any) -> None:
+    """Have a feature save a pipeline in its form; ExportError where none does."""
+    context = {"form": form, "pipeline": pipeline, "folder": folder, "example": example}
+    if not Verbs().one("kbench_save_model", requirements=_requirements(), **context):
+        raise ExportError(f"no feature saves models as {form}: is one left out?")
+
+
+def _requirements() -> list[str]:
+    names = ("kbench-core", "scikit-learn", "numpy", "scipy", "pandas")
+    return [f"{name}=={metadata.version(name)}" for name in names]
+
+
+def _measured(row: Row, task: TaskType) -> dict[str, Any]:
+    """Return what ``model.json`` says of a row: means and deviations of the task's measures."""
+    names = [name for name, measure in MEASURES.items() if measure.task == task]
+    measures = {
+        column: row.measures[column]
+        for name in names
+        for column in (name, f"{name}_sd")
+        if column in row.measures
+    }
+    return {
+        **measures,
+        **{name: row.value(name) for name in _MEASURED},
+        "machine": row.machine,
+    }
+
+
+def _target(dataset: Dataset) -> dict[str, Any]:
+    """Return what ``model.json`` says of the targets on which a model was fitted."""
+    if dataset.task == "classification":
+        return {"classes": typed(dataset.target_names).tolist()}
+    y = np.asarray(dataset.y)
+    return {"target": {"lowest": float(y.min()), "highest": float(y.max())}}
+
+
+def _facts(
+    cell: Cell, key: str, fitted: Fitted, row: Row | None, own: Mapping[str, Any]
+) -> dict[str, Any]:
+    dataset, found = fitted.dataset, fitted.intervals
+    if found is not None:
+        own = {
+            **own,
+            "intervals": {
+                "level": found.level,
+                "coverage": found.coverage,
+                "n_rows": found.n_rows,
+                "is_relative": found.is_relative,
+                "own_splits": cell.protocol.splits == "official" and bool(dataset.splits),
+            },
+        }
+    return {
+        "cell": cell.name,
+        "cell_key": key,
+        "feature_map": cell.feature_map.label,
+        "learner": cell.learner.label,
+        "chosen": {name: _plain(value) for name, value in fitted.chosen.items()},
+        "dataset": cell.dataset.label,
+        "dataset_source": dataset.source,
+        "dataset_checksum": dataset.checksum,
+        "n_rows": len(dataset.y),
+        "task": dataset.task,
+        **_target(dataset),
+        "is_weighted": dataset.sample_weight is not None,
+        "measured": row and _measured(row, dataset.task),
+        "is_calibrated": getattr(fitted.pipeline[-1], "calibration_", None) is not None,
+        **own,
+        "kbench": __version__,
+        "written": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)

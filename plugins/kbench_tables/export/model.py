@@ -1,0 +1,191 @@
+"""An exported model: loaded from its package, asked for predictions; it leaves with itself."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import platform
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kbench_tables.export.findings import Finding, findings_of, refuse_missing
+from kbench_tables.export.objects import load
+from kbench_tables.export.values import columns_of
+
+OBJECTS, ARRAYS = "objects.json", "arrays.npz"
+
+TOLERANCE = 1e-6
+"""How far the answers of a loaded model may be from those at its export, relatively."""
+
+
+class Model:
+    """A fitted method that takes rows as the user's table has them.
+
+    Rows are a list of mappings, a mapping of columns, or a data frame; for a model of sparse
+    data a CSR matrix.
+
+    Parameters
+    ----------
+    pipeline : sklearn.pipeline.Pipeline
+        From rows to names of classes, or to numbers in the target's units.
+    facts : mapping
+        What is known of the model, as in ``model.json``.
+    intervals : Intervals, optional
+        Of a model of numbers.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Columns of the table that are used; empty where they have no names.
+    classes : list
+        Classes in the order of `predict_proba`; empty for a model of numbers.
+    """
+
+    def __init__(self, pipeline: Any, facts: Mapping[str, Any], intervals: Any = None) -> None:
+        self.pipeline, self.facts, self.intervals = pipeline, facts, intervals
+        self.encoder = pipeline.named_steps.get("encode")
+        self.columns = () if self.encoder is None else tuple(n for n, _ in self.encoder.columns)
+        is_classifier = facts["task"] == "classification"
+        self.classes = pipeline[-1].classes_.tolist() if is_classifier else []
+
+    def __repr__(self) -> str:
+        return f"<Model {self.facts['cell']!r}>"
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether there are probabilities of classes."""
+        return bool(self.classes) and hasattr(self.pipeline, "predict_proba")
+
+    def encode(self, rows: Any) -> Any:
+        """Return rows as numbers, the input of the model's other steps and of an ONNX model."""
+        return rows if self.encoder is None else self.encoder.transform(rows)
+
+    def predict(self, rows: Any) -> np.ndarray:
+        """Return a class or a number for each row."""
+        return np.asarray(self.pipeline.predict(rows))
+
+    def predict_proba(self, rows: Any) -> np.ndarray:
+        """Return a probability for each row and class, in the order of `classes`."""
+        if not self.has_probabilities:
+            raise ValueError("this model has no probabilities")
+        return np.asarray(self.pipeline.predict_proba(rows))
+
+    def predict_interval(self, rows: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lower and upper ends of prediction intervals.
+
+        Their widths are quantiles of errors on rows that were held out; README.md says how.
+        """
+        encoded = self.encode(rows)
+        return self.interval_around(self.of_encoded(encoded, "predict"), encoded, coverage)
+
+    def interval_around(
+        self, predicted: np.ndarray, encoded: Any, coverage: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return intervals around predictions for rows that are numbers already."""
+        if self.intervals is None:
+            raise ValueError("this model has no intervals: it predicts classes")
+        sd = None
+        if self.intervals.is_relative:
+            sd = self._steps.predict(encoded, return_std=True)[1]
+        low, high = self.intervals.around(predicted, sd, coverage)
+        return low, high
+
+    def of_encoded(self, encoded: Any, method: str) -> np.ndarray:
+        """Call a method of the steps after the encoding of the table."""
+        return np.asarray(getattr(self._steps, method)(encoded))
+
+    def check(self, rows: Any) -> list[Finding]:
+        """Return what is unusual about rows: new categories, numbers outside of training.
+
+        A `ValueError` says that columns are missing or hold text where numbers belong.
+        """
+        table = columns_of(rows)
+        if self.encoder is None or table is None:
+            return []
+        return self.check_encoded(self.encoder.chosen(table), self.encode(table), 1)
+
+    def check_encoded(
+        self, values: Mapping[str, Any], encoded: np.ndarray, first_row: int
+    ) -> list[Finding]:
+        """Return what is unusual about a block of rows; refuse missing values if need be."""
+        places = self.encoder.places()
+        if not self.facts["takes_missing"]:
+            refuse_missing(encoded, places, first_row)
+        return findings_of(values, encoded, places, self.facts["columns"], first_row)
+
+    @property
+    def _steps(self) -> Any:
+        return self.pipeline if self.encoder is None else self.pipeline[1:]
+
+
+def load_files(contents: Mapping[str, bytes], package: str) -> Model:
+    """Return the model of the files `OBJECTS` and `ARRAYS`, after a trial.
+
+    `package` is that of the code. A `RuntimeError` is raised where the installed packages
+    predict otherwise than those at the export.
+    """
+    document = json.loads(contents[OBJECTS])
+    facts = document["facts"]
+    with np.load(io.BytesIO(contents[ARRAYS]), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    try:
+        parts = load(document["model"], arrays, package, facts["needed"])
+        model = Model(parts["pipeline"], facts, parts["intervals"])
+        answers = answers_of(model, parts["trial"])
+    except Exception as error:
+        if others := other_versions(facts["versions"]):
+            raise RuntimeError(f"the model cannot be loaded with {others}: {error}") from error
+        raise
+    if not agree(parts["answers"], answers):
+        others = other_versions(facts["versions"]) or "the installed packages"
+        raise RuntimeError(f"the model predicts otherwise than at its export, with {others}")
+    return model
+
+
+def answers_of(model: Model, encoded: Any) -> np.ndarray:
+    """Return what a model says of rows: probabilities, decision values, or numbers."""
+    for name in ("predict_proba", "decision_function"):
+        if model.classes and hasattr(model.pipeline, name):
+            return model.of_encoded(encoded, name)
+    answers = model.of_encoded(encoded, "predict")
+    if model.classes:
+        return np.array([model.classes.index(label) for label in answers.tolist()])
+    return answers
+
+
+def agree(one: np.ndarray, other: np.ndarray, tolerance: float = TOLERANCE) -> bool:
+    """Whether answers are equal up to rounding."""
+    scale = max(float(np.abs(one).max(initial=0.0)), 1.0)
+    return one.shape == other.shape and bool(np.all(np.abs(one - other) <= tolerance * scale))
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that every model needs."""
+    names = ("numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
+
+
+def other_versions(wanted: Mapping[str, str]) -> str:
+    """Name the packages that have another version than at the export."""
+    installed = versions()
+    others = [
+        f"{name} {installed[name]} instead of {version}"
+        for name, version in wanted.items()
+        if installed.get(name, version) != version
+    ]
+    return ", ".join(others) and f"{', '.join(others)} (see requirements.txt)"
+
+
+def load_folder(folder: Path, package: str, checksums: Mapping[str, str]) -> Model:
+    """Return the model of a package's folder; `ValueError` where a file is damaged."""
+    contents = {}
+    for name, checksum in checksums.items():
+        contents[name] = (folder / name).read_bytes()
+        if hashlib.sha256(contents[name]).hexdigest() != checksum:
+            raise ValueError(f"{folder / name} is damaged: its SHA-256 is not {checksum}")
+    return load_files(contents, package)

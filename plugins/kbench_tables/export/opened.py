@@ -1,0 +1,113 @@
+"""A model's folder, verified and loaded: its code comes from memory, as it was compared."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import re
+import sys
+from collections.abc import Mapping
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
+from pathlib import Path, PurePosixPath
+from types import ModuleType
+from typing import Any
+
+from kbench.errors import ExportError
+from kbench_tables.export.model import ARRAYS, OBJECTS, Model
+
+_PACKAGE = re.compile(r"kbench_model_[0-9a-f]{12}")
+
+
+def opened(folder: Path, checksum: str | None = None) -> Model:
+    """Return the model of a folder that `kbench export` has written.
+
+    All files are compared with the checksums in ``model.json``, and ``model.json`` with
+    `checksum`, if there is one. The code of the model then runs in this process.
+
+    Raises
+    ------
+    ExportError
+        The folder is not that of a model, or a file is not as it was written.
+    """
+    listing = folder / "model.json"
+    if not listing.is_file():
+        raise ExportError(f"{folder} is not the folder of a model: it has no model.json")
+    content = listing.read_bytes()
+    if checksum and hashlib.sha256(content).hexdigest() != checksum.lower():
+        raise ExportError(f"{listing}: its SHA-256 is not {checksum}")
+    try:
+        facts = json.loads(content)
+        package, files = facts["package"], facts["files"]
+        listed = {str(name): str(digest) for name, digest in files.items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ExportError(
+            f"{listing} does not list the files of a model; `kbench export` without --format "
+            "writes a folder that does"
+        ) from None
+    if not isinstance(package, str) or not _PACKAGE.fullmatch(package):
+        raise ExportError(f"{listing}: {package!r} is not the name of a model's package")
+    contents = {name: _verified(folder, name, digest) for name, digest in listed.items()}
+    code = {name.partition("/")[2]: c for name, c in contents.items() if name.startswith(package)}
+    _refuse_unlisted(folder, package, listed)
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        del sys.modules[name]
+    sys.meta_path[:] = [f for f in sys.meta_path if getattr(f, "package", None) != package]
+    sys.meta_path.insert(0, _Finder(package, code))
+    try:
+        module = importlib.import_module(f"{package}.kbench_tables.export.model")
+        model: Model = module.load_files({name: code[name] for name in (OBJECTS, ARRAYS)}, package)
+    except (ValueError, RuntimeError, ImportError, KeyError, AttributeError, TypeError) as error:
+        raise ExportError(f"{folder} cannot be loaded: {error}") from error
+    return model
+
+
+def _verified(folder: Path, name: str, digest: str) -> bytes:
+    """Return the content of a listed file; refuse names that lead elsewhere."""
+    path = PurePosixPath(name)
+    is_odd = path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name
+    file = folder.joinpath(*path.parts) if not is_odd else folder
+    if is_odd or not file.resolve().is_relative_to(folder.resolve()):
+        raise ExportError(f"{folder / 'model.json'} lists {name!r}, which is not in the folder")
+    if not file.is_file():
+        raise ExportError(f"{folder}: {name} is missing")
+    content = file.read_bytes()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ExportError(
+            f"{folder}: {name} is not the file that was exported: its SHA-256 is another one"
+        )
+    return content
+
+
+def _refuse_unlisted(folder: Path, package: str, listed: Mapping[str, str]) -> None:
+    for path in (folder / package).rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name not in listed and "__pycache__" not in path.parts:
+            raise ExportError(f"{folder}: {name} is not among the files that were exported")
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Imports the modules of a package from memory."""
+
+    def __init__(self, package: str, code: Mapping[str, bytes]) -> None:
+        self.package, self._code = package, code
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if fullname.partition(".")[0] != self.package:
+            return None
+        name, is_package = self._file(fullname)
+        if name not in self._code:
+            raise ModuleNotFoundError(f"the model has no module {fullname!r}", name=fullname)
+        return spec_from_loader(fullname, self, origin=name, is_package=is_package)
+
+    def exec_module(self, module: ModuleType) -> None:
+        name, _ = self._file(module.__name__)
+        module.__file__ = f"<{self.package}>/{name}"
+        exec(compile(self._code[name], module.__file__, "exec"), module.__dict__)
+
+    def _file(self, fullname: str) -> tuple[str, bool]:
+        inner = fullname.partition(".")[2].replace(".", "/")
+        init = f"{inner}/__init__.py" if inner else "__init__.py"
+        return (init, True) if init in self._code else (f"{inner}.py", False)

@@ -1,0 +1,249 @@
+"""The folder of a model that needs numpy, scipy and scikit-learn, and not kbench."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Collection, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import ExportError
+from kbench.records import Cell
+from kbench_tables.export import objects
+from kbench_tables.export.code import OWN, Code, code_of, expression_of_licence, is_own, licences_of
+from kbench_tables.export.fit import Fitted
+from kbench_tables.export.model import ARRAYS, OBJECTS, Model, answers_of, versions
+from kbench_tables.export.rows import csv_blocks
+
+TRIAL_ROWS = 8
+"""Rows that a model predicts when it is loaded. They are made up: none is of the data."""
+
+TEXT_ROWS = 1000
+"""Rows of a text file whose cells are read as a model reads them, to compare."""
+
+DIALECT = {"delimiter": ",", "decimal": ".", "thousands": "", "encoding": "utf-8", "missing": ()}
+"""Parameters of a dataset that say how a text file is written, with their default values."""
+
+_INIT = '''"""{title}: a model that kbench has exported. `load` returns it."""
+
+from pathlib import Path
+
+from .kbench_tables.export.model import Model, load_folder
+
+CHECKSUMS = {checksums}
+
+
+def load() -> Model:
+    """Return the model; its data are compared with `CHECKSUMS`."""
+    return load_folder(Path(__file__).parent, __name__, CHECKSUMS)
+'''
+_SCRIPT = '''"""Predict the rows of a CSV file: python predict.py FILE -o FILE; see --help."""
+
+import sys
+
+from {package} import load
+from {package}.kbench_tables.export.script import main
+
+if __name__ == "__main__":
+    sys.exit(main(load))
+'''
+
+
+def package_name(checksum: str, key: str) -> str:
+    """Return the name of a model's package: one for each cell and its data.
+
+    >>> package_name("ab", "cd")
+    'kbench_model_b09c5477abec'
+    """
+    digest = hashlib.sha256(f"{checksum} {key}".encode()).hexdigest()
+    return f"kbench_model_{digest[:12]}"
+
+
+def write_package(
+    folder: Path, package: str, cell: Cell, fitted: Fitted, owners: Mapping[str, str]
+) -> dict[str, Any]:
+    """Write the package of a model, its script and its requirements; return facts about them.
+
+    `owners` has the distributions of plugins by their top-level modules.
+    """
+    names: set[str] = set()
+
+    def own(module: str) -> str | None:
+        if not is_own(module, {*owners, *OWN}):
+            return None
+        names.add(module)
+        return f".{module}"
+
+    facts = {
+        "cell": cell.name,
+        "task": fitted.dataset.task,
+        "columns": _seen(fitted),
+        "dialect": _dialect(cell),
+        "target_column": cell.dataset.params.get("target"),
+        "left_out": list(cell.dataset.params.get("ignore", ())),
+        "takes_missing": cell.protocol.missing in ("impute", "indicate"),
+        "versions": versions(),
+    }
+    model = Model(fitted.pipeline, facts, fitted.intervals)
+    trial = _trial(fitted.dataset.X)
+    parts = {
+        "pipeline": fitted.pipeline,
+        "intervals": fitted.intervals,
+        "trial": trial,
+        "answers": answers_of(model, trial),
+    }
+    try:
+        written, arrays = objects.dump(parts, own)
+    except objects.NotPlainError as error:
+        raise ExportError(
+            f"this model cannot be written without pickle: {error}; --format joblib can"
+        ) from error
+    code = code_of(names, owners)
+    facts["needed"] = list(code.needed)
+    target = folder / package
+    for path, content in code.files.items():
+        _write(target / path, content)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
+    document = json.dumps({"facts": facts, "model": written}, separators=(",", ":"))
+    data = {OBJECTS: document.encode(), ARRAYS: buffer.getvalue()}
+    for name, content in data.items():
+        _write(target / name, content)
+    checksums = {name: hashlib.sha256(content).hexdigest() for name, content in data.items()}
+    _write(target / "__init__.py", _init(cell, checksums))
+    _write(folder / "predict.py", _SCRIPT.format(package=package).encode())
+    requirements = _requirements(code)
+    _write(folder / "requirements.txt", "".join(f"{r}\n" for r in requirements).encode())
+    return {
+        "package": package,
+        "requirements": requirements,
+        "optional": list(code.optional),
+        "licences": dict(_licences(target, code, owners)),
+        "versions": facts["versions"],
+        "columns_named": model.encoder is not None,
+        "has_probabilities": model.has_probabilities,
+    }
+
+
+def _init(cell: Cell, checksums: Mapping[str, str]) -> bytes:
+    title = "".join(c for c in cell.name if c.isprintable() and c not in '"\\')
+    return _INIT.format(title=title, checksums=json.dumps(checksums, indent=4)).encode()
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _requirements(code: Code) -> list[str]:
+    """Return the distributions that the code needs, with their exact versions."""
+    owners = metadata.packages_distributions()
+    names = ["numpy", "scipy", "scikit-learn"]
+    names += [owners[top][0] if top in owners else top for top in code.needed]
+    return [f"{name}=={metadata.version(name)}" for name in names]
+
+
+def _licences(
+    target: Path, code: Code, owners: Mapping[str, str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Write the licence files of all distributions of the code; yield what there are."""
+    tops = {path.partition("/")[0].removesuffix(".py") for path in code.files}
+    distributions = {*code.distributions, *(owners[top] for top in tops if top in owners)}
+    for name in sorted(distributions - {"unknown", ""}):
+        texts = licences_of(name)
+        for file, content in texts.items():
+            _write(target / "LICENSES" / name / file, content)
+        yield name, {"licence": expression_of_licence(name), "files": sorted(texts)}
+
+
+def _dialect(cell: Cell) -> dict[str, Any]:
+    params = {**cell.dataset.params}
+    return {
+        name: list(params.get(name, value)) if name == "missing" else params.get(name, value)
+        for name, value in DIALECT.items()
+    }
+
+
+def _seen(fitted: Fitted) -> dict[str, Any]:
+    """Return what training had in each column, as `kbench_tables.export.findings` takes it."""
+    encoder = fitted.pipeline.named_steps.get("encode")
+    if encoder is None:
+        return {}
+    X, known = fitted.dataset.X, dict(encoder.columns)
+    seen = {}
+    for name, place in encoder.places().items():
+        first = np.asarray(X[:, place.start], dtype=np.float64)
+        present = first[~np.isnan(first)]
+        is_codes = name in encoder.coded
+        kind = "codes" if is_codes else "number" if known[name] is None else "indicators"
+        has_range = kind == "number" and len(present)
+        seen[name] = {
+            "kind": kind,
+            "low": float(present.min()) if has_range else None,
+            "high": float(present.max()) if has_range else None,
+            "missing": len(present) < len(first),
+        }
+    return seen
+
+
+def _trial(X: Any) -> Any:
+    """Make up rows between the smallest and the largest values of the columns."""
+    if hasattr(X, "indptr"):
+        low, high = X.min(axis=0).toarray()[0], X.max(axis=0).toarray()[0]
+    else:
+        with np.errstate(all="ignore"):
+            low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+    low, high = (np.nan_to_num(np.asarray(end, dtype=np.float64)) for end in (low, high))
+    steps = (np.arange(TRIAL_ROWS)[:, None] * (1 + np.arange(len(low)) % 7)) % TRIAL_ROWS
+    rows = low + (high - low) * steps / (TRIAL_ROWS - 1)
+    whole = np.all(
+        np.equal(np.mod(X[:100].toarray() if hasattr(X, "indptr") else X[:100], 1), 0), axis=0
+    )
+    rows[:, whole] = np.round(rows[:, whole])
+    if hasattr(X, "indptr"):
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix(rows)
+    return rows
+
+
+def check_texts(cell: Cell, fitted: Fitted) -> None:
+    """Compare the cells of a text file, as a model reads them, with those of the dataset."""
+    path = Path(str(cell.dataset.params.get("path", "")))
+    endings = [suffix.lower() for suffix in path.suffixes]
+    if not fitted.raw or ".zst" in endings or not {".csv", ".tsv"}.intersection(endings):
+        return
+    dialect = _dialect(cell)
+    block = next(csv_blocks(path, dialect["delimiter"], dialect["encoding"], TEXT_ROWS))
+    rows = fitted.dataset.row_ids
+    kept = np.arange(len(fitted.dataset.y)) if rows is None else np.asarray(rows)
+    n_read = len(next(iter(block.values())))
+    first = kept[kept < n_read]
+    encoder = fitted.pipeline.named_steps["encode"]
+    try:
+        read = encoder.transform(block)[first]
+    except ValueError as error:
+        raise ExportError(f"cells of the file cannot be read without pandas: {error}") from error
+    expected = np.asarray(fitted.dataset.X[: len(first)], dtype=np.float64)
+    for name, place in encoder.places().items():
+        if not np.allclose(read[:, place], expected[:, place], rtol=1e-12, equal_nan=True):
+            raise ExportError(
+                f"column {name!r} is read otherwise without pandas: --format joblib saves a model "
+                "that reads it with pandas"
+            )
+
+
+def files_of(folder: Path, left_out: Collection[str] = ()) -> dict[str, str]:
+    """Return the SHA-256 of all files of a folder, by their paths in it."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    names = {path.relative_to(folder).as_posix(): path for path in files}
+    return {
+        name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for name, path in names.items()
+        if name not in left_out
+    }

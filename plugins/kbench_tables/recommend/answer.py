@@ -1,0 +1,114 @@
+"""The answer to a comparison on a user's own data: sentences, and the report page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from kbench.features import Block, Lead, Registry, ReportData, Row, machine_facts, page
+from kbench.messages import counted, listed, number
+from kbench.records import Measure
+from kbench_tables.recommend.data import OwnData
+from kbench_tables.recommend.explanation import Explanation
+from kbench_tables.recommend.fates import COLUMNS, fate_lines
+from kbench_tables.recommend.measure import Comparison, shares_of
+from kbench_tables.recommend.run import OwnRun
+
+
+def lead_of(
+    found: OwnRun, data: OwnData, by: Comparison, time_limit: float | None, command: str = ""
+) -> Lead:
+    """Return the answer in sentences, with what it was measured on."""
+    sentences = (
+        *_sentences(found, time_limit),
+        *_without_measure(found.rows, found.report.suite.compared),
+        *found.explained,
+    )
+    return Lead(sentences, (shape(data), data.target, *filter(None, [by.sentence])), command)
+
+
+def page_of(found: OwnRun, data: OwnData, lead: Lead, registry: Registry) -> str:
+    """Return the report page with the answer and what became of the columns at its top."""
+    report, looked = found.report, data.look
+    sentence = (looked.sentence,) if looked and looked.sentence else ()
+    about = (*lead.facts, *sentence, *data.doubts)
+    blocks = []
+    if looked and (lines := fate_lines(looked.fates)):
+        title = "What became of the columns of the file"
+        blocks.append(Block(title, headings=COLUMNS, lines=lines, folded=True))
+    if found.explanation:
+        blocks += explained(found.explanation, report.suite.compared)
+    top = Lead(lead.sentences, about, lead.command, blocks)
+    content = ReportData(
+        report.suite.name,
+        list(found.rows),
+        measure=report.suite.compared,
+        machine=machine_facts(found.rows[0].machine),
+        store=", ".join(delivered.uri for delivered in report.deliveries),
+        budget=report.suite.budget,
+    )
+    return page(content, registry, top)
+
+
+def explained(found: Explanation, measure: Measure) -> list[Block]:
+    """Show what the recommended method uses, and where it errs."""
+    note = (
+        f"How much the {measure.words} gets worse when a column of the table is permuted among "
+        f"{found.n_rows:,} test rows of the first split: mean and standard deviation of three "
+        "times. Columns that say the same share their importance."
+    )
+    title, heads = "What the recommended method uses", ("column", "importance", "sd")
+    blocks = [Block(title, note, heads, found.lines())]
+    if found.confusion:
+        note = "Test rows by class (lines) and predicted class (columns)."
+        blocks.append(
+            Block("Confusion matrix", note, ("", *found.classes), found.confusion_lines())
+        )
+    if found.picture:
+        blocks.append(Block("Residuals", picture=found.picture))
+    return blocks
+
+
+def shape(data: OwnData) -> str:
+    """Describe the data: rows, columns before and after encoding, target, missing values."""
+    facts, looked = data.facts, data.look
+    columns = counted(facts.n_features, "column")
+    if looked is not None and looked.n_columns != facts.n_features:
+        before = counted(looked.n_columns, "column")
+        columns = f"{before}, {facts.n_features:,} after encoding"
+    parts = [counted(facts.n_samples, "row"), columns]
+    if facts.target_mean is not None and facts.target_sd is not None:
+        parts.append(
+            f"target with mean {number(facts.target_mean)} and standard deviation "
+            f"{number(facts.target_sd)}"
+        )
+    else:
+        parts.append(f"{counted(facts.n_classes, 'class', 'classes')} ({shares_of(facts)})")
+    if facts.n_missing:
+        parts.append(counted(facts.n_missing, "missing value"))
+    if looked is not None and looked.n_unlabelled:
+        parts.append(f"{counted(looked.n_unlabelled, 'row')} without a label left out")
+    return ", ".join(parts)
+
+
+def _sentences(found: OwnRun, time_limit: float | None) -> tuple[str, ...]:
+    """Return the recommendation, and whether the time sufficed."""
+    sentences = found.advice.sentences if found.advice else ("No method was measured.",)
+    if time_limit is None or not any(row.status == "skipped" for row in found.rows):
+        return sentences
+    begun = any(row.n_splits_done for row in found.rows)
+    before = "all methods were tried" if begun else "anything was measured"
+    return (
+        *sentences,
+        f"The time limit of {time_limit:g} s ended before {before}: give a larger one, say "
+        f"--time-limit {max(60, math.ceil(4 * time_limit))}; finished results are kept.",
+    )
+
+
+def _without_measure(rows: Sequence[Row], measure: Measure) -> list[str]:
+    """Say which methods were measured, but do not have the measure."""
+    lacking = [row for row in rows if row.status == "ok" and measure.name not in row.measures]
+    if not lacking:
+        return []
+    names = listed([f"{row.feature_map} + {row.learner}" for row in lacking], 3)
+    return [f"No {measure.words} for {names}: the learner does not predict what it needs."]

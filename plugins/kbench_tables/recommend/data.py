@@ -1,0 +1,340 @@
+"""A user's own file as a suite: the methods of `OWN_TABLES`, sized for the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from kbench.errors import DatasetError
+from kbench.features import (
+    DataCache,
+    Registry,
+    Size,
+    SizedSuite,
+    chosen_cells,
+    find,
+    opened,
+    parameters_of,
+    read_for,
+)
+from kbench.parameters import check_choice, is_pattern, named_files
+from kbench.records import (
+    TASK_TYPES,
+    Block,
+    Cell,
+    DatasetFacts,
+    DatasetSource,
+    Problem,
+    Ref,
+    Suite,
+    TaskType,
+)
+from kbench.tables.unchanged import unchanged
+from kbench_tables.recommend.leaks import leaks
+from kbench_tables.recommend.look import Look, look, with_look
+from kbench_tables.recommend.measure import Comparison
+from kbench_tables.recommend.target import TargetColumn, choose
+
+OWN_TABLES: Mapping[TaskType, str] = {
+    "classification": "own-table",
+    "regression": "own-table-regression",
+}
+"""Suites that `kbench run` reads, by the task of the target."""
+
+FIRST_ROUNDS: Mapping[TaskType, str] = {task: f"{name}-first" for task, name in OWN_TABLES.items()}
+"""Suites whose methods it measures first in a limited time."""
+
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+
+FLAGS = {"group_by": "group", "order_by": "order-by"}
+"""Options of the command line that have other names than the parameters of a source."""
+
+MIN_ROWS = 20
+"""With fewer rows, a split has fewer than four rows to score on."""
+
+
+@dataclass(frozen=True)
+class OwnData:
+    """A user's file that is loaded.
+
+    Parameters
+    ----------
+    ref : Ref
+        Its dataset line.
+    look : Look, optional
+        Its shape before it is encoded, where its source has a table.
+    facts : DatasetFacts
+    target : str
+        The task that its target is taken for, and why, in a sentence.
+    """
+
+    ref: Ref
+    look: Look | None
+    facts: DatasetFacts
+    target: str
+
+    @property
+    def notices(self) -> list[str]:
+        """What a guess leaves open, and a notice for each column that is left out."""
+        return self.look.notices() if self.look else []
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What the guess of how the file is written leaves open."""
+        return self.look.doubts if self.look else ()
+
+
+def source_for(path: str, registry: Registry) -> tuple[Path, str, DatasetSource]:
+    """Return a file, the ending of its name, and the installed source that reads it.
+
+    DatasetError is raised where there is no such file or source.
+    """
+    file = Path(path).expanduser()
+    ending, sources = _ending(file), _sources(registry)
+    if ending not in sources:
+        raise DatasetError(
+            f"file {path!r}: its name must end in one of {', '.join(sources)}, got {ending!r}"
+        )
+    files = named_files(file)
+    if not (files and files[0].exists()):
+        raise DatasetError(f"file {path!r}: there is no such file (looked for {file.absolute()})")
+    return file, ending, sources[ending]
+
+
+def source_of(
+    path: str,
+    target: str | None = None,
+    ignore: Sequence[str] | None = None,
+    nominal: Sequence[str] | None = None,
+    delimiter: str | None = None,
+    task: str | None = None,
+    *,
+    registry: Registry,
+    **reading: str | Sequence[str] | None,
+) -> Ref:
+    """Return the dataset line of a suite file that reads a file.
+
+    The file's name ends as an installed source says, perhaps with an ending of
+    compression. The other parameters are those of the source; `reading` has those of the
+    `DatasetSource.endings` beside these.
+
+    Raises
+    ------
+    DatasetError
+        There is no such file, its kind is not known or takes no such option; the task is
+        none.
+    """
+    if task is not None:
+        check_choice(task, "--task", TASK_TYPES, error=DatasetError)
+    file, ending, source = source_for(path, registry)
+    # absolute: the journal and the data cache are there whatever the folder
+    params: dict[str, Any] = {"path": str(file.absolute()), **source.endings[ending]}
+    options: dict[str, Any] = {
+        "ignore": tuple(ignore or ()) or None,
+        "nominal": tuple(nominal or ()) or None,
+        "delimiter": delimiter or None,
+        "task": task,
+        "target": target,
+    }
+    for name, value in reading.items():
+        options[name] = value if isinstance(value, str) or not value else tuple(value)
+    if options.get("group_by") and options.get("order_by"):
+        raise DatasetError("give one of --group and --order-by, not both")
+    taken = parameters_of(source.load)
+    for name, value in options.items():
+        if value is not None and taken is not None and name not in taken:
+            flag = FLAGS.get(name, name)
+            raise DatasetError(f"file {path!r}: --{flag} has no meaning for {source.name} files")
+        if value is not None:
+            params[name] = value
+    needed = taken["target"] if taken and "target" in taken else None
+    if target is None and needed is not None and needed.is_required:
+        raise DatasetError(f"file {path!r}: --target is missing: name the column to predict")
+    named = file.parent if is_pattern(file.name) else file
+    return Ref(source.name, params, label=named.name.partition(".")[0] or named.name)
+
+
+def prepared(
+    path: str, registry: Registry, keep: Sequence[str] | None = None, **options: Any
+) -> OwnData:
+    """Load a user's file as a look at it decides, and choose the task of its target.
+
+    The options are those of `source_of`; `keep` has columns that are not left out.
+
+    Raises
+    ------
+    DatasetError
+        The file cannot be read, or its target is none; see `choose`.
+    """
+    ref = source_of(path, **options, registry=registry)
+    source = registry.get("dataset", ref.name)
+    if keep and source.rows is None and source.table is None:
+        raise DatasetError(f"file {path!r}: --keep has no meaning for {ref.name} files")
+    # a look at the columns, and then the loading, each read the file
+    with unchanged(named_files(Path(path).expanduser()), f"file {path!r}"):
+        return _looked_at(ref, path, registry, keep or ())
+
+
+def _looked_at(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) -> OwnData:
+    looked = look(ref, registry, keep)
+    ref = with_look(ref, looked)
+    asked: TaskType | None = ref.params.get("task")
+    what = f"file {path!r}"
+    taken = parameters_of(registry.get("dataset", ref.name).load)
+    if taken is not None and "task" not in taken:  # the source decides
+        facts = fetched(ref, registry)
+        return OwnData(ref, looked, facts, f"target {_name(ref)!r}: {facts.task}")
+    if looked is not None:
+        choice = choose(looked.target, _name(ref), what, asked)
+        # labels are the source's own affair
+        if looked.target.kind == "numbers" or asked:
+            ref = _with_task(ref, choice.task)
+        facts = fetched(ref, registry)
+        told = leaks(facts, [fate.name for fate in looked.fates])
+        looked = replace(looked.for_classes(facts.n_classes), doubts=(*looked.doubts, *told))
+        return OwnData(ref, looked, facts, choice.sentence)
+    data = _chosen_after_loading(ref, what, asked, registry)
+    if keep and data.facts.sparse:
+        raise DatasetError(f"{what}: --keep has no meaning for sparse rows: nothing is left out")
+    return data
+
+
+def _chosen_after_loading(
+    ref: Ref, what: str, asked: TaskType | None, registry: Registry
+) -> OwnData:
+    """Choose the task of a file whose target is not known before it is loaded."""
+    try:
+        facts = fetched(ref, registry)
+    except DatasetError as refused:
+        if asked:
+            raise
+        # too many whole numbers for classes, or something that is wrong with any task
+        try:
+            facts = fetched(_with_task(ref, "regression"), registry)
+        except DatasetError:
+            raise refused from None
+    choice = choose(_read(facts), _name(ref), what, asked)
+    if choice.task != "classification" or facts.task != "classification":
+        ref = _with_task(ref, choice.task)
+        facts = fetched(ref, registry)
+    return OwnData(ref, None, facts, choice.sentence)
+
+
+def _read(facts: DatasetFacts) -> TargetColumn:
+    """Describe the target of a dataset in the cache."""
+    data = DataCache().load_for(facts)
+    return TargetColumn.of_labels(data.y, tuple(data.target_names))
+
+
+def _name(ref: Ref) -> str:
+    """Return the name of the column to predict; files without names call it so."""
+    return str(ref.params.get("target", "label"))
+
+
+def _with_task(ref: Ref, task: TaskType) -> Ref:
+    return Ref(ref.name, {**ref.params, "task": task}, ref.label)
+
+
+def is_data_file(name: str, registry: Registry) -> bool:
+    """Tell whether a name is that of a file of data, not of a suite."""
+    return _ending(Path(name)) in _sources(registry)
+
+
+def _sources(registry: Registry) -> dict[str, DatasetSource]:
+    """Return the sources of datasets by the endings of the file names that they read."""
+    sources = registry.all("dataset").values()
+    return {ending: source for source in sources for ending in source.endings}
+
+
+def _ending(file: Path) -> str:
+    endings = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in PACKED]
+    return endings[-1] if endings else ""
+
+
+def fetched(ref: Ref, registry: Registry) -> DatasetFacts:
+    """Load a dataset into the data cache and return its facts.
+
+    Raises
+    ------
+    DatasetError
+        It cannot be read; the message has the reason.
+    """
+    registry.get("dataset", ref.name)
+    with opened(registry) as fetching:
+        facts = fetching.dataset(ref)
+    if isinstance(facts, Problem):
+        raise DatasetError(facts.reason)
+    return facts
+
+
+def suite_for(
+    ref: Ref,
+    known: DatasetFacts,
+    registry: Registry,
+    feature_maps: Sequence[str] = (),
+    learners: Sequence[str] = (),
+    by: Comparison | None = None,
+) -> Suite:
+    """Return the suite that compares methods on one file, on all rows.
+
+    They are compared by the measure of `by`, or that of the suite in `OWN_TABLES`.
+
+    Named components replace the methods of the suite in `OWN_TABLES`, as
+    `kbench.planning.sized.chosen_cells` does it; methods that are not installed are
+    left out. The suite is named as the file, and has one block for each method, in
+    the order of that suite.
+
+    Raises
+    ------
+    SuiteError
+        Something of that name is not installed.
+    DatasetError
+        There are too few rows.
+    """
+    by = by or Comparison()
+    sized, methods = sized_methods(ref, known, registry, feature_maps, learners)
+    blocks = [
+        Block((ref,), (c.feature_map,), (c.learner,), by.protocol(c.protocol, known.n_classes))
+        for c in methods
+    ]
+    return named_suite(sized, ref, blocks, by)
+
+
+def sized_methods(
+    ref: Ref,
+    known: DatasetFacts,
+    registry: Registry,
+    feature_maps: Sequence[str] = (),
+    learners: Sequence[str] = (),
+    size: Size | None = None,
+) -> tuple[SizedSuite, list[Cell]]:
+    """Return the suite in `OWN_TABLES` for a file, or for another size, and its methods.
+
+    DatasetError is raised where the file has too few rows.
+    """
+    if known.n_samples < MIN_ROWS:
+        raise DatasetError(
+            f"{ref.label}: {known.n_samples} rows are too few to compare methods on; "
+            f"at least {MIN_ROWS} are needed"
+        )
+    size = size or Size(known.n_samples, known.n_features, known.sparse)
+    own_table = find(OWN_TABLES[known.task], registry)
+    sized = read_for(ref, size, *own_table, registry, installed_only=True)
+    cells = chosen_cells(sized, registry, feature_maps, learners)
+    if known.n_splits:  # by groups or by order
+        cells = [
+            replace(c, protocol=replace(c.protocol, splits="official", inner_splits="official"))
+            for c in cells
+        ]
+    return sized, cells
+
+
+def named_suite(sized: SizedSuite, ref: Ref, blocks: Sequence[Block], by: Comparison) -> Suite:
+    """Return a suite with other blocks that is named as the file, and has a measure."""
+    name = Path(ref.params["path"]).name
+    if is_pattern(name):
+        name = ref.label
+    measure = by.measure or sized.suite.measure
+    return replace(sized.suite, name=name, blocks=tuple(blocks), measure=measure)

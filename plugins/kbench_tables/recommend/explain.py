@@ -1,0 +1,294 @@
+"""What the recommended method uses: importances of the table's columns, and its errors.
+
+A column is permuted among the test rows, so that it tells nothing, and the score is compared
+with that of the rows as they are (Breiman 2001). The columns that it was encoded as are
+permuted together.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kbench.features import (
+    WIDTH,
+    Assignment,
+    Candidate,
+    DataCache,
+    PlannedCell,
+    Predictions,
+    Registry,
+    assign,
+    candidates,
+    derive_seed,
+    duration,
+    fit_and_predict,
+    learner_side,
+    map_side,
+    parts,
+    restored,
+)
+from kbench.features import FitMethod as Method
+from kbench.features import split_scores as scores
+from kbench.records import Dataset, Inputs, Measure
+from kbench.tables.dates import DateColumn
+from kbench_tables.recommend.explanation import Explanation, Importance
+
+REPEATS = 3
+"""Permutations of a column."""
+
+MOST_VALUES = 20_000_000
+"""Values of the test rows with permuted columns: fewer rows are taken where there are more."""
+
+MOST_ROWS = 2000
+"""Test rows at most."""
+
+LEAST_ROWS, WANTED_ROWS = 10, 200
+"""Test rows of which importances say something, and for which time is kept."""
+
+LEAST_FITTED = 500
+"""Training rows at least, where the method is fitted on a sample of them."""
+
+FIT_SHARE = 0.5
+"""Part of the time that a fit may take: on a sample of the rows, if all take longer."""
+
+OWN_SHARE = 0.5
+"""Part of the time that is for fits and predictions, whatever was spent before them."""
+
+MOST_CLASSES = 12
+"""Classes of a confusion matrix that is shown."""
+
+MOST_POINTS = 500
+"""Test rows of a plot of residuals."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Rows and permutations that fit into some seconds.
+
+    Parameters
+    ----------
+    n_train : int
+        Rows on which the method is fitted.
+    n_test : int
+        Test rows that are permuted.
+    repeats : int
+        Permutations of a column.
+    """
+
+    n_train: int
+    n_test: int
+    repeats: int
+
+    @classmethod
+    def within(cls, seconds: float, planned: PlannedCell, n_columns: int, most: int) -> Effort:
+        """Return the most that should be done in some seconds; it may have too few test rows.
+
+        The fit takes time in proportion to the rows, or less.
+        """
+        fit_s, row_s = _times(planned)
+        n_train = round(planned.done[0].measures.get("n_train", 0.0))
+        least = max(LEAST_FITTED, 2 * _width(planned))
+        for_fit = max(0.0, FIT_SHARE * seconds)
+        n_fitted = n_train
+        if fit_s > for_fit and n_train > least:
+            n_fitted = max(least, int(n_train * for_fit / fit_s))
+            fit_s *= n_fitted / n_train
+        for repeats in (REPEATS, 1):
+            row_copies_s = row_s * (n_columns * repeats + 1)
+            n_test = most
+            if row_copies_s > 0 and seconds < math.inf:
+                n_test = int(min(most, max(0.0, seconds - fit_s) / row_copies_s))
+            if n_test >= WANTED_ROWS:
+                break
+        return cls(n_fitted, n_test, repeats)
+
+
+def wanted_seconds(planned: PlannedCell, n_columns: int) -> float:
+    """Return the seconds in which a method that was measured can be explained well."""
+    fit_s, row_s = _times(planned)
+    return fit_s + row_s * (n_columns * REPEATS + 1) * WANTED_ROWS
+
+
+def explain(
+    planned: PlannedCell, registry: Registry, measure: Measure, seconds: float = math.inf
+) -> Explanation | str:
+    """Explain a method that was measured, or say why it cannot be.
+
+    The method is fitted once more, in this process, with the parameters that the search
+    chose. Where all that should take more than `seconds`, it is fitted on a sample of the
+    training rows, and fewer test rows are permuted, and less often.
+    """
+    started = time.monotonic()
+    facts, cell = planned.dataset, planned.cell
+    assert facts is not None
+    dataset = DataCache().load_for(facts)
+    if hasattr(dataset.X, "indptr"):
+        return "--explain: importances of sparse data are not computed"
+    method = Method(
+        **map_side(cell.feature_map, registry),
+        **learner_side(cell.learner, registry, dataset.task),
+    )
+    index = planned.done[0].split
+    seed = derive_seed(cell.protocol.seed, dataset.checksum, index)
+    candidate = _chosen(planned, method, seed)
+    if candidate is None:
+        return "--explain: the parameters that the search chose are not known"
+    assignment = assign(dataset, cell.protocol, index, np.arange(len(dataset.y)))
+    groups = _groups(dataset, cell.dataset.params.get("date", ()))
+    rng = np.random.default_rng(seed)
+    width = max(dataset.X.shape[1], _width(planned))
+    most = MOST_VALUES // max(1, (len(groups) * REPEATS + 1) * width)
+    most = min(MOST_ROWS, len(assignment.y_test), max(LEAST_ROWS, most))
+    # reading the data again may take long on a busy machine: half of the time is for the work
+    left = max(seconds - (time.monotonic() - started), OWN_SHARE * seconds)
+    effort = Effort.within(left, planned, len(groups), most)
+    if effort.n_test < min(most, LEAST_ROWS):
+        fit_s = _times(planned)[0] * effort.n_train / len(assignment.visible.train)
+        if fit_s > left:
+            return (
+                f"--explain: fitting the method on {effort.n_train:,} rows should take "
+                f"{duration(fit_s)}, and {duration(left)} are left for it: give a larger "
+                "--time-limit"
+            )
+        return (
+            f"--explain: {len(groups) + 1:,} predictions of each test row take too long for the "
+            f"{duration(left)} that are left for it: give a larger --time-limit"
+        )
+    shown = _some(assignment, effort, rng)
+    data, X = parts(Inputs.of(dataset), shown.visible, cell.protocol)
+    repeats = effort.repeats
+    copies = [X, *(_permuted(X, places, rng) for _, places in groups for _ in range(repeats))]
+    found = fit_and_predict(method, data, np.concatenate(copies), candidate, seed)
+    n = len(X)
+    every = [
+        _checked(found, slice(i * n, (i + 1) * n), data, shown, method.learner.what)
+        for i in range(len(copies))
+    ]
+    values = [scores(shown, each).get(measure.name, np.nan) for each in every]
+    gains = np.array([measure.gain(value) for value in values])
+    drops = (gains[0] - gains[1:]).reshape(len(groups), repeats)
+    # of one permutation, the columns together tell the noise: most matter little
+    noise = float(np.median(np.abs(drops))) if repeats == 1 else 0.0
+    importances = [
+        Importance(name, float(row.mean()), float(row.std(ddof=1)) if repeats > 1 else noise)
+        for (name, _), row in zip(groups, drops, strict=True)
+    ]
+    importances.sort(key=lambda each: -each.mean)
+    n_train = len(assignment.visible.train)
+    sampled = (effort.n_train, n_train) if effort.n_train < n_train else ()
+    plain = Explanation(tuple(importances), n, repeats=repeats, fitted=sampled)
+    if dataset.task == "regression":
+        predicted = every[0].predicted[:MOST_POINTS]
+        above = shown.y_test[:MOST_POINTS] - predicted
+        return replace(plain, points=tuple(zip(predicted.tolist(), above.tolist(), strict=True)))
+    names = tuple(dataset.target_names)
+    if len(names) > MOST_CLASSES:
+        return plain
+    counts = np.zeros((len(names), len(names)), dtype=int)
+    np.add.at(counts, (shown.y_test, every[0].predicted.astype(int)), 1)
+    return replace(plain, confusion=tuple(map(tuple, counts.tolist())), classes=names)
+
+
+def _chosen(planned: PlannedCell, method: Method, seed: int) -> Candidate | None:
+    """Return the candidate that the search of a split chose."""
+    chosen = planned.done[0].details.chosen
+    every = candidates(method.feature_map, method.learner, planned.cell.protocol, seed)
+    for candidate in every:
+        if {name: _plain(value) for name, value in candidate.params.items()} == dict(chosen):
+            return candidate
+    return None
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
+
+
+def _groups(dataset: Dataset, dates: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """Return the columns of the table, and the places of what they were encoded as."""
+    parts_of = {
+        part: date.name
+        for date in (DateColumn.parsed(spec, "") for spec in dates)
+        for part in date.feature_names
+    }
+    groups: dict[str, list[int]] = {}
+    for place, (name, kind) in enumerate(
+        zip(dataset.feature_names, dataset.feature_kinds, strict=True)
+    ):
+        column = parts_of.get(name, name)
+        if kind == "nominal" and "=" in name:
+            column = name.rpartition("=")[0]
+        groups.setdefault(column, []).append(place)
+    return list(groups.items())
+
+
+def _times(planned: PlannedCell) -> tuple[float, float]:
+    """Return the seconds of a fit with the chosen parameters, and of the prediction of a row."""
+    measures, protocol = planned.done[0].measures, planned.cell.protocol
+    fit_s = measures.get("fit_time_s", 0.0)
+    if protocol.calibration != "none":
+        fit_s *= 1 + protocol.inner_folds
+    return fit_s, measures.get("predict_time_s", 0.0) / max(1.0, measures.get("n_test", 1.0))
+
+
+def _width(planned: PlannedCell) -> int:
+    """Return the columns of the embedding."""
+    return int(planned.done[0].measures.get(WIDTH, 0.0))
+
+
+def _some(assignment: Assignment, effort: Effort, rng: np.random.Generator) -> Assignment:
+    """Return a split with some of its rows; each class keeps a training row."""
+    seen = assignment.visible
+    rows = np.sort(rng.permutation(len(assignment.y_test))[: effort.n_test])
+    kept = np.arange(len(seen.train))
+    if effort.n_train < len(kept):
+        drawn = rng.permutation(len(kept))
+        least = np.array([], dtype=int)
+        if assignment.task == "classification":
+            least = drawn[np.unique(seen.y_train[drawn], return_index=True)[1]]
+        kept = np.union1d(drawn[: effort.n_train], least)
+    visible = replace(
+        seen,
+        train=seen.train[kept],
+        test=seen.test[rows],
+        y_train=seen.y_train[kept],
+        weight_train=_at(seen.weight_train, kept),
+        parts_train=_at(seen.parts_train, kept),
+    )
+    return replace(
+        assignment,
+        visible=visible,
+        y_test=assignment.y_test[rows],
+        seen=None,
+        weight_test=_at(assignment.weight_test, rows),
+    )
+
+
+def _at(values: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
+    return None if values is None else values[rows]
+
+
+def _permuted(X: np.ndarray, places: list[int], rng: np.random.Generator) -> np.ndarray:
+    """Return rows with some columns of others."""
+    X = X.copy()
+    X[:, places] = X[rng.permutation(len(X))][:, places]
+    return X
+
+
+def _checked(
+    found: Predictions, rows: slice, data: Any, shown: Assignment, what: str
+) -> Predictions:
+    """Return the predictions of some of the rows, in the units of the targets."""
+    names = ("predicted", "probabilities", "decision", "label_probabilities", "sd")
+    given: dict[str, Any] = {name: getattr(found, name) for name in names}
+    some: dict[str, Any] = {name: v if v is None else v[rows] for name, v in given.items()}
+    part = Predictions(**some)
+    n = len(shown.y_test)
+    if data.task == "regression":
+        return restored(part, data.scale(np.arange(len(data.y))), n, what)
+    return part.checked(data.task, np.unique(data.y), n, what)

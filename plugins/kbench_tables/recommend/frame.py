@@ -1,0 +1,330 @@
+"""`kbench.run`: a comparison on a data frame or a file, from Python."""
+
+from __future__ import annotations
+
+import html
+import shutil
+import tempfile
+import weakref
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbench.errors import KbenchError, SuiteError
+from kbench.features import (
+    DataCache,
+    Lead,
+    Options,
+    Planner,
+    check_limit,
+    columns,
+    load_registry,
+    option_names,
+    shown,
+    state_folder,
+    write_file,
+)
+from kbench_tables.export.exporting import check_export, export_cell
+from kbench_tables.frames import written
+from kbench_tables.recommend.answer import lead_of, page_of
+from kbench_tables.recommend.data import OwnData, fetched, prepared, suite_for
+from kbench_tables.recommend.measure import Comparison, comparison
+from kbench_tables.recommend.run import OwnRun, Start, compare, rounds_of
+from kbench_tables.recommend.settings import with_settings
+from kbench_tables.recommend.words import in_python
+
+if TYPE_CHECKING:
+    import pandas
+
+    from kbench.features import Row
+
+Names = str | Sequence[str] | None
+
+
+class Run:
+    """A comparison of methods on a user's own data, as `kbench.run` returns it.
+
+    Attributes
+    ----------
+    recommendation : str
+        The recommendation in sentences; the first one suffices alone.
+    feature_map, learner : str
+        The recommended method; empty where none was measured.
+    results : DataFrame
+        One row per method, the best first, with the columns of ``kbench results``.
+    columns : DataFrame
+        What became of each column of the data.
+    notices : list of str
+        What was left out of the data, and what a guess leaves open.
+    """
+
+    def __init__(
+        self, found: OwnRun, data: OwnData, by: Comparison, lead: Lead, notices: list[str]
+    ) -> None:
+        self._found, self._data, self._by, self._lead = found, data, by, lead
+        self.notices = [*notices, *data.notices]
+        chosen = found.advice.chosen if found.advice else None
+        self.feature_map = chosen.feature_map if chosen else ""
+        self.learner = chosen.learner if chosen else ""
+        self.recommendation = "\n".join(lead.sentences)
+
+    @property
+    def results(self) -> pandas.DataFrame:
+        """One row per method, the best first."""
+        import pandas
+
+        names = columns(self._found.report.suite.compared, self._data.facts.task)
+        rows = [{name: row.value(name) for name in names} for row in self._found.rows]
+        return pandas.DataFrame(rows)
+
+    @property
+    def columns(self) -> pandas.DataFrame:
+        """What became of each column of the data."""
+        import pandas
+
+        from kbench_tables.recommend.fates import COLUMNS, fate_lines
+
+        looked = self._data.look
+        return pandas.DataFrame(fate_lines(looked.fates) if looked else [], columns=COLUMNS)
+
+    def report(self, path: str | Path | None = None) -> str:
+        """Return the report, a self-contained HTML page.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            A file to write it to.
+        """
+        text = page_of(self._found, self._data, self._lead, load_registry())
+        if path is not None:
+            write_file(Path(path), text.encode())
+        return text
+
+    def export(
+        self,
+        folder: str | Path,
+        *,
+        onnx: bool = False,
+        mlflow: bool = False,
+        format: str = "portable",
+    ) -> Path:
+        """Fit the recommended method on all rows, and save it as ``kbench export`` does.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder to make; it must not exist.
+        onnx, mlflow : bool, default False
+            Also write an ONNX or an MLflow model.
+        format : {"portable", "skops", "joblib"}
+            A folder that needs numpy, scipy and scikit-learn only, or a file that needs kbench.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        ExportError
+            The folder exists or cannot be written, or the model cannot be saved.
+        SuiteError
+            No method is recommended.
+        """
+        chosen = self._found.chosen
+        if chosen is None:
+            raise SuiteError("there is no recommended method to export")
+        folder = Path(folder)
+        check_export(folder, format, onnx)
+        registry, data = load_registry(), self._data
+        maps, learners = [chosen.cell.feature_map.name], [chosen.cell.learner.name]
+        facts = fetched(data.ref, registry)  # again, if the cache was emptied
+        suite = suite_for(data.ref, facts, registry, maps, learners, by=self._by)
+        suite = with_settings(suite, self._found.settings, registry)
+        planned = Planner(registry, DataCache()).plan(suite, {data.ref.label: facts})[0]
+        export_cell(
+            planned, folder, registry, suite.compared, form=format, onnx=onnx, mlflow=mlflow
+        )
+        return folder
+
+    def __repr__(self) -> str:
+        return "\n".join([*self._lead.facts, "", *self._lead.sentences])
+
+    def _repr_html_(self) -> str:
+        """Return the recommendation and a table of the results, for notebooks."""
+        names = _shown_columns(self._found)
+        best = self._found.advice.chosen if self._found.advice else None
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        lines = "".join(_line(row, names, row is best) for row in self._found.rows)
+        paragraphs = [*self._lead.sentences, *self._lead.facts, *self.notices]
+        text = "".join(f"<p>{html.escape(each)}</p>" for each in paragraphs[:1])
+        more = "".join(f"<li>{html.escape(each)}</li>" for each in paragraphs[1:])
+        return (
+            f"<div>{text}<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+            f"<ul>{more}</ul></div>"
+        )
+
+
+def _shown_columns(found: OwnRun) -> list[str]:
+    measure = found.report.suite.compared
+    labels, costs = ("feature_map", "learner", "status"), ("fit_time_s", "predict_time_s")
+    names = (*labels, measure.name, measure.sd, *costs)
+    return list(dict.fromkeys(names))
+
+
+def _line(row: Row, names: Sequence[str], is_best: bool) -> str:
+    tag = "th" if is_best else "td"
+    cells = (html.escape(shown(name, row.value(name))) for name in names)
+    return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>"
+
+
+def run(
+    data: Any,
+    target: str | None = None,
+    *,
+    task: str | None = None,
+    measure: str | None = None,
+    proba: bool = False,
+    feature_map: Names = None,
+    learner: Names = None,
+    time_limit: float | None = None,
+    explain: bool = False,
+    ignore: Names = None,
+    nominal: Names = None,
+    keep: Names = None,
+    date: Names = None,
+    group: str | None = None,
+    order_by: str | None = None,
+    jobs: int | None = None,
+    fresh: bool = False,
+    name: str = "data",
+    progress: bool = True,
+    **reading: str | Sequence[str],
+) -> Run:
+    """Compare methods on your own data and recommend one, as ``kbench run`` does.
+
+    Nothing is written into the current folder: results are in the journal, and in an MLflow
+    store beside it unless `store` or ``MLFLOW_TRACKING_URI`` names another one.
+
+    Parameters
+    ----------
+    data : DataFrame, str or Path
+        A data frame of pandas, polars, pyarrow, or another library with the interchange
+        protocol; or the path of a file. The index of a pandas frame is left out.
+    target : str
+        The column to predict.
+    task : {"classification", "regression"}, optional
+        By default the values of the target decide.
+    measure : str, optional
+        What methods are compared by.
+    proba : bool, default False
+        Also measure probabilities, calibrated where a learner has none.
+    feature_map, learner : str or sequence of str, optional
+        Methods to try instead of the usual ones.
+    time_limit : float, optional
+        Limit of the whole comparison, in seconds.
+    explain : bool, default False
+        Say which columns the recommended method uses, and where it errs.
+    ignore, nominal, keep, date : str or sequence of str, optional
+        Columns to leave out, to take for categories, to keep whatever they hold, and to read
+        as dates (``"COLUMN=FORMAT"``).
+    group, order_by : str, optional
+        Columns that splits keep together, or split by time.
+    jobs : int, optional
+        Tasks at a time; physical cores by default.
+    fresh : bool, default False
+        Compute everything again.
+    name : str, default "data"
+        Name of a data frame, for the report and the store.
+    progress : bool, default True
+        Show progress: a live table in a terminal or a notebook, lines elsewhere.
+    **reading
+        How a file is written: ``delimiter``, ``decimal``, ``thousands``, ``encoding``,
+        ``missing``, ``sheet``. Options of features too: ``store``, the MLflow store.
+
+    Returns
+    -------
+    Run
+        With `recommendation`, `results`, `report` and `export`.
+
+    Raises
+    ------
+    KbenchError
+        The data cannot be used, or a name or a limit is wrong.
+    KeyboardInterrupt
+        The user interrupted it; the next call goes on.
+
+    Examples
+    --------
+    >>> import kbench
+    >>> found = kbench.run(frame, target="churn", time_limit=60)  # doctest: +SKIP
+    >>> found.export("model")  # doctest: +SKIP
+    """
+    started = Start.now()
+    if time_limit is not None:
+        check_limit(time_limit, "time_limit")
+    if not isinstance(name, str) or not name.strip() or "/" in name or name.startswith("."):
+        raise SuiteError(f"name must be a text without '/', such as 'customers', got {name!r}")
+    if target is None and not isinstance(data, str | Path):
+        raise SuiteError("target is missing: name the column to predict")
+    folder = None
+    notices: list[str] = []
+    if isinstance(data, str | Path):
+        path = str(data)
+    else:
+        folder = Path(tempfile.mkdtemp(prefix="kbench-frame-"))
+        path = str(folder / f"{name}.parquet")
+    given = {name: reading.pop(name) for name in option_names("run") & reading.keys()}
+    given = {name: value for name, value in given.items() if value}
+    options: dict[str, Any] = {"task": task, "group_by": group, "order_by": order_by, **reading}
+    listed = {"ignore": ignore, "nominal": nominal, "keep": keep, "date": date}
+    options |= {option: _names(given) or None for option, given in listed.items()}
+    registry = load_registry()
+    try:
+        if folder is not None:
+            notices = written(data, Path(path))
+        own = _in_python(prepared(path, registry, target=target, **options))
+        by = comparison(measure, proba, own.facts, registry)
+        by = replace(by, sentence=in_python(by.sentence))
+        methods = (_names(feature_map), _names(learner))
+        found = compare(
+            own,
+            rounds_of(own, by, registry, *methods, time_limit),
+            registry,
+            options=Options(jobs, fresh=fresh, given=given, folder=state_folder().parent),
+            time_limit=time_limit,
+            started=started,
+            quiet=not progress,
+            explains=explain,
+        )
+    except BaseException as error:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, KbenchError):
+            message = in_python(str(error))
+            if folder is not None:
+                message = message.replace(f"file {path!r}", "data")
+            raise type(error)(message) from None
+        raise
+    if found.report.interrupted:
+        raise KeyboardInterrupt("finished results are kept; the next call goes on")
+    lead = lead_of(found, own, by, time_limit)
+    lead = replace(lead, sentences=tuple(map(in_python, lead.sentences)))
+    done = Run(found, own, by, lead, notices)
+    if folder is not None:  # the table is needed for an export
+        weakref.finalize(done, shutil.rmtree, folder, ignore_errors=True)
+    return done
+
+
+def _in_python(own: OwnData) -> OwnData:
+    """Return the data with notices that name arguments of `run`."""
+    looked = own.look
+    if looked is not None:
+        fates = tuple(replace(fate, note=in_python(fate.note)) for fate in looked.fates)
+        looked = replace(looked, fates=fates, doubts=tuple(map(in_python, looked.doubts)))
+    return replace(own, look=looked, target=in_python(own.target))
+
+
+def _names(given: Names) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())

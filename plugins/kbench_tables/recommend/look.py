@@ -1,0 +1,303 @@
+"""A look at a user's table before it is loaded: its columns, their fates, its target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from shlex import quote
+from typing import Any
+
+from kbench.errors import DatasetError
+from kbench.features import Reference, Registry, parameters_of, resolve
+from kbench.parameters import named_files
+from kbench.records import Make, Ref
+from kbench.records.canonical import from_json, to_json
+from kbench.tables.dates import DateColumn
+from kbench.tables.rows import FrameRows, Opened
+from kbench.tables.table import check_columns, no_column
+from kbench.tables.units import MISSING, UnitColumn, UnitScan
+from kbench_tables.profile import BY_TARGET, LEFT_OUT, Asked, ColumnProfile, Fate, decide, repeats
+from kbench_tables.reading import table_of
+from kbench_tables.recommend.target import MOST_CLASSES, TargetColumn
+
+LOOKED_AT_MB = 256
+"""A larger file whose source has no `rows` is not inspected: it would be in memory as a whole."""
+
+COLUMN_OPTIONS = ("ignore", "nominal", "date", "by_target", "unit", "missing")
+"""Parameters of a source that decide what becomes of columns."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """The user's table before it is encoded.
+
+    Parameters
+    ----------
+    n_rows, n_unlabelled : int
+        All rows, and those without a label.
+    fates : tuple of Fate
+        What becomes of each column.
+    target : TargetColumn
+        The column to predict.
+    params : mapping
+        Parameters of the source that read the file so, and encode its columns so.
+    sentence : str
+        How the file is written.
+    doubts : tuple of str
+        What stays open about that, and which option changes it.
+    """
+
+    n_rows: int
+    n_unlabelled: int
+    fates: tuple[Fate, ...]
+    target: TargetColumn
+    params: Mapping[str, Any]
+    sentence: str = ""
+    doubts: tuple[str, ...] = ()
+
+    @classmethod
+    def parsed(cls, given: Any) -> Look | None:
+        """Parse what the process of a plugin found; ValueError where it is not a look."""
+        if given is None:
+            return None
+        try:
+            return cls(
+                **{
+                    **given,
+                    "fates": tuple(Fate(**fate) for fate in given["fates"]),
+                    "target": TargetColumn.parsed(given["target"]),
+                    "params": {
+                        str(name): tuple(map(str, value)) if isinstance(value, list) else str(value)
+                        for name, value in given["params"].items()
+                    },
+                    "doubts": tuple(map(str, given["doubts"])),
+                }
+            )
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError("not the look at a table") from error
+
+    def for_classes(self, n_classes: int) -> Look:
+        """Return the look at a table with this number of classes, which have a mean each."""
+        if n_classes <= 2:
+            return self
+        fates = [
+            replace(fate, encoded_as=f"{BY_TARGET} and class", n_columns=n_classes)
+            if fate.encoded_as == BY_TARGET
+            else fate
+            for fate in self.fates
+        ]
+        return replace(self, fates=tuple(fates))
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that become features."""
+        return sum(fate.n_columns > 0 for fate in self.fates)
+
+    def notices(self) -> list[str]:
+        """Return what a guess leaves open, and a notice for each column that is left out."""
+        left_out = [
+            f"left out: {fate.name!r}, {fate.read_as}: {fate.note}"
+            for fate in self.fates
+            if fate.encoded_as == LEFT_OUT and fate.read_as != "not read"
+        ]
+        return [*self.doubts, *left_out]
+
+
+def look(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Look | None:
+    """Inspect a user's own table before it is loaded.
+
+    Columns to `keep` are not left out, whatever they hold. The result is None for files
+    whose source has no table, and where something else is wrong with the file: loading it
+    reports the error.
+
+    Raises
+    ------
+    DatasetError
+        The file cannot be read, or its columns are not what they seem.
+    """
+    source = registry.all("dataset").get(ref.name)
+    if source is None or "target" not in ref.params:
+        return None
+    read = source.rows or source.table
+    if read is None:
+        return None
+    taken = parameters_of(source.load)
+    asked = {
+        "dataset": to_json(ref),
+        "keep": list(keep),
+        "taken": list(COLUMN_OPTIONS if taken is None else set(COLUMN_OPTIONS) & set(taken)),
+        "in_blocks": source.rows is not None,
+    }
+    try:
+        files = named_files(ref.params["path"])
+        size = sum(file.stat().st_size for file in files)
+        if source.rows is None and size > LOOKED_AT_MB * 2**20:
+            return None
+        if isinstance(read, Reference):
+            return Look.parsed(read.call(f"{__name__}:look_in_sandbox", asked))
+        return _look(read, ref, asked)
+    except DatasetError:
+        if source.rows is None:
+            return None
+        raise
+    except Exception:  # pandas' errors have no common base
+        return None
+
+
+def look_in_sandbox(read: Make, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Inspect a table, where the plugin that reads it is imported."""
+    found = _look(read, from_json(asked["dataset"]), asked)
+    return None if found is None else asdict(found)
+
+
+def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
+    what, target = f"file {ref.params['path']!r}", ref.params["target"]
+    if asked["in_blocks"]:
+        opened: Opened | None = resolve(read)(**ref.params)
+        if opened is None:
+            return None
+        table, what = opened, opened.rows.what
+    else:
+        table = Opened(FrameRows(table_of(read, ref), what))
+    rows, ignore = table.rows, ref.params.get("ignore", ())
+    if target not in rows.names and str(target).strip() in rows.names:
+        target = str(target).strip()
+    check_columns(list(rows.names), what, target, ignore, None)
+    dates = [DateColumn.parsed(spec, what) for spec in ref.params.get("date", ())]
+    given = {date.name: date for date in dates}
+    for option, names in (("nominal", ref.params.get("nominal", ())), ("keep", asked["keep"])):
+        for name in names:
+            if name not in rows.names:
+                raise DatasetError(f"{what}, --{option}: {no_column(name, rows.names)}")
+    decimal = str({**ref.params, **table.params}.get("decimal", "."))
+    profiles = {
+        name: ColumnProfile(name, given.get(name), decimal=decimal)
+        for name in rows.names
+        if name != target and name not in ignore
+    }
+    kept = _Kept()
+    n_rows = rows.scan({**profiles, target: kept})
+    if not n_rows:
+        raise DatasetError(f"{what}: it has no rows")
+    labels, unit = _without_unit(kept.series(), target, decimal, ref, asked)
+    decided = decide(
+        profiles,
+        rows.names,
+        Asked(
+            what,
+            target,
+            ignore=ignore,
+            nominal=ref.params.get("nominal", ()),
+            keep=asked["keep"],
+            date=given,
+            taken=asked["taken"],
+            group=ref.params.get("group_by"),
+        ),
+    )
+    decided = replace(decided, unit=(*decided.unit, *(column.spec for column in unit)))
+    options = ("ignore", "nominal", "date", "by_target", "unit")
+    lists = {name: getattr(decided, name) for name in options}
+    params = {
+        name: tuple(dict.fromkeys((*ref.params.get(name, ()), *names)))
+        for name, names in lists.items()
+        if names and name in asked["taken"]
+    }
+    if "date" in params:  # with the parts that were found
+        params["date"] = decided.date
+    return Look(
+        n_rows=n_rows,
+        n_unlabelled=int(labels.isna().sum()),
+        fates=decided.fates,
+        target=TargetColumn.of(labels),
+        params={"target": target, **table.params, **params},
+        sentence=table.sentence,
+        doubts=(
+            *table.doubts,
+            *(f"target {target!r}: {column.sentence()}" for column in unit),
+            *_leaks(profiles, decided.fates, ref.params),
+        ),
+    )
+
+
+def _without_unit(
+    labels: Any, target: str, decimal: str, ref: Ref, asked: Mapping[str, Any]
+) -> tuple[Any, list[UnitColumn]]:
+    """Return labels that are numbers with a unit as plain ones, and how they are written."""
+    import pandas
+
+    task = ref.params.get("task")
+    texts = labels.dropna().unique()
+    if (
+        "unit" not in asked["taken"]
+        or task == "classification"
+        or target in ref.params.get("nominal", ())
+    ):
+        return labels, []
+    if not len(texts) or {type(text) for text in texts} != {str}:
+        return labels, []
+    scan = UnitScan(decimal)
+    scan.add(texts)
+    column = scan.column(target)
+    if column is None or (len(texts) <= MOST_CLASSES and task != "regression"):
+        return labels, []
+    numbers = {text: column.number(text) for text in texts if text.strip() not in MISSING}
+    return pandas.Series(labels.map(numbers), dtype=float), [column]
+
+
+def _leaks(
+    profiles: Mapping[str, ColumnProfile], fates: Sequence[Fate], params: Mapping[str, Any]
+) -> list[str]:
+    """Say where random splits may tell more than is known when a model is used."""
+    if params.get("group_by") or params.get("order_by"):
+        return []
+    dates = [fate.name for fate in fates if fate.read_as == "dates"]
+    ids = [name for name, profile in profiles.items() if repeats(profile)]
+    doubts = []
+    if dates:
+        doubts.append(
+            f"column {dates[0]!r} has dates: random splits test on rows that are older than "
+            f"training rows, which may look better than the future; --order-by {quote(dates[0])} "
+            "tests on the last rows"
+        )
+    if ids:
+        doubts.append(
+            f"values of {ids[0]!r} repeat: random splits have rows of one on both sides, which "
+            f"may look better than new ones; --group {quote(ids[0])} keeps them together"
+        )
+    return doubts
+
+
+class _Kept:
+    """All values of one column; a `kbench.tables.rows.Scan`."""
+
+    def __init__(self) -> None:
+        self.note = ""
+        self._parts: list[Any] = []
+
+    def wants(self, series: Any = None) -> bool:
+        return True
+
+    def restart(self) -> None:
+        self._parts.clear()
+
+    def add(self, series: Any) -> None:
+        self._parts.append(series)
+
+    def series(self) -> Any:
+        import pandas
+
+        # a block without values has no type
+        typed = [part for part in self._parts if part.notna().any()] or self._parts[:1]
+        dtype = typed[0].dtype if len({str(part.dtype) for part in typed}) == 1 else None
+        parts = [
+            part if part.notna().any() or dtype is None else part.astype(object)
+            for part in self._parts
+        ]
+        return parts[0] if len(parts) == 1 else pandas.concat(parts, ignore_index=True)
+
+
+def with_look(ref: Ref, looked: Look | None) -> Ref:
+    """Return the dataset line with the parameters that a look has found."""
+    if looked is None or not looked.params:
+        return ref
+    return Ref(ref.name, {**ref.params, **looked.params}, ref.label)

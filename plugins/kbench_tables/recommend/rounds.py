@@ -1,0 +1,161 @@
+"""A user's own file in a limited time: methods on nested samples of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kbench.features import Registry, Size, check_limit, chosen_cells, find, read_for
+from kbench.records import Block, Cell, DatasetFacts, Protocol, Ref, Suite
+from kbench_tables.recommend.data import FIRST_ROUNDS, named_suite, sized_methods
+from kbench_tables.recommend.measure import Comparison
+from kbench_tables.time_budget.ladders import Name
+
+STEP = 4
+"""Training rows of a step over those of the one before."""
+
+LEAST_ROWS = 500
+"""Training rows of the smallest sample, at least."""
+
+WIDE, LEAST_OF_WIDE, LEAST_OF_CLASS = 2000, 100, 20
+"""Columns from which a sample may be smaller, its rows at least, and those for each class.
+
+A fit on all of 1,600 rows with 10,000 columns may take minutes.
+"""
+
+TREES = "trees"
+"""Family of the learners that are tried last on as many columns: boosting takes more time for
+them on a hundred rows than all other methods together, and comes too early in a first round.
+"""
+
+HOLDOUT_FROM = 50_000
+"""Rows from which one holdout is as good as folds: a test part of thousands of rows."""
+
+TEST_SHARE, MOST_TEST_ROWS = 0.2, 50_000
+"""Size of the test part of a holdout."""
+
+SHARE = 2
+"""A task may take one part in this many of the whole time, so that none takes all of it."""
+
+SHORTEST_S = 2.0
+"""Least time limit of a task, however short the whole run, so that cheap methods finish."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """A suite with each method on nested samples of the rows, and its first methods.
+
+    Parameters
+    ----------
+    suite : Suite
+        A cell of a sample has a dataset line with a label that names the number of rows.
+    first : tuple of (str, str)
+        Labels of the methods that are measured before all others.
+    on_all_rows : tuple of Cell
+        The cells of the suite without a time limit.
+    """
+
+    suite: Suite
+    first: tuple[Name, ...] = ()
+    on_all_rows: tuple[Cell, ...] = ()
+
+
+def rounds_for(
+    ref: Ref,
+    known: DatasetFacts,
+    registry: Registry,
+    feature_maps: Sequence[str] = (),
+    learners: Sequence[str] = (),
+    total_s: float = 60.0,
+    by: Comparison | None = None,
+) -> Rounds:
+    """Return the suite of `kbench_tables.recommend.data.suite_for` for a run in `total_s` seconds.
+
+    Each sample has the methods, widths and searches of data of its size, and the splits of
+    all rows, so that all cells have the same test parts. Named components replace the first
+    methods too. On a table of many columns boosting is not one of these, and comes last.
+
+    Raises
+    ------
+    SuiteError
+        Something of that name is not installed, or the time is not positive.
+    DatasetError
+        There are too few rows.
+    """
+    check_limit(total_s, "--time-limit")
+    by = by or Comparison()
+    sized, methods = sized_methods(ref, known, registry, feature_maps, learners)
+    splits = _splits(methods[0].protocol, known.n_samples)
+    n_train = _n_train(splits, known.n_samples)
+    blocks: list[Block] = []
+    first, named = dict[Name, None](), set[Name]()
+    least, is_wide = LEAST_ROWS, known.n_features >= WIDE
+
+    def is_late(cell: Cell) -> bool:
+        return is_wide and registry.get("learner", cell.learner.name).family == TREES
+
+    if is_wide:
+        least = min(least, max(LEAST_OF_WIDE, LEAST_OF_CLASS * known.n_classes))
+    for rows in [*_samples(n_train, least), None]:
+        size = Size(rows or known.n_samples, known.n_features, known.sparse)
+        line = ref if rows is None else Ref(ref.name, ref.params, _sampled(ref.label, rows))
+        cells: list[Cell] = []
+        if not (feature_maps or learners):
+            text, name = find(FIRST_ROUNDS[known.task], registry)
+            cells = chosen_cells(read_for(line, size, text, name, registry, True), registry)
+        named |= set(map(_name, cells))
+        first |= dict.fromkeys(_name(cell) for cell in cells if not is_late(cell))
+        _, others = sized_methods(line, known, registry, feature_maps, learners, size)
+        cells += [cell for cell in others if _name(cell) not in named]
+        for cell in sorted(cells, key=is_late):
+            protocol = replace(
+                by.protocol(cell.protocol, known.n_classes),
+                splits=splits.splits,
+                n_folds=splits.n_folds,
+                test_size=splits.test_size,
+                inner_splits=splits.inner_splits,
+                train_rows=rows,
+            )
+            blocks.append(Block((line,), (cell.feature_map,), (cell.learner,), protocol))
+    suite = named_suite(sized, ref, blocks, by)
+    time_s = min(suite.limits.time_s, max(total_s / SHARE, SHORTEST_S))
+    limits = replace(suite.limits, time_s=time_s)
+    return Rounds(replace(suite, limits=limits), tuple(first), tuple(methods))
+
+
+def _samples(n_train: int, least: int = LEAST_ROWS) -> list[int]:
+    """Return the rows of the samples, from few to many; not all rows.
+
+    >>> _samples(80_000), _samples(1500), _samples(1600, 100)
+    ([1250, 5000, 20000], [], [100, 400])
+    """
+    rows, sizes = n_train // STEP, list[int]()
+    while rows >= least:
+        sizes.insert(0, rows)
+        rows //= STEP
+    return sizes
+
+
+def _splits(protocol: Protocol, n_samples: int) -> Protocol:
+    """Return a protocol with the splits of all cells."""
+    if protocol.splits == "official":
+        # a split has four fifths of the rows to train on, or more
+        return replace(protocol, n_folds=5)
+    if n_samples < HOLDOUT_FROM:
+        return protocol
+    n_test = min(round(TEST_SHARE * n_samples), MOST_TEST_ROWS)
+    return replace(protocol, splits="holdout", test_size=n_test)
+
+
+def _n_train(protocol: Protocol, n_samples: int) -> int:
+    if protocol.splits == "holdout":
+        return n_samples - int(protocol.test_size)
+    return n_samples * (protocol.n_folds - 1) // protocol.n_folds
+
+
+def _sampled(label: str, rows: int) -> str:
+    return f"{label} ({rows:,} rows)"
+
+
+def _name(cell: Cell) -> Name:
+    return cell.feature_map.label, cell.learner.label

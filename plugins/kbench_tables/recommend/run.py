@@ -1,0 +1,303 @@
+"""A comparison of methods on a user's own file: its suite, its rows, its recommendation."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kbench.features import (
+    Options,
+    PlannedCell,
+    Registry,
+    Report,
+    Row,
+    machine_id,
+    of_cell_in_full,
+    run_shown,
+)
+from kbench.messages import of_memory
+from kbench.records import Cell, Measure, Protocol, Ref
+from kbench_tables.recommend.data import OwnData, suite_for
+from kbench_tables.recommend.explanation import Explanation
+from kbench_tables.recommend.measure import Comparison
+from kbench_tables.recommend.page import Advice, advise
+from kbench_tables.recommend.rounds import Rounds, rounds_for
+from kbench_tables.recommend.settings import chosen_settings
+from kbench_tables.time_budget.noise import class_shares
+from kbench_tables.time_budget.schedule import Schedule
+
+LAST_SHARE, LAST_S, LAST_MOST = 0.05, 5.0, 0.2
+"""Part of the limit, and seconds at most, that are left for the store and the report.
+
+On a busy machine it is the time that `LAST_CPU_S` takes there, and at most the last share.
+"""
+
+LAST_CPU_S = 1.5
+"""Seconds of CPU time that the store, the report and the end of the process take."""
+
+EXPLAIN_SHARE, EXPLAIN_S, EXPLAIN_MOST = 0.1, 3.0, 0.25
+"""Part of the limit, and seconds at most, that are left for importances whatever the method is,
+and the part at most with what the best method should take."""
+
+EXPLAIN_LEAST = 0.04
+"""Part of the limit that importances get even where the store took longer than expected."""
+
+BOOSTED = "trees"
+"""Family of the learners that the recommended method is compared with."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """The beginning of a command, by `time.monotonic` and in CPU time of this process."""
+
+    wall_s: float
+    cpu_s: float
+
+    @classmethod
+    def now(cls) -> Start:
+        """Return this moment."""
+        return cls(time.monotonic(), _cpu_seconds())
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since then."""
+        return time.monotonic() - self.wall_s
+
+    @property
+    def slowdown(self) -> float:
+        """Seconds that one of CPU time has taken since then, at least 1."""
+        return max(1.0, self.seconds / max(_cpu_seconds() - self.cpu_s, 1e-3))
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """The outcome of a comparison.
+
+    Parameters
+    ----------
+    report : Report
+        Its cells have all results.
+    rows : list of Row
+        One row for each method, best first: that with the most training rows.
+    advice : Advice, optional
+        None where no method was measured.
+    on_all_rows : tuple of Cell
+        The cells of a comparison without a time limit.
+    explanation : Explanation, optional
+        What the recommended method uses.
+    explained : tuple of str
+        The same in sentences, or why it is not explained; and what the recommended method
+        should cost on all rows, if it was fitted on fewer.
+    """
+
+    report: Report
+    rows: list[Row]
+    advice: Advice | None
+    on_all_rows: tuple[Cell, ...] = ()
+    explanation: Explanation | None = None
+    explained: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> PlannedCell | None:
+        """The cell of the recommended method, with its results."""
+        if self.advice is None:
+            return None
+        row = self.advice.chosen
+        cells = [
+            planned
+            for planned in self.report.cells
+            if (planned.cell.feature_map.label, planned.cell.learner.label) == row.method
+            and planned.done
+        ]
+        return max(cells, key=lambda planned: planned.done[0].measures["n_train"])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What must be given to export the recommended method as it was measured.
+
+        A method of the comparison without a time limit is searched again, on all rows.
+        """
+        planned = self.chosen
+        if planned is None or _without_rows(planned.cell) in map(_without_rows, self.on_all_rows):
+            return {}
+        return chosen_settings(planned)
+
+
+def rounds_of(
+    data: OwnData,
+    by: Comparison,
+    registry: Registry,
+    feature_maps: Sequence[str] = (),
+    learners: Sequence[str] = (),
+    time_limit: float | None = None,
+) -> Rounds:
+    """Return what is compared on a user's own file: all rows, and in a limited time samples.
+
+    Raises
+    ------
+    KbenchError
+        A name or a limit is wrong, or there are too few rows.
+    """
+    given = (data.ref, data.facts, registry, feature_maps, learners)
+    if time_limit is None:
+        return Rounds(suite_for(*given, by), ())
+    return rounds_for(*given, time_limit, by)
+
+
+def compare(
+    data: OwnData,
+    rounds: Rounds,
+    registry: Registry,
+    *,
+    options: Options | None = None,
+    time_limit: float | None = None,
+    started: Start | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
+    explains: bool = False,
+) -> OwnRun:
+    """Compare methods on a user's own file, and recommend one.
+
+    The time limit begins at `started`, or now.
+    """
+    started = started or Start.now()
+    options = options or Options(jobs=None)
+    schedule = None
+    if time_limit is not None:
+        rounds = _with_shared_memory(rounds, options)
+        reserve = _time_to_explain(data, time_limit) if explains else None
+        memory_mb = rounds.suite.limits.memory_mb
+        schedule = Schedule(registry, rounds.first, memory_mb, reserve=reserve)
+        read = started.seconds
+        last = max(min(LAST_SHARE * time_limit, LAST_S), LAST_CPU_S * started.slowdown)
+        if explains:
+            last += min(EXPLAIN_SHARE * time_limit, EXPLAIN_S)
+        last = min(last, LAST_MOST * time_limit)
+        given = {**options.given, "schedule": schedule}
+        options = replace(options, total_s=time_limit - read - last, given=given)
+    report = run_shown(
+        rounds.suite,
+        registry,
+        options,
+        as_json=as_json,
+        quiet=quiet,
+        further_notices=data.doubts,
+    )
+    rows = _rows(report, data.ref.label)
+    refs = {planned.cell.learner.label: planned.cell.learner for planned in report.cells}
+    known = {label: registry.get("learner", ref.name) for label, ref in refs.items()}
+    advice = advise(
+        rows,
+        [label for label, learner in known.items() if learner.kernelized],
+        [label for label, learner in known.items() if learner.baseline],
+        report.suite.compared,
+        data.facts.task,
+        [label for label, learner in known.items() if learner.family == BOOSTED],
+        nested=time_limit is not None,
+        shares=class_shares(data.facts),
+    )
+    rows = [_with_reason(row, time_limit) for row in rows]
+    found = OwnRun(report, rows, advice, rounds.on_all_rows)
+    if schedule is not None and advice is not None:
+        found = replace(found, explained=_extrapolated(found, schedule))
+    if not explains or advice is None:
+        return found
+    left = math.inf
+    if time_limit is not None:  # the store and the report come after it
+        rest = min(LAST_SHARE * time_limit, LAST_S)
+        left = time_limit - started.seconds - rest
+        left = max(left, EXPLAIN_LEAST * time_limit)
+    return _explained(found, left)
+
+
+def _with_shared_memory(rounds: Rounds, options: Options) -> Rounds:
+    """Divide the limit of memory among the tasks that run at a time."""
+    limits = rounds.suite.limits
+    memory_mb = limits.memory_mb / (options.of_suite(rounds.suite).jobs or 1)
+    suite = replace(rounds.suite, limits=replace(limits, memory_mb=memory_mb))
+    return replace(rounds, suite=suite)
+
+
+def _time_to_explain(data: OwnData, time_limit: float) -> Callable[[PlannedCell], float]:
+    """Return the seconds that are kept to explain a method, as a function of its cell."""
+    n_columns = data.facts.n_features
+    if data.look is not None and data.look.n_columns:
+        n_columns = min(n_columns, data.look.n_columns)
+
+    def seconds(planned: PlannedCell) -> float:
+        from kbench_tables.recommend.explain import wanted_seconds
+
+        return min(wanted_seconds(planned, n_columns), EXPLAIN_MOST * time_limit)
+
+    return seconds
+
+
+def _explained(found: OwnRun, seconds: float) -> OwnRun:
+    """Add what the recommended method uses, if that takes at most some seconds."""
+    from kbench.features import import_registry
+    from kbench_tables.recommend.explain import explain
+
+    measure = found.report.suite.compared
+    assert found.chosen is not None
+    result = explain(found.chosen, import_registry(), measure, seconds)
+    if isinstance(result, str):
+        return replace(found, explained=(*found.explained, result))
+    sentences = (*found.explained, *result.sentences(measure.words))
+    return replace(found, explanation=result, explained=sentences)
+
+
+def _extrapolated(found: OwnRun, schedule: Schedule) -> tuple[str, ...]:
+    """Say what the recommended method should cost on all rows, if it had a sample."""
+    planned = found.chosen
+    assert planned is not None
+    method = planned.cell.feature_map.label, planned.cell.learner.label
+    predicted = schedule.cost_on_all_rows(method)
+    if planned.cell.protocol.train_rows is None or predicted is None or predicted.seconds is None:
+        return ()
+    seconds, memory = predicted.seconds.as_seconds(), of_memory(predicted.memory_mb.value)
+    return (f"On all rows, one split of it should take {seconds} and {memory}.",)
+
+
+def _without_rows(cell: Cell) -> Cell:
+    """Return the method of a cell, whatever the rows."""
+    return replace(cell, dataset=Ref(""), protocol=Protocol())
+
+
+def _with_reason(row: Row, time_limit: float | None) -> Row:
+    """Return a row with the reason why there was no time for it, where that is so."""
+    if row.status != "skipped" or row.error or time_limit is None:
+        return row
+    done, n_splits = row.n_splits_done, row.n_splits
+    when = f"after {done} of {n_splits} splits" if done else "before its first split"
+    return replace(row, error=f"the time limit of {time_limit:g} s ended {when}")
+
+
+def _rows(report: Report, label: str) -> list[Row]:
+    """Return a row for each method with all fields of a run in MLflow, best first."""
+    by_method: dict[tuple[str, str], Row] = {}
+    measure = report.suite.compared
+    for planned in report.cells:
+        row = replace(of_cell_in_full(planned, machine_id(), measure), dataset=label)
+        known = by_method.get(row.method)
+        if known is None or _order(row) >= _order(known):
+            by_method[row.method] = row
+    return sorted(by_method.values(), key=lambda row: _rank(row, measure))
+
+
+def _order(row: Row) -> tuple[bool, float]:
+    """Order rows of a method: those that are complete, and those of many training rows."""
+    return row.is_complete, row.measures.get("n_train", 0.0)
+
+
+def _rank(row: Row, measure: Measure) -> tuple[bool, float]:
+    value = row.measures.get(measure.name)
+    return row.status != "ok", math.inf if value is None else -measure.gain(value)

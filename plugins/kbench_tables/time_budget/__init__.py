@@ -1,0 +1,1 @@
+"""The order of tasks in a limited time."""

@@ -1,0 +1,398 @@
+"""The order of tasks in a limited time: all methods on few rows, the best ones on more.
+
+A ladder has the cells of one method on nested samples of the training rows, the last one
+on all of them. All cells of a split have the same test part, so that they can be compared.
+
+1. The *first* methods, one after the other, are measured on the smallest sample, and climb as
+   long as the next task takes a fixed share of the time that is left. While another task runs,
+   one without a search may go to all rows at once.
+2. Every other method is measured on the smallest sample.
+3. The methods that were not clearly worse than the best of the first ones on the same rows
+   climb, cheap tasks first, if the next task should end in time; on the last sample that
+   they reach they get the other splits. Where nothing is searched for on a step, the time
+   is predicted from the steps before (`kbench_costs.prediction`).
+4. What is left of the time is for the best methods: larger searches, and wider maps. Second
+   splits of methods that are clearly worse come last.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from kbench.features import PlannedCell, Registry
+from kbench.records import ACCURACY, Cell, Cost, Measure
+from kbench_tables.time_budget.ladder_costs import LadderCosts
+from kbench_tables.time_budget.ladders import Ladder, Name, is_done, with_chosen
+from kbench_tables.time_budget.noise import class_shares, standard_error
+from kbench_tables.time_budget.refinements import refinements
+
+FIRST_SHARE, SEARCH_SHARE = 0.75, 0.25
+"""Shares of the time left that a task of a first method may take, without and with a search.
+
+Boosting with its defaults on all rows is what every recommendation is held against.
+"""
+
+AT_ONCE_SHARE = 0.9
+"""Share of the time left that it may then take."""
+
+BEGIN_SHARE = 0.5
+"""Share of the time left that the first task of another method may take."""
+
+NOISE = 2.0
+"""Standard errors by which a method must be worse to be left where it is."""
+
+MOST_SPLITS = 5
+"""Splits of a cell at most, however many holdouts there are."""
+
+POLL_S = 0.02
+"""Seconds between two looks at the results, where the next step depends on them."""
+
+
+class Schedule:
+    """The order of the tasks of a suite in a limited time.
+
+    Parameters
+    ----------
+    registry : Registry
+    first : collection of (str, str)
+        Labels of the methods of the first round.
+    memory_mb : float, optional
+        Limit of the memory of a task.
+    clock, wait : callable, optional
+        Returns seconds, and waits for some, as `time.monotonic` and `time.sleep` do.
+    reserve : callable, optional
+        Returns the seconds that are kept at the end for the cell of the best method.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        first: Collection[Name] = (),
+        memory_mb: float = math.inf,
+        clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], None] = time.sleep,
+        reserve: Callable[[PlannedCell], float] | None = None,
+    ) -> None:
+        self._registry, self._first, self._memory_mb = registry, frozenset(first), memory_mb
+        self._costs = LadderCosts(registry, ())
+        self._clock, self._wait, self._reserve = clock, wait, reserve
+        self._begun: set[tuple[str, int]] = set()
+        self._ladders: list[Ladder] = []
+        self._measure = ACCURACY
+        self._until = math.inf
+        self._plan: Callable[[Cell], PlannedCell]
+        self._fixed: dict[tuple[str, str], PlannedCell] = {}
+        self._refined: dict[Name, int] = {}
+
+    def steps(
+        self,
+        cells: Sequence[PlannedCell],
+        measure: Measure,
+        until: float,
+        plan: Callable[[Cell], PlannedCell],
+    ) -> Iterator[tuple[PlannedCell, int]]:
+        """Yield cells and numbers of their splits, until `until` or until nothing is left.
+
+        The results of earlier steps come in between, in the cells. The first step is
+        yielded whatever the time is. ``plan(cell)`` plans a further cell: one with the
+        parameters that a search on fewer rows has chosen.
+        """
+        self._ladders, self._measure, self._until = self._laddered(cells), measure, until
+        self._costs = LadderCosts(self._registry, self._ladders)
+        self._plan = plan
+        while not self._begun or self._left > 0:
+            step = self._next()
+            if step is not None:
+                self._begun.add((step[0].key, step[1]))
+                yield step
+            elif self._n_running:
+                self._wait(POLL_S)
+            else:
+                return
+
+    def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
+        """Return the cells that were begun, with the splits that were measured.
+
+        Of a method without any result there is the cell with the fewest rows; a refinement
+        without one is left out.
+        """
+        kept: list[PlannedCell] = []
+        for ladder in self._laddered(cells):
+            begun = [cell for cell in ladder.cells if cell.results or cell.problem]
+            for cell in begun:
+                n = next((i for i in range(len(cell.results)) if not is_done(cell, i)), None)
+                n_done = len(cell.results) if n is None else n
+                if n_done:
+                    cell.results = {i: cell.results[i] for i in range(n_done)}
+                    cell.n_splits = n_done
+            kept += begun or (ladder.cells[:1] if ladder.name not in self._refined else [])
+        return kept
+
+    def cost_on_all_rows(self, name: Name) -> Cost | None:
+        """Predict the cost of a task of a method on all rows, from those on fewer."""
+        ladder = next((each for each in self._ladders if each.name == name), None)
+        if ladder is None:
+            return None
+        last = ladder.cells[-1]  # a method may be for few rows only
+        protocol = replace(last.cell.protocol, train_rows=None)
+        return self._costs.of(ladder, replace(last, cell=replace(last.cell, protocol=protocol)))
+
+    # -- state
+
+    def _laddered(self, cells: Iterable[PlannedCell]) -> list[Ladder]:
+        """Group cells by method, on few rows first; the first methods come first."""
+        ladders: dict[Name, Ladder] = {}
+        for planned in cells:
+            name = planned.cell.feature_map.label, planned.cell.learner.label
+            ladder = ladders.setdefault(name, Ladder(name, is_first=name in self._first))
+            ladder.cells.append(planned)
+        for ladder in ladders.values():
+            ladder.cells.sort(key=lambda planned: planned.cell.protocol.train_rows or math.inf)
+        return sorted(ladders.values(), key=lambda ladder: not ladder.is_first)
+
+    @property
+    def _n_running(self) -> int:
+        """Tasks whose results are to come."""
+        done = {
+            (cell.key, split)
+            for ladder in self._ladders
+            for cell in ladder.cells
+            for split in dict(cell.results)
+        }
+        return len(self._begun - done)
+
+    def _is_open(self, cell: PlannedCell, split: int) -> bool:
+        return (cell.key, split) not in self._begun and split in cell.missing
+
+    @property
+    def _left(self) -> float:
+        return self._until - self._clock() - self._kept_s
+
+    @property
+    def _kept_s(self) -> float:
+        """Seconds that are kept for what follows with the best method."""
+        measured = [ladder for ladder in self._ladders if ladder.reached >= 0]
+        if self._reserve is None or not measured:
+            return 0.0
+        best = max(measured, key=self._level)
+        return self._reserve(best.cells[best.reached])
+
+    # -- what comes next
+
+    def _next(self) -> tuple[PlannedCell, int] | None:
+        going = [ladder for ladder in self._ladders if not ladder.is_stopped]
+        first = [ladder for ladder in going if ladder.is_first]
+        for ladder in first:  # the searches come last among them
+            if self._may_begin(ladder):
+                return ladder.cells[0], 0
+            cell = self._at_once(ladder) or self._above(ladder, FIRST_SHARE)
+            if cell is not None:
+                return cell, 0
+        for ladder in going:
+            if self._may_begin(ladder):
+                return ladder.cells[0], 0
+        good = [ladder for ladder in going if self._is_promising(ladder)]
+        steps = [step for ladder in good if (step := self._further(ladder)) is not None]
+        if all(split > 0 for _, (_, split) in steps):
+            # a method that was too long for its share comes before second splits of others
+            for ladder in going:
+                cell = ladder.cells[0]
+                if self._is_open(cell, 0) and self._fits(ladder, cell):
+                    return cell, 0
+            rest = min(map(self._rest, steps), default=math.inf)
+            if (refined := self._refinement(good, rest)) is not None:
+                return refined, 0
+        if not steps:
+            others = (ladder for ladder in first if ladder not in good)
+            steps = [step for ladder in others if (step := self._further(ladder)) is not None]
+        return min(steps, key=self._place)[1] if steps else None
+
+    def _rest(self, timed: tuple[float, tuple[PlannedCell, int]]) -> float:
+        """Return the seconds of all splits that a cell still gets."""
+        seconds, (cell, split) = timed
+        return seconds * (min(cell.n_splits, MOST_SPLITS) - split)
+
+    def _refinement(self, good: Sequence[Ladder], most_s: float) -> PlannedCell | None:
+        """Plan a larger search or a wider map of one of the best methods, if it should fit.
+
+        It comes before second splits that take longer, `most_s`: those say how good a method
+        is, and this may make it better. Methods that were refined less often come first, and
+        among them the best ones.
+        """
+        reached = [ladder for ladder in good if ladder.reached >= 0]
+
+        def place(ladder: Ladder) -> tuple[int, float]:
+            return self._refined.get(ladder.name, 0), -self._level(ladder)
+
+        known = {ladder.name for ladder in self._ladders}
+        for ladder in sorted(reached, key=place):
+            last = ladder.cells[ladder.reached]
+            if any(self._is_worse(last, other.cells[other.reached]) for other in reached):
+                continue
+            for cell in refinements(last, self._registry):
+                name = cell.feature_map.label, cell.learner.label
+                if name in known:
+                    continue
+                above = Ladder(name, [replace(last, cell=cell, results={})], base=ladder)
+                if self._seconds(above, above.cells[0]) > most_s:
+                    continue
+                if not self._fits(above, above.cells[0]):
+                    continue
+                above.cells = [self._plan(cell)]
+                self._ladders.append(above)
+                self._refined[name] = self._refined.get(ladder.name, 0) + 1
+                if self._is_open(above.cells[0], 0):
+                    return above.cells[0]
+                return self._refinement([*good, above], most_s)  # known from an earlier run
+        return None
+
+    def _level(self, ladder: Ladder) -> float:
+        """Return the mean score of a method on the last sample that it reached."""
+        values = self._values(ladder.cells[ladder.reached]).values()
+        gains = [self._measure.gain(value) for value in values]
+        return sum(gains) / len(gains) if gains else -math.inf
+
+    def _place(self, timed: tuple[float, tuple[PlannedCell, int]]) -> tuple[bool, float]:
+        """Order steps: short ones first; a second holdout says less than more rows do."""
+        seconds, (cell, split) = timed
+        return split > 0 and cell.cell.protocol.splits == "holdout", seconds
+
+    def _may_begin(self, ladder: Ladder) -> bool:
+        """Whether a method was not tried yet, and is not known to take too long."""
+        cell = ladder.cells[0]
+        if not self._is_open(cell, 0):
+            return False
+        if self._costs.of(ladder, cell) is None:
+            # the cost of a search is known once its components have run without one
+            return not self._awaits_alike(ladder)
+        return self._fits(ladder, cell, BEGIN_SHARE)
+
+    def _awaits_alike(self, ladder: Ladder) -> bool:
+        """Whether a task of the same components with another search is running."""
+        return any(
+            (other.cells[0].key, 0) in self._begun and not is_done(other.cells[0], 0)
+            for other in self._ladders
+            if other is not ladder
+            and not other.is_stopped
+            and other.components == ladder.components
+        )
+
+    def _at_once(self, ladder: Ladder) -> PlannedCell | None:
+        """Return the cell on all rows of a method without a search that may be fast there.
+
+        It may be cut off at the end: another task must be running, so that others go on.
+        """
+        last = ladder.cells[-1]
+        one_known = ladder.reached == 0 < len(ladder.cells) - 1 and self._n_running
+        is_searched = self._costs.is_searched(last)
+        under_way = any((cell.key, 0) in self._begun for cell in ladder.cells[1:])
+        if not one_known or is_searched or under_way or not self._is_open(last, 0):
+            return None
+        found = self._costs.of(ladder, last)
+        if found is None or found.exceeds(self._memory_mb):
+            return None
+        seconds = self._costs.least_seconds(ladder.cells[0], last)
+        return last if seconds <= AT_ONCE_SHARE * self._left else None
+
+    def _above(self, ladder: Ladder, share: float = 1.0) -> PlannedCell | None:
+        """Return the cell that a method climbs to; None if it does not fit, or is under way.
+
+        Where a search does not fit, the parameters that it chose on fewer rows may.
+        """
+        reached = ladder.reached
+        if reached < 0 or reached + 1 == len(ladder.cells):
+            return None
+        if (ladder.cells[-1].key, 0) in self._begun:
+            return None  # all rows are under way
+        cell = ladder.cells[reached + 1]
+        if not self._is_open(cell, 0):
+            return None
+        if self._fits(ladder, cell, share):
+            return cell
+        below = ladder.cells[reached]
+        chosen = with_chosen(cell.cell, below)
+        if chosen is None:
+            return None
+        if (cell.key, below.key) not in self._fixed:
+            self._fixed[cell.key, below.key] = self._plan(chosen)
+        fixed = self._fixed[cell.key, below.key]
+        if not self._is_open(fixed, 0) or not self._fits(ladder, fixed, share):
+            return None
+        ladder.cells[reached + 1] = fixed
+        return fixed
+
+    def _further(self, ladder: Ladder) -> tuple[float, tuple[PlannedCell, int]] | None:
+        """Return the predicted seconds of the next step of a method, and the step."""
+        reached = ladder.reached
+        if reached < 0:
+            return None
+        if reached + 1 < len(ladder.cells):
+            if (ladder.cells[reached + 1].key, 0) in self._begun:
+                return None  # its result is to come
+            if (above := self._above(ladder)) is not None:
+                return self._seconds(ladder, above), (above, 0)
+        cell = ladder.cells[reached]
+        n_splits = min(cell.n_splits, MOST_SPLITS)
+        split = next((i for i in range(n_splits) if self._is_open(cell, i)), None)
+        longest = max(result.seconds for result in dict(cell.results).values())
+        if split is None or longest > self._left:
+            return None
+        return longest, (cell, split)
+
+    def _is_promising(self, ladder: Ladder) -> bool:
+        """Whether a method is not clearly worse than the best first one on the same rows.
+
+        A first method is, too, as long as it has not reached its last sample.
+        """
+        if ladder.is_first and ladder.reached + 1 < len(ladder.cells):
+            return True
+        cell = ladder.cells[ladder.reached]
+        rows = cell.cell.protocol.train_rows
+        others = [
+            other
+            for rival in self._ladders
+            for other in rival.cells
+            if (rival.is_first or not self._first) and other.cell.protocol.train_rows == rows
+        ]
+        return not any(self._is_worse(cell, other) for other in others)
+
+    def _is_worse(self, cell: PlannedCell, other: PlannedCell) -> bool:
+        """Whether a cell is clearly worse than another, on their common splits."""
+        mine, theirs = (self._values(each) for each in (cell, other))
+        common = mine.keys() & theirs.keys()
+        if not common:
+            return False
+        behind = sum(
+            self._measure.gain(theirs[i]) - self._measure.gain(mine[i]) for i in common
+        ) / len(common)
+        n_test = sum(cell.results[i].measures.get("n_test", 1.0) for i in common)
+        value = sum(theirs.values()) / len(theirs)
+        shares = class_shares(cell.dataset)
+        return bool(behind > NOISE * standard_error(value, n_test, self._measure, shares))
+
+    def _values(self, cell: PlannedCell) -> dict[int, float]:
+        results = dict(cell.results).items()
+        name = self._measure.name
+        return {i: r.measures[name] for i, r in results if r.is_ok and name in r.measures}
+
+    # -- costs
+
+    def _fits(self, ladder: Ladder, cell: PlannedCell, share: float = 1.0) -> bool:
+        """Whether a task should end in a share of the time left, and fit into memory."""
+        found = self._costs.of(ladder, cell)
+        if found is None or found.seconds is None:
+            return False
+        if found.exceeds(self._memory_mb):
+            return False
+        if share < 1.0 and self._costs.is_searched(cell):
+            share = SEARCH_SHARE
+        # a whole remainder is risked only for what nearly always fits
+        seconds = found.seconds.high if share == 1.0 else found.seconds.value
+        return seconds <= share * self._left
+
+    def _seconds(self, ladder: Ladder, cell: PlannedCell) -> float:
+        found = self._costs.of(ladder, cell)
+        return found.seconds.value if found and found.seconds else math.inf

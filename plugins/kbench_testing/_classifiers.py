@@ -1,0 +1,106 @@
+"""Checks of learners for classification."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kbench.errors import PluginError
+from kbench.features import checked_labels, predictions_of
+from kbench_testing._samples import blobs
+from kbench_testing._subject import Subject, most_classes, named_error, tags_of
+
+
+def check_labels(subject: Subject) -> None:
+    """Predictions are labels of the kind that `fit` was given."""
+    X, y = blobs(most_classes(subject))
+    for names in (np.array([3, 7, 11]), np.array(["ash", "beech", "oak"])):
+        given = names[y]
+        predicted = subject.output(subject.fitted(X, given), X)
+        try:
+            checked_labels(predicted, np.unique(given), len(y), "it")
+        except PluginError as error:
+            raise subject.fail(
+                f"{error}; return self.classes_[...] instead of positions or signs"
+            ) from None
+
+
+def check_probabilities(subject: Subject) -> None:
+    """Probabilities sum to 1 in each row; decision values are finite."""
+    X, y = blobs(most_classes(subject))
+    fitted = subject.fitted(X, y)
+    try:
+        given = predictions_of(fitted, X, y, "classification")
+        given.checked("classification", np.unique(y), len(y), "it")
+    except PluginError as error:
+        raise subject.fail(str(error)) from None
+
+
+def check_classes(subject: Subject) -> None:
+    """`classes_` holds the labels, sorted."""
+    X, y = blobs(most_classes(subject))
+    fitted = subject.fitted(X, y)
+    classes = getattr(fitted, "classes_", None)
+    if classes is None or not np.array_equal(np.asarray(classes), np.unique(y)):
+        raise subject.fail(
+            f"classes_ is {'missing' if classes is None else classes} after a fit with labels "
+            f"{np.unique(y).tolist()}; set self.classes_ = numpy.unique(y) in fit"
+        )
+
+
+def check_scheme(subject: Subject) -> None:
+    """The record declares the default of a parameter `multiclass`, which labels show."""
+    parameter = (subject.parameters() or {}).get("multiclass")
+    declared = subject.record.multiclass
+    if parameter is not None and parameter.default != repr(declared):
+        raise subject.fail(
+            f"has the parameter multiclass={parameter.default}, and its record says "
+            f"multiclass={declared!r}; give the record the parameter's default, which labels show"
+        )
+
+
+def check_better_than_majority(subject: Subject) -> None:
+    """Accuracy on two and three separable classes is better than that of the largest class."""
+    if _is_poor(subject):
+        raise subject.skip("tagged poor_score")
+    for n_classes in range(2, most_classes(subject) + 1):
+        X, y = blobs(n_classes)
+        X_new, y_new = blobs(n_classes, seed=1)
+        predicted = subject.output(subject.fitted(X, y), X_new)
+        majority = float(np.bincount(y_new).max() / len(y_new))
+        if predicted.shape != y_new.shape or not np.isin(predicted, y).all():
+            raise subject.skip("does not predict the labels it was given: see check_labels")
+        accuracy = float(np.mean(predicted == y_new))
+        if accuracy < (1 + majority) / 2:
+            raise subject.fail(
+                f"accuracy {accuracy:.2f} on {n_classes} well separated classes, of which the "
+                f"largest has {majority:.0%}; check signs, the intercept and the loss (a learner "
+                "that is meant to be poor has the tag classifier_tags.poor_score)"
+            )
+
+
+def check_one_class(subject: Subject) -> None:
+    """Training labels of a single class are refused with a ValueError."""
+    X, y = blobs(2)
+    y = np.zeros_like(y)
+    try:
+        predicted = subject.output(subject.fitted(X, y), X)
+    except ValueError as error:
+        if "class" in str(error) or "label" in str(error):
+            return
+        raise subject.fail(
+            f"refuses a single class with {named_error(error)}; say that there is one class"
+        ) from error
+    except Exception as error:
+        raise subject.fail(
+            f"meets a single class with {named_error(error)}; raise a ValueError that says so"
+        ) from error
+    if not np.array_equal(predicted, y):
+        raise subject.fail(
+            "was fitted on a single class and predicts another; raise a ValueError in fit"
+        )
+    subject.warn("accepts a single class, where a ValueError would show the mistake")
+
+
+def _is_poor(subject: Subject) -> bool:
+    tags = tags_of(subject.build()).classifier_tags
+    return bool(tags is not None and tags.poor_score)

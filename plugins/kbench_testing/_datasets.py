@@ -1,0 +1,134 @@
+"""Checks of datasets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kbench.features import parameters_of, resolve
+from kbench.records import FEATURE_KINDS, Dataset, Ref
+from kbench_testing._subject import Subject
+
+
+def check_is_dataset(subject: Subject) -> None:
+    """`load` returns a `Dataset`, read through its canonical form."""
+    data = subject.load()
+    if not isinstance(data, Dataset):
+        raise subject.fail(f"load returns a {type(data).__name__}; return kbench.Dataset(...)")
+
+
+def _loaded(subject: Subject) -> Dataset:
+    data = subject.load()
+    if not isinstance(data, Dataset):
+        raise subject.skip("no Dataset: see check_is_dataset")
+    return data
+
+
+def check_shapes(subject: Subject) -> None:
+    """Rows, labels, names and kinds fit together."""
+    data = _loaded(subject)
+    if data.X.ndim != 2 or 0 in data.X.shape:
+        raise subject.fail(f"X has shape {data.X.shape}; it must be (n_samples, n_features)")
+    n_samples, n_features = data.X.shape
+    if data.y.shape != (n_samples,):
+        raise subject.fail(f"y has shape {data.y.shape} for {n_samples} rows of X")
+    for field in ("feature_names", "feature_kinds"):
+        if len(getattr(data, field)) != n_features:
+            raise subject.fail(f"{len(getattr(data, field))} {field} for {n_features} columns")
+    strange = set(data.feature_kinds) - set(FEATURE_KINDS)
+    if strange:
+        raise subject.fail(f"feature_kinds has {strange}; they are in {FEATURE_KINDS}")
+    if data.pairwise and n_samples != n_features:
+        raise subject.fail(f"is pairwise, and X has shape {data.X.shape}; it must be square")
+    for split in data.splits:
+        rows = np.concatenate([split.train, split.test, split.unlabelled])
+        if len(np.unique(rows)) != len(rows) or rows.min() < 0 or rows.max() >= n_samples:
+            raise subject.fail(
+                f"split {split.index} has a row twice or one that does not exist; its parts are "
+                f"disjoint, from 0 to {n_samples - 1}"
+            )
+
+
+def check_finite(subject: Subject) -> None:
+    """Inputs are floats and never infinite; missing values are NaN."""
+    data = _loaded(subject)
+    if hasattr(data.X, "tocsr") and data.X.format != "csr":
+        raise subject.fail(f"X is a sparse {data.X.format} matrix; call X.tocsr()")
+    if data.X.dtype not in (np.float64, np.float32):
+        raise subject.fail(f"X is {data.X.dtype}; convert it to float64")
+    values = data.X.data if hasattr(data.X, "tocsr") else data.X
+    if np.isinf(values).any():
+        raise subject.fail("X has infinite values; a missing value is NaN")
+
+
+def check_labels(subject: Subject) -> None:
+    """Labels are 0..k-1, two or more, each with a name; targets are finite and not all equal."""
+    data = _loaded(subject)
+    y = np.asarray(data.y)
+    if data.task == "regression":
+        _check_targets(subject, y)
+        return
+    if y.dtype.kind not in "iu":
+        raise subject.fail(
+            f"labels are {y.dtype}; they are integers 0..k-1: "
+            "target_names, y = numpy.unique(labels, return_inverse=True)"
+        )
+    classes = np.unique(y)
+    if len(classes) < 2 or not np.array_equal(classes, np.arange(len(classes))):
+        raise subject.fail(
+            f"labels are {classes[:5].tolist()}; they are 0..k-1 without a gap, two or more: "
+            "target_names, y = numpy.unique(labels, return_inverse=True)"
+        )
+    if len(data.target_names) != len(classes):
+        raise subject.fail(f"{len(data.target_names)} target_names for {len(classes)} classes")
+
+
+def _check_targets(subject: Subject, y: np.ndarray) -> None:
+    """Refuse targets of regression that are not numbers, not finite or all equal."""
+    if y.dtype.kind not in "fiu":
+        raise subject.fail(f"targets are {y.dtype}; convert them to float64")
+    if not np.isfinite(y).all():
+        raise subject.fail("y has values that are not finite; leave these rows out")
+    if len(y) and y.min() == y.max():
+        raise subject.fail(f"all targets are {y[0]:g}; nothing can be predicted")
+
+
+def check_weights(subject: Subject) -> None:
+    """Weights are one finite number >= 0 per row, not all 0."""
+    data = _loaded(subject)
+    if data.sample_weight is None:
+        return
+    weight = np.asarray(data.sample_weight)
+    if weight.shape != (data.X.shape[0],) or weight.dtype.kind != "f":
+        raise subject.fail(
+            f"sample_weight has shape {weight.shape} and dtype {weight.dtype}; give one float for "
+            f"each of the {data.X.shape[0]} rows"
+        )
+    if not np.isfinite(weight).all() or weight.min() < 0 or not weight.any():
+        raise subject.fail("sample_weight must be finite and nonnegative, and not 0 everywhere")
+
+
+def check_checksum(subject: Subject) -> None:
+    """Two loads give the same content."""
+    if _loaded(subject).checksum != _loaded(subject).checksum:
+        raise subject.fail(
+            "two loads give different content, so no result could ever be reused; draw with "
+            "numpy.random.default_rng(seed), sort what came from a set"
+        )
+
+
+def check_expand(subject: Subject) -> None:
+    """`expand` returns a list of `Ref`."""
+    refs = resolve(subject.record.expand)(**subject.given())
+    if not isinstance(refs, list | tuple) or not all(isinstance(ref, Ref) for ref in refs):
+        raise subject.fail(f"expand returns {refs!r}; return a list of kbench.Ref")
+
+
+def check_endings(subject: Subject) -> None:
+    """`load` takes ``path`` and the parameters that the endings of files imply."""
+    taken = parameters_of(subject.record.load)
+    for ending, implied in subject.record.endings.items():
+        unknown = [name for name in ("path", *implied) if taken is not None and name not in taken]
+        if unknown:
+            raise subject.fail(
+                f"load has no parameter {unknown[0]!r}, which files that end in {ending} give it"
+            )

@@ -1,0 +1,231 @@
+"""Checks that feature maps and learners share."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from typing import Any
+
+import numpy as np
+
+from kbench.features import resolve
+from kbench.messages import did_you_mean
+from kbench.records import Search, alternatives
+from kbench_testing._samples import blobs, inputs, linear, targets
+from kbench_testing._subject import Subject, named_error, quiet, same, tags_of
+
+_METRIC_NAME = re.compile(r"[\w\-. :/]+")
+
+
+def sample(subject: Subject, seed: int = 0) -> tuple[Any, np.ndarray]:
+    """Return inputs and targets that suit a map or a learner."""
+    if subject.is_learner:
+        return linear(60, seed) if subject.task == "regression" else blobs(2, seed)
+    X = inputs(subject.record.requires, seed=seed)
+    return X, targets(X, subject.task)
+
+
+def agree(first: Any, second: Any) -> bool:
+    """Tell whether two outputs are equal: labels exactly, numbers up to rounding."""
+    if getattr(first, "dtype", None) is not None and first.dtype.kind not in "fc":
+        return bool(np.array_equal(first, second))
+    return same(first, second)
+
+
+def check_grid(subject: Subject) -> None:
+    """The grid names real parameters, and each of its values builds."""
+    allowed = subject.parameters()
+    for name, values in subject.record.grid.items():
+        if allowed is not None and name not in allowed:
+            raise subject.fail(
+                f"the grid searches over {name!r}, which is not a parameter"
+                f"{did_you_mean(name, allowed)}; rename it in the record's grid"
+            )
+        if isinstance(values, str) or not len(values):
+            raise subject.fail(
+                f"the grid has {values!r} for {name!r}; give a list with at least one value"
+            )
+        for value in alternatives(Search(tuple(values))):
+            with subject.failing(
+                f"cannot be built with {name}={value!r} of its grid: {{error}}; "
+                "take that value out, or accept it"
+            ):
+                subject.build(**{name: value})
+
+
+def check_determinism(subject: Subject) -> None:
+    """Equal `random_state` and data give equal outputs, whatever ran before."""
+    if tags_of(subject.build()).non_deterministic:
+        raise subject.skip("tagged non_deterministic")
+    X, y = sample(subject)
+    outputs = []
+    for state in (1, 2):
+        estimator = subject.build()
+        with quiet(state):  # the global state must not matter
+            subject.fit(estimator, X.copy(), y.copy())
+            # the first call only: a second one may differ for another reason
+            outputs.append(subject.apply(estimator, X.copy()))
+    if not agree(*outputs):
+        raise subject.fail(
+            "two fits on the same data with the same random_state differ; draw only from "
+            "check_random_state(self.random_state), in fit, never from numpy's global state"
+        )
+
+
+def check_inputs_untouched(subject: Subject) -> None:
+    """Read-only inputs are accepted, and no input is changed."""
+    X, y = sample(subject)
+    for frozen in (False, True):
+        given, target = X.copy(), y.copy()
+        given.flags.writeable = target.flags.writeable = not frozen
+        estimator = subject.build()
+        try:
+            with quiet():
+                subject.fit(estimator, given, target)
+                subject.apply(estimator, given)
+        except ValueError as error:
+            if frozen and "read-only" in str(error):
+                raise subject.fail(
+                    f"writes into its inputs: {named_error(error)}; work on a copy"
+                ) from error
+            raise
+        if not (np.array_equal(given, X) and np.array_equal(target, y)):
+            raise subject.fail(
+                "changes its inputs in place; work on a copy (validate_data(..., copy=True) "
+                "makes one)"
+            )
+
+
+def check_pickle_and_clone(subject: Subject) -> None:
+    """A clone has the same parameters, a pickle gives the same outputs."""
+    from sklearn.base import clone
+
+    estimator = subject.build()
+    with subject.failing(
+        "cannot be cloned: {error}; __init__ must only store each parameter, unchanged, under "
+        "its own name"
+    ):
+        twin = clone(estimator)
+    before, after = estimator.get_params(deep=False), twin.get_params(deep=False)
+    for name, value in before.items():
+        if repr(value) != repr(after[name]):
+            raise subject.fail(
+                f"a clone has {name}={after[name]!r} instead of {value!r}; __init__ must only "
+                "store its parameters"
+            )
+    X, y = sample(subject)
+    fitted = subject.fitted(X, y)
+    with subject.failing(
+        "cannot be pickled once it is fitted: {error}; keep no lambdas, generators or open files "
+        "on self"
+    ):
+        restored = pickle.loads(pickle.dumps(fitted))
+    expected = subject.output(fitted, X)
+    is_steady = agree(expected, subject.output(fitted, X))
+    if is_steady and not agree(expected, subject.output(restored, X)):
+        raise subject.fail(
+            "gives other outputs after it was pickled and read back; __getstate__ and "
+            "__setstate__ must keep everything that was fitted"
+        )
+
+
+def check_width(subject: Subject) -> None:
+    """`n_features_in_` is set by fit, and inputs of another width are refused."""
+    if tags_of(subject.build()).no_validation:
+        raise subject.skip("tagged no_validation")
+    X, y = sample(subject)
+    fitted = subject.fitted(X, y)
+    if getattr(fitted, "n_features_in_", None) != X.shape[1]:
+        width = getattr(fitted, "n_features_in_", "missing")
+        raise subject.fail(
+            f"n_features_in_ is {width} after a fit on {X.shape[1]} columns; call "
+            "validate_data(self, X) in fit"
+        )
+    for wrong in (X[:, :-1], np.hstack([X, np.zeros((len(X), 1))])):
+        try:
+            subject.output(fitted, wrong)
+        except ValueError:
+            continue
+        except Exception as error:
+            raise subject.fail(
+                f"meets inputs of another width with {named_error(error)}; call "
+                "validate_data(self, X, reset=False), which raises a ValueError that says so"
+            ) from error
+        raise subject.fail(
+            f"was fitted on {X.shape[1]} columns and accepts {wrong.shape[1]}; call "
+            "validate_data(self, X, reset=False) first"
+        )
+
+
+def check_unfitted(subject: Subject) -> None:
+    """Use before fit is refused with a NotFittedError."""
+    from sklearn.exceptions import NotFittedError
+
+    X, _ = sample(subject)
+    estimator = subject.build()
+    method = "predict" if subject.is_learner else "transform"
+    try:
+        with quiet():
+            subject.apply(estimator, X.copy())
+    except NotFittedError:
+        return
+    except Exception as error:
+        raise subject.fail(
+            f"{method} before fit raises {named_error(error)}; call check_is_fitted(self) first"
+        ) from error
+    if subject.is_learner:
+        raise subject.fail("predicts before it was fitted; call check_is_fitted(self) first")
+    if tags_of(estimator).requires_fit:
+        subject.warn("works before fit; if it has no state, say so with the tag requires_fit=False")
+
+
+def check_measures(subject: Subject) -> None:
+    """`measures` returns finite or NaN floats under names that MLflow takes."""
+    X, y = sample(subject)
+    fitted = subject.fitted(X, y)
+    measures = resolve(subject.record.measures)(fitted, X, y)
+    for name, value in dict(measures).items():
+        if not isinstance(name, str) or not _METRIC_NAME.fullmatch(name):
+            raise subject.fail(
+                f"measures returns the name {name!r}; use letters, digits and _ only"
+            )
+        try:
+            float(value)
+        except (TypeError, ValueError) as error:
+            raise subject.fail(
+                f"measures returns {value!r} for {name!r}; it must be one number"
+            ) from error
+
+
+def check_sklearn(subject: Subject) -> None:
+    """scikit-learn's own estimator checks pass."""
+    from sklearn.utils.estimator_checks import check_estimator
+
+    estimator = subject.build()
+    if type(estimator).__module__.partition(".")[0] == "sklearn":
+        raise subject.skip("scikit-learn's own class")
+    expected: dict[str, str] = {}
+    if tags_of(estimator).non_deterministic:
+        expected["check_classifiers_train"] = "tagged non_deterministic"
+    if subject.kind == "feature map":
+        # missing is a warning, which check_unfitted gives
+        expected["check_estimators_unfitted"] = "see check_unfitted"
+    try:
+        with quiet():
+            outcomes = check_estimator(
+                estimator, on_fail=None, on_skip=None, expected_failed_checks=expected
+            )
+    except TypeError as error:
+        # an object without tags or parameters cannot be checked at all
+        raise subject.fail(
+            f"is not a scikit-learn estimator: {named_error(error)}; derive it from BaseEstimator"
+        ) from error
+    failed = [outcome for outcome in outcomes if outcome["status"] == "failed"]
+    if failed:
+        lines = [
+            f"  {outcome['check_name']}: {named_error(outcome['exception'])}" for outcome in failed
+        ]
+        raise subject.fail(
+            f"{len(failed)} of scikit-learn's own checks failed (each is explained in "
+            "scikit-learn's guide on developing estimators):\n" + "\n".join(lines)
+        ) from failed[0]["exception"]

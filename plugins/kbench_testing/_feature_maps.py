@@ -1,0 +1,349 @@
+"""Checks of feature maps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import PluginError
+from kbench.features import check_embedding, resolve
+from kbench_testing._samples import inputs, labels, targets
+from kbench_testing._subject import SEED, Subject, dense, named_error, quiet, same, tags_of
+
+
+def _inputs(subject: Subject, n_samples: int = 60, seed: int = 0) -> np.ndarray:
+    return inputs(subject.record.requires, n_samples, seed)
+
+
+def _fitted(subject: Subject, X: Any) -> Any:
+    return subject.fitted(X, targets(dense(X), subject.task))
+
+
+def _steady(subject: Subject, fitted: Any, X: Any) -> Any:
+    """Return the features, or skip where they have a defect that another check names."""
+    Z = subject.output(fitted, X)
+    if getattr(Z, "shape", ())[:1] != X.shape[:1] or not np.isfinite(dense(Z)).all():
+        raise subject.skip("no finite row for each input: see check_outputs")
+    if not same(Z, subject.output(fitted, X)):
+        raise subject.skip("not deterministic: see check_determinism")
+    return Z
+
+
+def check_outputs(subject: Subject) -> None:
+    """Features are a finite matrix of floats with one row per input."""
+    X, X_new = _inputs(subject), _inputs(subject, 17, seed=1)
+    fitted = _fitted(subject, X)
+    widths = set()
+    for rows in (X, X_new):
+        Z = subject.output(fitted, rows)
+        try:
+            check_embedding(Z, rows.shape[0], "it")
+        except PluginError as error:
+            raise subject.fail(
+                f"{error}; guard divisions, logarithms and roots against 0"
+            ) from None
+        if np.dtype(Z.dtype).kind != "f":
+            raise subject.fail(f"transform returns {Z.dtype}; return float64 (or float32)")
+        widths.add(Z.shape[1])
+    if len(widths) > 1:
+        raise subject.fail(
+            f"gives {widths} features for different batches; their number is settled by fit"
+        )
+
+
+def check_rows_are_independent(subject: Subject) -> None:
+    """phi(x) depends neither on the other rows of the batch nor on their order."""
+    X, X_new = _inputs(subject), _inputs(subject, 20, seed=1)
+    fitted = _fitted(subject, X)
+    Z = dense(_steady(subject, fitted, X_new))
+    parts = [dense(subject.output(fitted, X_new[i : i + 1])) for i in range(0, 20, 5)]
+    if not same(Z[::5], np.vstack(parts), rtol=1e-6):
+        raise subject.fail(
+            "phi(x) of a row alone differs from phi(x) in a batch; learn means, norms and "
+            "landmarks in fit, not in transform"
+        )
+    order = np.random.default_rng(0).permutation(20)
+    if not same(Z[order], subject.output(fitted, X_new[order]), rtol=1e-6):
+        raise subject.fail("phi(x) depends on the order of the rows; compute each row alone")
+
+
+def check_transform_learns_nothing(subject: Subject) -> None:
+    """Transforming test data changes nothing in the fitted map."""
+    X, X_new = _inputs(subject), _inputs(subject, 20, seed=1)
+    fitted = _fitted(subject, X)
+    expected = _steady(subject, fitted, X)
+    with quiet():
+        fitted.transform(X_new.copy())
+    if not same(expected, subject.output(fitted, X)):
+        raise subject.fail(
+            "features change after other data were transformed, so test data leak into the "
+            "map; set attributes in fit only"
+        )
+
+
+def check_learns_nothing_from_y(subject: Subject) -> None:
+    """An unsupervised map ignores `y`."""
+    X = _inputs(subject)
+    y = labels(X)
+    features = []
+    for target in (y, y, 1 - y, None):
+        estimator = subject.build()
+        with quiet(SEED):
+            try:
+                estimator.fit(X.copy(), target)
+            except Exception as error:
+                if target is not None:
+                    raise
+                raise subject.fail(
+                    f"cannot be fitted without y ({named_error(error)}); give y the default "
+                    "None, or declare supervised=True in the record"
+                ) from error
+        features.append(subject.output(estimator, X))
+    if not same(features[0], features[1]):
+        raise subject.skip("not deterministic: see check_determinism")
+    if not (same(features[0], features[2]) and same(features[0], features[3])):
+        raise subject.fail(
+            "features depend on y; declare supervised=True in the record, or leave y alone"
+        )
+
+
+def check_float32(subject: Subject) -> None:
+    """float32 inputs give the same features, or are refused clearly."""
+    X = _inputs(subject)
+    fitted = _fitted(subject, X)
+    Z = dense(_steady(subject, fitted, X))
+    try:
+        Z32 = subject.output(fitted, X.astype(np.float32))
+        refit = subject.output(_fitted(subject, X.astype(np.float32)), X.astype(np.float32))
+    except (TypeError, ValueError) as error:
+        if "float32" in str(error):
+            return
+        raise subject.fail(
+            f"fails on float32: {named_error(error)}; convert with "
+            "validate_data(self, X, dtype=numpy.float64), or refuse with a message naming float32"
+        ) from error
+    scale = max(float(np.abs(Z).max(initial=0.0)), 1e-300)
+    if dense(Z32).shape != Z.shape or not np.isfinite(dense(refit)).all():
+        raise subject.fail("float32 inputs give features of another shape, or not finite ones")
+    # a row at the edge of a cell or bin may fall on the other side by rounding
+    far = (np.abs(dense(Z32) - Z) > 1e-3 * scale).any(axis=1).mean()
+    if far > 0.1:
+        raise subject.fail(
+            f"float32 inputs with the same values give other features in {far:.0%} of the rows; "
+            "convert to float64 inside where float32 is not enough"
+        )
+    if "float32" in _kept_dtypes(fitted) and refit.dtype != np.float32:
+        raise subject.fail(
+            f"has the tag preserves_dtype with float32, and returns {refit.dtype} for it; "
+            "keep the dtype, or take float32 out of the tag"
+        )
+
+
+def check_sparse(subject: Subject) -> None:
+    """Sparse inputs give the same features as dense ones, or are refused clearly."""
+    from scipy.sparse import csr_matrix
+
+    X = _inputs(subject)
+    fitted = _fitted(subject, X)
+    Z = _steady(subject, fitted, X)
+    results = []
+    for fitted_on in (X, csr_matrix(X)):
+        try:
+            estimator = fitted if fitted_on is X else _fitted(subject, fitted_on)
+            results.append(subject.output(estimator, csr_matrix(X)))
+        except Exception as error:
+            if isinstance(error, TypeError | ValueError) and "sparse" in str(error).lower():
+                continue
+            raise subject.fail(
+                f"fails on sparse inputs: {named_error(error)}; refuse them by "
+                "validate_data(self, X), which says so, or accept them with accept_sparse='csr'"
+            ) from error
+    if len(results) == 1:
+        raise subject.fail("accepts sparse inputs in one of fit and transform only; see to both")
+    if results and not same(Z, results[0], rtol=1e-6):
+        raise subject.fail("sparse inputs give other features than the same inputs as an array")
+    if results and not np.isfinite(dense(results[1])).all():
+        raise subject.fail("fitted on sparse inputs, features are not finite")
+
+
+def check_feature_names(subject: Subject) -> None:
+    """Names of the features fit the features; missing ones are only a warning."""
+    fitted = _fitted(subject, _inputs(subject))
+    if not hasattr(fitted, "get_feature_names_out"):
+        subject.warn(
+            "has no get_feature_names_out; derive it from ClassNamePrefixFeaturesOutMixin, "
+            "and set self._n_features_out in fit"
+        )
+        return
+    width = subject.output(fitted, _inputs(subject)).shape[1]
+    with subject.failing("get_feature_names_out fails: {error}"):
+        names = [str(name) for name in fitted.get_feature_names_out()]
+    if len(names) != width:
+        raise subject.fail(
+            f"get_feature_names_out gives {len(names)} names for {width} features; with "
+            "ClassNamePrefixFeaturesOutMixin, set self._n_features_out in fit"
+        )
+    if len(set(names)) != len(names):
+        raise subject.fail("get_feature_names_out gives the same name twice")
+
+
+def check_set_output(subject: Subject) -> None:
+    """`set_output(transform="pandas")` gives a frame; missing is only a warning."""
+    import pandas as pd
+
+    X = _inputs(subject)
+    fitted = _fitted(subject, X)
+    Z = _steady(subject, fitted, X)
+    if not hasattr(fitted, "set_output"):
+        subject.warn(
+            "has no set_output; derive it from TransformerMixin and give it get_feature_names_out"
+        )
+        return
+    if hasattr(Z, "tocsr"):
+        return  # scikit-learn refuses frames of sparse features by itself
+    names = getattr(fitted, "get_feature_names_out", lambda: ())()
+    if len(names) != Z.shape[1]:
+        raise subject.skip("names do not fit the features: see check_feature_names")
+    index = pd.Index(np.arange(len(X)) + 100)
+    columns = [f"x{j}" for j in range(X.shape[1])]
+    with subject.failing("set_output(transform='pandas') fails: {error}"):
+        fitted = subject.build().set_output(transform="pandas")
+        with quiet(SEED):
+            frame = pd.DataFrame(X, columns=columns, index=index)
+            Z_frame = fitted.fit(frame, targets(X, subject.task)).transform(frame)
+    if not isinstance(Z_frame, pd.DataFrame) or not Z_frame.index.equals(index):
+        raise subject.fail(
+            "set_output(transform='pandas') gives no frame with the index of the inputs; leave "
+            "the wrapping to TransformerMixin"
+        )
+    if Z_frame.shape != Z.shape:
+        raise subject.fail(f"set_output gives shape {Z_frame.shape} instead of {Z.shape}")
+
+
+def check_gram_error(subject: Subject) -> None:
+    """The features approximate the declared kernel, better so with more components."""
+    kernel = resolve(subject.record.kernel)
+    X, X_new = _inputs(subject, 200), _inputs(subject, 40, seed=1)
+    errors = [_gram_error(subject, kernel, X, X_new, {})]
+    if _width(subject, X, 160) > 4 * _width(subject, X, 8):
+        few, many = ({"n_components": n} for n in (8, 160))
+        errors = [
+            sum(_gram_error(subject, kernel, X, X_new, size, seed) for seed in range(5)) / 5
+            for size in (few, many)
+        ]
+    if len(errors) == 2 and errors[1] > max(0.9 * errors[0], 1e-6):
+        raise subject.fail(
+            f"the error of the Gram matrix is {errors[0]:.3g} with 8 components and "
+            f"{errors[1]:.3g} with 160; it must shrink: check the scaling of the features "
+            "(1/sqrt(n_components)?) and that `kernel` is the kernel they approximate"
+        )
+
+
+def check_unbiased(subject: Subject) -> None:
+    """Inner products of a map that is declared unbiased average to its kernel over seeds."""
+    if subject.record.kernel is None:
+        raise subject.fail("unbiased=True needs a kernel; declare it in the record")
+    if not _is_random(subject):
+        raise subject.fail("unbiased=True is for random maps; it has no parameter random_state")
+    kernel, n_seeds = resolve(subject.record.kernel), 60
+    X = _inputs(subject, 12)
+    few = {"n_components": 16} if _width(subject, X, 16) else {}
+    grams = []
+    for seed in range(n_seeds):
+        fitted = subject.fitted(X, targets(X, subject.task), **few, random_state=seed)
+        Z = dense(_steady(subject, fitted, X))
+        grams.append(Z @ Z.T)
+    exact = dense(kernel(fitted, X.copy(), X.copy()))
+    error = np.abs(np.mean(grams, axis=0) - exact)
+    # 6 standard errors of 60 draws: a false alarm about once in 100,000 checks
+    allowed = 6 * np.std(grams, axis=0, ddof=1) / np.sqrt(n_seeds) + 1e-6 * np.abs(exact).max()
+    if (error > allowed).any():
+        i, j = np.unravel_index(np.argmax(error / allowed), error.shape)
+        raise subject.fail(
+            f"inner products are {np.mean(grams, axis=0)[i, j]:.4g} on average over {n_seeds} "
+            f"seeds where the kernel is {exact[i, j]:.4g}; check the scaling of the features, or "
+            "take unbiased=True out of the record"
+        )
+
+
+def check_input_gradient(subject: Subject) -> None:
+    """An optional `input_gradient` has the derivatives of the features."""
+    X = _inputs(subject)
+    fitted = _fitted(subject, X)
+    if not hasattr(fitted, "input_gradient"):
+        return
+    rows = 0.9 * _inputs(subject, 20, seed=1) + 0.02  # off the borders of what is required
+    width = dense(_steady(subject, fitted, rows)).shape[1]
+    coef = np.random.default_rng(0).standard_normal((2, width))
+    with subject.failing("input_gradient(X, coef) fails: {error}"):
+        gradients = np.asarray(fitted.input_gradient(rows.copy(), coef.copy()))
+        single = np.asarray(fitted.input_gradient(rows.copy(), coef[0].copy()))
+    if gradients.shape != (2, *rows.shape) or single.shape != rows.shape:
+        raise subject.fail(
+            f"input_gradient gives shapes {single.shape} for one vector of coefficients and "
+            f"{gradients.shape} for two, at {rows.shape[0]} rows of {rows.shape[1]} inputs; they "
+            f"must be {rows.shape} and {(2, *rows.shape)}"
+        )
+    if not same(single, gradients[0], rtol=1e-6):
+        raise subject.fail("input_gradient of one of two functions differs from that of it alone")
+    expected = _differences(subject, fitted, rows, coef)
+    scale = max(float(np.abs(expected).max()), 1e-300)
+    # a row at a face between two cells has no derivative
+    far = (np.abs(gradients - expected) > 1e-3 * scale).any(axis=(0, 2)).mean()
+    if far > 0.2:
+        raise subject.fail(
+            f"input_gradient differs from finite differences of transform in {far:.0%} of the "
+            "rows; it must be the gradient of coef . phi(x) in x, with all factors of phi"
+        )
+
+
+def _differences(subject: Subject, fitted: Any, X: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    """Return central differences of functions of the features, in the shape of gradients."""
+    step, slopes = 1e-5, []
+    for unit in np.eye(X.shape[1]) * step:
+        above, below = (dense(subject.output(fitted, X + sign * unit)) for sign in (1, -1))
+        slopes.append(coef @ (above - below).T / (2 * step))
+    return np.stack(slopes, axis=-1)
+
+
+def _width(subject: Subject, X: Any, n_components: int) -> int:
+    """Return how many features a map gives; 0 where it takes no such number."""
+    if "n_components" not in (subject.parameters() or {}):
+        return 0
+    try:
+        fitted = subject.fitted(X, targets(X, subject.task), n_components=n_components)
+    except ValueError:
+        return 0
+    return int(subject.output(fitted, X[:2]).shape[1])
+
+
+def _gram_error(
+    subject: Subject, kernel: Any, X: Any, X_new: Any, params: dict[str, Any], seed: int = 0
+) -> float:
+    """Return the relative Frobenius error of the Gram matrix of new rows."""
+    if seed:
+        params = {**params, **({"random_state": seed} if _is_random(subject) else {})}
+    fitted = subject.fitted(X, targets(X, subject.task), **params)
+    K = dense(kernel(fitted, X_new.copy(), X_new.copy()))
+    Z = dense(_steady(subject, fitted, X_new))
+    if K.shape != (len(X_new), len(X_new)) or not np.isfinite(K).all():
+        raise subject.fail(
+            f"kernel(map, X, Y) gives {_described(K)} for {len(X_new)} rows against "
+            f"{len(X_new)}; it must be the finite Gram matrix"
+        )
+    return float(np.linalg.norm(K - Z @ Z.T)) / max(float(np.linalg.norm(K)), 1e-300)
+
+
+def _is_random(subject: Subject) -> bool:
+    return "random_state" in (subject.parameters() or {})
+
+
+def _kept_dtypes(fitted: Any) -> list[str]:
+    tags = tags_of(fitted).transformer_tags
+    return [] if tags is None else list(tags.preserves_dtype)
+
+
+def _described(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    return type(value).__name__ if shape is None else f"{type(value).__name__} of shape {shape}"

@@ -1,0 +1,117 @@
+"""Checks of features: metadata, hooks, commands, and a small run beside them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kbench.errors import KbenchError
+from kbench.features import (
+    DEADLINE_S,
+    DISABLED,
+    Feature,
+    Journal,
+    command_of,
+    features,
+    implemented,
+    installed,
+    machine_id,
+)
+from kbench_testing._find import NOT_INSTALLED
+from kbench_testing._subject import Subject
+
+RUN = ("suite", "uci-small", "--dataset", "iris", "--feature-map", "identity", "--splits", "1")
+"""The run with which a feature is tried: one task, without a tracker beside it."""
+
+RUN_S = 120.0
+"""Seconds that it may take, with the deadline of a feature that hangs."""
+
+
+def check_metadata(subject: Subject) -> None:
+    """The metadata are right, and no name in them is taken."""
+    if subject.record.reason:
+        raise subject.fail(f"is left out: {subject.record.reason}")
+
+
+def check_hooks(subject: Subject) -> None:
+    """The feature implements the hooks that its metadata name, and no others."""
+    try:
+        implemented(subject.record)
+    except KbenchError as error:
+        raise subject.fail(str(error)) from error
+
+
+def check_targets(subject: Subject) -> None:
+    """Commands and functions can be imported and have parameters that commands may have."""
+    feature: Feature = subject.record
+    for name, command in feature.metadata.commands.items():
+        with subject.failing(f"the command {name!r} cannot be used: {{error}}"):
+            command_of(name, feature.load(command.target))
+    targets = {**feature.metadata.functions, **feature.metadata.completions}
+    for name, target in targets.items():
+        with subject.failing(f"{name!r} cannot be used: {{error}}"):
+            if not callable(feature.load(target)):
+                raise subject.fail(f"{name!r} is {target}, which is not a function")
+
+
+def check_package(subject: Subject) -> None:
+    """No plugin is in the same top-level package: importing the plugin would run the feature."""
+    package = subject.record.module.partition(".")[0]
+    for plugin in installed():
+        if plugin.module.partition(".")[0] == package:
+            raise subject.fail(
+                f"and the plugin {plugin.name!r} are both in the package {package!r}: tasks "
+                "import plugins, and would run the feature; move one of them to a package of its "
+                "own"
+            )
+
+
+def check_run(subject: Subject) -> None:
+    """A run ends in time beside the feature, does not leave it out, and loses no result."""
+    if subject.record.distribution == NOT_INSTALLED:
+        raise subject.skip("is not installed; `pip install -e .` in its folder, and check it again")
+    others = [each.name for each in features() if each.name not in (subject.name, "costs")]
+    with _private_folders(others) as (environment, folder):
+        command = [sys.executable, "-m", "kbench.cli", *RUN, "--quiet"]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=RUN_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise subject.fail(
+                f"a run of one task did not end within {RUN_S:g} s; notifications may take "
+                f"{DEADLINE_S:g} s after the last task, and other hooks none"
+            ) from error
+        left_out = [line for line in done.stderr.splitlines() if f"{subject.name!r}" in line]
+        if left_out:
+            raise subject.fail(f"is left out of a run: {left_out[0]}")
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or ["nothing was printed"])[-1]
+            raise subject.fail(f"a run of one task ends with code {done.returncode}: {last}")
+        journal = Journal(folder / "state" / machine_id() / "journal.jsonl")
+        if len(list(journal.read("result"))) != 1:
+            raise subject.fail("a run of one task has not one result in the journal")
+
+
+@contextmanager
+def _private_folders(disabled: list[str]) -> Iterator[tuple[dict[str, str], Path]]:
+    with tempfile.TemporaryDirectory(prefix="kbench-check-") as name:
+        folder = Path(name)
+        environment = {
+            **os.environ,
+            "KBENCH_STATE_DIR": str(folder / "state"),
+            "KBENCH_CACHE_DIR": str(folder / "cache"),
+            DISABLED: ",".join(disabled),
+        }
+        yield environment, folder

@@ -1,0 +1,266 @@
+"""Checks of learners for both tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kbench.features import LinearModels, Sample, Sums, Targets, is_number, labels
+from kbench.messages import did_you_mean
+from kbench_testing._samples import blobs, linear, noise, standardised
+from kbench_testing._subject import Subject, most_classes
+
+MOST_PASSES = 1000
+"""Passes over a small set after which a fit should be done."""
+
+_OF_PASSES = ("add", "step", "is_done", "nbytes", "estimators")
+
+
+def check_kernelized(subject: Subject) -> None:
+    """A kernelized learner has a parameter `kernel` or, for several of them, `kernels`."""
+    if not {"kernel", "kernels"} & set(subject.parameters() or {"kernel": None}):
+        raise subject.fail(
+            "is declared kernelized and has no parameter 'kernel' or 'kernels'; add it, or drop "
+            "the flag"
+        )
+
+
+def check_path(subject: Subject) -> None:
+    """`fit_path` gives the estimators that separate fits give, in order."""
+    name = subject.record.path
+    values = list(subject.record.grid.get(name, ()))
+    allowed = subject.parameters()
+    if allowed is not None and name not in allowed:
+        raise subject.fail(
+            f"has the path {name!r}, which is not a parameter{did_you_mean(name, allowed)}"
+        )
+    estimator = subject.build()
+    if not callable(getattr(estimator, "fit_path", None)):
+        raise subject.fail(
+            f"has the path {name!r} and no method fit_path(X, y, values); write it, or drop path"
+        )
+    if len(values) < 2:
+        values = [getattr(estimator, name), 2 * getattr(estimator, name)]
+    values = [values[-1], values[0]]
+    is_regression = subject.task == "regression"
+    X, y = linear() if is_regression else blobs(most_classes(subject))
+    along = list(subject.build().fit_path(X.copy(), y.copy(), values))
+    if len(along) != len(values):
+        raise subject.fail(f"fit_path gives {len(along)} estimators for {len(values)} values")
+    for value, fitted in zip(values, along, strict=True):
+        if fitted.get_params()[name] != value:
+            raise subject.fail(
+                f"fit_path gives an estimator with {name}={fitted.get_params()[name]!r} where "
+                f"{value!r} was asked for; keep the order of the values"
+            )
+        alone = subject.fitted(X, y, **{name: value})
+        separate, together = subject.output(alone, X), subject.output(fitted, X)
+        close = (
+            np.abs(separate - together) <= 1e-3 * y.std() if is_regression else separate == together
+        )
+        agreeing = np.mean(close)
+        if agreeing < 0.95:
+            raise subject.fail(
+                f"fit_path and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}"
+            )
+
+
+def check_sums(subject: Subject) -> None:
+    """`fit_sums`, where there is one, gives the estimators that fits on the rows give, in order."""
+    estimator = subject.build()
+    if not callable(getattr(estimator, "fit_sums", None)):
+        return
+    name = subject.record.path
+    values = sorted(subject.record.grid.get(name, ())) or [getattr(estimator, name)]
+    values = [values[-1], values[0]]
+    is_regression = subject.task == "regression"
+    X, y = linear() if is_regression else blobs(most_classes(subject))
+    X += np.arange(X.shape[1])  # the intercept matters
+    y = standardised(y) if is_regression else 2 * y + 3
+    along = list(subject.build().fit_sums(_sums_of(X, y, subject), values))
+    given = [fitted.get_params()[name] for fitted in along]
+    if given != values:
+        raise subject.fail(f"fit_sums gives estimators with {name}={given} for the values {values}")
+    for value, fitted in zip(values, along, strict=True):
+        alone = subject.fitted(X, y, **{name: value})
+        separate, together = subject.output(alone, X), subject.output(fitted, X)
+        linear_values = X @ np.atleast_2d(fitted.coef_).T + fitted.intercept_
+        if is_regression:
+            expected = linear_values[:, 0]
+            agreeing = np.mean(np.abs(separate - together) <= 1e-3)
+            is_linear = np.allclose(expected, together, rtol=1e-6, atol=1e-6)
+        else:
+            best = linear_values.argmax(axis=1)
+            if linear_values.shape[1] == 1:
+                best = np.asarray(linear_values[:, 0] >= 0, dtype=np.intp)
+            agreeing = np.mean(separate == together)
+            is_linear = np.array_equal(fitted.classes_[best], together)
+        if agreeing < 0.95:
+            raise subject.fail(
+                f"fit_sums and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}; "
+                "centre by sums.mean and sums.target_mean, and weigh the penalty as fit does"
+            )
+        if not is_linear:
+            raise subject.fail(
+                "predicts something else than X @ coef_.T + intercept_ after fit_sums; kbench "
+                "predicts blocks of rows with these"
+            )
+
+
+def _sums_of(X: np.ndarray, y: np.ndarray, subject: Subject) -> Sums:
+    """Return the sums of two parts of the rows, as a search adds them up."""
+    targets = Targets(y, subject.task or "classification")
+    parts = []
+    for rows in np.array_split(np.arange(len(y)), 2):
+        part = Sums.zero(X[0], targets.n_columns)
+        part.add(X[rows], targets.block(rows))
+        parts.append(part)
+    return targets.named(Sums.added(parts), np.arange(len(y)))
+
+
+def check_passes(subject: Subject) -> None:
+    """`begin_fit`, where there is one, gives what fits on the rows give, whatever the blocks."""
+    estimator = subject.build()
+    if not callable(getattr(estimator, "begin_fit", None)) or subject.task == "regression":
+        return
+    name = subject.record.path
+    values = sorted(subject.record.grid.get(name, ())) or [getattr(estimator, name)]
+    values = [values[-1], values[0]]
+    X, codes = blobs(most_classes(subject))
+    X += 0.1 * np.random.default_rng(1).standard_normal(X.shape)  # a fit on a sample differs
+    y = 2 * codes + 3
+    in_order = np.array_split(np.arange(len(y)), 3)
+    backwards = np.array_split(np.arange(len(y))[::-1], 11)
+    found = _in_passes(subject, X, y, values, in_order)
+    for blocks, dtype in ((backwards, "float64"), (in_order, "float32")):
+        other = _in_passes(subject, X, y, values, blocks, dtype)
+        if not _is_close(_linear(found, X), _linear(other, X)):
+            raise subject.fail(
+                f"begin_fit gives something else from {len(blocks)} blocks in {dtype} than from "
+                "3 in float64; a step must come after a whole pass, of sums over its blocks"
+            )
+    for value, fitted in zip(values, found, strict=True):
+        alone = subject.fitted(X, y, **{name: value})
+        both = [_linear([each], X) for each in (alone, fitted) if hasattr(each, "coef_")]
+        agreeing = np.mean(subject.output(alone, X) == subject.output(fitted, X))
+        if agreeing < 0.95 or (len(both) == 2 and not _is_close(*both)):
+            raise subject.fail(
+                f"begin_fit and fit disagree at {name}={value!r}, on {1 - agreeing:.0%} of the "
+                "rows in the class; give labels as sample.classes has them, take as many passes "
+                "as are needed, and sum the loss over all rows"
+            )
+        predicted = labels(LinearModels([fitted]).values(X)[0], fitted.classes_)
+        if not np.array_equal(predicted, subject.output(fitted, X)):
+            raise subject.fail(
+                "predicts something else than X @ coef_.T + intercept_ after begin_fit; kbench "
+                "predicts blocks of rows with these"
+            )
+
+
+def _in_passes(
+    subject: Subject,
+    X: np.ndarray,
+    y: np.ndarray,
+    values: list[float],
+    blocks: list[np.ndarray],
+    dtype: str = "float64",
+) -> list[Any]:
+    """Fit in passes over blocks, as a search does, and return the estimators."""
+    classes, codes = np.unique(y, return_inverse=True)
+    drawn = np.unique(codes, return_index=True)[1]
+    drawn = np.union1d(drawn, np.arange(0, len(y), 4))
+    sample = Sample(X[drawn].copy(), codes[drawn].copy(), classes, np.bincount(codes))
+    fit = subject.build().begin_fit(sample, list(values))
+    lacking = [name for name in _OF_PASSES if not hasattr(fit, name)]
+    if lacking:
+        raise subject.fail(
+            f"begin_fit returns a {type(fit).__name__} without {', '.join(lacking)}; it needs "
+            f"{', '.join(_OF_PASSES)}"
+        )
+    for _ in range(MOST_PASSES):
+        if fit.is_done:
+            break
+        for rows in blocks:
+            Z = X[rows].astype(dtype)
+            given = Z.copy()
+            fit.add(Z, codes[rows])
+            if not np.array_equal(Z, given):
+                raise subject.fail(
+                    "add changes the block that it is given; fits of other folds get it too"
+                )
+        fit.step()
+    else:
+        raise subject.fail(
+            f"begin_fit is not done after {MOST_PASSES} passes over {len(y)} rows; set is_done, "
+            "at the latest after max_iter of them"
+        )
+    if not 0 <= fit.nbytes < np.inf:
+        raise subject.fail(f"nbytes must be a number of bytes, got {fit.nbytes!r}")
+    found = list(fit.estimators())
+    given_values = [each.get_params()[subject.record.path] for each in found]
+    if given_values != values:
+        raise subject.fail(
+            f"begin_fit gives estimators with {subject.record.path}={given_values} for the values "
+            f"{values}"
+        )
+    return found
+
+
+def _linear(fitted: list[Any], X: np.ndarray) -> np.ndarray:
+    """Return the values of the linear functions of estimators."""
+    return np.hstack([X @ np.atleast_2d(e.coef_).T + e.intercept_ for e in fitted])
+
+
+def _is_close(first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether values are equal up to what the stopping rules of two fits allow."""
+    size = np.abs(first).max(initial=0.0)
+    return first.shape == second.shape and bool(np.abs(first - second).max() <= 0.02 * size)
+
+
+def check_simpler(subject: Subject) -> None:
+    """`simpler` orders the values of numeric parameters, the simpler model fitting noise worse."""
+    simpler = subject.record.simpler
+    how = 'say simpler={"C": "smaller"}, or "larger", for each parameter that regularises'
+    allowed = subject.parameters()
+    for name, direction in simpler.items():
+        if allowed is not None and name not in allowed:
+            raise subject.fail(
+                f"simpler names {name!r}, which is not a parameter"
+                f"{did_you_mean(str(name), allowed)}"
+            )
+        if direction not in ("smaller", "larger"):
+            raise subject.fail(f"simpler says {direction!r} of {name!r}; {how}")
+        values = list(subject.record.grid.get(name, ()))
+        strange = [value for value in values if not is_number(value)]
+        if strange:
+            raise subject.fail(
+                f"simpler orders {name!r}, and its grid has {strange[0]!r}, which is not a "
+                "Python number: the one-standard-error rule would pass it over"
+            )
+        if len(set(values)) > 1:
+            _check_order(subject, name, direction, sorted(values, reverse=direction == "larger"))
+
+
+def _check_order(subject: Subject, name: str, direction: str, values: list[float]) -> None:
+    """Fit random targets, which a simpler model cannot learn by heart as well."""
+    X, y = noise(subject.task)
+    simplest, other = (
+        _fit_of(subject, subject.output(subject.fitted(X, y, **{name: value}), X), y)
+        for value in (values[0], values[-1])
+    )
+    if simplest > other + 0.05:
+        is_regression = subject.task == "regression"
+        what, share = ("numbers", "variance") if is_regression else ("labels", "training rows")
+        raise subject.fail(
+            f"simpler says that {direction} values of {name!r} make simpler models, but "
+            f"{name}={values[0]!r} fits random {what} better than {name}={values[-1]!r} does "
+            f"({simplest:.0%} of the {share}, {other:.0%}): reverse the direction"
+        )
+
+
+def _fit_of(subject: Subject, predicted: np.ndarray, y: np.ndarray) -> float:
+    """Return the share of labels, or of the variance of numbers, that predictions explain."""
+    if subject.task == "regression":
+        return 1.0 - float(np.mean((predicted - y) ** 2) / y.var())
+    return float(np.mean(predicted == y))

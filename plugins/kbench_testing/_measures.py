@@ -1,0 +1,124 @@
+"""Checks of measures of predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from kbench.errors import PluginError
+from kbench.features import Criterion, Predictions, Truth, resolve, rows_of, takes_weights
+from kbench.records import TASK_TYPES
+from kbench_testing._subject import Subject, quiet
+
+_N_ROWS = 60
+_RTOL = 1e-9
+
+
+def check_number(subject: Subject) -> None:
+    """The measure is one finite number, for two classes, for several, and for targets."""
+    for what, truth, good, bad in _cases(subject):
+        for predictions in (good, bad):
+            _value(subject, what, truth, predictions)
+
+
+def check_direction(subject: Subject) -> None:
+    """Right predictions are not worse than wrong ones, in the measure's direction."""
+    for what, truth, good, bad in _cases(subject):
+        right, wrong = (_value(subject, what, truth, given) for given in (good, bad))
+        if subject.record.gain(right) < subject.record.gain(wrong):
+            raise subject.fail(
+                f"is {right:g} for right predictions of {what} and {wrong:g} for wrong ones, "
+                f"while better={subject.record.better!r}; change `better` or the function"
+            )
+
+
+def check_order_of_rows(subject: Subject) -> None:
+    """The measure does not depend on the order of the rows, nor on chance."""
+    order = np.random.default_rng(0).permutation(_N_ROWS)
+    for what, truth, good, bad in _cases(subject):
+        of_right, right = rows_of(truth, good, order[::2])
+        of_wrong, wrong = rows_of(truth, bad, order[1::2])
+        both = replace(truth, y=np.concatenate([of_right.y, of_wrong.y]))
+        predictions = _joined(right, wrong)
+        first = _value(subject, what, both, predictions)
+        again = _value(subject, what, *rows_of(both, predictions, order))
+        if abs(first - again) > _RTOL * max(abs(first), abs(again), 1.0):
+            raise subject.fail(
+                f"is {first!r} for {what}, and {again!r} for the same rows in another order; it "
+                "must depend on neither the order of the rows nor on chance"
+            )
+
+
+def check_weights(subject: Subject) -> None:
+    """Weights of one change nothing."""
+    for what, truth, good, bad in _cases(subject):
+        weighted = replace(truth, weight=np.ones(_N_ROWS))
+        for predictions in (good, bad):
+            plain = _value(subject, what, truth, predictions)
+            value = _value(subject, what, weighted, predictions)
+            if abs(plain - value) > _RTOL * max(abs(plain), 1.0):
+                raise subject.fail(
+                    f"is {plain!r} for {what} without weights and {value!r} with "
+                    "sample_weight=1 for all rows; both must be equal"
+                )
+
+
+def has_weights(measure: object) -> bool:
+    """Whether a measure takes weights."""
+    return takes_weights(resolve(measure.function))  # type: ignore[attr-defined]
+
+
+def _value(subject: Subject, what: str, truth: Truth, predictions: Predictions) -> float:
+    n_classes = len(truth.classes)
+    measure = subject.record
+    try:
+        criterion = Criterion.of_plugin(measure, resolve(measure.function), n_classes)
+        with quiet(), np.errstate(all="ignore"):
+            value = criterion.compute(truth, predictions)
+    except PluginError as error:
+        raise subject.fail(f"fails for {what}: {error}") from error
+    if value is None:
+        raise subject.fail(f"is not defined for {what}")
+    return value
+
+
+def _cases(subject: Subject) -> Iterator[tuple[str, Truth, Predictions, Predictions]]:
+    """Yield truth with right and with wrong predictions, of each task of the measure."""
+    measure = subject.record
+    tasks = TASK_TYPES if measure.task is None else (measure.task,)
+    rng = np.random.default_rng(0)
+    if "classification" in tasks and measure.needs != "distribution":
+        for k in (2, 3):
+            y = rng.permutation(np.arange(_N_ROWS) % k)
+            wrong = (y + 1) % k
+            yield (
+                f"{k} classes",
+                Truth(y, "classification", np.arange(k)),
+                Predictions(y, _probabilities(y, k, rng)),
+                Predictions(wrong, _probabilities(wrong, k, rng)),
+            )
+    if "regression" in tasks and measure.needs in ("predictions", "distribution"):
+        y = rng.normal(size=_N_ROWS)
+        error = rng.uniform(2.0, 3.0, _N_ROWS) * rng.choice([-1, 1], _N_ROWS)
+        sd = rng.uniform(0.3, 0.4, _N_ROWS)
+        near = Predictions(y + 0.02 * error, sd=sd)
+        yield "targets", Truth(y, "regression", np.empty(0)), near, Predictions(y + error, sd=sd)
+
+
+def _probabilities(labels: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+    """Return probabilities of which that of each label is the largest."""
+    raw = rng.uniform(0.0, 0.1, (len(labels), k))
+    raw[np.arange(len(labels)), labels] = 1.0
+    return np.asarray(raw / raw.sum(axis=1, keepdims=True))
+
+
+def _joined(one: Predictions, other: Predictions) -> Predictions:
+    def both(name: str) -> np.ndarray | None:
+        parts = [getattr(given, name) for given in (one, other)]
+        return None if parts[0] is None else np.concatenate(parts)
+
+    return Predictions(
+        np.concatenate([one.predicted, other.predicted]), both("probabilities"), sd=both("sd")
+    )

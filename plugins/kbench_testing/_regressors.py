@@ -1,0 +1,85 @@
+"""Checks of learners for regression."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kbench.errors import PluginError
+from kbench.features import checked_numbers, predictions_of
+from kbench_testing._samples import linear, standardised
+from kbench_testing._subject import Subject, quiet, tags_of
+
+_NORMAL_90 = 1.645
+_LEAST_EXPLAINED = 0.4
+
+
+def _data(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs and linear targets with normal noise, standardised as kbench does."""
+    X, y = linear(seed=seed)
+    return X, standardised(y)
+
+
+def check_numbers(subject: Subject) -> None:
+    """Predictions are finite numbers, one per row, and not a column."""
+    X, y = _data(0)
+    predicted = subject.output(subject.fitted(X, y), X)
+    try:
+        checked_numbers(predicted, len(y), "predict")
+    except PluginError as error:
+        raise subject.fail(f"{error}; return a one-dimensional array of floats") from None
+
+
+def check_better_than_mean(subject: Subject) -> None:
+    """Errors on a linear problem are smaller than those of the mean."""
+    if _is_poor(subject):
+        raise subject.skip("tagged poor_score")
+    (X, y), (X_new, y_new) = _data(0), _data(1)
+    explained = _explained(subject, subject.output(subject.fitted(X, y), X_new), y_new)
+    if not explained > _LEAST_EXPLAINED:
+        raise subject.fail(
+            f"explains {explained:.0%} of the variance of new targets on a linear problem whose "
+            "inputs explain 80%; check signs, the intercept and the loss, and that predictions "
+            "have the unit of the targets (a learner that is meant to be poor has the tag "
+            "regressor_tags.poor_score)"
+        )
+
+
+def check_distribution(subject: Subject) -> None:
+    """With `return_std`, deviations are positive and cover normal noise as they should."""
+    (X, y), (X_new, y_new) = _data(0), _data(1)
+    fitted = subject.fitted(X, y)
+    alone = subject.output(fitted, X_new)
+    explained = _explained(subject, alone, y_new)
+    try:
+        with quiet():
+            made = predictions_of(fitted, X_new.copy(), alone, "regression")
+        given = made.checked("regression", np.empty(0), len(y_new), "it")
+    except PluginError as error:
+        raise subject.fail(str(error)) from None
+    if given.sd is None:  # there is no predictive distribution
+        return
+    with quiet():
+        mean, _ = fitted.predict(X_new.copy(), return_std=True)
+    if not np.allclose(mean, alone, rtol=1e-6, atol=1e-8):
+        raise subject.fail("predict gives other means with return_std=True than without")
+    if explained <= _LEAST_EXPLAINED and not _is_poor(subject):
+        raise subject.skip("not calibrated on what it cannot predict: see check_better_than_mean")
+    covered = float(np.mean(np.abs(y_new - given.predicted) <= _NORMAL_90 * given.sd))
+    if not 0.75 <= covered <= 0.985:
+        raise subject.fail(
+            f"intervals of 90% cover {covered:.0%} of new targets with normal noise; the deviation "
+            "is that of a new observation: the variance of the function plus that of the noise"
+        )
+
+
+def _explained(subject: Subject, predicted: np.ndarray, y: np.ndarray) -> float:
+    """Return the share of the variance that predictions explain; skip what is not numbers."""
+    are_numbers = predicted.shape == y.shape and predicted.dtype.kind in "fiu"
+    if not (are_numbers and np.isfinite(predicted).all()):
+        raise subject.skip("does not predict one finite number per row: see check_numbers")
+    return 1.0 - float(np.mean((predicted - y) ** 2) / y.var())
+
+
+def _is_poor(subject: Subject) -> bool:
+    tags = tags_of(subject.build()).regressor_tags
+    return bool(tags is not None and tags.poor_score)

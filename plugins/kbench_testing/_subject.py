@@ -1,0 +1,229 @@
+"""Building, fitting and applying a component of a plugin that is checked.
+
+The checks must not see each other's defects: a component that mutates its inputs,
+or keeps state between calls, is to be caught by the check of that name only. So
+everything here works on copies, and with numpy's global state reset.
+"""
+
+from __future__ import annotations
+
+import copy
+import unittest
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import DatasetError
+from kbench.features import Registry, parameters_of, resolve
+from kbench.records import Dataset, Ref, Search, TaskType
+
+SEED = 0
+
+
+class Nonconforming(AssertionError):
+    """A component breaks a rule: what is wrong, and how to correct it."""
+
+
+class ConformanceWarning(UserWarning):
+    """Something is missing that a component can do without, but should have."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A component of a plugin that is checked.
+
+    Parameters
+    ----------
+    kind : str
+        "feature map", "kernel", "learner", "dataset", "suite", "figure",
+        "dashboard", "feature", or "plugin" for the plugin itself.
+    name : str
+        Its name in suite files.
+    record : object
+        What the hook returned; for a plugin, the reason why it was left out; a `Feature`.
+    registry : Registry
+        Where the names of kernels in grids are looked up.
+    params : mapping, optional
+        Parameters with which it is checked, beside its defaults.
+    task : {"classification", "regression"}, optional
+        The task for which it is checked: of learners and of maps that use targets.
+    """
+
+    kind: str
+    name: str
+    record: Any = field(repr=False)
+    registry: Registry = field(repr=False, default_factory=Registry)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    task: TaskType | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}" + (f" ({self.task})" if self.task else "")
+
+    def fail(self, message: str) -> Nonconforming:
+        """Return the error to raise, its message beginning with the component."""
+        return Nonconforming(f"{self}: {message}")
+
+    def warn(self, message: str) -> None:
+        """Warn of something that is only missing."""
+        warnings.warn(f"{self}: {message}", ConformanceWarning, stacklevel=3)
+
+    @contextmanager
+    def failing(self, message: str) -> Iterator[None]:
+        """Turn an exception into a failure; ``{error}`` in the message stands for it."""
+        try:
+            yield
+        except Exception as error:
+            raise self.fail(message.replace("{error}", named_error(error))) from error
+
+    def skip(self, message: str) -> unittest.SkipTest:
+        """Return the error that makes pytest skip a check."""
+        return unittest.SkipTest(f"{self}: {message}")
+
+    def parameters(self) -> Mapping[str, Any] | None:
+        """Return the parameters of what makes the component, or None where it takes any."""
+        return parameters_of(self._make)
+
+    @property
+    def _make(self) -> Any:
+        """What makes the component: a loader, or the estimator of the task."""
+        if self.is_learner:
+            return self.record.estimator(self.task or "classification")
+        return self.record.load if self.kind == "dataset" else self.record.make
+
+    def given(self) -> dict[str, Any]:
+        """Return the parameters to check with: given ones, and the grid's where needed.
+
+        Raises
+        ------
+        unittest.SkipTest
+            A parameter has no default and no value is known.
+        """
+        values = dict(self.params)
+        grid = getattr(self.record, "grid", {})
+        for name, parameter in (self.parameters() or {}).items():
+            if name in values or not parameter.is_required:
+                continue
+            if not len(grid.get(name, ())):
+                raise self.skip(
+                    f"the parameter {name!r} has no default; give the checks a value with "
+                    f"params={{{self.name!r}: {{{name!r}: ...}}}}"
+                )
+            values[name] = next(iter(grid[name]))
+        return values
+
+    def build(self, **more: Any) -> Any:
+        """Return the unfitted component, with `random_state` set as kbench sets it."""
+        values = {**self.given(), **more}
+        made = {name: self.made(value) for name, value in values.items()}
+        with quiet():
+            built = resolve(self._make)(**made)
+        if "random_state" not in values and hasattr(built, "random_state"):
+            built.random_state = SEED
+        return built
+
+    def made(self, value: Any) -> Any:
+        """Return a parameter's value, a `Ref` made into its component; the first of a `Search`."""
+        if isinstance(value, Search):
+            return self.made(value.values[0])
+        if isinstance(value, tuple):
+            return [self.made(item) for item in value]
+        if not isinstance(value, Ref):
+            return value
+        record = self.registry.nested(value.name)
+        return resolve(record.make)(**{k: self.made(v) for k, v in value.params.items()})
+
+    @property
+    def is_learner(self) -> bool:
+        """Whether it predicts; else it is a map, or not an estimator."""
+        return self.kind == "learner"
+
+    def fit(self, estimator: Any, X: Any, y: Any) -> Any:
+        """Fit an estimator on these very arrays; maps get `y` where they declare it."""
+        wants_y = self.is_learner or self.record.supervised
+        return estimator.fit(X, y) if wants_y else estimator.fit(X)
+
+    def apply(self, fitted: Any, X: Any) -> Any:
+        """Return what an estimator itself makes of these very inputs: predictions or features."""
+        return fitted.predict(X) if self.is_learner else fitted.transform(X)
+
+    def fitted(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Return the estimator, fitted on copies."""
+        estimator = self.build(**params)
+        with quiet(SEED):
+            return self.fit(estimator, X.copy(), np.array(y))
+
+    def output(self, fitted: Any, X: Any) -> Any:
+        """Return predictions or phi(X), of a copy of a fitted estimator on a copy of the inputs."""
+        with quiet(SEED):
+            made = self.apply(copy.deepcopy(fitted), X.copy())
+            return np.asarray(made) if self.is_learner else made
+
+    def load(self) -> Dataset:
+        """Load the dataset.
+
+        Raises
+        ------
+        unittest.SkipTest
+            The data is unavailable here.
+        """
+        values = self.given()
+        try:
+            with quiet():
+                return resolve(self.record.load)(**values)  # type: ignore[no-any-return]
+        except DatasetError as error:
+            raise self.skip(f"is unavailable: {error}") from error
+        except ValueError as error:
+            if values or not self.parameters():
+                raise
+            raise self.skip(f"is unavailable without parameters: {error}") from error
+
+
+@contextmanager
+def quiet(seed: int | None = None) -> Iterator[None]:
+    """Ignore warnings of the component, which are not checked; reset numpy's global state."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if seed is not None:
+            np.random.seed(seed)  # noqa: NPY002 - what plugins may draw from by mistake
+        yield
+
+
+def dense(Z: Any) -> np.ndarray:
+    """Return features as a dense array of floats."""
+    return np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z, dtype=np.float64)
+
+
+def same(A: Any, B: Any, rtol: float = 1e-7) -> bool:
+    """Tell whether two arrays are equal up to rounding, relative to their largest entry."""
+    A, B = dense(A), dense(B)
+    if A.shape != B.shape or not np.array_equal(np.isfinite(A), np.isfinite(B)):
+        return False
+    A, B = (np.where(np.isfinite(M), M, 0.0) for M in (A, B))  # finiteness is another check's
+    scale = max(np.abs(A).max(initial=0.0), np.abs(B).max(initial=0.0), 1e-300)
+    return bool(np.abs(A - B).max(initial=0.0) <= rtol * scale)
+
+
+def tags_of(estimator: Any) -> Any:
+    """Return scikit-learn's tags, its defaults where an estimator has none."""
+    from sklearn.base import BaseEstimator
+    from sklearn.utils import get_tags
+
+    try:
+        return get_tags(estimator)
+    except (AttributeError, TypeError):
+        return get_tags(BaseEstimator())
+
+
+def most_classes(subject: Subject) -> int:
+    """Return 3, or 2 for a learner whose tags allow two classes only."""
+    tags = tags_of(subject.build()).classifier_tags
+    return 3 if tags is None or tags.multi_class else 2
+
+
+def named_error(error: BaseException) -> str:
+    """Return an exception as one line."""
+    return f"{type(error).__name__}: {error}".splitlines()[0]

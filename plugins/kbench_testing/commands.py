@@ -1,0 +1,126 @@
+"""`kbench check` and `kbench new`: for authors of plugins."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kbench.errors import PluginError
+from kbench.features import echo
+
+if TYPE_CHECKING:
+    from kbench_testing import CheckResult
+
+_SIGNS = {"passed": "ok", "failed": "FAILED", "warned": "warning", "skipped": "skipped"}
+
+
+def check(
+    plugin: Annotated[str, typer.Argument(help="An entry point, a module or a distribution.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out scikit-learn's own checks, which are slow.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Check a plugin: print a line per component, and for each defect how to correct it.
+
+    The exit code is 1 if a check failed, and 2 if nothing was checked because there is no
+    such plugin or it cannot be loaded.
+    """
+    from kbench_testing import components, run
+
+    checked = components(plugin)
+    plugins = [subject for subject in checked if subject.kind == "plugin"]
+    if plugins and all(subject.record for subject in plugins):
+        raise PluginError(
+            "\n".join(
+                f"plugin {subject.name!r} is left out: {subject.record}" for subject in plugins
+            )
+        )
+    results = []
+    by_component = itertools.groupby(
+        run(checked, slow=not quick), key=lambda result: str(result.component)
+    )
+    for component, group in by_component:
+        done = list(group)
+        results += done
+        if not as_json:
+            _show(component, done)
+    counts = {status: sum(r.status == status for r in results) for status in _SIGNS}
+    if as_json:
+        rows = [
+            {"component": str(r.component), "check": r.check, "status": r.status}
+            | ({"message": r.message} if r.message else {})
+            for r in results
+        ]
+        echo(json.dumps({"counts": counts, "checks": rows}, indent=1))
+    else:
+        summary = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+        echo(f"{len(results)} checks: {summary}")
+    raise typer.Exit(1 if counts["failed"] else 0)
+
+
+def _show(component: str, results: list[CheckResult]) -> None:
+    """Print the line of one component, and the messages of its checks below it."""
+    counts = Counter(result.status for result in results)
+    worst = next((status for status in ("failed", "warned") if counts[status]), "passed")
+    colour = {"failed": "red", "warned": "yellow", "passed": "green"}[worst]
+    echo(f"{_SIGNS[worst]:8}", nl=False, fg=colour)
+    echo(f" {component:40} {counts['passed']} of {len(results)} checks passed")
+    checks_by_message: dict[tuple[str, str], list[str]] = {}
+    for result in results:
+        if result.message:
+            checks_by_message.setdefault((result.status, result.message), []).append(result.check)
+    for (status, message), checks in checks_by_message.items():
+        # one reason often holds for many checks: what cannot be built cannot be fitted
+        names = checks[0] if len(checks) == 1 else f"{len(checks)} checks"
+        text = f"    {_SIGNS[status]} {names}: {message}"
+        echo("\n      ".join(text.splitlines()))
+
+
+def new(
+    name: Annotated[str, typer.Argument(help="Lower case letters, digits and hyphens.")],
+    feature_map: Annotated[
+        bool, typer.Option("--feature-map", help="Write a feature map (the default).")
+    ] = False,
+    learner: Annotated[
+        bool, typer.Option("--learner", help="Write a learner for classification.")
+    ] = False,
+    regressor: Annotated[
+        bool, typer.Option("--regressor", help="Write a learner for regression.")
+    ] = False,
+    kernel: Annotated[bool, typer.Option("--kernel", help="Write a kernel.")] = False,
+    dataset: Annotated[bool, typer.Option("--dataset", help="Write a dataset.")] = False,
+    suite: Annotated[bool, typer.Option("--suite", help="Write a suite.")] = False,
+    feature: Annotated[
+        bool, typer.Option("--feature", help="Write a feature: here a tracker of results.")
+    ] = False,
+) -> None:
+    """Write a plugin package into a new folder NAME; it can be installed and checked at once."""
+    from kbench.features import load_registry
+    from kbench_testing import scaffold
+
+    flags = {
+        "feature-map": feature_map,
+        "learner": learner,
+        "regressor": regressor,
+        "kernel": kernel,
+        "dataset": dataset,
+        "suite": suite,
+        "feature": feature,
+    }
+    asked = [kind for kind, wanted in flags.items() if wanted]
+    if len(asked) > 1:
+        raise PluginError(f"only one kind of component can be given, got --{' and --'.join(asked)}")
+    kind = asked[0] if asked else "feature-map"
+    scaffold.new(name, kind, load_registry(), Path.cwd())
+    written = scaffold.KINDS[kind]
+    file = "__init__.py" if kind == "feature" else written.module.format(name=name)
+    module = f"{name.replace('-', '_')}/{file}"
+    echo(f"wrote {name}/; {written.a_kind.lower()} to change is in {name}/{module}")
+    echo(f"next: pip install -e {name} && kbench check {name}")
+    echo(f"then: {written.try_it.format(name=name)}")

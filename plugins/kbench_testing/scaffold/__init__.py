@@ -1,0 +1,168 @@
+"""`kbench new`: a package that installs and passes the conformance kit as it is written."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import shutil
+import sys
+import tempfile
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+from kbench._version import __version__
+from kbench.errors import KbenchError, PluginError
+from kbench.features import Registry, features
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+class _Kind(NamedTuple):
+    """What differs between the kinds of packages."""
+
+    a_kind: str
+    module: str
+    try_it: str
+
+
+KINDS = {
+    "feature-map": _Kind("A feature map", "_map.py", "kbench suite uci-small --feature-map {name}"),
+    "learner": _Kind("A learner", "_learner.py", "kbench suite uci-small --learner {name}"),
+    "regressor": _Kind(
+        "A regressor",
+        "_regressor.py",
+        "kbench suite regression --learner {name}",
+    ),
+    "kernel": _Kind("A kernel", "_kernel.py", "kbench show {name}"),
+    "dataset": _Kind("A data set", "_dataset.py", "kbench suite uci-small --dataset {name}"),
+    "suite": _Kind("A suite", "{name}.toml", "kbench suite {name}"),
+    "feature": _Kind("A feature", "feature.toml", "kbench suite uci-small --{name} results.jsonl"),
+}
+"""What a package can bring."""
+
+
+_PLUGIN = {
+    "what": "plugin",
+    "group": "kbench",
+    "shown": "kbench list             # `$name` is in the list, without configuration",
+    "about": "`$package/__init__.py` registers the component with kbench. The component itself is "
+    "in\n`$package/$module`.",
+}
+_FEATURE = {
+    "what": "feature",
+    "group": '"kbench.features"',
+    "shown": "kbench suite --help     # `--$name` is among the options",
+    "about": "`$package/feature.toml` says which hooks, commands and options the feature has; "
+    "kbench reads\nit without importing the package. The hooks are in `$package/__init__.py`. "
+    "Feature maps, learners\nand other components go into a package of their own.",
+}
+
+
+def new(name: str, kind: str, registry: Registry, folder: Path) -> Path:
+    """Write a package for a plugin.
+
+    Parameters
+    ----------
+    name : str
+        Name of the distribution, the folder, the entry point and the component:
+        lower case letters, digits and single hyphens.
+    kind : {"feature-map", "learner", "regressor", "kernel", "dataset", "suite", "feature"}
+        What it brings.
+    registry : Registry
+        What is installed, whose names are taken.
+    folder : Path
+        Where the package's folder is made.
+
+    Returns
+    -------
+    Path
+        The package's folder.
+
+    Raises
+    ------
+    PluginError
+        The name is wrong or taken; nothing was written.
+    """
+    _refuse_bad_name(name, registry)
+    target = folder / name
+    if target.exists() or target.is_symlink():
+        raise PluginError(f"{target} exists already; choose another name or remove it")
+    try:
+        # a folder of its own first, so that a fault leaves nothing half-written
+        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as draft:
+            written = Path(draft) / name
+            for path, text in _contents(name, kind).items():
+                (written / path).parent.mkdir(parents=True, exist_ok=True)
+                (written / path).write_text(text, encoding="utf-8")
+            shutil.move(written, target)
+    except OSError as error:
+        raise KbenchError(f"cannot write {target}: {error.strerror or error}") from error
+    return target
+
+
+def _refuse_bad_name(name: str, registry: Registry) -> None:
+    package = name.replace("-", "_")
+    if not _NAME.fullmatch(name):
+        likely = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+        hint = f"; try {likely!r}" if _NAME.fullmatch(likely) else ""
+        raise PluginError(
+            f"the name {name!r} is not allowed: names are lower case letters, digits and single "
+            f"hyphens, and begin with a letter{hint}"
+        )
+    if any(feature.name == name for feature in features()):
+        raise PluginError(f"there is a feature called {name!r} already; choose another name")
+    kinds = registry.kinds_of(name)
+    if kinds:
+        raise PluginError(f"there is a {kinds[0]} called {name!r} already; choose another name")
+    if any(plugin.name == name for plugin in registry.plugins):
+        raise PluginError(f"there is a plugin called {name!r} already; choose another name")
+    if keyword.iskeyword(package) or package in sys.stdlib_module_names or _is_package(package):
+        raise PluginError(
+            f"the name {name!r} is not allowed: its module {package!r} would hide another one"
+        )
+
+
+def _is_package(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except (ImportError, ValueError):
+        return True
+
+
+def _contents(name: str, kind: str) -> dict[str, str]:
+    """Return the text of each file, by its path in the package's folder."""
+    what = KINDS[kind]
+    package = name.replace("-", "_")
+    module = what.module.format(name=name)
+    major, minor, *_ = __version__.split(".")
+    values = {
+        "name": name,
+        "package": package,
+        "class_": "".join(part.capitalize() for part in name.split("-")),
+        "a_kind": what.a_kind,
+        "module": module,
+        "try_it": what.try_it.format(name=name),
+        "version": f"{major}.{minor}",
+        **(_FEATURE if kind == "feature" else _PLUGIN),
+    }
+    values["about"] = Template(values["about"]).substitute(values)
+    values["shown"] = Template(values["shown"]).substitute(values)
+    sources = {
+        "pyproject.toml": "pyproject.toml",
+        "README.md": "README.md",
+        ".gitignore": "gitignore",
+        ".github/workflows/test.yml": "ci.yml",
+        "tests/test_conformance.py": "test_conformance.py",
+        f"{package}/__init__.py": f"{kind}.init",
+        f"{package}/{module}": f"{kind}.module",
+    }
+    templates = files(__name__) / "templates"
+    return {
+        path: Template((templates / f"{source}.tmpl").read_text(encoding="utf-8")).substitute(
+            values
+        )
+        for path, source in sources.items()
+    }

@@ -1,0 +1,306 @@
+"""Trials of cells, and cells that cannot fit into the memory limit."""
+
+import itertools
+import json
+import re
+
+import numpy as np
+import pytest
+
+from kbench import Dataset
+from kbench.cli import show
+from kbench.cli.plan import print_plan
+from kbench.evaluation.assignment import assign
+from kbench.execution import entry_points
+from kbench.planning.suite_file import read
+from kbench.records import Protocol
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
+from kbench.results.sources import of_cell, of_cell_in_full
+from kbench.runner import Options, Run, Watcher, execute, preview
+from kbench.storage.journal import Journal
+from kbench_costs import costs
+from kbench_costs.prediction import _screen
+from kbench_costs.samples import Samples
+from kbench_mlflow.reading import of_run
+from kbench_mlflow.tracking import Store
+from tests.support.command_here import command
+from tests.support.planted import CENTROIDS
+
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
+PLUGIN = (
+    '''
+"""A map with as many columns as it is told, or that does harm."""
+import os, time
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils import check_array
+from kbench import Dataset, DatasetSource, FeatureMap, Learner, hookimpl
+
+
+def blobs(n_samples=4000):
+    rng = np.random.default_rng(0)
+    y = np.arange(n_samples) % 2
+    return Dataset("blobs", rng.normal(size=(n_samples, 2)) + 2 * y[:, None], y)
+
+
+class Wide(TransformerMixin, BaseEstimator):
+    def __init__(self, n_components=2, do="work", scale=1.0):
+        self.n_components, self.do, self.scale = n_components, do, scale
+
+    def fit(self, X, y=None):
+        if self.do == "hang":
+            time.sleep(600)
+        if self.do == "exit":
+            os._exit(3)
+        return self
+
+    def transform(self, X):
+        if self.do == "sparing":
+            if len(X) <= 1000:
+                np.ones((len(X), self.n_components))
+            return self.scale * X
+        return np.repeat(self.scale * X[:, :1], self.n_components, axis=1)
+
+'''
+    + CENTROIDS.replace(
+        "((X[:, None, :] - self.centres_[None]) ** 2).sum(axis=2)",
+        "np.column_stack([((X - c) ** 2).sum(axis=1) for c in self.centres_])",
+    )
+    + """
+@hookimpl
+def kbench_datasets():
+    return [DatasetSource("blobs", load=blobs)]
+
+
+@hookimpl
+def kbench_feature_maps():
+    return [FeatureMap("wide", make=Wide, grid={"scale": [1.0, 0.5, 2.0]})]
+
+
+@hookimpl
+def kbench_learners():
+    return [Learner("centroids", make=Centroids)]
+"""
+)
+SUITE = """
+datasets = ["blobs"]
+feature_maps = [{maps}]
+learners = ["centroids"]
+[protocol]
+n_folds = 2
+inner_folds = 2
+[limits]
+n_splits = 1
+time_s = 60
+memory_mb = {memory}
+"""
+
+
+class Seen(Watcher):
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.notices, self.tasks, self.predictions = [], 0, []
+
+    def notice(self, text):
+        self.notices.append(text)
+
+    def predicted(self, cell, cost, n_done, n_cells):
+        self.predictions.append((cell.cell.feature_map.label, cost, n_done, n_cells))
+
+    def planned(self, cells, n_tasks, measure):
+        self.tasks = n_tasks
+
+
+@pytest.fixture
+def runner(install_plugin, store_uri, monkeypatch):
+    install_plugin("wide_plugin", PLUGIN)
+    monkeypatch.setattr(_screen, "ROWS", 3000)
+    monkeypatch.setattr(costs, "FIRST_ROWS", 128)
+
+    def make(*maps, memory=4096, **options):
+        registry = build(installed())
+        text = SUITE.replace("{maps}", ", ".join(maps)).replace("{memory}", str(memory))
+        seen = Seen()
+        options = Options(given={"store": store_uri}, jobs=2, **options)
+        return Run(read(text, "trial", registry), registry, options, seen), seen
+
+    return make
+
+
+def ran(runner, seen):
+    return execute(runner), seen
+
+
+def print_report(report):
+    """Print the end of a run of the suite without filters."""
+    how = {"as_json": False, "filtered": False, "ranked": True}
+    show.print_report(report, ["trial"], lambda: None, **how)
+
+
+def wide(n, do="work"):
+    return f'{{ name = "wide", n_components = {n}, do = "{do}", label = "{do} {n}" }}'
+
+
+def test_a_run_predicts_and_keeps_what_it_predicted(runner, store_uri):
+    report, seen = ran(*runner(wide(500)))
+    (cell,) = report.cells
+    (result,) = cell.done
+    assert any("trying 1 cell on samples" in text for text in seen.notices)
+    assert seen.predictions == [("work 500", cell.cost, 1, 1)]
+    assert result.predicted == cell.cost
+    assert result.cpu_s > 0
+    assert 0 < cell.cost.memory_mb.low < cell.cost.memory_mb.high
+    row = of_cell(cell)
+    assert row.measures["predicted_memory_mb"] == cell.cost.memory_mb.value
+    assert row.measures["task_time_cpu_s"] == result.cpu_s
+    (stored,) = map(of_run, Store(store_uri).read("trial"))
+    assert stored.measures["predicted_time_s"] == cell.cost.seconds.value
+
+    # a later process reads it from the journal; nothing is tried again
+    again, seen = ran(*runner(wide(500)))
+    assert again.cells[0].done[0].predicted == cell.cost
+    assert (seen.tasks, seen.notices, seen.predictions) == (0, [], [])
+    assert len(list(Journal().read("trials"))) == 1
+    execute(runner(wide(500), fresh=True)[0])
+    assert len(list(Journal().read("trials"))) == 1
+
+
+@pytest.mark.slow
+def test_a_hanging_map_costs_its_own_prediction(runner, monkeypatch):
+    monkeypatch.setattr(costs, "CELL_S", 5.0)
+    execute(runner(wide(3))[0])  # fetches the data
+    plan = preview(runner(wide(3), wide(4), wide(5, "hang"), wide(6, "exit"))[0])
+    costs_of = {cell.cell.feature_map.label: cell.cost for cell in plan.cells}
+    assert costs_of["work 4"].seconds is not None
+    assert costs_of["hang 5"] is None
+    assert costs_of["exit 6"] is None
+    assert costs_of["work 3"] is None  # known
+    assert all(cell.problem is None for cell in plan.cells)
+
+
+def test_the_plan_shows_memory_and_time(runner, capsys):
+    execute(runner(wide(3), memory=70)[0])  # fetches the data
+    plan = preview(runner(wide(3), wide(400), wide(6000), memory=70)[0])
+    print_plan(plan, as_json=True)
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    assert [(cell["known"], cell["tasks"]) for cell in cells] == [(1, 0), (0, 1), (0, 0)]
+    assert cells[0]["memory_mb"] is cells[0]["time_s"] is None
+    assert cells[1]["time_s"].keys() == {"value", "low", "high"}
+    assert cells[1]["time_s"]["low"] < cells[1]["time_s"]["high"]
+    assert cells[2]["note"].startswith("skipped: needs at least")
+    print_plan(plan, as_json=False)
+    printed = capsys.readouterr().out
+    assert "memory of a task" in printed
+    assert "skipped: needs" in " ".join(printed.split())
+
+
+def test_a_plan_of_data_that_are_not_in_the_cache_predicts_nothing(runner):
+    plan = preview(runner(wide(3))[0])
+    assert [(cell.dataset, cell.cost) for cell in plan.cells] == [(None, None)]
+    assert not Journal().path.exists()
+
+
+def test_a_limited_time_is_not_spent_on_trials(runner):
+    report = execute(runner(wide(3), total_s=60.0)[0])
+    assert (report.cells[0].status, report.cells[0].cost) == ("ok", None)
+
+
+def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, store_uri, capfd):
+    report, seen = ran(*runner(wide(6000), wide(5), memory=70))
+    large, small = report.cells
+    assert (large.status, small.status, seen.tasks) == ("skipped", "ok", 1)
+    assert report.failed
+    words = large.problem.reason
+    assert words.startswith("needs at least ")
+    assert ", the limit is 70 MB; the largest n_components that fits is " in words
+    largest = int(words.rpartition(" ")[2].replace(",", ""))
+    assert 100 < largest < 6000
+    # rows planned = rows shown = runs in the store
+    assert len(Store(store_uri).read("trial")) == 2
+    assert of_cell_in_full(large, "here").error == words
+    print_report(report)
+    printed = " ".join(capfd.readouterr().out.split())
+    assert "1 skipped" in printed
+    assert words in printed
+    # the limit that would suffice, and not the same one again
+    higher = re.search(r"--memory-limit (\d+) compute 1 cell with \d GB of memory", printed)
+    assert int(higher[1]) > large.cost.memory_mb.value
+    assert "--retry-failed" not in printed
+    _, printed, _ = command("results", "trial", "--store", store_uri, capfd=capfd)
+    assert f"skipped: work 6000 + centroids on blobs: {words}" in printed
+
+    fits = execute(runner(wide(largest), memory=70)[0])
+    assert fits.cells[0].status == "ok", [words, *Journal().read("trials")]
+
+    raised, seen = ran(*runner(wide(6000), wide(5), memory=1000))
+    assert raised.cells[0].problem is None
+    assert [cell.status for cell in raised.cells] == ["ok", "ok"]
+    assert seen.tasks == 1
+    assert {run.status for run in Store(store_uri).read("trial")} == {"ok"}
+
+
+@pytest.mark.slow
+def test_a_sample_must_show_that_a_cell_cannot_fit(runner):
+    """A map that needs less for each row of many is not skipped."""
+    report = execute(runner(wide(6000, "sparing"), memory=80)[0])
+    assert report.cells[0].status == "ok"
+
+
+def test_what_decides_how_rows_are_computed_is_there():
+    for module, name in entry_points.OF_ALL_ROWS:
+        assert getattr(module, name) > 0
+
+
+def dataset(n=100, weighted=False):
+    y = np.r_[np.zeros(n - 1, dtype=int), 1]  # one row of the second class
+    weight = np.arange(1.0, n + 1) if weighted else None
+    return Dataset("x", X=np.arange(float(n))[:, None], y=y, sample_weight=weight)
+
+
+def test_samples_are_nested_and_have_every_class():
+    whole = assign(dataset(), Protocol(splits="holdout", test_size=0.2), 0)
+    samples = Samples.of(whole)
+    parts = [samples.first(n) for n in (5, 20, 80)]
+    assert [len(part.visible.train) for part in parts] == [5, 20, 80]
+    assert [len(part.visible.test) for part in parts] == [2, 5, 20]
+    for smaller, larger in itertools.pairwise(parts):
+        assert set(smaller.visible.train) <= set(larger.visible.train)
+        assert set(smaller.visible.test) <= set(larger.visible.test)
+    for part in parts:
+        assert set(part.visible.y_train) == set(whole.visible.y_train)
+    assert samples.share(20) == 0.25
+    assert [len(samples.first(5, least).visible.test) for least in (10, 1000)] == [10, 20]
+
+
+def test_samples_keep_labels_and_weights_with_their_rows():
+    data = dataset(weighted=True)
+    whole = assign(data, Protocol(splits="holdout", test_size=0.2, unlabelled_size=20), 0)
+    part = Samples.of(whole).first(30)
+    visible = part.visible
+    assert np.array_equal(visible.y_train, data.y[visible.train])
+    assert np.array_equal(visible.weight_train, data.sample_weight[visible.train])
+    assert np.array_equal(part.y_test, data.y[visible.test])
+    assert np.array_equal(part.weight_test, data.sample_weight[visible.test])
+    assert len(visible.unlabelled) == 10
+
+
+def test_an_interrupted_run_leaves_cells_that_were_not_run(runner, capsys):
+    """They are neither skipped nor failed, and no results are offered where there are none."""
+
+    class Ends(Seen):
+        def finished(self, cell, result):
+            raise KeyboardInterrupt
+
+    made = runner(*map(wide, range(3, 9)))[0]  # two slots have begun two of them
+    made.watch = Ends()
+    report = execute(made)
+    assert report.interrupted
+    statuses = [cell.status for cell in report.cells]
+    assert set(statuses) == {"not run", "ok"}
+    print_report(report)
+    printed = capsys.readouterr().out
+    assert "skipped" not in printed
+    assert re.search(r"kbench suite trial +continue where this run stopped", printed)

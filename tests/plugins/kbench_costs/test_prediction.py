@@ -1,0 +1,273 @@
+"""Predictions of memory and time from trials."""
+
+import math
+
+import pytest
+
+from kbench.planning.planned import PlannedCell
+from kbench.planning.widths import of_width
+from kbench.records import Cell, Cost, DatasetFacts, Estimate, Protocol, Ref, Search, Trial
+from kbench_costs import prediction as cost
+from kbench_costs.prediction._growth import Growth, estimate, wider
+
+TIME = Growth(exponent_scale=0.05, noise=0.05, drift=0.05)
+
+
+def points(law, rows=(2048, 8192, 32768)):
+    return [(n, law(n)) for n in rows]
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        lambda n: 0.3 + n / 1000,
+        lambda n: 5.0 + n / 10_000,
+        lambda n: n**1.2 / 1000,
+        lambda n: 0.1 + (n / 1000) ** 2,
+        lambda n: 7.0,
+    ],
+    ids=["line", "constant and line", "power", "square", "constant"],
+)
+def test_a_law_is_continued(law):
+    predicted = TIME.predict(points(law), 200_000)
+    assert predicted.value == pytest.approx(law(200_000), rel=0.15)
+    assert predicted.low < law(200_000) < predicted.high
+
+
+def test_intervals_are_wider_farther_away_and_from_fewer_points():
+    def width(predicted):
+        return math.log(predicted.high / predicted.low)
+
+    every = points(lambda n: n / 1000)
+    assert width(TIME.predict(every, 50_000)) < width(TIME.predict(every, 10**6))
+    assert width(TIME.predict(every, 10**6)) < width(TIME.predict(every[:2], 10**6))
+    assert width(TIME.predict(every[:2], 10**6)) < width(TIME.predict(every[:1], 10**6))
+
+
+def test_a_smaller_cost_on_more_rows_is_noise():
+    predicted = TIME.predict([(2048, 1.1), (8192, 1.0)], 100_000)
+    assert 0.9 < predicted.value < 1.5
+
+
+def test_other_points_decide_the_exponent():
+    """Two points cannot tell a constant and a line from a power."""
+    few = points(lambda n: (n / 1000) ** 1.5, (2048, 8192))
+    beside = points(lambda n: 3 * (n / 1000) ** 1.5, (2048, 8192, 32768, 131_072))
+    true = 200**1.5
+    alone, helped = (TIME.predict(few, 200_000, other).value for other in ((), beside))
+    assert abs(helped / true - 1) < abs(alone / true - 1)
+
+
+def test_an_estimate_is_made_wider():
+    sure = estimate(0.0, 0.1)
+    assert wider(sure, 0.3).value == pytest.approx(sure.value)
+    assert wider(sure, 0.3).high > sure.high
+
+
+def trials(seconds=lambda n: n / 1000, memory=lambda n: n / 100, whole=2):
+    rows = (2048, 8192, 32_768)
+    found = [Trial(n, False, "ok", seconds(n), memory(n)) for n in rows]
+    return found + [Trial(n, True, "ok", 4 * seconds(n), memory(n)) for n in rows[:whole]]
+
+
+def test_the_cost_of_all_rows():
+    predicted = cost.predict(trials(), 400_000)
+    assert predicted.memory_mb.value == pytest.approx(4000, rel=0.1)
+    assert predicted.seconds.value == pytest.approx(1600, rel=0.1)
+    assert not predicted.is_least
+    # one whole search is enough; without any there is no time
+    assert cost.predict(trials(whole=1), 400_000).seconds.value == pytest.approx(1600, rel=0.1)
+    assert cost.predict(trials(whole=0), 400_000).seconds is None
+    assert cost.predict([], 400_000) is None
+    assert cost.predict([Trial(2048, False, "crash", 1.0, 5.0)], 400_000) is None
+
+
+def test_a_trial_on_all_rows_is_the_task():
+    known = [*trials(whole=3), Trial(40_000, True, "ok", 55.0, 123.0)]
+    predicted = cost.predict(known, 40_000)
+    assert predicted.memory_mb.value == pytest.approx(123.0)
+    assert predicted.seconds.value == pytest.approx(55.0)
+    assert predicted.seconds.low < 55.0 < predicted.seconds.high
+
+
+def test_memory_is_not_less_than_that_of_a_trial():
+    # a step of the whole search, such as a Gram matrix, needs more than the rows
+    known = [*trials(), Trial(2048, True, "ok", 1.0, 900.0)]
+    assert cost.predict(known, 40_000).memory_mb.low == 900.0
+
+
+def test_a_few_megabytes_say_little_of_growth():
+    """Trials of 0, 1 and 5 MB are no square."""
+    few = [Trial(n, False, "ok", 1.0, mb) for n, mb in ((2048, 0.1), (8192, 1.0), (32_768, 5.0))]
+    assert 10 < cost.predict(few, 200_000).memory_mb.value < 120
+
+
+def test_a_trial_that_hits_the_limit_is_a_lower_bound():
+    known = [*trials(), Trial(100_000, False, "memory", 9.0, 4096.0)]
+    predicted = cost.predict(known, 400_000)
+    assert predicted.is_least
+    assert predicted.memory_mb.value == 4 * 4096.0
+    assert predicted.exceeds(4096)
+    alone = cost.predict(known[-1:], 400_000)
+    assert (alone.memory_mb.value, alone.seconds) == (4 * 4096.0, None)
+
+
+def test_the_rows_that_need_an_amount():
+    n = cost.rows_that_need(trials(), 1000.0, 400_000)
+    assert n == pytest.approx(100_000, rel=0.1)
+    assert cost.rows_that_need(trials(), 1e9, 400_000) == 400_000
+
+
+def test_the_largest_width_is_approached_from_above():
+    needs = {20_000: 41.0}
+
+    def need(width):
+        return 0.5 + width / 500 + (width / 10_000) ** 2
+
+    while (width := cost.next_width(needs, 4.0)) is not None:
+        needs[width] = need(width)
+        assert len(needs) < 5
+    largest = cost.largest_width(needs, 4.0)
+    assert 0.85 * 4.0 < need(largest) <= 4.0
+    assert cost.largest_width({20_000: 41.0}, 4.0) is None
+    assert cost.next_width({1: 41.0}, 4.0) is None
+
+
+def test_a_refusal_says_what_would_fit():
+    known = cost.predict([Trial(1000, False, "memory", 1.0, 4096.0)], 10_250)
+    assert cost.too_large(known, 4096.0, "n_components", 2000) == (
+        "needs at least 41 GB, the limit is 4 GB; the largest n_components that fits is 2,000"
+    )
+    assert cost.too_large(known, 512.0) == "needs at least 41 GB, the limit is 512 MB"
+
+
+@pytest.mark.parametrize(
+    ("largest", "words"),
+    [
+        (130, "; n_components up to 130 fit, and from 700 on, in blocks"),
+        (None, "; from n_components = 700 on, in blocks"),
+    ],
+)
+def test_a_refusal_names_the_width_from_which_blocks_fit(largest, words):
+    text = cost.too_large(Cost(Estimate(302, 290, 310)), 150, "n_components", largest, 700)
+    assert text.endswith(words)
+
+
+class Records:
+    """The part of a registry that is asked."""
+
+    def __init__(self, kernelized=False):
+        self.kernelized = kernelized
+
+    def get(self, kind, name):
+        return self
+
+
+def planned(n, d=10, width=None, **more):
+    params = {} if width is None else {"n_components": width}
+    cell = Cell(Ref("data"), Ref("rff", params), Ref("ridge"), Protocol())
+    facts = DatasetFacts("c" * 64, n_samples=n, n_features=d)
+    return PlannedCell(cell, "key", facts, 5, **more)
+
+
+@pytest.mark.parametrize(
+    ("cell", "kernelized", "is_tried"),
+    [
+        (planned(19_999, width=500), False, False),
+        (planned(20_000), False, True),
+        (planned(5000, width=100_000), False, True),  # 3.7 GB in one matrix
+        (planned(5000, width=Search((100, 100_000))), False, True),
+        (planned(5000, d=100_000), False, True),
+        (planned(15_000), True, False),
+        (planned(17_000), True, True),  # a Gram matrix of 2.2 GB
+    ],
+)
+def test_small_cells_are_not_tried(cell, kernelized, is_tried):
+    assert cost.needs_trials(cell, Records(kernelized), 4096.0) == is_tried
+
+
+def test_a_cell_without_tasks_is_not_tried():
+    from kbench.records import Problem
+
+    assert not cost.needs_trials(planned(10**6, problem=Problem("error", "x")), Records(), 1.0)
+    unknown = PlannedCell(planned(1).cell, "key", None, 5)
+    assert not cost.needs_trials(unknown, Records(), 1.0)
+
+
+def test_a_short_search_has_two_candidates():
+    cell = planned(10, width=Search((8, 16))).cell
+    short = cost.shortened(cell)
+    assert (short.protocol.search, short.protocol.n_candidates) == ("random", 2)
+    assert short.feature_map == cell.feature_map
+    narrow = of_width(cell, 4)
+    assert narrow.feature_map.params == {"n_components": 4}
+    assert narrow.feature_map.label == cell.feature_map.label
+
+
+def test_words():
+    assert Estimate(0.5, 0.4, 600.0).as_seconds() == "0.5 s (0.4 s to 10 min)"
+
+
+def alone_and_together(seconds_together, status="ok"):
+    together = Trial(8192, True, status, seconds_together, 110.0, n_threads=2)
+    return [*trials(), together]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status", "share"),
+    [
+        (0.6 * 4 * 8.192, "ok", 0.6),
+        (0.1 * 4 * 8.192, "ok", 0.5),  # two threads cannot save more
+        (9.0 * 4 * 8.192, "ok", 1.0),  # other programs had the cores
+        (1.0, "timeout", 1.0),
+    ],
+)
+def test_a_trial_with_all_threads_says_what_they_save(seconds, status, share):
+    alone = cost.predict(trials(), 400_000).seconds
+    saved = cost.predict(alone_and_together(seconds, status), 400_000).seconds
+    assert saved.value == pytest.approx(share * alone.value)
+    assert saved.high / saved.low > alone.high / alone.low
+
+
+def test_memory_of_further_threads_is_added():
+    more = cost.predict(alone_and_together(10.0), 400_000).memory_mb.value
+    assert more - cost.predict(trials(), 400_000).memory_mb.value == pytest.approx(110 - 81.92)
+
+
+def test_a_wide_embedding_is_predicted_from_narrower_ones():
+    def of_width(width):
+        return cost.predict(trials(lambda n: n * width * width / 1e9), 10**5)
+
+    narrow = {width: of_width(width) for width in (256, 1024)}
+    wide, near = (cost.predict_wider(narrow, width).seconds for width in (4096, 2048))
+    true = 4 * 1e5 * 4096**2 / 1e9
+    assert wide.low < true < wide.high
+    assert wide.high / wide.low > near.high / near.low
+    one = cost.predict_wider({1024: narrow[1024]}, 4096).seconds
+    assert one.low < true < one.high
+
+
+def test_cells_of_fewer_components_only():
+    def of(width, n=10**6, name="rff", **more):
+        ref = Ref(name, {"n_components": width, **more}, f"{name}-{width}")
+        cell = Cell(Ref("data"), ref, Ref("ridge"), Protocol())
+        facts = DatasetFacts("c" * 64, n_samples=n, n_features=10)
+        return PlannedCell(cell, f"{name}-{width}-{n}-{more}", facts, 5)
+
+    cells = [of(1024), of(256), of(64), of(512, name="nystroem"), of(512, gamma=1.0)]
+    found = cost.narrower([*cells, of(Search((1, 2)))], 2**28)
+    assert {key: [cell.key for cell in near] for key, near in found.items()} == {
+        cells[0].key: [cells[1].key],
+        cells[1].key: [cells[2].key],
+    }
+    # one is in blocks, the other is not
+    assert cost.narrower([of(256, 60_000), of(1024, 60_000)], 2**28) == {}
+
+
+def test_an_interval_is_not_of_hours_where_nothing_grows():
+    """A cubic term that few rows do not show would be anything on all of them."""
+    rows = [(4096, 0.030), (16_384, 0.038), (65_536, 0.076), (196_046, 0.394)]
+    short = [Trial(n, False, "ok", seconds, n / 4000) for n, seconds in rows]
+    whole = [Trial(n, True, "ok", 0.2322, 39.0) for n in (4096, 16_384)]
+    seconds = cost.predict([*short, *whole], 196_047).seconds
+    assert seconds.low <= seconds.value <= seconds.high < 10

@@ -1,0 +1,285 @@
+"""What a journal has reaches a store that lacks it, without suite file, data or plugin."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import pytest
+
+from kbench import Measure, Protocol, Ref, Suite, SuiteError
+from kbench.execution.session import lock_name
+from kbench.machine import machine_id
+from kbench.planning.planned import PlannedCell, task_key
+from kbench.planning.plans import Plans
+from kbench.records import Cell, DatasetFacts, Details, Problem, Result, Search
+from kbench.storage.journal import Journal
+from kbench_mlflow.delivery.sync import deliver_leftovers, sync
+from kbench_mlflow.tracking import Store
+
+AWAY = "http://127.0.0.1:9"  # nobody listens on the discard port
+KNOWN = DatasetFacts("c" * 64, source="here", n_samples=150, n_features=4)
+MAP = Ref("rff", {"gamma": Search((0.1, 1.0)), "kernel": Ref("gaussian", {"bandwidth": "median"})})
+SUITE = Suite("trial", (), measure=Measure("log_loss", "lower"))
+
+
+def a_cell(learner, key, problem=None, n_splits=2):
+    protocol = Protocol(n_folds=n_splits, preprocess=("minmax", "standard"))
+    cell = Cell(Ref("iris", label="flowers"), MAP, Ref(learner, {"C": 2}), protocol)
+    return PlannedCell(cell, key, None if problem else KNOWN, n_splits, problem)
+
+
+def finish(journal, planned, *splits, status="ok"):
+    for index in splits or range(planned.n_splits):
+        measures = dict.fromkeys(
+            ("accuracy", "log_loss", "fit_time_s", "predict_time_s", "search_time_s"), 0.5
+        )
+        result = Result(
+            task_key(planned.key, index),
+            planned.key,
+            split=index,
+            status=status,
+            measures=measures if status == "ok" else {},
+            details=Details(split_hash="0"),
+            error="" if status == "ok" else "as told",
+            started_ms=1_700_000_000_000,
+            ended_ms=1_700_000_001_000,
+            seconds=1.0,
+            version="0",
+            calibration_s=0.01,
+            machine=machine_id(),
+            host="here",
+            cpu="a CPU",
+        )
+        journal.append("result", **result.to_json())
+
+
+@pytest.fixture
+def journal():
+    return Journal()
+
+
+@pytest.fixture
+def plans(journal):
+    return Plans(journal)
+
+
+def names(runs):
+    return {run.name: run.status for run in runs}
+
+
+def test_a_plan_comes_back_as_it_was(journal, plans):
+    cells = [
+        a_cell("ridge", "k1"),
+        a_cell("svm", "k2", problem=Problem("unavailable", "no network")),
+    ]
+    plans.keep(SUITE, "sqlite:////x.db", cells)
+    plans.keep(SUITE, "sqlite:////x.db", cells)
+    assert len(list(journal.read("plan"))) == 1
+    found, measure = plans.cells("trial")
+    assert found == cells
+    assert found[0].cell.name == cells[0].cell.name
+    assert measure == SUITE.measure
+    finish(journal, cells[0])
+    assert [sorted(each.results) for each in plans.cells("trial")[0]] == [[0, 1], []]
+
+
+def test_the_latest_plan_of_a_cell_counts_and_the_others_stay(plans):
+    one, two = a_cell("ridge", "k1"), a_cell("svm", "k2")
+    plans.keep(SUITE, "a", [one, two])
+    edited = dataclasses.replace(one, key="k3")
+    plans.keep(SUITE, "b", [edited])
+    assert [each.key for each in plans.cells("trial")[0]] == ["k3", "k2"]
+    assert [each.key for each in plans.cells("trial", "a")[0]] == ["k1", "k2"]
+    assert plans.suites() == {"trial": {"a", "b"}}
+
+
+def relabelled(planned, label):
+    cell = planned.cell
+    learner = Ref(cell.learner.name, cell.learner.params, label)
+    return dataclasses.replace(planned, cell=dataclasses.replace(cell, learner=learner))
+
+
+def test_a_cell_that_a_later_plan_relabels_is_not_brought_back(journal, plans, store_uri):
+    one, other = a_cell("ridge", "k1"), a_cell("svm", "k2")
+    finish(journal, one)
+    finish(journal, other)
+    plans.keep(SUITE, store_uri, [one, other])
+    list(sync(store_uri))
+    renamed = relabelled(one, "mine")
+    plans.keep(SUITE, store_uri, [renamed])
+    assert [each.cell.name for each in plans.cells("trial")[0]] == [
+        other.cell.name,
+        renamed.cell.name,
+    ]
+    for _ in range(2):
+        list(sync(store_uri))
+        found = names(Store(store_uri).read("trial"))
+        assert set(found) == {other.cell.name, renamed.cell.name}
+    # two labels of one thing in one plan are two cells
+    plans.keep(SUITE, store_uri, [one, renamed])
+    assert len(plans.cells("trial")[0]) == 3
+
+
+def test_results_of_other_data_are_not_brought_back(journal, plans, store_uri):
+    """A user's file was edited, and the second command named one method only."""
+    one, other = a_cell("ridge", "k1"), a_cell("svm", "k2")
+    edited = dataclasses.replace(
+        one, key="k3", dataset=dataclasses.replace(KNOWN, checksum="d" * 64)
+    )
+    for each in (one, other, edited):
+        finish(journal, each)
+    plans.keep(SUITE, store_uri, [one, other])
+    list(sync(store_uri))
+    plans.keep(SUITE, store_uri, [edited])
+    for _ in range(2):
+        list(sync(store_uri))
+        assert [run.key for run in Store(store_uri).read("trial")] == ["k3"]
+
+
+def test_a_plan_of_another_version_is_passed_over(journal, plans, store_uri):
+    cell = a_cell("ridge", "k1")
+    finish(journal, cell)
+    plans.keep(SUITE, store_uri, [a_cell("svm", "k2")])
+    (line,) = journal.read("plan")
+    ((*_, others),) = line["content"]["cells"]
+    others["splits_in_all"] = others.pop("n_splits")
+    renamed = {name: value for name, value in line.items() if name != "kind"}
+    journal.append("plan", **{**renamed, "digest": "other"})
+    (found,) = deliver_leftovers(journal, machine_id(), store_uri)
+    assert "1 plan is of another version of kbench" in found.sentence
+    assert list(deliver_leftovers(journal, machine_id(), store_uri)) == []
+    plans.keep(SUITE, store_uri, [cell])
+    (found,) = sync(store_uri)
+    assert (found.delivered.written, found.unread) == (1, 1)
+
+
+def test_what_is_still_to_be_fetched_is_no_plan_yet(journal, plans):
+    plans.keep(SUITE, "a", [dataclasses.replace(a_cell("ridge", "k1"), dataset=None)])
+    assert not journal.path.exists()
+
+
+def test_a_settled_suite_is_open_again_once_it_computes(journal, plans):
+    cell = a_cell("ridge", "k1")
+    plans.keep(SUITE, "a", [cell])
+    assert plans.unsettled("a") == ["trial"]
+    plans.settle("trial", "a")
+    assert plans.unsettled("a") == []
+    plans.keep(SUITE, "a", [cell])  # killed after this
+    assert plans.unsettled("a") == ["trial"]
+    assert plans.unsettled("b") == []
+
+
+def test_what_a_store_lacks_is_delivered_once(journal, plans, store_uri):
+    cells = [a_cell("ridge", "k1"), a_cell("svm", "k2"), a_cell("knn", "k3")]
+    plans.keep(SUITE, store_uri, cells)
+    finish(journal, cells[0])
+    finish(journal, cells[1], status="crash")
+    finish(journal, cells[2], 0)
+    (found,) = sync(store_uri)
+    assert (found.delivered.written, found.finished, found.unfinished) == (2, 2, 1)
+    runs = Store(store_uri).read("trial")
+    assert sorted(names(runs).values()) == ["crash", "ok"]
+    assert {run.tags["kbench.measure"] for run in runs} == {"log_loss"}
+    params = next(run for run in runs if run.key == "k1").params
+    assert (params["learner.C"], params["feature_map.gamma"]) == ("2", "search[0.1, 1]")
+    assert params["feature_map.kernel"] == "gaussian"
+    assert params["feature_map.kernel.bandwidth"] == "median"
+    (again,) = sync(store_uri)
+    assert (again.delivered.written, again.delivered.stored) == (0, 2)
+    finish(journal, cells[2], 1)
+    (more,) = sync(store_uri)
+    assert (more.delivered.written, more.unfinished) == (1, 0)
+    assert len(Store(store_uri).read("trial")) == 3
+
+
+def test_which_suites(journal, plans, store_uri):
+    cell = a_cell("ridge", "k1")
+    finish(journal, cell)
+    with pytest.raises(SuiteError, match=r"no suite was ever run for the store sqlite.*/mlflow.db"):
+        list(sync(store_uri))
+    plans.keep(SUITE, AWAY, [cell])
+    with pytest.raises(SuiteError, match="--all of them: trial"):
+        list(sync(store_uri))
+    with pytest.raises(SuiteError, match="'trail' was ever run here; did you mean 'trial'"):
+        list(sync(store_uri, ["trail"]))
+    (found,) = sync(store_uri, everything=True)
+    assert (found.suite, found.delivered.written) == ("trial", 1)
+    (found,) = sync(store_uri)  # delivered there once, so that it belongs there
+    assert found.delivered.written == 0
+
+
+def test_a_store_that_is_away_keeps_all_and_ends_the_command(journal, plans):
+    for name in ("one", "two"):
+        plans.keep(dataclasses.replace(SUITE, name=name), AWAY, [a_cell("ridge", "k1")])
+    finish(journal, a_cell("ridge", "k1"))
+    (found,) = sync(AWAY)
+    assert "does not answer" in found.delivered.problem
+    assert "kept: 1 finished cell" in found.sentence
+    assert plans.unsettled(AWAY) == ["one", "two"]
+
+
+def test_leftovers_go_to_the_store_that_they_were_for(journal, plans, store_uri):
+    mine, other, busy = (a_cell("ridge", key) for key in ("k1", "k2", "k3"))
+    for cell in (mine, other, busy):
+        finish(journal, cell)
+    plans.keep(SUITE, store_uri, [mine])
+    plans.keep(dataclasses.replace(SUITE, name="busy"), store_uri, [busy])
+    plans.keep(dataclasses.replace(SUITE, name="other"), AWAY, [other])
+    with journal.lock(lock_name("busy", store_uri)):
+        (found,) = deliver_leftovers(journal, machine_id(), store_uri)
+    assert (found.suite, found.delivered.written) == ("trial", 1)
+    assert plans.unsettled(store_uri) == ["busy"]
+    assert plans.unsettled(AWAY) == ["other"]
+
+
+def run_sync(*arguments):
+    command = [sys.executable, "-m", "kbench.cli", "sync", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.mark.slow
+def test_the_command_and_its_exit_codes(journal, plans, store_uri):
+    cell = a_cell("ridge", "k1")
+    finish(journal, cell)
+    plans.keep(SUITE, AWAY, [cell])
+    away = run_sync("--store", AWAY)
+    assert away.returncode == 1
+    assert "does not answer" in away.stderr
+    assert "the journal keeps it" in away.stderr
+    assert "Traceback" not in away.stderr
+    there = run_sync("trial", "--store", store_uri, "--json")
+    assert there.returncode == 0, there.stderr
+    found = json.loads(there.stdout)
+    assert (found["suite"], found["delivered"]["written"]) == ("trial", 1)
+    wrong = run_sync("none", "--store", store_uri)
+    assert wrong.returncode == 2
+
+
+def test_a_plan_of_the_version_before_with_data_that_could_not_be_had_is_read():
+    content = {
+        "refs": [{"name": n, "params": {}, "label": n} for n in ("gone", "rff", "ridge")],
+        "protocols": [{}],
+        "datasets": [{"since_ms": 5}],
+        "cells": [
+            [
+                0,
+                1,
+                2,
+                0,
+                0,
+                {
+                    "key": "k",
+                    "n_splits": 3,
+                    "equivalence": "",
+                    "problem": ["unavailable", "no network"],
+                },
+            ]
+        ],
+        "measure": {"name": "accuracy", "better": "higher"},
+    }
+    Journal().append("plan", suite="trial", store="a", digest="x", content=content)
+    plans = Plans(Journal())
+    (cell,), _ = plans.cells("trial")
+    assert plans.unread == 0
+    assert (cell.status, cell.problem.since_ms) == ("unavailable", 5)

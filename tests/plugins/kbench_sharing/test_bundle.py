@@ -1,0 +1,161 @@
+"""Bundles hold what is needed to recompute results, and nothing that tells who or where."""
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from kbench.errors import BundleError
+from kbench.execution.plugins import load_registry
+from kbench.planning.planned import task_key
+from kbench.records import Details, Ref, Result
+from kbench_sharing import container, form
+from kbench_sharing.agreement import agreement
+from kbench_sharing.known import Known
+from kbench_sharing.plugins import plugin_lines, plugin_sources
+from kbench_sharing.reading import bundle_of, read_bundle
+from kbench_sharing.writing import files_of
+from tests.support.bundles import SUITE, files, known, lines
+
+
+def with_first(**changes):
+    """Return the known cells, of which the first one has a changed first result."""
+    whole = known()
+    cells = [replace(cell, results=dict(cell.results)) for cell in whole.cells]
+    cells[0].results[0] = replace(cells[0].results[0], **changes)
+    return Known(whole.suite, cells, whole.planner, 0)
+
+
+def test_the_same_results_become_the_same_bytes(tmp_path):
+    container.write(tmp_path / "a.zip", files())
+    reordered = Known(known().suite, known().cells[::-1], known().planner, 0)
+    container.write(tmp_path / "b.zip", files_of(reordered, SUITE, load_registry()))
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+
+
+def test_a_folder_has_the_files_of_the_zip(tmp_path):
+    container.write(tmp_path / "a.zip", files())
+    container.write(tmp_path / "a", files())
+    assert read_bundle(tmp_path / "a").id == read_bundle(tmp_path / "a.zip").id
+    with pytest.raises(BundleError, match="exists: name a new folder"):
+        container.write(tmp_path / "a", files())
+
+
+def test_no_host_no_path_and_no_machine_is_in_it():
+    failed = with_first(
+        status="error",
+        measures={},
+        details=Details(),
+        error='File "/home/ada/x.py", line 1',
+        printed="secret",
+    )
+    content = b"".join(files_of(failed, SUITE, load_registry()).values())
+    for text in (b"ada-laptop", b"0123456789ab", b"/home/ada", b"secret", str(Path.cwd()).encode()):
+        assert text not in content
+    asked = files_of(failed, SUITE, load_registry(), with_errors=True)["results.jsonl"]
+    assert b"/home/ada" in asked
+    assert b"secret" in asked
+    assert b"ada-laptop" not in asked
+
+
+def test_shares_are_exact_and_times_have_three_digits():
+    bundle = bundle_of(files())
+    for cell in known().cells:
+        for split, result in cell.results.items():
+            shared = bundle.results[cell.key][split]
+            assert shared.measures["accuracy"] == result.measures["accuracy"]
+            assert shared.measures["fit_time_s"] == pytest.approx(
+                result.measures["fit_time_s"], rel=5e-3
+            )
+            again = shared.result(task_key(cell.key, split), {0: "theirs"}, "A CPU")
+            assert again.details.chosen == result.details.chosen
+            assert (again.machine, again.host) == ("theirs", "")
+    assert bundle.results[cell.key][0].details.search_seconds == [0.0123]
+
+
+def test_what_is_rounded_agrees_with_what_was_computed():
+    """Rounding is far below noise: the very numbers of a result are equal to what is shared."""
+    measures = {
+        **known().cells[0].results[0].measures,
+        "roc_auc": 0.98765432109876,
+        "expected_error": 1.0 - 29 / 30,
+        "accuracy": 29 / 30,
+        "mcc": 1e-20 / 3,
+    }
+    details = replace(
+        known().cells[0].results[0].details,
+        search=[{"learner.C": 1.0, "converged": True, "values": [1 / 3, 0.123456789012345]}],
+    )
+    made = with_first(measures=measures, details=details)
+    shared = bundle_of(files_of(made, SUITE, load_registry())).results[known().cells[0].key][0]
+    assert shared.measures["roc_auc"] == 0.9876543
+    assert shared.measures["accuracy"] == 29 / 30
+    assert shared.measures["expected_error"] == 1.0 - 29 / 30
+    assert shared.measures["mcc"] == pytest.approx(1e-20 / 3, rel=1e-6)
+    assert shared.details.search[0]["values"] == [0.3333333, 0.1234568]
+    found = agreement(shared, measures, details.to_json(), other_cpu=False)
+    assert found.verdict == "equal"
+    other = {**measures, "roc_auc": 0.9876546}
+    assert agreement(shared, other, details.to_json(), other_cpu=False).verdict == "noise"
+
+
+def test_every_field_of_a_result_is_shared_or_left_out_on_purpose():
+    """A new field needs a decision, and a new version of the form."""
+    left_out = {"task_key", "cell_key", "host", "cpu", "predicted"}
+    shared = set(form.SharedResult.model_fields) - {"cell"}
+    assert {field.name for field in fields(Result)} == shared | left_out
+    assert {field.name for field in fields(Details)} == set(form.SharedDetails.model_fields)
+
+
+def test_measures_without_a_value_are_left_out():
+    measures = {**known().cells[0].results[0].measures, "roc_auc": float("nan")}
+    bundle = bundle_of(files_of(with_first(measures=measures), SUITE, load_registry()))
+    assert "roc_auc" not in bundle.results[known().cells[0].key][0].measures
+
+
+def test_the_lock_has_the_versions_of_the_keys():
+    lock = files()["requirements.txt"].decode().splitlines()
+    assert lock[0].startswith("# Python 3.")
+    assert {line.partition("==")[0] for line in lock[1:]} >= {"numpy", "scipy", "scikit-learn"}
+
+
+def test_files_of_the_user_are_named_relative_to_their_folder(tmp_path):
+    cells = [replace(cell) for cell in known().cells]
+    path = tmp_path / "mine.csv"
+    ref = Ref("csv", {"path": str(path), "target": "y"})
+    for cell in cells:
+        cell.cell = replace(cell.cell, dataset=ref)
+    cells = [cell for cell in cells if cell.dataset == cells[0].dataset]
+    mine = Known(known().suite, cells, known().planner, 0)
+    with pytest.raises(BundleError, match="is a file outside of"):
+        files_of(mine, SUITE, load_registry())
+    made = files_of(mine, SUITE, load_registry(), data=tmp_path)
+    assert str(tmp_path).encode() not in b"".join(made.values())
+    (dataset,) = lines(made["datasets.jsonl"])
+    assert dataset["ref"]["params"] == {"path": "mine.csv", "target": "y"}
+    assert dataset["source"] == ""
+
+
+def test_an_author_who_cannot_be_shown_is_refused_at_once():
+    with pytest.raises(BundleError, match="the author"):
+        files(author="\u202eAda")
+
+
+def test_versions_and_measure_are_in_the_manifest():
+    manifest = json.loads(files()["manifest.json"])
+    assert manifest["measure"] == "accuracy"
+    assert {"python", "kbench-core", "numpy", "scipy", "scikit-learn"} <= manifest[
+        "versions"
+    ].keys()
+
+
+def test_the_sources_of_a_plugin_have_modules_that_load_on_first_use():
+    some = known()
+    plugin = next(p for p in load_registry().plugins if p.module == "kbench_learners")
+    sources = plugin_sources([plugin], some)
+    folder = f"sources/{plugin.distribution}/kbench_learners"
+    assert {f"{folder}/__init__.py", f"{folder}/_ridge.py"} <= set(sources)
+    assert all(name.startswith(f"{folder}/") for name in sources)
+    (line,) = plugin_lines([plugin], some)
+    assert len(line["fingerprint"]) == 64

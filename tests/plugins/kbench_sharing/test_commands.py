@@ -1,0 +1,412 @@
+"""`kbench bundle` and `kbench verify`: results travel, and can be recomputed."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import kbench
+from kbench.machine import cpu_model
+from kbench.planning.planner import key_of
+from kbench_sharing import container
+from kbench_sharing.form import SharedCell, SharedDataset
+from tests.support.bundles import dumped, lines, results_of, signed, with_results
+from tests.support.command_here import command
+
+SUITE = """
+datasets = ["iris"]
+feature_maps = ["identity"]
+learners = [{ name = "ridge", alpha = 1.0, label = "ridge" }, "majority"]
+[protocol]
+splits = "holdout"
+test_size = 30
+[limits]
+n_splits = 3
+"""
+
+
+def at(folder, patch):
+    """Go to a folder with its own state, data cache and store."""
+    patch.chdir(folder)
+    patch.setenv("KBENCH_STATE_DIR", str(folder / "state"))
+    patch.setenv("KBENCH_CACHE_DIR", str(folder / "cache"))
+    patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder / 'mlflow.db'}")
+
+
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory, migrated_store, fork_sandboxes):
+    """Results of the suite, with their state folder, data cache and store."""
+    folder = tmp_path_factory.mktemp("computed")
+    (folder / "ours.toml").write_text(SUITE)
+    shutil.copy(migrated_store, folder / "mlflow.db")
+    with pytest.MonkeyPatch.context() as patch:
+        fork_sandboxes(patch)
+        at(folder, patch)
+        kbench.run_suite("ours.toml", progress=False)
+    return folder
+
+
+@pytest.fixture
+def run(computed, tmp_path, monkeypatch, forked_sandboxes, capfd):
+    """Run a command on a copy of the results."""
+    at(shutil.copytree(computed, tmp_path / "here"), monkeypatch)
+    return lambda *arguments: command(*arguments, capfd=capfd)
+
+
+def opened(name="b.zip"):
+    return container.read(Path(name))
+
+
+def forge(name, **measures):
+    """Change measures of every result of a bundle, and sign it anew."""
+    files = opened()
+    values = results_of(files)
+    for line in values:
+        line["measures"].update(measures)
+    container.write(Path(name), signed(with_results(files, values)))
+
+
+def state():
+    return {path: path.read_bytes() for path in Path("state").rglob("journal.jsonl")}
+
+
+def test_a_bundle_is_made_and_recomputed_elsewhere(run, monkeypatch, tmp_path):
+    code, out, err = run("bundle", "ours.toml", "-o", "b.zip", "--author", "Ada")
+    assert (code, err) == (0, "")
+    assert out.startswith("b.zip: 2 cells of ours, 6 splits; id ")
+    again = run("bundle", "ours.toml", "-o", "c.zip", "--author", "Ada")
+    assert again[0] == 0
+    assert Path("b.zip").read_bytes() == Path("c.zip").read_bytes()
+    # somebody else, who has neither results nor data nor a store
+    (tmp_path / "theirs").mkdir()
+    shutil.copy("b.zip", tmp_path / "theirs")
+    at(tmp_path / "theirs", monkeypatch)
+    code, out, _ = run("verify", "b.zip", "--sample", 4, "--nonce", "00ff")
+    assert code == 0
+    assert out.count("  equal: ") == 4
+    assert "\n4 equal\n" in out
+    assert "probability 1 - (1 - f)^4: 4% if 1% of them are forged; 34% if 10%" in out
+    assert not state()
+    assert not Path("mlflow.db").exists()
+    assert run("verify", "b.zip", "--sample", 4, "--nonce", "00ff")[1] == out
+
+
+def test_forged_numbers_are_found(run):
+    run("bundle", "ours.toml", "-o", "b.zip")
+    forge("forged.zip", accuracy=1.0)
+    before = state()
+    code, out, _ = run("verify", "forged.zip", "--sample", 2)
+    assert code == 1
+    assert out.count("  different: ") == 2
+    assert ": accuracy 1.000, here 0." in out
+    assert state() == before
+
+
+def test_forged_measures_beside_the_accuracy_are_found(run):
+    run("bundle", "ours.toml", "-o", "b.zip")
+    forge("forged.zip", invented=0.5)
+    code, out, _ = run("verify", "forged.zip", "--sample", 1)
+    assert code == 1
+    assert "different: " in out
+    assert "invented 0.5000, here nan" in out
+
+
+def rekeyed(change):
+    """Return the files of a bundle with changed cells, under the keys of their content."""
+    files = opened()
+    dataset = lines(files["datasets.jsonl"])[0]
+    cells, results = lines(files["cells.jsonl"]), results_of(files)
+    for line in cells:
+        old = line["key"]
+        change(line, dataset)
+        checksum, task = dataset["checksum"], dataset["task"]
+        ref = SharedDataset.model_validate(dataset).ref
+        cell = SharedCell.model_validate(line).cell(ref)
+        line["key"] = key_of(cell, checksum, task, line["kinds"], line["code"])
+        for result in results:
+            result["cell"] = line["key"] if result["cell"] == old else result["cell"]
+    other = {**files, "datasets.jsonl": dumped([dataset]), "cells.jsonl": dumped(cells)}
+    return signed(with_results(other, results))
+
+
+def test_an_edited_code_cannot_be_recomputed_and_says_so(run):
+    """A forger who invents a fingerprint of code has an honest form, and nothing to show."""
+    run("bundle", "ours.toml", "-o", "b.zip")
+
+    def edit(cell, dataset):
+        cell["code"][-1] = "0" * 64
+
+    files = rekeyed(edit)
+    container.write(Path("other.zip"), files)
+    code, out, _ = run("verify", "other.zip")
+    assert code == 1
+    assert "6 splits: the code of its method or of kbench is other code" in out
+    assert "no result was recomputed: the numbers are only their author's word" in out
+    manifest = json.loads(files["manifest.json"])
+    manifest["versions"]["numpy"] = "1.0.0"
+    container.write(Path("older.zip"), {**files, "manifest.json": json.dumps(manifest).encode()})
+    code, out, _ = run("verify", "older.zip")
+    assert code == 1
+    assert "it was made with other versions: numpy 1.0.0 (here " in out
+
+
+HARMFUL = {
+    "a parameter that is not there": (
+        lambda cell, dataset: cell["learner"]["params"].update(nosuch=1),
+        "'ridge' has no such parameter",
+    ),
+    "a value of no sense": (
+        lambda cell, dataset: cell["learner"]["params"].update(alpha="rm -rf ~"),
+        "alpha",
+    ),
+    "more folds than rows": (
+        lambda cell, dataset: cell["protocol"].update(splits="stratified", n_folds=10**30),
+        "has .* rows|folds",
+    ),
+    "a protocol that no suite can have": (
+        lambda cell, dataset: cell["protocol"].update(n_folds=1),
+        "protocol.n_folds: Input should be greater than or equal to 2",
+    ),
+    "a learner that is not installed": (
+        lambda cell, dataset: cell["learner"].update(name="nosuch"),
+        "no learner is called 'nosuch'",
+    ),
+    "other data": (
+        lambda cell, dataset: dataset.update(checksum="0" * 64),
+        "its data are others here: their checksum is not that of the bundle",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", HARMFUL)
+def test_what_cannot_be_recomputed_says_why(kind, run):
+    run("bundle", "ours.toml", "-o", "b.zip", "--learner", "ridge")
+    change, why = HARMFUL[kind]
+    container.write(Path("other.zip"), rekeyed(change))
+    code, out, err = run("verify", "other.zip", "--sample", 1)
+    assert code == 1
+    assert re.search(f"cannot be recomputed.*: .*({why})", out)
+    assert "Traceback" not in out + err
+
+
+TWO = SUITE.replace('"majority"', '"majority", { name = "ridge", alpha = 9.0, label = "mine" }')
+
+
+@pytest.fixture
+def theirs(run, tmp_path, monkeypatch, migrated_store):
+    """Be somebody else, who has a bundle and one more method."""
+    run("bundle", "ours.toml", "-o", "b.zip", "--author", "Ada [bold]")
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    shutil.copy("b.zip", folder)
+    shutil.copy(migrated_store, folder / "mlflow.db")
+    at(folder, monkeypatch)
+    Path("ours.toml").write_text(TWO)
+    return run
+
+
+def test_rows_of_others_are_reused_and_never_delivered(theirs):
+    code, out, err = theirs("suite", "ours.toml", "--reuse", "b.zip", "-q")
+    assert code == 0, err
+    assert "3 cells planned: 3 ok" in out
+    assert "2 cells by others, without times" in out
+    assert out.count("Ada [bold]") == 2
+    # of three cells one was computed, kept and delivered
+    kept = [line for content in state().values() for line in content.splitlines()]
+    assert sum(b'"kind":"result"' in line for line in kept) == 3
+    code, out, _ = theirs("results", "ours", "--format", "json")
+    assert '"mine"' in out
+    assert '"majority"' not in out
+    # what is computed here later replaces them
+    code, out, _ = theirs("suite", "ours.toml", "-q")
+    assert code == 0
+    assert "by others" not in out
+    again = theirs("suite", "ours.toml", "--reuse", "b.zip", "-q")
+    assert "no cell of this run that lacks results here has the key" in again[2]
+
+
+def test_a_method_is_compared_with_those_of_others(theirs):
+    words = ("suite", "ours.toml", "--learner", "mine", "--reuse", "b.zip")
+    code, out, _ = theirs(*words, "-q")
+    assert code == 0
+    assert "identity + mine beside 2 other methods" in out
+    assert "2 cells of the others by Ada [bold] on " in out
+    code, out, _ = theirs(*words[:2], "--reuse", "b.zip", "--json")
+    rows = json.loads(out.splitlines()[-1])["rows"]
+    assert {row["learner"]: row.get("by") for row in rows} == {
+        "mine": None,
+        "ridge": f"Ada [bold] on {cpu_model()}",
+        "majority": f"Ada [bold] on {cpu_model()}",
+    }
+    assert {row["learner"]: row["fit_time_s"] is None for row in rows} == {
+        "mine": False,
+        "ridge": True,
+        "majority": True,
+    }
+
+
+def test_a_kept_bundle_is_found_by_its_id_and_never_changed(theirs):
+    code, out, _ = theirs("add", "b.zip")
+    assert code == 0
+    (short,) = [line.split()[-1] for line in out.splitlines() if line.startswith("kept as ")]
+    (path,) = Path("state").glob("*/bundles/*.zip")
+    assert path.stem.startswith(short)
+    assert path.stat().st_mode & 0o222 == 0
+    assert "it was kept before as" in theirs("add", "b.zip")[1]
+    assert theirs("suite", "ours.toml", "--reuse", short, "--dry-run")[0] == 0
+    code, _, err = theirs("suite", "ours.toml", "--reuse", "abcdef0123")
+    assert (code, "0 bundles begin with 'abcdef0123'; kept are: " in err) == (2, True)
+    forge("forged.zip", accuracy=1.0)
+    path.unlink()
+    shutil.copy("forged.zip", path)
+    code, _, err = theirs("suite", "ours.toml", "--reuse", short)
+    assert (code, "was changed since it was added" in err) == (2, True)
+
+
+def test_a_bundle_of_other_versions_names_them_and_a_way(theirs):
+    files = opened()
+    manifest = json.loads(files["manifest.json"])
+    manifest["versions"] |= {"numpy": "1.26.0", "python": "3.9.1"}
+    files["manifest.json"] = json.dumps(manifest).encode()
+    container.write(Path("old.zip"), signed(files))
+    _, _, err = theirs("suite", "ours.toml", "--reuse", "old.zip", "--dry-run")
+    assert "was made with other versions: numpy 1.26.0 (here " in err
+    assert "python3.9 -m venv kbench-" in err
+    assert "numpy==1.26.0" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("verify", "none.zip"), "none.zip is refused: it cannot be read: No such file"),
+        (("verify", "ours.toml"), "ours.toml is refused: it is not a zip file"),
+        (("verify", "b.zip", "--nonce", "xyz"), "--nonce must be 1 to 64 hexadecimal digits"),
+        (("add", "ours.toml"), "ours.toml is refused: it is not a zip file"),
+        (("add", "."), ". is refused: it has no manifest.json"),
+        (("verify", "http://127.0.0.1/b.zip"), "is an address: `kbench add` fetches it"),
+        (("publish", "http://127.0.0.1/b.zip", "--to", "board"), "`kbench add` fetches it"),
+        (("publish", "b.zip", "--to", "http://x.org/b.git"), "is no address to publish to"),
+        (("suite", "ours.toml", "--reuse", "none.zip"), "none.zip is refused"),
+        (("suite", "ours.toml", "--reuse", "x.zip", "--fresh"), "leave out --reuse"),
+        (("bundle", "uci-smal", "-o", "b.zip"), "did you mean 'uci-small'?"),
+        (("bundle", "uci-small", "-o", "b.zip"), "no results of 'uci-small' are known here"),
+        (("bundle", "ours.toml", "-o", "state"), "state exists: name a new folder"),
+        (("bundle", "ours.toml", "-o", "x.zip", "--author", "a\x1b[1m"), "the author "),
+        (("bundle", "ours.toml", "-o", "x.zip", "--author", "Ada "), "'Ada ' has blanks at an end"),
+        (("bundle", "ours.toml", "-o", "x.zip", "--author", " "), "has blanks at an end"),
+    ],
+)
+def test_a_mistake_is_one_message(words, message, run):
+    code, out, err = run(*words)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in out + err
+    assert "\x1b" not in out + err
+
+
+def test_hostile_names_are_shown_as_text(run):
+    run("bundle", "ours.toml", "-o", "b.zip", "--author", "[red]<b>Ada</b>[/red]")
+    code, out, _ = run("verify", "b.zip", "--sample", 1)
+    assert code == 0
+    assert out.startswith("[red]<b>Ada</b>[/red]: 2 cells of ours")
+
+
+def test_results_are_published_checked_and_recomputed_from_their_file(run):
+    run("bundle", "ours.toml", "-o", "b.zip", "--author", "Ada")
+    code, out, _ = run("publish", "b.zip", "--to", "board")
+    assert (code, out.splitlines()[0]) == (0, "board: 2 new rows files")
+    assert run("publish", "b.zip", "--to", "board")[1] == (
+        "board: 0 new rows files, 2 that it has already\n"
+    )
+    code, out, _ = run("site", "board")
+    assert (code, out.startswith("2 rows files: form, keys")) == (0, True)
+    path = min(Path("board").rglob("*.jsonl"))
+    code, out, _ = run("verify", str(path), "--sample", 1)
+    assert code == 0
+    assert "1 equal" in out
+    path.write_bytes(path.read_bytes().replace(b"Ada", b"Eve"))
+    code, _, err = run("site", "board")
+    assert code == 1
+    assert err.splitlines() == [
+        f"{path.relative_to('board').as_posix()}: it was changed: its name is not the SHA-256 of "
+        "its content",
+        "1 file refused, 1 good",
+    ]
+    # a file alone has no name to be compared with; its numbers are recomputed
+    assert run("verify", str(path), "--sample", 1)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("publish", "b.zip", "--to", "board"), "it names no author"),
+        (("publish", "none.zip", "--to", "board"), "none.zip is refused: it cannot be read"),
+        (("publish", "b.zip", "--to", "ours.toml"), "ours.toml is a file: name the folder"),
+        (("site", "none"), "none has no folder 'results': it is no results repository"),
+        (("verify", "b.zip", "--to", "board", "--author", "a\nb"), "cannot be shown"),
+        (("verify", "b.zip", "--to", "https://x.org/b", "--author", "B"), "--to takes a folder"),
+    ],
+)
+def test_a_mistake_in_publishing_is_one_message(words, message, run):
+    run("bundle", "ours.toml", "-o", "b.zip")
+    code, out, err = run(*words)
+    assert (code, message in err) == (2, True)
+    assert "Traceback" not in out + err
+
+
+def test_a_site_is_written_from_the_files(run):
+    run("bundle", "ours.toml", "-o", "b.zip", "--author", "Ada")
+    run("publish", "b.zip", "--to", "board")
+    code, out, _ = run("site", "board", "-o", "pages")
+    assert (code, out.splitlines()[1:]) == (0, ["pages/index.html: 5 pages"])
+    text = Path("pages/suites/ours/index.html").read_text()
+    assert "2 rows by Ada." in text
+    code, _, err = run("site", "board", "-o", "pages")
+    assert (code, "pages exists: name a new folder for the site" in err) == (2, True)
+    path = min(Path("board").rglob("*.jsonl"))
+    path.write_bytes(b"")
+    code, _, err = run("site", "board", "-o", "other")
+    assert (code, err.splitlines()[-1]) == (1, "1 file refused, 1 good")
+    assert not Path("other").exists()
+
+
+def test_files_for_a_paper_hold_the_bundle(run):
+    code, out, _ = run("bundle", "ours.toml", "--for-paper", "paper", "--author", "Ada")
+    assert code == 0
+    assert "results.zip: 2 cells of ours, 6 splits; id " in out
+    assert Path("paper/tables/main.tex").read_text().startswith(r"\begin{table}")
+    assert run("verify", "paper/results.zip", "--sample", 1)[0] == 0
+    code, _, err = run("bundle", "ours.toml", "--for-paper", "paper", "--author", "Ada")
+    assert (code, "paper exists: name a new folder" in err) == (2, True)
+    code, _, err = run("bundle", "ours.toml")
+    assert (code, "name the file to write, with -o FILE" in err) == (2, True)
+    code, _, err = run("bundle", "ours.toml", "--for-paper", "other")
+    assert (code, "give --author NAME" in err) == (2, True)
+
+
+def test_the_splits_that_were_asked_for_are_all_splits(run):
+    _, _, err = run("bundle", "ours.toml", "-o", "all.zip")
+    assert "fewer splits" not in err
+    assert run("bundle", "ours.toml", "-o", "three.zip", "--splits", 3)[2] == ""
+    code, _, err = run("bundle", "ours.toml", "-o", "more.zip", "--splits", 4)
+    assert (code, "2 cells with fewer splits than planned" in err) == (0, True)
+    counts = {cell["n_splits"] for cell in lines(opened("more.zip")["cells.jsonl"])}
+    assert counts == {4}
+
+
+def test_predictions_are_measured_again_without_a_fit(run):
+    run("bundle", "ours.toml", "-o", "b.zip", "--predictions", "--author", "Ada")
+    code, out, _ = run("verify", "b.zip", "--sample", 1)
+    assert code == 0
+    assert "measures from the predictions of 6 splits: 6 equal" in out
+    forge("forged.zip", accuracy=1.0)
+    code, out, _ = run("verify", "forged.zip", "--sample", 1)
+    assert code == 1
+    assert "measures from the predictions of 6 splits: 6 different" in out
+    assert ": accuracy 1.000, from the predictions 0." in out
+    # the second tier is left out unless it is asked for
+    run("bundle", "ours.toml", "-o", "c.zip", "--author", "Ada")
+    assert "predictions.jsonl" not in opened("c.zip")
+    assert "predictions of" not in run("verify", "c.zip", "--sample", 1)[1]

@@ -1,0 +1,147 @@
+"""Bundles from servers: https only, bounded, and checked as files are."""
+
+import contextlib
+import http.server
+import threading
+
+import pytest
+
+from kbench.errors import BundleError
+from kbench_sharing import container, fetching, repository
+from kbench_sharing.fetching import fetched
+from kbench_sharing.reading import bundle_of, read_fetched
+from tests.support.bundles import files
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Answers by the table `answers` of its server: path to status, headers and body."""
+
+    def do_GET(self):
+        status, headers, body = self.server.answers[self.path]
+        self.server.asked.append(self.path)
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.answers, made.asked = {}, []
+    made.url = f"http://127.0.0.1:{made.server_port}"
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    made.shutdown()
+    made.server_close()
+    thread.join()
+
+
+def test_a_bundle_and_a_rows_file_are_fetched_and_checked(server):
+    honest = files(author="Ada")
+    server.answers["/b.zip"] = (200, {}, container.zipped(honest))
+    bundle = read_fetched(f"{server.url}/b.zip")
+    assert bundle.id == bundle_of(honest).id
+    _, rows = next(iter(repository.rows_files(bundle)))
+    server.answers["/rows"] = (302, {"Location": "/moved"}, b"")
+    server.answers["/moved"] = (200, {"Content-Length": str(len(rows))}, rows)
+    assert read_fetched(f"{server.url}/rows").n_results == 5
+
+
+def test_what_a_server_sends_is_refused_as_a_file_is(server):
+    forged = {**files(), "run.sh": b"rm -rf ~"}
+    server.answers["/b.zip"] = (200, {}, container.zipped(forged))
+    server.answers["/page"] = (200, {}, b"<html>")
+    with pytest.raises(BundleError, match=r"what http://.*/b.zip sent is refused: .*'run.sh'"):
+        read_fetched(f"{server.url}/b.zip")
+    with pytest.raises(BundleError, match="less than a head, a dataset, a cell and results"):
+        read_fetched(f"{server.url}/page")
+
+
+def test_the_size_is_checked_before_anything_is_read(server):
+    server.answers["/big"] = (200, {"Content-Length": "1001"}, b"")
+    with pytest.raises(BundleError, match="it has 1,001 bytes, more than the 1,000 allowed"):
+        fetched(f"{server.url}/big", most=1000)
+    # the server does not say how much there is
+    server.answers["/endless"] = (200, {}, bytes(5000))
+    with pytest.raises(BundleError, match="it has more than the 1,000 bytes allowed"):
+        fetched(f"{server.url}/endless", most=1000)
+    server.answers["/fits"] = (200, {"Content-Length": "1000"}, bytes(1000))
+    assert fetched(f"{server.url}/fits", most=1000) == bytes(1000)
+
+
+def test_a_file_that_ends_early_is_refused(server):
+    server.answers["/cut"] = (200, {"Content-Length": "1000"}, bytes(10))
+    with pytest.raises(BundleError, match="the server ended before the file did"):
+        fetched(f"{server.url}/cut")
+
+
+def test_redirects_are_bounded_and_stay_of_one_kind(server):
+    server.answers["/loop"] = (302, {"Location": "/loop"}, b"")
+    with pytest.raises(BundleError, match="it redirects too often"):
+        fetched(f"{server.url}/loop")
+    assert len(server.asked) <= fetching.MOST_REDIRECTS + 1
+    for number in range(10):
+        server.answers[f"/{number}"] = (302, {"Location": f"/{number + 1}"}, b"")
+    server.asked.clear()
+    with pytest.raises(BundleError, match="it redirects too often"):
+        fetched(f"{server.url}/0")
+    assert len(server.asked) == fetching.MOST_REDIRECTS + 1
+    for path, target in (
+        ("/a", "file:///etc/passwd"),
+        ("/b", "http://example.org/b.zip"),
+        ("/c", "https://example.org/b.zip"),
+        ("/d", "ftp://example.org/b.zip"),
+    ):
+        server.answers[path] = (302, {"Location": target}, b"")
+        with pytest.raises(
+            BundleError, match=r"only https is fetched|it redirects .*to an address of another kind"
+        ):
+            fetched(f"{server.url}{path}")
+
+
+def test_packed_once_more_and_errors_of_the_server_are_refused(server):
+    server.answers["/gzip"] = (200, {"Content-Encoding": "gzip"}, b"\x1f\x8b")
+    with pytest.raises(BundleError, match="packs it once more"):
+        fetched(f"{server.url}/gzip")
+    server.answers["/gone"] = (410, {}, b"")
+    with pytest.raises(BundleError, match="cannot be fetched: the server says 410"):
+        fetched(f"{server.url}/gone")
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://example.org/b.zip", "only https is fetched"),
+        ("http://127.0.0.1.example.org/b.zip", "only https is fetched"),
+        ("http://10.0.0.1/b.zip", "only https is fetched"),
+        ("ftp://example.org/b.zip", "only https is fetched"),
+        ("file:///etc/passwd", "only https is fetched"),
+        ("https:///b.zip", "only https is fetched"),
+        ("https://ada:secret@example.org/b.zip", "it holds a name or a password"),
+        ("https://[::1/b.zip", "cannot be fetched: "),
+        ("http://127.0.0.1:1/b.zip", "cannot be fetched: "),
+        ("http://127.0.0.1:1/a b\r\nX: 1", "cannot be fetched: "),
+    ],
+)
+def test_other_addresses_are_refused(url, why):
+    with pytest.raises(BundleError) as refused:
+        fetched(url)
+    assert why in str(refused.value)
+    assert "secret" not in str(refused.value)
+    assert str(refused.value).isprintable()
+
+
+def test_a_server_that_is_silent_is_given_up(server, monkeypatch):
+    monkeypatch.setattr(fetching, "MOST_S", -1.0)
+    server.answers["/slow"] = (200, {}, b"abc")
+    with pytest.raises(BundleError, match="it takes longer than"):
+        fetched(f"{server.url}/slow")

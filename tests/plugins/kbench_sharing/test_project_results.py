@@ -1,0 +1,44 @@
+"""The project's own results are bundles that are small, whole, and become a site."""
+
+import sys
+
+import pytest
+
+from kbench_sharing.reading import read_bundle
+from tests.support.paths import ROOT
+
+DOCS = ROOT / "docs"
+BUNDLES = sorted((DOCS / "results").glob("*.zip"))
+MOST_KB = 300
+
+
+def test_they_are_small():
+    assert {path.stem for path in BUNDLES} >= {"uci", "nbcs-medium", "balcan-uci"}
+    assert sum(path.stat().st_size for path in BUNDLES) < MOST_KB * 1000
+
+
+@pytest.mark.parametrize("path", BUNDLES, ids=lambda path: path.stem)
+def test_they_are_whole_and_name_their_author(path):
+    bundle = read_bundle(path)
+    assert bundle.manifest.author == "kbench"
+    assert bundle.manifest.suite == path.stem
+    for cell in bundle.cells:
+        results = bundle.results[cell.key].values()
+        assert len(results) == cell.n_splits
+        assert {result.status for result in results} == {"ok"}
+        assert not any(result.error or result.printed for result in results)
+
+
+def test_their_site_has_all_rows(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(DOCS / "extensions"))
+    import leaderboards
+
+    try:
+        site = leaderboards.write_leaderboards(DOCS / "results", tmp_path / "site")
+    finally:
+        sys.modules.pop("leaderboards", None)
+    assert site.problems == []
+    assert site.n_rows == sum(len(read_bundle(path).cells) for path in BUNDLES)
+    index = (tmp_path / "site" / "index.html").read_text()
+    for path in BUNDLES:
+        assert f">{path.stem}</a>" in index

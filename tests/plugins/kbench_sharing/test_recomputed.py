@@ -1,0 +1,159 @@
+"""Records of recomputed splits: kept here, published, and refused where they cannot be true."""
+
+import json
+
+import pytest
+
+from kbench.errors import BundleError
+from kbench.records import ACCURACY
+from kbench_sharing import kept, recomputed, repository
+from kbench_sharing.board import boards
+from kbench_sharing.container import sha256
+from kbench_sharing.reading import bundle_of, bundle_of_rows
+from kbench_sharing.rows import kept_rows, rows_of
+from kbench_sharing.site import write_site
+from tests.support.bundles import files, known
+
+
+@pytest.fixture(scope="module")
+def bundle():
+    return bundle_of(files(author="Ada"))
+
+
+@pytest.fixture
+def repo(bundle, tmp_path):
+    repository.publish(bundle, tmp_path / "repo")
+    return tmp_path / "repo"
+
+
+def record(bundle, number=0, split=0, verdict="equal", author="Bob"):
+    result = bundle.results[bundle.cells[number].key][split]
+    return recomputed.record_of(result, verdict, author, {"numpy": "2.0"})
+
+
+def test_kept_rows_say_what_was_recomputed_here(bundle):
+    kept.keep(bundle)
+    assert {each.state for each in kept_rows("shared")} == {"imported"}
+    recomputed.keep(record(bundle, author=""))
+    recomputed.keep(record(bundle, split=1, verdict="noise"))
+    states = {each.row.key: each.state for each in kept_rows("shared")}
+    said = states.pop(bundle.cells[0].key)
+    assert said.startswith("recomputed: 2 of 5 splits by Bob and here, ")
+    assert said.endswith("; equal, within the noise of BLAS")
+    assert set(states.values()) == {"imported"}
+    assert not kept_rows("another suite")
+
+
+def test_a_record_holds_for_the_same_result_in_any_file_and_for_no_other(bundle):
+    records = recomputed.grouped([record(bundle)])
+    _, data = next(iter(repository.rows_files(bundle)))
+    (row,) = rows_of(bundle_of_rows(data), ACCURACY, records)
+    assert len(row.checks) == 1
+    changed = data.replace(b'"cpu_s","same":0.5', b'"cpu_s","same":0.25', 1)
+    assert changed != data
+    (row,) = rows_of(bundle_of_rows(changed), ACCURACY, records)
+    assert not row.checks
+
+
+def test_a_damaged_record_is_left_out(bundle):
+    recomputed.keep(record(bundle))
+    (path,) = kept.folder().parent.glob("recomputed.jsonl")
+    path.write_bytes(path.read_bytes() + b'{"kind":"recomputed","format":1}\n')
+    assert len(recomputed.kept()) == 1
+
+
+def test_rows_of_an_author_are_shown_once_without_times(bundle):
+    kept.keep(bundle)
+    for _, data in repository.rows_files(bundle):
+        kept.keep(bundle_of_rows(data))
+    found = kept_rows("shared")
+    assert len(found) == len(known().cells)
+    assert not any("fit_time_s" in each.row.measures for each in found)
+
+
+def test_a_kept_bundle_that_was_changed_is_left_out_and_named(bundle):
+    path, _ = kept.keep(bundle)
+    path.chmod(0o600)
+    path.write_bytes(path.read_bytes()[:-100])
+    said = []
+    assert not kept_rows("shared", notice=said.append)
+    assert len(said) == 1
+    assert str(path) in said[0]
+
+
+def test_the_site_says_who_recomputed(bundle, repo, tmp_path):
+    assert repository.publish_records(bundle, [record(bundle)], repo) == 1
+    assert repository.publish_records(bundle, [], repo) == 0
+    (board,) = boards(repository.Checked(repo))
+    assert sum(bool(each.other.checks) for each in board.rows) == 1
+    site = write_site(repo, tmp_path / "site")
+    assert site.problems == []
+    text = (tmp_path / "site" / "suites" / "shared" / "index.html").read_text()
+    assert "recomputed: 1 of 5 splits by Bob" in text
+    assert text.count(">imported<") == len(known().cells) - 1
+
+
+def test_records_need_published_rows(bundle, tmp_path):
+    with pytest.raises(BundleError, match=r"lacks results/shared/.*`kbench publish` adds the rows"):
+        repository.publish_records(bundle, [record(bundle)], tmp_path)
+
+
+def of_line(**fields):
+    return lambda lines: lines[0].update(fields)
+
+
+FORGED = {
+    "another result": (of_line(result="0" * 64), "split 0 has another result than the one"),
+    "another split": (of_line(split=1), "split 1 has another result than the one"),
+    "a split that is not there": (of_line(split=77), "split 77 has another result"),
+    "by the author": (of_line(author="Ada"), "its author recomputed an own result"),
+    "by nobody": (of_line(author=""), "it does not say who recomputed"),
+    "letters that look alike": (of_line(author="B\u043eb"), "mixes letters that look alike"),
+    "before it was computed": (of_line(at_ms=1), "was recomputed before it ended"),
+    "in the future": (of_line(at_ms=9_000_000_000_000), "or in the future"),
+    "another verdict": (of_line(verdict="perfect"), "Input should be 'equal', 'noise' or"),
+    "a field that is not known": (of_line(run="rm"), "Extra inputs are not permitted"),
+    "a command for a version": (of_line(versions={"numpy": "1; rm"}), "is none"),
+    "a split twice": (lambda lines: lines.append(lines[0]), "it has 2 lines of 1 splits"),
+    "nothing": (lambda lines: lines.clear(), "it has 0 lines of 0 splits"),
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_a_forged_record_is_refused_with_its_own_sentence(kind, bundle, repo, tmp_path):
+    change, sentence = FORGED[kind]
+    repository.publish_records(bundle, [record(bundle)], repo)
+    (path,) = (repo / "checks").rglob("*.jsonl")
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    change(lines)
+    data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    path.unlink()
+    (path.parent / f"{sha256(data)}.jsonl").write_bytes(data)
+    n_rows, (problem,) = repository.problems(repo)
+    assert n_rows == len(known().cells)
+    assert problem.startswith(f"checks/{path.parent.name}/")
+    assert sentence in problem
+    assert problem.isprintable()
+    assert write_site(repo, tmp_path / "site").problems == [problem]
+    assert not (tmp_path / "site").exists()
+
+
+@pytest.mark.parametrize("plant", ["changed", "elsewhere", "rows gone", "link"])
+def test_files_of_records_out_of_place_are_refused(plant, bundle, repo):
+    repository.publish_records(bundle, [record(bundle)], repo)
+    (path,) = (repo / "checks").rglob("*.jsonl")
+    if plant == "changed":
+        path.write_bytes(path.read_bytes().replace(b"equal", b"noise"))
+        sentence = "its name is not the SHA-256 of its content"
+    elif plant == "elsewhere":
+        path.rename(repo / "checks" / path.name)
+        sentence = "it has no place in checks"
+    elif plant == "rows gone":
+        next((repo / "results").rglob(f"{path.parent.name}.jsonl")).unlink()
+        sentence = "the repository has no rows file of this name"
+    else:
+        target = path.rename(repo / "elsewhere.jsonl")
+        path.symlink_to(target)
+        sentence = "it is a link, a device or too large"
+    (problem,) = repository.problems(repo)[1]
+    assert sentence in problem

@@ -1,0 +1,87 @@
+"""A forgery in an honest form is found by recomputing results, at the stated rate."""
+
+import pytest
+
+from kbench_sharing.agreement import agreement
+from kbench_sharing.reading import bundle_of
+from kbench_sharing.sampling import new_nonce, noticed, sample
+from tests.support.bundles import files, results_of, signed, with_results
+
+HONEST = [(f"cell {number}", split) for number in range(40) for split in range(5)]
+
+
+@pytest.mark.parametrize(("share", "k"), [(0.1, 5), (0.25, 5), (0.1, 20)])
+def test_forged_results_are_chosen_at_the_stated_rate(share, k):
+    """2,000 nonces: the standard deviation of the rate is at most 1.2 %."""
+    forged = set(HONEST[: round(share * len(HONEST))])
+    n = 2000
+    found = sum(
+        not forged.isdisjoint(sample(HONEST, "id", f"{nonce:016x}", k)) for nonce in range(n)
+    )
+    assert found / n >= noticed(share, k) - 0.04
+    # without replacement it is a little higher
+    assert found / n <= noticed(share, k) + 0.06
+
+
+def test_the_choice_depends_on_the_nonce_and_the_bundle_only():
+    first = sample(HONEST, "id", "00", 5)
+    assert first == sample(HONEST[::-1], "id", "00", 5)
+    assert first != sample(HONEST, "id", "01", 5)
+    assert first != sample(HONEST, "di", "00", 5)
+    assert new_nonce() != new_nonce()
+
+
+def test_a_forger_who_signs_again_gets_another_choice():
+    bundle = files()
+    values = results_of(bundle)
+    values[0]["measures"]["accuracy"] = 1.0
+    forged = signed(with_results(bundle, values))
+    assert bundle_of(forged).id != bundle_of(bundle).id
+
+
+def test_all_results_are_chosen_where_there_are_few():
+    assert sorted(sample(HONEST[:3], "id", "00", 5)) == HONEST[:3]
+    assert noticed(0.0, 5) == 0.0
+    assert noticed(1.0, 1) == 1.0
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    bundle = bundle_of(files())
+    return next(iter(bundle.results.values()))[0]
+
+
+def compared(theirs, other_cpu=False, **changes):
+    details = theirs.details.model_dump()
+    return agreement(theirs, {**theirs.measures, **changes}, details, other_cpu)
+
+
+def test_equal_numbers_agree_whatever_their_times(theirs):
+    assert compared(theirs).verdict == "equal"
+    assert compared(theirs, fit_time_s=99.0, peak_memory_mb=1.0).verdict == "equal"
+
+
+def test_sums_in_another_order_are_noise_on_any_cpu(theirs):
+    found = compared(theirs, log_loss=0.4 * (1 + 3e-7))
+    assert found.verdict == "noise"
+    assert found.detail == "log_loss 0.4000, here 0.4000"
+    assert compared(theirs, log_loss=0.4 * (1 + 1e-5)).verdict == "different"
+
+
+def test_the_label_of_one_row_is_noise_on_another_cpu_only(theirs):
+    one_row = theirs.measures["accuracy"] - 1 / 30
+    assert compared(theirs, accuracy=one_row).verdict == "different"
+    assert compared(theirs, True, accuracy=one_row).verdict == "noise"
+    assert compared(theirs, True, accuracy=one_row - 1 / 30).verdict == "different"
+    assert compared(theirs, True, log_loss=0.41).verdict == "different"
+
+
+def test_other_rows_or_another_choice_of_the_search_differ(theirs):
+    details = theirs.details.model_dump()
+    others = agreement(theirs, theirs.measures, {**details, "split_hash": "0" * 16}, True)
+    assert (others.verdict, others.detail) == ("different", "the rows of the split are others")
+    chosen = agreement(theirs, theirs.measures, {**details, "chosen": {}}, False)
+    assert chosen.detail == "the search chose other parameters"
+    search = [{**details["search"][0], "values": [0.9, 0.1]}]
+    inner = agreement(theirs, theirs.measures, {**details, "search": search}, False)
+    assert inner.detail == "an inner score 0.9500, here 0.1000"

@@ -1,0 +1,588 @@
+"""A cell as a model to use: it takes the user's table, and answers with the user's labels."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pandas
+import pytest
+
+from kbench import Cell, Dataset, DatasetError, ExportError, PluginError, Protocol, Ref
+from kbench.machine import cluster_id, machine_id
+from kbench.planning.planned import PlannedCell, task_key
+from kbench.records import DatasetFacts, Result
+from kbench.registry.installed import how_to_get, installed
+from kbench.registry.registry import build
+from kbench.results.rows import Row
+from kbench.storage.journal import Journal, state_folder
+from kbench_tables.export.card import _code
+from kbench_tables.export.exporting import recalled
+from kbench_tables.export.fit import refit, typed
+from kbench_tables.export.folder import write
+from kbench_tables.export.pipeline import NamedClasses, TableEncoder
+from kbench_tables.export.tables import columns_of
+from tests.support.command_here import command
+
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return build(installed())
+
+
+def table(n=60):
+    rng = np.random.default_rng(0)
+    odd = np.arange(n) % 2
+    frame = pandas.DataFrame(
+        {
+            "age": rng.normal(40 + 20 * odd, 5).round(1),
+            "city": np.array(["Oslo", "Rome"])[odd],
+            "plan": rng.integers(1, 4, n),
+            "member": rng.random(n) < 0.5,
+            "churn": np.array(["no", "yes"])[odd],
+        }
+    )
+    frame.loc[::13, "age"] = np.nan
+    frame.loc[::17, "city"] = None
+    return frame
+
+
+@pytest.fixture
+def customers(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = table()
+    frame.to_csv("customers.csv", index=False)
+    return frame
+
+
+METHOD = ["--feature-map", "identity", "--learner", "ridge", "--format", "skops"]
+
+
+def loaded(folder):
+    import skops.io
+
+    facts = json.loads((folder / "model.json").read_text())
+    return skops.io.load(folder / "model.skops", trusted=facts["trusted"])
+
+
+def test_the_model_takes_the_table_and_gives_the_labels(customers, tmp_path, capfd):
+    words = ["customers.csv", "--target", "churn", "--nominal", "plan", *METHOD]
+    code, out, err = command("export", *words, "-o", "model", capfd=capfd)
+    assert code == 0, err
+    assert "predicts the same on all 60 rows" in out
+    assert "A model file can run code while it is loaded" in out
+    model = loaded(tmp_path / "model")
+    # as a user has it: read anew, another order, a column too many, an unknown city
+    new = pandas.read_csv("customers.csv").drop(columns="churn")[["member", "plan", "city", "age"]]
+    new["extra"] = "x"
+    assert np.mean(model.predict(new) == customers["churn"]) > 0.9
+    new.loc[0, "city"] = "Bergen"
+    assert set(model.predict(new)) == {"no", "yes"}
+    assert model.classes_.tolist() == ["no", "yes"]
+    with pytest.raises(ValueError, match="no column 'age'"):
+        model.predict(new.drop(columns="age"))
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "kbench_tables.export.pipeline.TableEncoder" in card
+    assert "`plan`: one of 1, 2, 3" in card
+    assert "not measured" in card
+
+
+def test_a_model_encodes_dates_and_many_categories_as_its_search_did(tmp_path, monkeypatch, capfd):
+    from sklearn.base import clone
+
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    n = 160
+    street = rng.integers(0, 40, n)
+    days = pandas.Timestamp("2021-01-01") + pandas.to_timedelta(rng.integers(0, 900, n), "D")
+    score = (street % 3 == 0) + rng.normal(size=n) / 3
+    frame = pandas.DataFrame(
+        {
+            "id": np.arange(n),
+            "street": [f"S{k}" for k in street],
+            "joined": days.strftime("%d.%m.%Y"),
+            "wage": rng.normal(size=n).round(2),
+            "churn": np.where(score > 0.5, "yes", "no"),
+        }
+    )
+    frame.loc[::9, "wage"] = np.nan
+    frame.loc[::11, "joined"] = None
+    frame.to_csv("eu.csv", sep=";", decimal=",", index=False, encoding="utf-8-sig")
+    code, out, err = command(
+        *["export", "eu.csv", "--target", " churn ", *METHOD, "-o", "model"], capfd=capfd
+    )
+    assert code == 0, err
+    assert "left out: 'id', row numbers" in err
+    assert "predicts the same on all 160 rows" in out
+    model = loaded(tmp_path / "model")
+    answers = model.predict(frame)
+    assert (answers == frame["churn"]).mean() > 0.75
+    # dates of a type for dates are the same; names of columns may have blanks
+    typed = frame.assign(joined=pandas.to_datetime(frame["joined"], format="%d.%m.%Y"))
+    np.testing.assert_array_equal(model.predict(typed.rename(columns=lambda n: f" {n} ")), answers)
+    assert set(model.predict(frame.assign(street="elsewhere"))) <= {"no", "yes"}
+    with pytest.raises(ValueError, match=r"'joined' must be dates written as %d\.%m\.%Y: 'soon'"):
+        model.predict(frame.assign(joined="soon"))
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "`joined`: date written as %d.%m.%Y" in card
+    # the encoding is fitted by the pipeline too, for other rows
+    again = clone(model).fit(frame, frame["churn"])
+    np.testing.assert_array_equal(again.predict(frame), answers)
+
+
+def test_labels_that_are_numbers_stay_numbers(customers, tmp_path, capfd):
+    customers.assign(churn=(customers["churn"] == "yes") * 2).to_csv("numbers.csv", index=False)
+    words = ["numbers.csv", "--target", "churn", *METHOD, "--format", "joblib", "-o", "out/model"]
+    code, _, err = command("export", *words, capfd=capfd)
+    assert code == 0, err
+    import joblib
+
+    model = joblib.load(tmp_path / "out" / "model" / "model.joblib")
+    assert set(model.predict(customers).tolist()) == {0, 2}
+
+
+def test_rows_without_a_label_are_no_trouble(customers, tmp_path, capfd):
+    customers.loc[5, "churn"] = None
+    customers.to_csv("customers.csv", index=False)
+    words = ["customers.csv", "--target", "churn", *METHOD]
+    code, out, err = command("export", *words, "-o", "model", capfd=capfd)
+    assert code == 0, err
+    assert "on all 59 rows" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["uci"], "-o FOLDER"),
+        (["uci", "-o", "there"], "it exists"),
+        (
+            ["uci", "-o", "m", "--format", "onnx"],
+            "--format must be one of 'portable', 'skops', 'joblib'",
+        ),
+        (["ucy", "-o", "m"], "did you mean 'uci'"),
+        (
+            ["uci", "nystroem + rigde on iris", "-o", "m"],
+            "did you mean 'nystroem + ridge (ovr) on iris'",
+        ),
+        (["uci", "--dataset", "iris", "-o", "m"], "28 cells match: name one"),
+        (["uci", "--target", "y", "-o", "m"], "--target has no meaning for a suite"),
+        (["customers.csv", "-o", "m", *METHOD], "--target is missing: name the column"),
+    ],
+)
+def test_mistakes_are_named_and_nothing_is_written(customers, tmp_path, arguments, words, capfd):
+    (tmp_path / "there").mkdir()
+    before = sorted(tmp_path.iterdir())
+    code, out, err = command("export", *arguments, capfd=capfd)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_missing_package_is_named_with_its_extra(customers, monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "skops", None)
+    words = ["export", "uci", "--format", "skops", "-o", "model"]
+    code, _, err = command(*words, capfd=capfd)
+    assert code == 2
+    assert "needs the package 'skops': pip install 'kbench-core[export]'" in err
+
+
+def test_extras_are_found_by_package():
+    assert how_to_get("numba") == ": pip install 'kbench-core[fast]'"
+    assert how_to_get("requests") == ""
+    assert how_to_get("numba", plugin="not-installed") == ""
+
+
+IRIS = Ref("iris")
+FACTS = DatasetFacts("c" * 64)
+FEW = Protocol(inner_folds=2, search="random", n_candidates=2, missing="impute")
+
+
+@pytest.fixture(scope="module")
+def iris(registry):
+    from kbench.registry.callables import resolve
+
+    return resolve(registry.get("dataset", "iris").load)()
+
+
+@pytest.mark.slow
+def test_a_cell_of_a_suite_is_named_by_its_name_or_key(tmp_path, monkeypatch, store_uri, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.toml").write_text(
+        'datasets = ["iris"]\nfeature_maps = ["identity"]\nlearners = ["ridge", "majority"]\n'
+        "[protocol]\nn_folds = 2\n"
+    )
+    code, _, err = command("suite", "tiny.toml", "--store", store_uri, "-q", capfd=capfd)
+    assert code == 0, err
+    words = ["tiny.toml", "identity + majority", "--format", "joblib", "-o", "first"]
+    code, out, err = command("export", *words, capfd=capfd)
+    assert code == 0, err
+    facts = json.loads((tmp_path / "first" / "model.json").read_text())
+    assert facts["measured"]["n_splits_done"] == 2
+    assert facts["classes"] == ["setosa", "versicolor", "virginica"]
+    assert "0.3333" in (tmp_path / "first" / "README.md").read_text()
+    words = ["tiny.toml", facts["cell_key"][:8], "--format", "joblib", "-o", "second"]
+    code, out, _ = command("export", *words, capfd=capfd)
+    assert "second: identity + majority on iris" in out
+
+
+def finish(planned, place, accuracies):
+    """Write a journal of some place in which the first splits of a cell are known."""
+    journal = Journal(state_folder(place) / "journal.jsonl")
+    for index, accuracy in enumerate(accuracies):
+        key = task_key(planned.key, index)
+        result = Result(key, planned.key, index, "ok", {"accuracy": accuracy})
+        journal.append("result", **result.to_json())
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "expected"),
+    [
+        ((), (), ([], "")),
+        ((0.5,), (), ([0.5], "")),
+        ((), (0.25, 0.75), ([0.25, 0.75], "cluster-")),
+        ((0.5,), (0.25, 0.75), ([0.25, 0.75], "cluster-")),
+        ((0.5, 0.5), (0.25, 0.75), ([0.5, 0.5], "")),
+    ],
+)
+def test_results_of_clusters_are_known_but_not_mixed_with_this_machines(here, there, expected):
+    planned = PlannedCell(Cell(IRIS, Ref("identity"), Ref("ridge"), FEW), "k" * 64, FACTS, 2)
+    finish(planned, machine_id(), here)
+    finish(planned, cluster_id(), there)
+    found, where = recalled(planned)
+    assert [result.measures["accuracy"] for result in found.done] == expected[0]
+    assert where == expected[1] + machine_id()
+    assert not planned.results
+
+
+def test_the_card_says_where_it_was_measured(registry, iris, tmp_path):
+    cell = Cell(IRIS, Ref("identity"), Ref("ridge"), FEW)
+    fitted = refit(cell, iris, registry)
+    measures = {"accuracy": 0.5, "accuracy_sd": 0.1, "fit_time_s": 1.0, "predict_time_s": 1.0}
+    row = Row("iris", "identity", "ridge", "ok", 5, 5, measures)
+    for where, told in (("m1", "over 5 splits; "), ("cluster-m1", "over 5 splits, on a cluster; ")):
+        folder = tmp_path / where
+        write(folder, cell, "key", fitted, replace(row, machine=where), "joblib", mlflow=False)
+        assert told in (folder / "README.md").read_text()
+        assert json.loads((folder / "model.json").read_text())["measured"]["machine"] == where
+
+
+def test_what_is_saved_otherwise_than_it_was_fitted_is_refused(
+    registry, iris, tmp_path, monkeypatch
+):
+    import joblib
+
+    cell = Cell(IRIS, Ref("identity"), Ref("ridge"), FEW)
+    fitted = refit(cell, iris, registry)
+    true_load = joblib.load
+
+    def tampered(file):
+        model = true_load(file)
+        model.named_steps["learner"].names = model.named_steps["learner"].names[::-1]
+        return model
+
+    monkeypatch.setattr(joblib, "load", tampered)
+    with pytest.raises(ExportError, match="predicts otherwise once it is loaded"):
+        write(tmp_path / "model", cell, "key", fitted, None, "joblib", mlflow=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_an_mlflow_model_has_signature_and_example(registry, iris, tmp_path):
+    import mlflow
+
+    cell = Cell(IRIS, Ref("nystroem", {"n_components": 20}), Ref("ridge"), FEW)
+    fitted = refit(cell, iris, registry)
+    write(tmp_path / "model", cell, "key", fitted, None, "joblib", mlflow=True)
+    folder = str(tmp_path / "model" / "mlflow")
+    served = mlflow.pyfunc.load_model(folder)
+    assert np.array_equal(served.predict(fitted.table), fitted.pipeline.predict(fitted.table))
+    assert served.metadata.signature.inputs.input_names() == list(iris.feature_names)
+    assert served.input_example is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["portable", "skops", "joblib"])
+def test_every_built_in_method_can_be_saved(registry, iris, tmp_path, form):
+    rows = np.arange(0, 100, 2)  # two classes: some learners are binary
+    data = {
+        "classification": Dataset("iris-2", iris.X[rows], np.asarray(iris.y)[rows]),
+        "regression": Dataset("petals", iris.X[rows, :3], iris.X[rows, 3]),
+    }
+    one = Protocol(inner_folds=2, search="random", n_candidates=1, missing="impute")
+    owners = {plugin.module.partition(".")[0]: plugin.distribution for plugin in registry.plugins}
+    methods = [(name, "ridge", "classification") for name in registry.all("feature map")]
+    methods += [
+        ("identity", name, task)
+        for name, record in registry.all("learner").items()
+        for task in record.tasks
+    ]
+    for number, (map_, learner, task) in enumerate(methods):
+        cell = Cell(IRIS, Ref(map_), Ref(learner), one)
+        fitted = refit(cell, data[task], registry)
+        write(tmp_path / str(number), cell, "key", fitted, None, form, False, owners)
+
+
+def test_sparse_inputs_stay_sparse(registry, tmp_path):
+    import scipy.sparse
+
+    X = scipy.sparse.random(40, 6, density=0.5, random_state=0, format="csr")
+    y = np.arange(40) % 2
+    data = Dataset("sparse", X, y, target_names=["ham", "spam"])
+    cell = Cell(Ref("sparse"), Ref("identity"), Ref("ridge"), FEW)
+    fitted = refit(cell, data, registry)
+    assert set(fitted.pipeline.predict(X)) <= {"ham", "spam"}
+    assert (
+        write(tmp_path / "model", cell, "key", fitted, None, "joblib", mlflow=False)["n_rows"] == 40
+    )
+    assert "sparse matrix with 6 columns" in (tmp_path / "model" / "README.md").read_text()
+
+
+def test_dropped_rows_are_not_predicted(registry, tmp_path):
+    X = np.arange(60.0).reshape(30, 2)
+    X[3, 1] = np.nan
+    data = Dataset("holes", X, np.arange(30) % 2)
+    drop = Protocol(inner_folds=2, missing="drop_rows")
+    cell = Cell(Ref("holes"), Ref("identity"), Ref("ridge"), drop)
+    fitted = refit(cell, data, registry)
+    assert len(fitted.dataset.y) == 29
+    assert (
+        write(tmp_path / "model", cell, "key", fitted, None, "joblib", mlflow=False)["n_rows"] == 29
+    )
+
+
+def test_gram_matrices_are_refused(registry):
+    data = Dataset("gram", np.eye(4), np.array([0, 1, 0, 1]), pairwise=True)
+    cell = Cell(Ref("gram"), Ref("identity"), Ref("ridge"), FEW)
+    with pytest.raises(DatasetError, match="Gram matrix"):
+        refit(cell, data, registry)
+
+
+def test_columns_are_told_apart_by_the_header():
+    names = ["a=b=x", "a=b=y", "n", "a=1", "a=b"]
+    kinds = ["nominal", "nominal", "numeric", "nominal", "nominal"]
+    data = Dataset("odd", np.zeros((2, 5)), np.array([0, 1]), feature_names=names)
+    data = Dataset(
+        "odd", np.zeros((2, 5)), np.array([0, 1]), feature_names=names, feature_kinds=kinds
+    )
+    assert columns_of(data, ["a=b", "n", "a"]) == [
+        ("a=b", ["x", "y"]),
+        ("n", None),
+        ("a", ["1", "b"]),
+    ]
+    assert columns_of(data)[0] == ("a", ["b=x", "b=y"])
+
+
+def test_the_encoder_writes_what_the_source_wrote(tmp_path, registry):
+    from kbench.registry.callables import resolve
+
+    frame = table()
+    frame.to_csv(tmp_path / "c.csv", index=False)
+    data = resolve(registry.get("dataset", "csv").load)(
+        path=str(tmp_path / "c.csv"), target="churn", nominal=("plan",)
+    )
+    header = [name for name in frame.columns if name != "churn"]
+    encoder = TableEncoder(columns_of(data, header))
+    np.testing.assert_array_equal(encoder.transform(pandas.read_csv(tmp_path / "c.csv")), data.X)
+    # numbers that a missing value has turned into floats are the same categories
+    floats = frame.assign(plan=frame["plan"].astype(float))
+    np.testing.assert_array_equal(encoder.transform(floats), data.X)
+
+
+@pytest.mark.parametrize("categories", [["False", "True"], ["0", "1"]])
+@pytest.mark.parametrize(
+    "given", [[True, False], [1, 0], [1.0, 0.0], ["1", "0"], ["True", "False"], ["true", "false"]]
+)
+def test_truth_values_may_be_written_as_numbers(categories, given):
+    encoder = TableEncoder([("member", categories)])
+    found = encoder.transform(pandas.DataFrame({"member": given}))
+    assert found.tolist() == [[0, 1], [1, 0]]
+    # numbers beside others are no truth values
+    more = TableEncoder([("n", ["1", "2"])]).transform(pandas.DataFrame({"n": [False, 2]}))
+    assert more.tolist() == [[0, 0], [0, 1]]
+
+
+def test_arrays_are_taken_where_all_columns_are_numbers():
+    encoder = TableEncoder([("a", None), ("b", None)])
+    assert encoder.transform([[1, 2]]).tolist() == [[1, 2]]
+    with pytest.raises(ValueError, match="must have shape \\(n_samples, 2\\)"):
+        encoder.transform([[1, 2, 3]])
+    with pytest.raises(ValueError, match="X must be a data frame with the columns a, c"):
+        TableEncoder([("a", None), ("c", ["x"])]).transform([[1, 2]])
+    with pytest.raises(ValueError, match="column 'a' must be numbers"):
+        encoder.transform(pandas.DataFrame({"a": ["one"], "b": [2]}))
+
+
+def test_a_fitted_pipeline_can_be_fitted_again(registry, iris):
+    from sklearn.base import clone
+
+    cell = Cell(IRIS, Ref("identity"), Ref("ridge"), FEW)
+    fitted = refit(cell, iris, registry)
+    names = fitted.pipeline.predict(fitted.table)
+    again = clone(fitted.pipeline).fit(
+        fitted.table, np.asarray(iris.target_names)[np.asarray(iris.y)]
+    )
+    assert np.array_equal(again.predict(fitted.table), names)
+    assert isinstance(again.named_steps["learner"], NamedClasses)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["-1", "0", "25"], [-1, 0, 25]),
+        (["False", "True"], [False, True]),
+        (["--5", "5"], ["--5", "5"]),
+        (["-", "5"], ["-", "5"]),
+        (["05", "5"], ["05", "5"]),
+        (["-0", "1"], ["-0", "1"]),
+        (["1" * 30, "2"], ["1" * 30, "2"]),  # no number of 64 bits
+        (["\u0663", "1"], ["\u0663", "1"]),  # a digit of another script
+    ],
+)
+def test_classes_are_numbers_only_where_they_are_written_so(names, expected):
+    assert typed(names).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("age", "`age`"),
+        ("a_b*c", "`a_b*c`"),
+        ("a`b", "`` a`b ``"),
+        ("``", "``` `` ```"),
+        ("two\nlines", "`two lines`"),
+    ],
+)
+def test_names_of_columns_are_shown_as_they_are(name, code):
+    assert _code(name) == code
+
+
+@pytest.fixture
+def houses(tmp_path, monkeypatch):
+    """A table with a target of numbers, and weights."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    area = rng.normal(100, 20, 80).round(1)
+    city = np.array(["Oslo", "Rome"])[rng.integers(0, 2, 80)]
+    price = 1000 * area + 20_000 * (city == "Rome") + rng.normal(0, 3000, 80)
+    frame = pandas.DataFrame({"area": area, "city": city, "price": price.round(2)})
+    frame["weight"] = rng.integers(0, 3, 80)
+    frame.loc[::9, "area"] = np.nan
+    frame.to_csv("houses.csv", index=False)
+    return frame
+
+
+PRICES = ["houses.csv", "--target", "price", "--ignore", "weight", "--feature-map", "identity"]
+PRICES += ["--format", "skops"]
+
+FRESH = """
+import json, sys, pandas, skops.io
+facts = json.load(open("model/model.json"))
+model = skops.io.load("model/model.skops", trusted=facts["trusted"])
+table = pandas.read_csv("houses.csv")
+mean, sd = model.predict(table, return_std=True)
+pandas.DataFrame({"prediction": mean, "sd": sd}).to_csv("predictions.csv", index=False)
+"""
+
+
+def test_numbers_are_predicted_in_their_units_with_intervals(houses, tmp_path, capfd):
+    code, out, err = command(
+        "export", *PRICES, "--learner", "bayesian-linear", "-o", "model", capfd=capfd
+    )
+    assert code == 0, err
+    assert "target 'price' is numeric, with 80 different values: regression" in err
+    assert "predicts the same on all 80 rows" in out
+    # a process that has imported nothing
+    subprocess.run([sys.executable, "-c", FRESH], check=True, cwd=tmp_path)
+    found = pandas.read_csv("predictions.csv")
+    off = np.abs(found["prediction"] - houses["price"])
+    assert off.median() < 0.3 * houses["price"].std()
+    inside = (off < 1.645 * found["sd"]).mean()
+    assert 0.75 < inside < 1.0
+    facts = json.loads((tmp_path / "model" / "model.json").read_text())
+    assert facts["task"] == "regression"
+    assert "classes" not in facts
+    assert facts["target"] == {"lowest": houses["price"].min(), "highest": houses["price"].max()}
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "model.predict(table, return_std=True)" in card
+    assert '"lower_90": mean - 1.645 * sd' in card
+    assert "- errors: not measured" in card
+    assert f"reach from {houses['price'].min():,.10g} to" in card
+
+
+def test_a_learner_without_a_distribution_has_no_deviations(houses, tmp_path, capfd):
+    code, _, err = command("export", *PRICES, "--learner", "ridge", "-o", "model", capfd=capfd)
+    assert code == 0, err
+    model = loaded(tmp_path / "model")
+    assert np.corrcoef(model.predict(houses), houses["price"])[0, 1] > 0.8
+    with pytest.raises(ValueError, match="predicts no standard deviations"):
+        model.predict(houses, return_std=True)
+    assert "return_std" not in (tmp_path / "model" / "README.md").read_text()
+
+
+def test_the_task_of_a_model_is_that_of_the_option(houses, tmp_path, capfd):
+    few = houses.assign(price=houses["price"].rank().floordiv(20))
+    few.loc[few["price"] == 4, "price"] = 3
+    few.to_csv("houses.csv", index=False)
+    words = [*PRICES, "--learner", "ridge"]
+    code, _, err = command("export", *words, "-o", "classes", capfd=capfd)
+    assert code == 0, err
+    assert "has 4 different whole numbers, taken as classes (--task regression takes" in err
+    assert set(loaded(tmp_path / "classes").predict(houses)) <= {0, 1, 2, 3}
+    code, _, err = command("export", *words, "--task", "regression", "-o", "numbers", capfd=capfd)
+    assert code == 0, err
+    assert loaded(tmp_path / "numbers").predict(houses).dtype == np.float64
+
+
+def test_weights_of_a_dataset_are_used(houses, tmp_path, registry):
+    from kbench.registry.callables import resolve
+
+    given = {"path": str(tmp_path / "houses.csv"), "target": "price", "weight": "weight"}
+    data = resolve(registry.get("dataset", "csv").load)(**given)
+    cell = Cell(Ref("csv", given), Ref("identity"), Ref("ridge", {"alpha": 0.1}), FEW)
+    weighted = refit(cell, data, registry)
+    assert "weight" not in weighted.table
+    plain = refit(cell, replace(data, sample_weight=None), registry)
+    ours, theirs = (each.pipeline.predict(weighted.table) for each in (weighted, plain))
+    assert not np.allclose(ours, theirs)
+    counted = np.average(houses["price"], weights=houses["weight"])
+    assert weighted.pipeline[-1].mean_ == pytest.approx(counted)
+    write(tmp_path / "model", cell, "key", weighted, None, "joblib", mlflow=False)
+    assert "the rows were weighted" in (tmp_path / "model" / "README.md").read_text()
+    knn = Cell(Ref("csv", given), Ref("identity"), Ref("knn"), FEW)
+    with pytest.raises(PluginError, match="does not take the weights"):
+        refit(knn, data, registry)
+
+
+def test_the_card_shows_errors_in_the_targets_units(houses, tmp_path, registry):
+    from kbench.registry.callables import resolve
+
+    given = {"path": str(tmp_path / "houses.csv"), "target": "price"}
+    data = resolve(registry.get("dataset", "csv").load)(**given)
+    cell = Cell(Ref("csv", given), Ref("identity"), Ref("ridge"), FEW)
+    measures = {"rmse": 3456.7, "rmse_sd": 210.0, "r2": 0.95, "coverage_error_90": 0.013}
+    row = Row("houses", "identity", "ridge", "ok", 5, 5, measures, machine="m1")
+    fitted = refit(cell, data, registry)
+    write(tmp_path / "model", cell, "key", fitted, row, "joblib", mlflow=False)
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "in the target's units: 3,457 ± 210.0, mean and standard deviation over 5 splits" in card
+    assert "- r2: 0.9500" in card
+    assert "the share of targets in them was 1.3 points off 90 %" in card
+    facts = json.loads((tmp_path / "model" / "model.json").read_text())
+    assert facts["measured"]["rmse"] == 3456.7
+    assert facts["measured"]["n_splits_done"] == 5
+
+
+def test_a_scaled_pipeline_can_be_fitted_again(houses, tmp_path, registry):
+    from sklearn.base import clone
+
+    from kbench.registry.callables import resolve
+
+    given = {"path": str(tmp_path / "houses.csv"), "target": "price"}
+    data = resolve(registry.get("dataset", "csv").load)(**given)
+    learner = Ref("bayesian-linear")
+    fitted = refit(Cell(Ref("csv", given), Ref("identity"), learner, FEW), data, registry)
+    again = clone(fitted.pipeline).fit(fitted.table, houses["price"])
+    np.testing.assert_allclose(again.predict(houses), fitted.pipeline.predict(houses))

@@ -1,0 +1,131 @@
+"""Cells become numbers without pandas, as the readers of files make them."""
+
+import datetime as dt
+import math
+
+import numpy as np
+import pandas
+import pytest
+
+from kbench.tables.dates import DateColumn
+from kbench_tables.export.values import Texts, categories, columns_of, dates, numbers
+
+PLAIN = Texts()
+EUROPEAN = Texts(decimal=",", thousands=".")
+
+
+@pytest.mark.parametrize(
+    ("texts", "text", "number"),
+    [
+        (PLAIN, " 1.5 ", 1.5),
+        (PLAIN, "-1e3", -1000.0),
+        (PLAIN, "", math.nan),
+        (PLAIN, "n/a", math.nan),
+        (Texts(missing=("unknown",)), "unknown", math.nan),
+        (EUROPEAN, "1.234.567,5", 1234567.5),
+        (EUROPEAN, "12,5", 12.5),
+        (Texts(thousands=" "), "1\u202f234.5", 1234.5),
+        (Texts(thousands="'"), "1'234", 1234.0),
+    ],
+)
+def test_texts_are_read_in_their_dialect(texts, text, number):
+    np.testing.assert_equal(texts.number(text), number)
+
+
+@pytest.mark.parametrize(
+    ("texts", "text"),
+    [
+        (PLAIN, "1_000"),
+        (PLAIN, "1,5"),
+        (PLAIN, "ten"),
+        (EUROPEAN, "1.5"),  # not 15
+        (EUROPEAN, "1.5000,2"),
+        (Texts(decimal=","), "1.5"),
+    ],
+)
+def test_a_number_of_another_dialect_is_not_guessed(texts, text):
+    with pytest.raises(ValueError, match=r"column 'x' must be numbers.*in row 2"):
+        numbers(["1", text], "x", texts)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["1", "", "3"],
+        [1, None, 3.0],
+        pandas.Series([1, None, 3], dtype="Int64").to_numpy(),
+        pandas.Series([1, None, 3], dtype="float32").to_numpy(),
+        np.array([1.0, np.nan, 3.0]),
+        [True, pandas.NA, 3],
+    ],
+)
+def test_numbers_may_be_of_any_type(values):
+    np.testing.assert_array_equal(numbers(values, "x", PLAIN), [1.0, np.nan, 3.0])
+
+
+def test_numbers_must_be_finite():
+    with pytest.raises(ValueError, match="'x' must be finite numbers, got inf in row 2"):
+        numbers(["1", "inf"], "x", PLAIN)
+
+
+MOMENT = pandas.Timestamp("2024-03-01 18:00")
+
+
+@pytest.mark.parametrize(
+    ("values", "format_"),
+    [
+        (["2024-03-01T18:00:00Z", ""], "ISO8601"),
+        (["2024-03-01 20:00+02:00", "?"], "ISO8601"),
+        (["01.03.2024 18:00", None], "%d.%m.%Y %H:%M"),
+        ([dt.datetime(2024, 3, 1, 18), None], "%d.%m.%Y"),
+        (np.array(["2024-03-01T18:00", "NaT"], "datetime64[ns]"), "ISO8601"),
+        (pandas.Series([MOMENT, pandas.NaT]).dt.tz_localize("UTC").to_numpy(), "ISO8601"),
+        (pandas.Series([MOMENT, pandas.NaT]).astype(object).to_numpy(), "ISO8601"),
+    ],
+)
+def test_dates_may_be_texts_or_moments(values, format_):
+    column = DateColumn("joined", format_, ("year",))
+    found = dates(values, column, PLAIN)
+    expected = column.encode(pandas.Series([MOMENT, pandas.NaT]))
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("text", ["2024", "2024-03", "2024-03-01", "20240301", "2024-03-01T05"])
+def test_dates_of_iso_8601_are_those_of_pandas(text):
+    column = DateColumn("joined")
+    np.testing.assert_array_equal(
+        dates([text], column, PLAIN), column.encode(pandas.Series([text]))
+    )
+
+
+def test_what_is_not_a_date_is_named_with_its_row():
+    with pytest.raises(ValueError, match=r"must be dates written as %d\.%m\.%Y: 'soon' in row 2"):
+        dates(["01.02.2024", "soon"], DateColumn("joined", "%d.%m.%Y"), PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("known", "values", "codes"),
+    [
+        (["Oslo", "Rome"], ["Rome", " Oslo ", "Bergen", "", None], [1, 0, -1, np.nan, np.nan]),
+        (["1", "2"], ["2", "2.0", 2, 2.0, 3, "x"], [1, 1, 1, 1, -1, -1]),
+        (["01", "1"], ["01", "1", "001"], [0, 1, -1]),  # texts that only look like numbers
+        (["False", "True"], [True, 0, "1", np.True_, "no"], [1, 0, 1, 1, -1]),
+        (["0.0", "1.0"], [True, False, "true"], [1, 0, 1]),
+        (["NA", "DE"], ["NA", "DE", "null"], [0, 1, np.nan]),  # Namibia, where it is known
+        (["", "b"], ["", "b"], [np.nan, 1]),
+    ],
+)
+def test_categories_are_found_by_text_number_or_truth(known, values, codes):
+    np.testing.assert_array_equal(categories(values, known, PLAIN), codes)
+
+
+def test_rows_columns_and_frames_are_tables():
+    expected = {"a": [1, 3], "b": [2, None]}
+    assert columns_of([{"a": 1, "b": 2}, {"a": 3}]) == expected
+    assert columns_of(expected) == expected
+    assert columns_of({"a": 1, "b": "two"}) == {"a": [1], "b": ["two"]}
+    frame = columns_of(pandas.DataFrame(expected))
+    assert frame["a"].tolist() == [1, 3]
+    assert columns_of(np.zeros((2, 2))) is None
+    with pytest.raises(ValueError, match="several columns of the table are named 'a'"):
+        columns_of(pandas.DataFrame([[1, 2]], columns=["a", "a"]))

@@ -1,0 +1,569 @@
+"""`kbench run`: a file of one's own becomes a suite, a table and a recommendation."""
+
+import ast
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kbench
+import kbench_tables
+from kbench import Block, DatasetError, Learner, Limits, Protocol, Ref, Search, Suite, SuiteError
+from kbench.planning.cells import cells
+from kbench.records import TASK_TYPES, DatasetFacts
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
+from kbench_tables.recommend.data import fetched, prepared, source_of, suite_for
+from kbench_tables.recommend.look import look, with_look
+from kbench_tables.recommend.rounds import rounds_for
+from tests.support.command_here import command
+
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return build(installed())
+
+
+@pytest.fixture
+def customers(tmp_path, monkeypatch):
+    """A table with numbers, categories and holes."""
+    rng = np.random.default_rng(0)
+    lines = ["age,city,churn"]
+    for i in range(60):
+        age = "" if i % 13 == 0 else f"{rng.normal(40 + 20 * (i % 2), 5):.1f}"
+        city = "" if i % 17 == 0 else ["Oslo", "Rome"][i % 2]
+        lines.append(f"{age},{city},{['no', 'yes'][i % 2]}")
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "customers.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def known(n=100, d=5, sparse=False):
+    return DatasetFacts("c" * 64, n_samples=n, n_features=d, sparse=sparse)
+
+
+FILE = Ref("csv", {"path": "mine.csv", "target": "y"}, "mine")
+
+
+def test_several_parquet_files_are_named_by_their_folder(registry, tmp_path):
+    folder = tmp_path / "flights"
+    folder.mkdir()
+    (folder / "1.parquet").write_text("")
+    ref = source_of(str(folder / "*.parquet"), "y", registry=registry)
+    assert (ref.name, ref.label) == ("parquet", "flights")
+    assert ref.params["path"] == str(folder / "*.parquet")
+    folder.rename(tmp_path / "flights.parquet")
+    assert source_of(str(tmp_path / "flights.parquet"), "y", registry=registry).label == "flights"
+    with pytest.raises(DatasetError, match="there is no such file"):
+        source_of(str(tmp_path / "none-*.parquet"), "y", registry=registry)
+
+
+def methods(suite, registry):
+    return [(c.feature_map.name, c.learner.name) for c in cells(suite, registry)]
+
+
+def test_cheap_methods_come_first(registry):
+    suite = suite_for(FILE, known(), registry)
+    assert suite.name == "mine.csv"
+    found = methods(suite, registry)
+    assert len(found) == len(set(found)) == 14
+    assert found[0] == ("identity", "majority")
+    assert found.index(("nystroem", "ridge")) < found.index(("identity", "kernel-svm"))
+    assert suite.blocks[0].protocol.missing == "indicate"
+
+
+def test_sizes_follow_the_data(registry):
+    def width(n):
+        suite = suite_for(FILE, known(n), registry, feature_maps=["rff"])
+        return suite.blocks[0].feature_maps[0].params["n_components"]
+
+    assert [width(n) for n in (40, 1000, 100_000)] == [50, 250, 1000]
+    large = suite_for(FILE, known(100_000, 300), registry)
+    assert ("identity", "kernel-svm") not in methods(large, registry)
+    assert ("polynomial", "linear-svm") not in methods(large, registry)
+    assert large.blocks[0].protocol.n_folds == 3
+    sparse = methods(suite_for(FILE, known(sparse=True), registry), registry)
+    assert ("identity", "gradient-boosting") not in sparse
+    assert ("nystroem", "linear-svm") in sparse
+
+
+WIDTHS = {20: 50, 200: 50, 203: 50, 204: 51, 2000: 500, 2001: 500, 10_000: 1000, 10_001: 1000}
+WIDTHS |= {20_000: 1000, 20_001: 1000}
+FOLDS = {20: (5, 3, 8), 2001: (5, 3, 4), 20_001: (3, 2, 4)}
+"""Folds, inner folds and candidates, from this number of rows on."""
+
+METHODS = {
+    "a": ("identity", "majority"),
+    "b": ("identity", "ridge (ovr)"),
+    "c": ("identity", "linear-svm (ovo)"),
+    "d": ("nystroem", "ridge (ovr)"),
+    "e": ("rff", "ridge (ovr)"),
+    "f": ("additive-chi2", "linear-svm (ovo)"),
+    "g": ("nystroem", "linear-svm (ovo)"),
+    "h": ("rff", "linear-svm (ovo)"),
+    "i": ("identity", "knn"),
+    "j": ("identity", "gradient-boosting"),
+    "k": ("polynomial-2", "linear-svm (ovo)"),
+    "l": ("simplicial-mesh", "linear-svm (ovo)"),
+    "m": ("identity", "kernel-svm (ovo)"),
+    "n": ("nbcs-rotated", "linear-svm (ovo)"),
+}
+MOST = {  # dense and sparse, from this number of features and of rows on
+    (1, 20): ("abcdefghijklmn", "abcdeghikm"),
+    (1, 10_001): ("abcdefghijkln", "abcdeghik"),
+    (1, 20_001): ("abcdefghjkln", "abcdeghk"),
+    (41, 20): ("abcdefghijlm", "abcdeghim"),
+    (41, 10_001): ("abcdefghijl", "abcdeghi"),
+    (41, 20_001): ("abcdefghjl", "abcdegh"),
+    (201, 20): ("abcdefghijm", "abcdeghim"),
+    (201, 10_001): ("abcdefghij", "abcdeghi"),
+    (201, 20_001): ("abcdefghj", "abcdegh"),
+}
+
+
+def frozen(rows, features, sparse):
+    """Return the suite of a size as the first version of `kbench run` compared it."""
+    gaussian = Ref("gaussian", {"bandwidth_factor": Search((1.0, 0.5))})
+    rff = {"n_components": WIDTHS[rows], "bandwidth_factor": Search((1.0, 0.5))}
+    lines = {
+        "nystroem": Ref("nystroem", rff, "nystroem"),
+        "rff": Ref("rff", rff, "rff"),
+        "polynomial-2": Ref("polynomial", {"degree": 2}, "polynomial-2"),
+        "kernel-svm (ovo)": Ref("kernel-svm", {"kernel": gaussian}, "kernel-svm (ovo)"),
+    }
+
+    def line(label):
+        return lines.get(label) or Ref(label.partition(" (")[0], {}, label)
+
+    folds, inner, candidates = FOLDS[max(each for each in FOLDS if each <= rows)]
+    protocol = Protocol(
+        n_folds=folds,
+        inner_folds=inner,
+        search="random",
+        n_candidates=candidates,
+        missing="indicate",
+    )
+    letters = MOST[max(each for each in MOST if each[0] <= features and each[1] <= rows)][sparse]
+    methods = [METHODS[each] for each in letters]
+    # a search of gradient boosting takes minutes on many rows
+    default = replace(protocol, n_candidates=1)
+    blocks = [
+        Block(
+            (FILE,),
+            (line(m),),
+            (line(each),),
+            default if each == "gradient-boosting" and rows > 2000 else protocol,
+        )
+        for m, each in methods
+    ]
+    return Suite("mine.csv", tuple(blocks), Limits(time_s=120))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("features", [1, 40, 41, 200, 201])
+@pytest.mark.parametrize("rows", WIDTHS)
+def test_every_size_has_its_methods_in_their_order(registry, rows, features, sparse):
+    suite = suite_for(FILE, known(rows, features, sparse), registry)
+    assert suite == frozen(rows, features, sparse)
+
+
+def test_fewer_than_20_rows_are_not_compared(registry):
+    words = "mine: 19 rows are too few to compare methods on; at least 20 are needed"
+    with pytest.raises(DatasetError, match=words):
+        suite_for(FILE, known(19), registry)
+
+
+def test_methods_that_nothing_installed_gives_are_left_out(plugin_of):
+    ridge = plugin_of(kbench_learners=[Learner("ridge", make=dict)])
+    gone = ("learners", "balcan", "zero-one")
+    few = build([*(each for each in installed() if each.name not in gone), ridge])
+    assert methods(suite_for(FILE, known(), few), few) == [
+        ("identity", "ridge"),
+        ("nystroem", "ridge"),
+        ("rff", "ridge"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["suite"], ["data", "fetch"], ["suite", "--dataset", "iris"]]
+)
+def test_the_suite_of_methods_says_what_it_is_for(arguments, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = command(*arguments, "own-table", capfd=capfd)
+    assert (code, out) == (2, "")
+    assert err == (
+        "kbench: the suite 'own-table' has rules on the size of data and cannot be run by itself: "
+        "`kbench run FILE --target COLUMN` compares the methods of such suites on a file of your "
+        "own\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_suite_of_methods_is_listed_but_not_among_those_to_run(capfd):
+    _, out, _ = command("list", "suites", capfd=capfd)
+    words = "The methods that `kbench run FILE` compares on your own data, with rules on its size."
+    assert words in out
+    _, out, _ = command("suite", "--list", capfd=capfd)
+    assert "uci" in out.split()
+    assert "own-table" not in out
+    _, out, _ = command("show", "own-table", capfd=capfd)
+    assert "share_of_rows" in out
+
+
+def test_the_core_names_no_component_here():
+    registry = build(installed())
+    kinds = ("dataset", "kernel", "feature map", "learner", "figure", "suite", "dashboard")
+    # a suite has the name of a task
+    names = {name for kind in kinds for name in registry.all(kind)} - set(TASK_TYPES)
+    allowed = {
+        # kernelized learners work on the inputs; one map is the name of that
+        ("cells.py", "identity"),
+        # the suites that `kbench run` reads; a name with "-first" is made of them
+        ("data.py", "own-table"),
+        ("data.py", "own-table-regression"),
+    }
+    feature = Path(kbench_tables.__file__).parent
+    folders = [Path(kbench.__file__).parent / "planning", feature / "recommend", feature / "export"]
+    files = [file for folder in folders for file in folder.rglob("*.py")]
+    found = {
+        (file.name, node.value)
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in names
+    }
+    assert found == allowed
+
+
+def test_named_methods_replace_the_list(registry):
+    suite = suite_for(FILE, known(), registry, ["rff", "nbcs"], ["ridge", "kernel-svm"])
+    assert methods(suite, registry) == [
+        ("rff", "ridge"),
+        ("identity", "kernel-svm"),
+        ("nbcs", "ridge"),
+    ]
+    suite = suite_for(FILE, known(), registry, ["balcan-f2"])
+    assert methods(suite, registry) == [("balcan-f2", "ridge"), ("balcan-f2", "linear-svm")]
+
+
+def test_one_task_takes_a_part_of_the_time_only(registry):
+    assert rounds_for(FILE, known(), registry, total_s=50).suite.limits.time_s == 25
+    assert suite_for(FILE, known(), registry).limits.time_s == 120
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"feature_maps": ["rfff"]}, "no feature map is called 'rfff'; did you mean 'rff'"),
+        ({"learners": ["rdge"]}, "no learner is called 'rdge'; did you mean 'ridge'"),
+    ],
+)
+def test_what_is_not_there_is_named(registry, options, words):
+    with pytest.raises(SuiteError, match=words):
+        suite_for(FILE, known(), registry, **options)
+    with pytest.raises(SuiteError, match=words):
+        rounds_for(FILE, known(), registry, **options)
+
+
+def test_a_time_limit_is_positive(registry):
+    with pytest.raises(SuiteError, match="--time-limit must be a finite number > 0"):
+        rounds_for(FILE, known(), registry, total_s=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "params"),
+    [
+        ("a.csv", "csv", {"target": "y"}),
+        ("a.CSV.gz", "csv", {"target": "y"}),
+        ("a.tsv", "csv", {"target": "y", "delimiter": "\t"}),
+        ("a.parquet", "parquet", {"target": "y"}),
+        ("a.arff", "arff", {"target": "y"}),
+    ],
+)
+def test_the_name_tells_the_kind(registry, tmp_path, name, source, params):
+    (tmp_path / name).write_text("")
+    ref = source_of(str(tmp_path / name), "y", registry=registry)
+    assert (ref.name, ref.label) == (source, "a")
+    assert {k: v for k, v in ref.params.items() if k != "path"} == params
+
+
+def test_svmlight_has_no_target(registry, tmp_path):
+    (tmp_path / "a.libsvm").write_text("1 1:2\n")
+    assert source_of(str(tmp_path / "a.libsvm"), registry=registry).name == "svmlight"
+    with pytest.raises(DatasetError, match="--target has no meaning"):
+        source_of(str(tmp_path / "a.libsvm"), "y", registry=registry)
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "words"),
+    [
+        ("a.parquet", {"delimiter": ";"}, "--delimiter has no meaning for parquet files"),
+        ("a.arff", {"sheet": "c"}, "--sheet has no meaning for arff files"),
+        ("a.libsvm", {"ignore": ["c"]}, "--ignore has no meaning for svmlight files"),
+        ("a.arff", {"target": None}, "--target is missing: name the column to predict"),
+        (
+            "a.ods",
+            {},
+            "its name must end in one of .csv, .tsv, .parquet, .pq, .xlsx, .xls, .arff, "
+            ".svmlight, .libsvm, .svm, got '.ods'",
+        ),
+    ],
+)
+def test_options_follow_from_what_a_source_takes(registry, tmp_path, name, option, words):
+    (tmp_path / name).write_text("")
+    with pytest.raises(DatasetError, match=re.escape(words) + "$"):
+        source_of(str(tmp_path / name), **{"target": "y", **option}, registry=registry)
+
+
+PIPED = """
+import kbench
+import kbench_files
+import pandas
+
+def table(path, **_):
+    return pandas.read_csv(path, sep="|")
+
+def load(path, target, nominal=(), group=""):
+    return kbench_files.load_csv(path, target, nominal=nominal, delimiter="|", group=group)
+
+@kbench.hookimpl
+def kbench_datasets():
+    return [kbench.DatasetSource("piped", load=load, table=table, endings={".psv": {}})]
+"""
+
+
+def test_a_plugin_adds_a_kind_of_file(customers, store_uri, install_plugin, capfd):
+    install_plugin("piped_files", PIPED)
+    customers.with_suffix(".psv").write_text(customers.read_text().replace(",", "|"))
+    words = ["customers.psv", "--target", "churn", "--learner", "ridge"]
+    code, out, err = command(
+        *["run", *words, "--feature-map", "identity", "--store", store_uri], capfd=capfd
+    )
+    assert code == 0, err
+    assert "60 rows, 2 columns, 3 after encoding, 2 classes ('yes' 50 %, 'no' 50 %)" in out
+    method = ["--feature-map", "identity", "--format", "joblib", "-o", "model"]
+    code, out, err = command("export", *words, *method, capfd=capfd)
+    assert code == 0, err
+    assert "its input is the table as it is in the file, without the target" in out
+    code, out, err = command("run", *words, "--delimiter", "|", capfd=capfd)
+    assert code == 2
+    assert "--delimiter has no meaning for piped files" in err
+
+
+def test_a_file_is_fetched_once(customers, registry):
+    ref = source_of(str(customers), "churn", registry=registry)
+    first = fetched(ref, registry)
+    assert (first.n_samples, first.n_features, first.n_missing > 0) == (60, 3, True)
+    assert fetched(ref, registry).checksum == first.checksum
+
+
+@pytest.mark.slow
+def test_a_run_answers_and_goes_on_from_the_journal(customers, tmp_path, store_uri, capfd):
+    words = ["run", customers.name, "--target", "churn", "--learner", "ridge", "--jobs", "1"]
+    words += ["--feature-map", "identity", "--learner", "majority", "--store", store_uri]
+    code, out, err = command(*words, "-o", "report.html", capfd=capfd)
+    assert code == 0, err
+    assert "60 rows, 2 columns, 3 after encoding, 2 classes ('yes' 50 %, 'no' 50 %)" in out
+    assert re.search(r"Take identity \+ ridge \(ovr\): [01]\.\d+ .*accuracy", out)
+    assert "kbench export customers.csv --target churn --feature-map identity" in out
+    text = (tmp_path / "report.html").read_text()
+    assert "<h2>Recommendation</h2>" in text
+    assert re.search(r"Take identity \+ ridge \(ovr\): [01]\.\d+ .*accuracy", text)
+    assert "60 rows, 2 columns, 3 after encoding" in text
+    assert "kbench export customers.csv --target churn" in text
+    # one dataset has no ranks over datasets
+    assert "Critical-difference" not in text
+    assert 'id="pairs"' not in text
+
+    code, out, err = command(*words, "--json", capfd=capfd)
+    events = [json.loads(line) for line in out.splitlines()]
+    assert next(e for e in events if e["event"] == "planned")["tasks"] == 0
+    end = events[-1]
+    assert end["recommended"]["learner"] == "ridge (ovr)"
+    assert [each["status"] for each in end["rows"]] == ["ok", "ok"]
+    # other commands find the experiment by the file's name
+    assert end["experiment"] == "customers.csv"
+    code, out, err = command("results", "customers.csv", "--store", store_uri, capfd=capfd)
+    assert code == 0
+    assert "majority" in out
+
+
+def test_what_the_time_does_not_allow_is_skipped_and_shown(customers, store_uri, capfd):
+    words = ["run", customers.name, "--target", "churn", "--store", store_uri, "--json"]
+    words += ["--feature-map", "identity", "--learner", "ridge", "--learner", "majority"]
+    code, out, _ = command(*words, "--time-limit", "0.001", capfd=capfd)
+    end = json.loads(out.splitlines()[-1])
+    assert {each["learner"]: each["status"] for each in end["rows"]} == {
+        "majority": "ok",  # the cheapest is tried whatever the limit, on one split
+        "ridge (ovr)": "skipped",
+    }
+    assert len(end["rows"]) == 2  # rows planned are rows shown
+    rows = {each["learner"]: each for each in end["rows"]}
+    assert (rows["majority"]["n_splits_done"], rows["majority"]["n_splits"]) == (1, 1)
+    ended = "the time limit of 0.001 s ended before its first split"
+    assert rows["ridge (ovr)"]["error"] == ended
+    assert end["recommended"]["learner"] == "majority"
+    said = " ".join(end["sentences"])
+    assert "nothing else was measured in full" in said
+    assert "1 of 2 methods was not measured in full within the time" in said
+    assert code == 0
+
+    # the same command goes on from there
+    code, out, _ = command(*words, "--time-limit", "0.001", capfd=capfd)
+    rows = {each["learner"]: each for each in json.loads(out.splitlines()[-1])["rows"]}
+    assert {each["status"] for each in rows.values()} == {"ok"}
+
+
+def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkeypatch, registry):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"day {i},{i % 7},{'ab'[i % 2]},{['', 'no', 'yes'][i % 3]}" for i in range(90)]
+    (tmp_path / "mine.csv").write_text("\n".join(["date,x,c,y", *lines]) + "\n")
+    ref = source_of("mine.csv", "y", registry=registry)
+    found = look(ref, registry)
+    assert (found.n_rows, found.n_unlabelled, found.n_columns) == (90, 30, 2)
+    assert found.notices() == [
+        "left out: 'date', text: 90 different values in 90 rows; --keep date keeps it"
+    ]
+    kept = fetched(with_look(ref, found), registry)
+    assert (kept.n_samples, kept.n_features) == (60, 3)
+    # what is named is kept, and the source agrees on what is text
+    named = source_of("mine.csv", "y", nominal=["date"], registry=registry)
+    assert "date" not in with_look(named, look(named, registry)).params.get("ignore", ())
+    with pytest.raises(DatasetError, match="--ignore date"):
+        fetched(ref, registry)
+    with pytest.raises(DatasetError, match="did you mean 'y'"):
+        look(source_of("mine.csv", "yy", registry=registry), registry)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["gone.csv", "--target", "churn"], "there is no such file"),
+        (["customers.csv"], "--target is missing: name the column to predict"),
+        (["customers.csv", "--target", "chrun"], "did you mean 'churn'"),
+        (
+            ["customers.csv", "--target", "churn", "--time-limit", "-3"],
+            "must be a finite number > 0",
+        ),
+        (["customers.csv", "--target", "churn", "-o", "no/where.html"], "there is no folder"),
+        (["customers.csv", "--target", "churn", "--feature-map", "rf"], "did you mean 'rff'"),
+        (["customers.csv", "--target", "churn", "--ignore", "cty"], "did you mean 'city'"),
+        (["customers.ods", "--target", "churn"], "its name must end in one of"),
+    ],
+)
+def test_mistakes_are_named_before_anything_runs(customers, tmp_path, arguments, words, capfd):
+    before = sorted(tmp_path.iterdir())
+    code, out, err = command("run", *arguments, capfd=capfd)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.fixture
+def counts(tmp_path, monkeypatch):
+    """A table with a count to predict, in three formats."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=80).round(3)
+    n = rng.poisson(np.exp(1.5 + 0.7 * x))
+    rows = list(zip(x, n, strict=True))
+    csv = "".join(f"{x},{n}\n" for x, n in rows)
+    (tmp_path / "counts.csv").write_text(f"x,n\n{csv}")
+    head = "@relation r\n@attribute x numeric\n@attribute n numeric\n@data\n"
+    (tmp_path / "counts.arff").write_text(head + csv)
+    (tmp_path / "counts.svm").write_text("".join(f"{n} 1:{x}\n" for x, n in rows))
+    return n
+
+
+@pytest.mark.parametrize("ending", ["csv", "arff", "svm"])
+@pytest.mark.parametrize("asked", [None, "classification", "regression"])
+def test_all_formats_have_the_same_rule(counts, registry, ending, asked):
+    options = {"task": asked} if ending == "svm" else {"task": asked, "target": "n"}
+    data = prepared(f"counts.{ending}", registry, **options)
+    assert data.facts.task == (asked or "regression")
+    assert data.ref.params["task"] == data.facts.task
+    if asked is None:
+        assert "one of them in fewer than 5 rows: regression (--task class" in data.target
+        assert data.facts.target_mean == pytest.approx(counts.mean())
+    else:
+        assert f"(--task {asked})" in data.target
+
+
+def test_labels_of_other_formats_stay_classes(tmp_path, monkeypatch, registry):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.svm").write_text("".join(f"{[-1, 1][i % 2]} 1:{i}\n" for i in range(40)))
+    data = prepared("a.svm", registry)
+    assert data.facts.task == "classification"
+    assert data.target == (
+        "target 'label' has 2 different whole numbers, taken as classes (--task regression takes "
+        "them as numbers)"
+    )
+
+
+@pytest.mark.slow
+def test_numbers_are_compared_by_their_error(counts, store_uri, capfd):
+    words = ["run", "counts.csv", "--target", "n", "--feature-map", "identity", "--learner", "mean"]
+    words += ["--learner", "ridge", "--store", store_uri, "--jobs", "1"]
+    code, out, err = command(*words, "-o", "report.html", capfd=capfd)
+    assert code == 0, err
+    assert "counts: 80 rows, 1 column, target with mean " in out
+    assert "target 'n' is numeric, with " in out
+    assert re.search(r"Take identity \+ ridge: [\d.,]+ .*rmse", out)
+    assert "Always predicting the mean gives rmse " in out
+    assert "target &#39;n&#39; is numeric" in Path("report.html").read_text()
+    code, out, err = command(*words, "--task", "regression", "--json", capfd=capfd)
+    end = json.loads(out.splitlines()[-1])
+    assert end["task"] == "regression"
+    assert end["target"].endswith("(--task regression)")
+    assert end["rows"][0]["learner"] == "ridge"
+    assert end["rows"][0]["rmse"] < end["rows"][1]["rmse"]
+    assert "--task regression" in end["export"]
+
+
+def test_tasks_are_named_where_they_are_wrong(counts, customers, capfd):
+    words = ["run", "customers.csv", "--target"]
+    code, _, err = command(*words, "churn", "--task", "ranking", capfd=capfd)
+    assert (code, err) == (
+        2,
+        "kbench: --task must be one of 'classification', 'regression', got 'ranking'\n",
+    )
+    code, _, err = command(*words, "churn", "--task", "regression", capfd=capfd)
+    assert code == 2
+    assert "'churn' is text in 60 rows of 60, the first is row 1: 'no'" in err
+    code, _, err = command("run", "counts.csv", "--target", "n", "--ignore", "n", capfd=capfd)
+    assert code == 2
+    assert "the target 'n' is among the ignored columns" in err
+    words = ["run", "counts.csv", "--target", "n", "--learner", "linear-svm"]
+    code, _, err = command(*words, capfd=capfd)
+    assert code == 2
+    assert "learner 'linear-svm' (classification) with 'counts' (regression)" in err
+
+
+def test_numbers_have_methods_of_their_own(registry):
+    small = replace(known(), task="regression")
+    suite = suite_for(FILE, small, registry)
+    assert (suite.measure.name, suite.measure.better) == ("rmse", "lower")
+    found = methods(suite, registry)
+    assert found[0] == ("identity", "mean")
+    assert len(found) == len(set(found)) == 14
+    assert ("identity", "gaussian-process") in found
+    large = methods(suite_for(FILE, replace(known(5001), task="regression"), registry), registry)
+    assert {("identity", "gaussian-process"), ("identity", "kernel-ridge")}.isdisjoint(large)
+    for map_, learner in found:
+        assert "regression" in registry.get("feature map", map_).tasks
+        assert "regression" in registry.get("learner", learner).tasks
+
+
+def test_many_categories_have_a_mean_for_each_of_three_classes(tmp_path, monkeypatch, registry):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"S{i % 30},{i / 4},{'abc'[i % 7 % 3]}" for i in range(150)]
+    (tmp_path / "mine.csv").write_text("\n".join(["street,x,y", *lines]) + "\n")
+    data = prepared("mine.csv", registry, target="y")
+    street = data.look.fates[0]
+    assert (street.encoded_as, street.n_columns) == ("mean of the target by category and class", 3)
+    assert data.facts.feature_kinds == ("category", "numeric")

@@ -1,0 +1,52 @@
+"""Columns that tell the target are named in a notice."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kbench.execution.plugins import load_registry
+from kbench_tables.recommend.data import prepared
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60).round(3)
+    return pd.DataFrame({"x": x, "y": np.where(rng.random(60) < 0.5, "no", "yes")})
+
+
+@pytest.fixture
+def doubts(tmp_path):
+    def of(table, target="y"):
+        table.to_csv(tmp_path / "mine.csv", index=False)
+        return prepared(str(tmp_path / "mine.csv"), load_registry(), target=target).doubts
+
+    return of
+
+
+def test_the_target_in_other_words(table, doubts):
+    table["approved by"] = table["y"].map({"no": "nobody", "yes": "boss"})
+    (said,) = doubts(table)
+    assert said.startswith("column 'approved by' tells the target of every row")
+    assert said.endswith("--ignore 'approved by' leaves it out")
+
+
+def test_a_number_for_each_class_and_several_columns(table, doubts):
+    table["flag"] = (table["y"] == "yes").astype(int)
+    table["points"] = 3.5 - table["flag"]
+    (said,) = doubts(table)
+    assert said.startswith("columns 'flag', 'points' tell the target of every row")
+    assert said.endswith("--ignore flag --ignore points leave them out")
+
+
+def test_a_target_in_another_unit(table, doubts):
+    table["inches"] = table["x"] * 2.54 + 1
+    assert doubts(table.drop(columns="y"), "x")[0].startswith("column 'inches' tells")
+
+
+def test_a_good_column_is_not_the_target(table, doubts):
+    table["flag"] = (table["y"] == "yes").astype(int)
+    table.loc[0, "flag"] = 1 - table.loc[0, "flag"]
+    assert not doubts(table)
+    table["near"] = table["x"] + np.random.default_rng(1).normal(0, 1e-3, 60)
+    assert not doubts(table, "x")

@@ -1,0 +1,94 @@
+"""The measure by which methods are compared on a user's file."""
+
+import pytest
+
+from kbench import Protocol, SuiteError
+from kbench.records import DatasetFacts
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
+from kbench_tables.recommend.measure import comparison, shares_of
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return build(installed())
+
+
+def facts(*counts, task="classification"):
+    names = tuple(f"k{i}" for i in range(len(counts)))
+    return DatasetFacts(
+        "c", task=task, n_samples=sum(counts), n_classes=len(counts), class_counts=counts,
+        target_names=names,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((50, 50), None),
+        ((80, 20), None),  # 0.4 / 2 of the rows
+        ((81, 19), "balanced_accuracy"),
+        ((953, 47), "balanced_accuracy"),
+        ((40, 46, 14), None),
+        ((40, 47, 13), "balanced_accuracy"),
+    ],
+)
+def test_a_rare_class_changes_the_default(registry, counts, expected):
+    found = comparison(None, False, facts(*counts), registry)
+    assert (found.measure and found.measure.name) == expected
+    assert ("--measure accuracy" in found.sentence) == (expected is not None)
+
+
+def test_the_text_says_why(registry):
+    sentence = comparison(None, False, facts(953, 47), registry).sentence
+    assert "the rarest class, 'k1', has 4.7 % of the rows, below 0.4/2 = 20 %" in sentence
+    assert "ROC AUC beside it" in sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "counts", "searched", "calibration"),
+    [
+        ("accuracy", (50, 50), "accuracy", "none"),
+        ("f1_macro", (50, 50), "f1_macro", "none"),
+        ("roc_auc", (50, 50), "roc_auc", "none"),
+        # decision values of pairs of classes are not scores of classes
+        ("roc_auc", (50, 50, 50), None, "sigmoid"),
+        ("average_precision", (50, 50), "average_precision", "none"),
+        ("log_loss", (50, 50), None, "sigmoid"),
+    ],
+)
+def test_the_search_uses_the_measure_where_all_learners_have_it(
+    registry, name, counts, searched, calibration
+):
+    found = comparison(name, False, facts(*counts), registry)
+    protocol = found.protocol(Protocol(), len(counts))
+    assert found.measure.name == name
+    assert (protocol.search_measure, protocol.calibration) == (searched, calibration)
+
+
+def test_probabilities_are_calibrated_where_they_are_asked_for(registry):
+    found = comparison(None, True, facts(50, 50), registry)
+    assert found.protocol(Protocol(), 2).calibration == "sigmoid"
+    with pytest.raises(SuiteError, match="--proba is for classes"):
+        comparison(None, True, facts(task="regression"), registry)
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "words"),
+    [
+        ("acuracy", "classification", "no measure is called 'acuracy'; did you mean 'accuracy'"),
+        ("rmse", "classification", "--measure rmse is not for classification; there are accuracy"),
+        ("accuracy", "regression", "--measure accuracy is not for regression; there are "),
+        ("ece_15_equal_mass", "classification", "never for ranking"),
+    ],
+)
+def test_other_measures_are_refused(registry, name, task, words):
+    with pytest.raises(SuiteError) as error:
+        comparison(name, False, facts(50, 50, task=task), registry)
+    assert words in str(error.value)
+
+
+def test_shares_of_many_classes_are_those_of_the_first_and_the_last():
+    text = shares_of(facts(*range(1, 11)))
+    assert text.startswith("'k9' 18.2 %, 'k8' 16.4 %, ")
+    assert text.endswith("4 others between, 'k0' 1.82 %")

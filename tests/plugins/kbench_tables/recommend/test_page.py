@@ -1,0 +1,278 @@
+"""Which method is recommended, and in which words."""
+
+import pytest
+
+from kbench.records import Measure
+from kbench.results.rows import Row
+from kbench_tables.recommend.page import advise, size
+from tests.support.report_rows import changed
+
+HASHES = {str(i): f"h{i}" for i in range(5)}
+
+
+def row(name, accuracies, fit_time_s, learner="ridge", status="ok", **more):
+    n = len(accuracies)
+    mean = sum(accuracies) / n if n else None
+    sd = (sum((a - mean) ** 2 for a in accuracies) / (n - 1)) ** 0.5 if n > 1 else None
+    fields = {
+        "accuracy": mean,
+        "accuracy_sd": sd,
+        "fit_time_s": fit_time_s,
+        "predict_time_s": 0.001,
+        "values_by_split": {"accuracy": dict(zip(HASHES, accuracies, strict=False))},
+        "split_hash": HASHES,
+        "n_train": 80,
+        "n_test": 20,
+        "model_floats": 1000.0,
+    }
+    return changed(Row("mine", name, learner, status, n, n_splits=5), **fields | more)
+
+
+BEST = [0.90, 0.92, 0.94, 0.91, 0.93]
+NEAR = [0.91, 0.90, 0.93, 0.92, 0.92]
+FAR = [0.70, 0.72, 0.74, 0.72, 0.72]
+
+
+def test_nothing_finished_nothing_recommended():
+    assert advise([row("a", BEST[:2], 1.0, status="skipped")]) is None
+
+
+def test_the_cheapest_of_those_within_noise_is_taken():
+    rows = [row("slow", BEST, 9.0), row("quick", NEAR, 0.1), row("quickest", FAR, 0.01)]
+    found = advise(rows)
+    assert found.best.feature_map == "slow"
+    assert found.chosen.feature_map == "quick"
+    assert [each.feature_map for each in found.within_noise] == ["slow", "quick"]
+    text = " ".join(found.sentences)
+    assert text.startswith("Take quick + ridge: 0.916 ± 0.011 accuracy")
+    assert "within noise of the most accurate, slow + ridge (0.920)" in text
+    assert "8 kB" in text
+
+
+def test_what_no_test_tells_apart_but_is_clearly_less_accurate_is_not_taken():
+    spread = [0.70, 1.0, 0.80, 1.0, 0.84]
+    rows = [row("slow", BEST, 9.0), row("wild", spread, 0.1)]
+    found = advise(rows)
+    assert found.chosen is found.best
+    text = " ".join(found.sentences)
+    assert "no other is within noise of it (p > 0.05 and at most 0.01 less accurate)" in text
+    assert "wild" not in text
+
+
+def test_those_within_noise_of_the_quickest_are_named():
+    rows = [row("quick", BEST, 0.1), row("slow", NEAR, 9.0), row("bad", FAR, 0.01)]
+    text = " ".join(advise(rows).sentences)
+    assert "Within noise of it, but slower to fit: slow + ridge (0.916)." in text
+
+
+def test_a_clear_winner_is_called_one():
+    found = advise([row("good", BEST, 1.0), row("bad", FAR, 0.1)])
+    assert "measurably more accurate than the other one" in " ".join(found.sentences)
+
+
+def test_equal_differences_are_no_test():
+    lower = [value - 0.2 for value in BEST]
+    text = " ".join(advise([row("good", BEST, 1.0), row("bad", lower, 0.1)]).sentences)
+    assert "measurably" not in text
+    assert "Beside bad + ridge (0.720) all differences are equal: no test." in text
+    same = advise([row("good", BEST, 1.0), row("twin", BEST, 0.1, accuracy=0.91999)])
+    assert [each.feature_map for each in same.within_noise] == ["good", "twin"]
+    assert "both score the same on every split" in " ".join(same.sentences)
+    plain = [row("good", BEST, 1.0), row("identity", lower, 0.1, learner="majority")]
+    assert (
+        "Always naming the commonest class gives 0.720 (all differences are equal: no test)."
+        in advise(plain, (), ["majority"]).sentences
+    )
+
+
+def test_incomplete_methods_are_not_taken_and_are_told_of():
+    rows = [row("good", FAR, 1.0), row("perhaps", [0.99, 0.99], 0.1, status="skipped")]
+    found = advise(rows)
+    assert found.chosen.feature_map == "good"
+    assert "1 of 2 methods was not measured in full" in " ".join(found.sentences)
+
+
+def test_times_are_compared_with_the_kernel_machine():
+    rows = [row("good", BEST, 0.5), row("identity", FAR, 6.0, learner="kernel-svm (ovo)")]
+    kernelized = ["kernel-svm (ovo)", "cvm (ovo)"]
+    assert "12 times faster to fit than identity + kernel-svm (ovo) (0.720)" in " ".join(
+        advise(rows, kernelized).sentences
+    )
+    vectors = [row("good", BEST, 0.5), row("identity", FAR, 6.0, learner="cvm (ovo)")]
+    assert "faster to fit than identity + cvm" in " ".join(advise(vectors, kernelized).sentences)
+    assert "faster" not in " ".join(advise(vectors).sentences)
+    close = [row("good", BEST, 5.0), row("identity", FAR, 6.0, learner="kernel-svm (ovo)")]
+    assert "faster" not in " ".join(advise(close, kernelized).sentences)
+
+
+def test_the_commonest_class_is_the_yardstick():
+    rows = [row("good", BEST, 1.0), row("identity", FAR, 0.1, learner="majority")]
+    assert (
+        "Always naming the commonest class gives 0.720." in advise(rows, (), ["majority"]).sentences
+    )
+    same = [row("good", NEAR, 1.0), row("identity", BEST, 0.1, learner="majority")]
+    assert "may say nothing of the target" in " ".join(advise(same, (), ["majority"]).sentences)
+
+
+def test_one_split_gives_an_answer_without_tests():
+    found = advise([row("only", [0.9], 1.0, n_splits=1)])
+    assert found.sentences[0].startswith("Take only + ridge: 0.900 accuracy, fitted in 1 s")
+
+
+@pytest.mark.parametrize(("floats", "words"), [(100, "0.8 kB"), (3e8, "2400 MB")])
+def test_sizes_are_written_for_people(floats, words):
+    assert size(floats) == words
+
+
+RMSE = Measure("rmse", "lower")
+
+
+def fitted(name, errors, fit_time_s, learner="ridge", **more):
+    """Return the row of a regressor."""
+    n = len(errors)
+    mean = sum(errors) / n
+    sd = (sum((e - mean) ** 2 for e in errors) / (n - 1)) ** 0.5
+    splits = {"rmse": dict(zip(HASHES, errors, strict=False))}
+    measures = {"accuracy": None, "accuracy_sd": None, "rmse": mean, "rmse_sd": sd}
+    made = row(name, [0.5] * n, fit_time_s, learner)
+    return changed(made, **measures | {"values_by_split": splits, "r2": 0.8} | more)
+
+
+def said(*rows, baselines=("mean",), kernelized=()):
+    return advise(rows, kernelized, baselines, RMSE, "regression")
+
+
+LOW = [20_100.0, 21_000.0, 19_900.0, 20_500.0, 20_000.0]
+CLOSE = [20_400.0, 20_700.0, 20_300.0, 20_400.0, 20_300.0]
+HIGH = [50_000.0, 52_000.0, 49_000.0, 51_000.0, 50_500.0]
+
+
+def test_the_smallest_error_is_the_best():
+    found = said(fitted("good", LOW, 1.0), fitted("identity", HIGH, 0.1, "mean"))
+    assert found.chosen.feature_map == "good"
+    text = " ".join(found.sentences)
+    assert text.startswith("Take good + ridge: 20,300 ± 452.8 rmse (mean and sd over 5 splits), ")
+    assert "r2 0.800, fitted in 1 s" in text
+    assert "It is measurably more accurate than the other one" in text
+    assert "Always predicting the mean gives rmse 50,500: its errors are 60 % smaller." in text
+
+
+def test_errors_within_noise_are_a_little_larger():
+    found = said(fitted("slow", LOW, 9.0), fitted("quick", CLOSE, 0.1), fitted("far", HIGH, 0.01))
+    assert found.chosen.feature_map == "quick"
+    text = " ".join(found.sentences)
+    assert "It is within noise of the most accurate, slow + ridge (rmse 20,300)" in text
+    assert "the difference is 120.0, 95 % interval [-" in text
+    # 3 % more is not within noise, whatever a test says
+    wide = [15_000.0, 27_000.0, 18_000.0, 25_000.0, 19_550.0]
+    found = said(fitted("slow", LOW, 9.0), fitted("wild", wide, 0.1))
+    assert found.chosen is found.best
+    assert "an error at most 2 % larger" in " ".join(found.sentences)
+
+
+def test_nothing_better_than_the_mean_is_said():
+    same = said(fitted("good", CLOSE, 1.0), fitted("identity", LOW, 0.1, "mean"))
+    assert "That is always predicting the mean: no method was measurably better" in " ".join(
+        same.sentences
+    )
+    wide = [15_000.0, 27_000.0, 18_000.0, 25_000.0, 19_550.0]
+    doubtful = said(fitted("good", LOW, 1.0), fitted("identity", wide, 0.1, "mean"))
+    assert "which is not told apart from it (p = 0." in " ".join(doubtful.sentences)
+    assert doubtful.chosen.feature_map == "good"
+    alone = said(fitted("good", LOW, 1.0, r2=-0.1))
+    assert "Its r2 is not above 0: always predicting the mean is as good." in alone.sentences
+    assert "mean is as good" not in " ".join(said(fitted("good", LOW, 1.0)).sentences)
+
+
+def test_intervals_are_named_with_their_coverage():
+    sure = fitted("sure", LOW, 1.0, coverage_error_90=0.02)
+    words = "predicts intervals: over the splits, the share of targets in the 90 % intervals was"
+    assert f"It also {words} 2.0 points off 90 % on average." in said(sure).sentences
+    found = said(fitted("quick", LOW, 0.5), sure)
+    assert found.chosen.feature_map == "quick"
+    assert f"sure + ridge (rmse 20,300), within noise too, {words}" in " ".join(found.sentences)
+    plain = fitted("identity", CLOSE, 1.0, "mean", coverage_error_90=0.02)
+    assert "intervals" not in " ".join(said(fitted("quick", LOW, 0.5), plain).sentences)
+    far = fitted("sure", HIGH, 1.0, coverage_error_90=0.02)
+    assert "intervals" not in " ".join(said(fitted("quick", LOW, 0.5), far).sentences)
+
+
+def test_long_times_are_whole_numbers():
+    rows = [fitted("good", LOW, 0.001), fitted("identity", HIGH, 2.0, "kernel-ridge")]
+    text = " ".join(said(*rows, kernelized=["kernel-ridge"]).sentences)
+    assert "It is 2,000 times faster to fit than identity + kernel-ridge (rmse 50,500)." in text
+
+
+def nested(name, accuracies, n_train, **more):
+    """Return a row whose splits have the test rows of all others, 2,000 each."""
+    hashes = {str(i): f"{name}{i}" for i in range(5)}
+    fields = {
+        "n_train": n_train,
+        "n_test": 2000.0,
+        "split_hash": hashes,
+        "n_splits": len(accuracies),
+    }
+    fit_time_s = more.pop("fit_time_s", 1.0)
+    learner = more.pop("learner", "ridge")
+    return row(name, accuracies, fit_time_s, learner, **fields | more)
+
+
+def test_rows_on_samples_are_compared_on_their_common_splits():
+    # on the first split, which is an easy one, the second method is worse
+    full = nested("full", [0.95, 0.90, 0.90, 0.90, 0.90], 80_000.0)
+    sample = nested("sample", [0.93], 5000.0, fit_time_s=0.1)
+    found = advise([full, sample], nested=True)
+    assert found.chosen.feature_map == "full"
+    better = nested("better", [0.99], 5000.0)
+    found = advise([full, better], nested=True)
+    assert found.chosen.feature_map == "better"
+    assert "It was fitted on 5,000 of 80,000 rows" in " ".join(found.sentences)
+
+
+def test_a_quick_method_is_not_worth_a_standard_error():
+    # within 0.01, but with 10,000 test rows the standard error is 0.003
+    one = nested("one", [0.90, 0.92, 0.91, 0.90, 0.93], 8000.0, fit_time_s=9.0)
+    other = nested("other", [0.895, 0.911, 0.91, 0.89, 0.925], 8000.0, fit_time_s=0.1)
+    assert advise([one, other], nested=True).chosen.feature_map == "one"
+    near = nested("near", [0.9, 0.919, 0.911, 0.899, 0.9301], 8000.0, fit_time_s=0.1)
+    assert advise([one, near], nested=True).chosen.feature_map == "near"
+
+
+def test_gradient_boosting_and_the_kernel_machine_are_compared_with():
+    rows = [
+        nested("rff", [0.96, 0.95, 0.97], 80_000.0, learner="ridge"),
+        nested("identity", [0.91, 0.90, 0.92], 20_000.0, learner="trees"),
+        nested("identity", [0.85], 1250.0, learner="svm", fit_time_s=3.0),
+    ]
+    text = " ".join(advise(rows, ["svm"], (), boosted=["trees"], nested=True).sentences)
+    assert "The best gradient boosting, identity + trees, gives 0.910 on 20,000 rows" in text
+    assert "The kernel machine, identity + svm, gives 0.850 on 1,250 rows, fitted in 3 s." in text
+
+
+def test_of_a_rare_class_one_split_says_little():
+    balanced = Measure("balanced_accuracy")
+
+    def ranked(name, value, auc, **more):
+        fields = {"balanced_accuracy": value, "roc_auc": auc, "n_test": 800.0}
+        by_split = {"balanced_accuracy": {"0": value}, "roc_auc": {"0": auc}}
+        return nested(name, [0.9], 3200.0, **fields | {"values_by_split": by_split} | more)
+
+    rows = [ranked("lucky", 0.54, 0.60), ranked("sound", 0.50, 0.73)]
+    found = advise(rows, measure=balanced, nested=True, shares=(0.97, 0.03))
+    assert found.chosen.feature_map == "sound"
+    assert "less than one standard error" in " ".join(found.sentences)
+
+
+def test_of_many_classes_a_rare_one_does_not_hide_what_is_better():
+    balanced = Measure("balanced_accuracy")
+
+    def scored(name, value, **more):
+        by_split = {"balanced_accuracy": {"0": value}}
+        fields = {"balanced_accuracy": value, "n_test": 2667.0, "values_by_split": by_split}
+        return nested(name, [0.9], 10_000.0, **fields | more)
+
+    rows = [scored("boosted", 0.96, fit_time_s=9.0), scored("narrow", 0.93, fit_time_s=0.01)]
+    shares = (0.01, *[0.99 / 25] * 25)
+    assert (
+        advise(rows, measure=balanced, nested=True, shares=shares).chosen.feature_map == "boosted"
+    )

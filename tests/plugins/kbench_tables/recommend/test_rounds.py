@@ -1,0 +1,105 @@
+"""The suite of a limited time: the same methods on nested samples, with the same splits."""
+
+import pytest
+
+from kbench.errors import SuiteError
+from kbench.planning.cells import cell_problems, cells
+from kbench.records import DatasetFacts, Ref
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
+from kbench_tables.recommend.data import suite_for
+from kbench_tables.recommend.rounds import rounds_for
+from kbench_tables.recommend.settings import parsed, with_settings
+
+FILE = Ref("csv", {"path": "mine.csv", "target": "y"}, "mine")
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return build(installed())
+
+
+def planned(registry, n, **more):
+    facts = DatasetFacts("c" * 64, n_samples=n, n_features=5, **more)
+    rounds = rounds_for(FILE, facts, registry)
+    assert not cell_problems(rounds.suite, registry)
+    return rounds, cells(rounds.suite, registry)
+
+
+def rows_of(found, learner):
+    return [c.protocol.train_rows for c in found if c.learner.name == learner]
+
+
+def test_samples_grow_up_to_all_rows(registry):
+    rounds, found = planned(registry, 100_000)
+    assert [c.protocol.train_rows for c in found if c.learner.name == "majority"] == [
+        1250,
+        5000,
+        20_000,
+        None,
+    ]
+    assert {c.dataset.label for c in found} == {
+        "mine (1,250 rows)",
+        "mine (5,000 rows)",
+        "mine (20,000 rows)",
+        "mine",
+    }
+    # a kernel machine where there are few rows, and a width for each number of rows
+    assert rows_of(found, "kernel-svm") == [1250, 5000]
+    widths = {
+        c.protocol.train_rows: c.feature_map.params["n_components"]
+        for c in found
+        if c.feature_map.label == "rff"
+    }
+    assert widths == {1250: 312, 5000: 1000, 20_000: 1000, None: 1000}
+    assert ("identity", "gradient-boosting") in rounds.first
+    assert ("identity", "kernel-svm (ovo)") not in rounds.first
+
+
+def test_all_cells_have_the_same_test_rows(registry):
+    for n, splits in ((100_000, ("holdout", 20_000)), (10_000, ("stratified", 0.3))):
+        _, found = planned(registry, n)
+        assert {(c.protocol.splits, c.protocol.test_size) for c in found} == {splits}
+        assert len({c.protocol.n_folds for c in found}) == 1
+    _, found = planned(registry, 2_000_000)
+    assert {c.protocol.test_size for c in found} == {50_000}
+
+
+def test_splits_of_a_column_are_kept(registry):
+    _, found = planned(registry, 100_000, n_splits=1)
+    assert {c.protocol.splits for c in found} == {"official"}
+
+
+def test_a_small_table_has_no_samples(registry):
+    _, found = planned(registry, 600)
+    assert {c.protocol.train_rows for c in found} == {None}
+    _, found = planned(registry, 600, task="regression", n_classes=0)
+    assert ("identity", "mean") in {(c.feature_map.name, c.learner.name) for c in found}
+
+
+def test_boosting_comes_last_where_there_are_many_columns(registry):
+    for n_features, is_first in ((1999, True), (2000, False)):
+        facts = DatasetFacts("c" * 64, n_samples=2000, n_features=n_features)
+        rounds = rounds_for(FILE, facts, registry)
+        assert (("identity", "gradient-boosting") in rounds.first) is is_first
+        assert ("nystroem (narrow)", "ridge (ovr)") in rounds.first
+        learners = [c.learner.name for c in cells(rounds.suite, registry)]
+        assert learners.count("gradient-boosting") == 2 * len(
+            {b.protocol.train_rows for b in rounds.suite.blocks}
+        )
+        assert (learners.index("gradient-boosting") > learners.index("kernel-svm")) is not is_first
+
+
+def test_settings_replace_a_search(registry):
+    facts = DatasetFacts("c" * 64, n_samples=600, n_features=5)
+    suite = suite_for(FILE, facts, registry, ["rff"], ["ridge"])
+    settings = parsed(["learner.alpha=0.5", "feature_map.n_components=20"])
+    (block,) = with_settings(suite, settings, registry).blocks
+    assert block.learners[0].params["alpha"] == 0.5
+    assert block.feature_maps[0].params["n_components"] == 20
+    assert with_settings(suite, {}, registry) == suite
+    with pytest.raises(SuiteError, match=r"alfa.*did you mean 'alpha'"):
+        with_settings(suite, parsed(["learner.alfa=1"]), registry)
+    for wrong in ("alpha=1", "learner.=1", "learner.alpha", "map.x=1"):
+        with pytest.raises(SuiteError, match=r"--set must be feature_map\.NAME=VALUE or learner"):
+            parsed([wrong])

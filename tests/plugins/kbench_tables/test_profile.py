@@ -1,0 +1,165 @@
+"""What becomes of the columns of a table."""
+
+import numpy as np
+import pandas
+import pytest
+
+from kbench import DatasetError
+from kbench.tables.dates import DateColumn
+from kbench.tables.rows import FrameRows
+from kbench_tables.profile import Asked, ColumnProfile, decide
+
+N = 120
+RNG = np.random.default_rng(0)
+COLUMNS = {
+    # name: values, what they are read as, what they become, columns
+    "age": (RNG.normal(size=N), "numbers", "number", 1),
+    "wage": (
+        [None, *RNG.normal(size=N - 1)],
+        "numbers",
+        "number, and whether it is missing",
+        2,
+    ),
+    "row": (np.arange(N), "row numbers", "left out", 0),
+    "customer_id": (RNG.permutation(10**6)[:N], "an identifier", "left out", 0),
+    "customerId": (RNG.permutation(10**6)[:N], "an identifier", "left out", 0),
+    "paid": (RNG.permutation(10**6)[:N], "numbers", "number", 1),
+    "uuid": ([f"u{i}" for i in range(N)], "an identifier", "left out", 0),
+    "remark": ([f"text {i}" for i in range(N)], "text", "left out", 0),
+    "one": ([1] * N, "a constant", "left out", 0),
+    "none": ([None] * N, "nothing", "left out", 0),
+    "flag": ([True, False] * 60, "truth values", "2 indicators", 2),
+    "city": (["Oslo", "Rome", "Paris"] * 40, "categories (3)", "3 indicators", 3),
+    "town": (
+        [None, *["Oslo", "Rome", "Paris"] * 40][:N],
+        "categories (3)",
+        "3 indicators, and whether it is missing",
+        4,
+    ),
+    "zip": (
+        [f"Z{i % 30}" for i in range(N)],
+        "categories (30)",
+        "mean of the target by category",
+        1,
+    ),
+    "size": (["small", "large", "medium"] * 40, "categories with an order (3)", "3 indicators", 3),
+    "tags": (
+        ["a;b", "b;c", "a", "c", "a;c", "b;d"] * 20,
+        "categories that look like lists (6)",
+        "6 indicators",
+        6,
+    ),
+    "joined": (
+        list(pandas.date_range("2020-01-01", periods=N, freq="9D").strftime("%d.%m.%Y")),
+        "dates",
+        "days since 1970, sine and cosine of the year and the week",
+        5,
+    ),
+    "seen": (
+        pandas.date_range("2020-01-01", periods=N, freq="h"),
+        "dates",
+        "days since 1970, sine and cosine of the day",
+        3,
+    ),
+}
+
+
+def profiles_of(frame, block=N, date=()):
+    profiles = {name: ColumnProfile(name, dict(date).get(name)) for name in frame.columns}
+    for start in range(0, len(frame), block):
+        FrameRows(frame.iloc[start : start + block].copy(), "mine").scan(profiles)
+    return profiles
+
+
+def fates(frame, **asked):
+    names = [*frame.columns, "y"]
+    decided = decide(profiles_of(frame), names, Asked("mine", "y", **asked))
+    return {fate.name: fate for fate in decided.fates}, decided
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("block", [7, N])
+def test_each_column_has_a_fate(name, block):
+    values, read_as, encoded_as, n_columns = COLUMNS[name]
+    frame = pandas.DataFrame({name: values, "other": RNG.normal(size=N)})
+    decided = decide(profiles_of(frame, block), [*frame.columns, "y"], Asked("mine", "y"))
+    fate = decided.fates[0]
+    if name == "seen" and block == 7:  # no week is over, but the values are the same
+        assert fate.read_as == "dates"
+    assert (fate.read_as, fate.encoded_as, fate.n_columns) == (read_as, encoded_as, n_columns)
+    assert [each.name for each in decided.fates] == [name, "other", "y"]
+    assert (name in decided.ignore) == (encoded_as == "left out")
+    assert (name in decided.by_target) == (name == "zip")
+    assert [spec.partition("=")[0] for spec in decided.date] == [name] * (read_as == "dates")
+
+
+def test_advice_names_the_order_and_the_words():
+    found, _ = fates(pandas.DataFrame({name: COLUMNS[name][0] for name in ("size", "tags")}))
+    assert "small < medium < large" in found["size"].note
+    assert "lists of 4 words" in found["tags"].note
+
+
+def test_a_column_to_keep_is_kept():
+    names = ("row", "customer_id", "remark", "one", "age")
+    frame = pandas.DataFrame({name: COLUMNS[name][0] for name in names})
+    found, decided = fates(frame, keep=names)
+    assert decided.ignore == ()
+    assert [found[name].read_as for name in names[:2]] == ["numbers", "numbers"]
+    assert decided.by_target == ("remark",)
+    assert decided.nominal == ("remark",)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([*map(str, RNG.normal(size=N - 1)), "n/k"], "holds numbers, but it also has 'n/k'"),
+        ([*map(str, RNG.normal(size=N - 1)), "1,5"], "another decimal mark, '1,5'"),
+        (
+            [*pandas.date_range("2020-01-01", periods=N - 1).strftime("%Y-%m-%d"), "soon"],
+            "holds dates (ISO8601), but it also has 'soon'",
+        ),
+    ],
+)
+def test_a_mistake_among_numbers_or_dates_is_not_a_category(values, words):
+    frame = pandas.DataFrame({"a": values, "b": RNG.normal(size=N)})
+    with pytest.raises(DatasetError) as error:
+        fates(frame)
+    assert words in str(error.value)
+    assert "--ignore 'a' (left out) or --nominal 'a' (categories)" in str(error.value)
+    found, _ = fates(frame, nominal=["a"])
+    assert found["a"].read_as.startswith("categories")
+
+
+def test_few_numbers_beside_texts_are_categories():
+    found, _ = fates(pandas.DataFrame({"children": ["0", "1", "2", "3+"] * 30}))
+    assert found["children"].encoded_as == "4 indicators"
+
+
+def test_a_table_of_columns_that_say_nothing_is_refused():
+    with pytest.raises(DatasetError, match=r"beside the target: 'one' \(a constant\) is left out"):
+        fates(pandas.DataFrame({"one": [1] * N}))
+
+
+def test_dates_that_are_asked_for_must_be_dates():
+    frame = pandas.DataFrame({"joined": COLUMNS["joined"][0]})
+    date = {"joined": DateColumn("joined", "%Y-%m-%d")}
+    profiles = profiles_of(frame, date=date)
+    with pytest.raises(DatasetError, match="not a column of dates written as %Y-%m-%d"):
+        decide(profiles, ["joined", "y"], Asked("mine", "y", date=date))
+
+
+def test_dates_in_several_formats_are_named():
+    days = pandas.date_range("2020-01-01", periods=N, freq="9D")
+    mixed = [f"{day:%d.%m.%Y}" if i % 2 else f"{day:%Y-%m-%d}" for i, day in enumerate(days)]
+    profile = ColumnProfile("mixed")
+    profile.add(pandas.Series(mixed))
+    asked = Asked("mine", "y")
+    (fate, _) = decide({"mixed": profile, "n": of_numbers()}, ["mixed", "n"], asked).fates
+    assert fate.encoded_as == "left out"
+    assert "dates in several formats, '" in fate.note and "(%d.%m.%Y)" in fate.note
+
+
+def of_numbers():
+    profile = ColumnProfile("n")
+    profile.add(pandas.Series(RNG.normal(size=N)))
+    return profile

@@ -1,0 +1,347 @@
+"""The order of tasks in a limited time, with a clock that only tasks move."""
+
+from dataclasses import replace
+
+import pytest
+
+from kbench.planning.planned import PlannedCell
+from kbench.records import ACCURACY, Cell, DatasetFacts, Details, Protocol, Ref, Result
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
+from kbench_tables.time_budget.refinements import refinements
+from kbench_tables.time_budget.schedule import Schedule
+
+FACTS = DatasetFacts("c" * 64, n_samples=100_000, n_features=10, class_counts=(50_000, 50_000))
+SAMPLES = (1250, 5000, 20_000, None)
+N_TRAIN = 80_000
+LEARNERS = {
+    "cheap": "ridge",
+    "good": "gradient-boosting",
+    "bad": "knn",
+    "slow": "kernel-svm",
+    "alike": "gradient-boosting",
+}
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return build(installed())
+
+
+class Run:
+    """A run of a schedule: each task takes its seconds, and has its accuracy."""
+
+    def __init__(self, registry, until, methods, first=(), n_candidates=1, samples=SAMPLES):
+        self.now, self.until, self.methods = 0.0, until, methods
+        self.cells = [
+            self.plan(cell(name, rows, n_candidates)) for rows in samples for name in methods
+        ]
+        self.schedule = Schedule(
+            registry, [("identity", name) for name in first], 4096.0, lambda: self.now, self.wait
+        )
+        self.steps = []
+        self.end()
+
+    def plan(self, given):
+        n_candidates = given.protocol.n_candidates
+        key = f"{given.learner.label}/{given.protocol.train_rows}/{dict(given.learner.params)}"
+        key += f"/{n_candidates}"
+        return PlannedCell(given, key, FACTS, 10)
+
+    def wait(self, seconds):
+        raise AssertionError("nothing runs, so that nothing is waited for")
+
+    def end(self):
+        for planned, split in self.schedule.steps(self.cells, ACCURACY, self.until, self.plan):
+            label = planned.cell.learner.label
+            seconds, accuracy = self.methods[label.partition(" (")[0]]
+            n = planned.cell.protocol.train_rows or N_TRAIN
+            chosen = {} if planned.cell.learner.params else {"learner.learning_rate": 0.05}
+            if planned.cell.protocol.n_candidates == 1:
+                chosen = {}
+            else:
+                seconds = seconds * (1 + planned.cell.protocol.n_candidates)
+            seconds = 0.1 + seconds * n / N_TRAIN
+            self.now += seconds
+            if self.steps and self.now > self.until:  # it is cut off
+                self.now = self.until
+                continue
+            self.steps.append((label, n, split))
+            planned.results[split] = Result(
+                "t",
+                planned.key,
+                split,
+                "ok",
+                {"accuracy": accuracy(n), "n_train": float(n), "n_test": 20_000.0},
+                Details(chosen=chosen),
+                seconds=seconds,
+            )
+            if planned not in self.cells:
+                self.cells.append(planned)
+
+    def most_rows(self, label):
+        return max((n for name, n, _ in self.steps if name == label), default=0)
+
+
+def cell(label, rows, n_candidates):
+    protocol = Protocol(
+        splits="holdout",
+        test_size=20_000,
+        train_rows=rows,
+        search="random",
+        n_candidates=n_candidates,
+    )
+    return Cell(
+        Ref("csv", {}, f"t{rows}"), Ref("identity"), Ref(LEARNERS[label], {}, label), protocol
+    )
+
+
+def curve(top):
+    return lambda n: top - 10 / n**0.6
+
+
+GOOD, BAD = curve(0.9), curve(0.7)
+
+
+def test_with_time_all_but_clear_losers_have_all_rows(registry):
+    methods = {"cheap": (1, GOOD), "good": (10, curve(0.91)), "bad": (1, BAD)}
+    run = Run(registry, 1000.0, methods, ["cheap", "good"])
+    # one after the other: the first method has all rows before the next one begins
+    assert [name for name, _, _ in run.steps[:8]] == ["cheap"] * 4 + ["good"] * 4
+    assert (run.most_rows("cheap"), run.most_rows("good")) == (N_TRAIN, N_TRAIN)
+    assert run.most_rows("bad") == 1250
+    # nothing is left to do, long before the end
+    assert run.now < 500
+
+
+@pytest.mark.parametrize("until", [3.0, 10.0, 30.0, 100.0])
+def test_the_time_is_kept_and_the_first_methods_are_measured(registry, until):
+    methods = {"cheap": (1, GOOD), "good": (40, curve(0.91)), "slow": (400, curve(0.92))}
+    run = Run(registry, until, methods, ["cheap", "good"])
+    assert run.now <= until
+    assert run.most_rows("good") >= 1250
+    if until == 100.0:
+        assert run.most_rows("good") == N_TRAIN
+    # every method has its share
+    assert run.most_rows("slow") >= (1250 if until >= 30 else 0)
+
+
+def test_a_method_that_is_better_on_few_rows_climbs(registry):
+    methods = {"cheap": (1, GOOD), "slow": (20, curve(0.95))}
+    run = Run(registry, 200.0, methods, ["cheap"])
+    assert run.most_rows("slow") == N_TRAIN
+
+
+def test_more_rows_come_before_a_second_holdout(registry):
+    run = Run(registry, 1000.0, {"cheap": (1, GOOD), "good": (5, GOOD)})
+    reached = run.steps.index(("good", N_TRAIN, 0))
+    assert all(split == 0 for _, _, split in run.steps[:reached])
+    assert max(split for _, _, split in run.steps) == 4
+
+
+def test_what_was_too_long_for_its_share_comes_before_second_splits(registry):
+    methods = {"good": (10, GOOD), "alike": (10, GOOD)}
+    run = Run(registry, 28.0, methods, ["good", "alike"], samples=(None,))
+    assert run.steps[:2] == [("good", N_TRAIN, 0), ("alike", N_TRAIN, 0)]
+    # with less time than it should take it does not begin, and the splits of the other do
+    run = Run(registry, 21.0, methods, ["good", "alike"], samples=(None,))
+    assert run.most_rows("alike") == 0
+    assert ("good", N_TRAIN, 1) in run.steps
+
+
+def test_what_a_search_chose_on_few_rows_is_fitted_on_more(registry):
+    run = Run(registry, 40.0, {"cheap": (0.1, BAD), "good": (8, GOOD)}, ["cheap", "good"], 8)
+    assert run.most_rows("good") == N_TRAIN
+    last = next(c for c in reversed(run.cells) if c.cell.learner.label == "good" and c.results)
+    assert last.cell.learner.params == {"learning_rate": 0.05}
+    assert last.cell.protocol.n_candidates == 1
+    # the searched cell of the same rows is the other one
+    assert run.now < 44
+
+
+def test_the_cost_on_all_rows_is_predicted_with_an_interval(registry):
+    methods = {"cheap": (1, GOOD), "slow": (400, GOOD)}
+    run = Run(registry, 60.0, methods, ["cheap"])
+    assert run.most_rows("slow") < N_TRAIN
+    seconds = run.schedule.cost_on_all_rows(("identity", "slow")).seconds
+    assert 200 < seconds.low < seconds.value < seconds.high
+    assert run.schedule.cost_on_all_rows(("identity", "none")) is None
+    # a method that the suite has for few rows only
+    small = Run(registry, 60.0, {"slow": (400, GOOD)}, samples=(1250,))
+    predicted = small.schedule.cost_on_all_rows(("identity", "slow"))
+    assert predicted.seconds.value > 100 * small.cells[0].results[0].seconds
+
+
+def test_what_needs_too_much_memory_stays_where_it_is(registry):
+    run = Run(registry, 0.0, {"good": (1, GOOD)}, ["good"])
+    first = run.cells[0]
+    result = first.results[0]
+    first.results[0] = result.with_measure("peak_memory_mb", 2000.0)
+    run.until = 100.0
+    run.end()
+    assert run.most_rows("good") == 1250
+    first.results[0] = result.with_measure("peak_memory_mb", 20.0)
+    run.end()
+    assert run.most_rows("good") == N_TRAIN
+
+
+def test_the_first_task_begins_whatever_the_time_is(registry):
+    run = Run(registry, -1.0, {"cheap": (1, GOOD), "good": (1, GOOD)})
+    assert run.steps == [("cheap", 1250, 0)]
+    kept = run.schedule.kept(run.cells)
+    assert [(c.cell.learner.label, c.status, c.n_splits) for c in kept] == [
+        ("cheap", "ok", 1),
+        ("good", "skipped", 10),
+    ]
+
+
+def test_splits_after_a_gap_are_not_counted(registry):
+    run = Run(registry, 0.0, {"cheap": (1, GOOD)})
+    (result,) = run.cells[0].results.values()
+    run.cells[0].results |= {1: result, 3: result}
+    (kept,) = run.schedule.kept(run.cells)
+    assert (kept.n_splits, sorted(kept.results), kept.status) == (2, [0, 1], "ok")
+
+
+def test_a_failure_ends_the_climb_of_its_method_only(registry):
+    run = Run(registry, 0.0, {"cheap": (1, GOOD), "good": (1, GOOD)})
+    run.cells[0].results[0] = Result("t", "k", 0, "error", error="no")
+    run.until = 100.0
+    run.end()
+    assert run.most_rows("cheap") == 1250
+    assert run.most_rows("good") == N_TRAIN
+
+
+def result_of(cell, seconds, fit_time_s):
+    rows = cell.cell.protocol.train_rows or N_TRAIN
+    measures = {"accuracy": 0.8, "n_train": float(rows), "n_test": 20_000.0}
+    times = {"fit_time_s": fit_time_s, "predict_time_s": 0.1}
+    return Result("t", cell.key, 0, "ok", {**measures, **times}, seconds=seconds)
+
+
+class Slots:
+    """The steps of a schedule whose tasks end when a test says so."""
+
+    def __init__(self, registry, until):
+        methods = {"cheap": 1, "good": 1, "alike": 8}
+        self.cells = [cell(name, rows, n) for rows in SAMPLES for name, n in methods.items()]
+        self.cells = [
+            PlannedCell(each, f"{each.learner.label}/{each.protocol.train_rows}", FACTS, 10)
+            for each in self.cells
+        ]
+        first = [("identity", name) for name in methods]
+        schedule = Schedule(registry, first, 4096.0, lambda: 0.0, lambda _: pytest.fail("waits"))
+        self.steps = schedule.steps(self.cells, ACCURACY, until, lambda each: each)
+
+    def step(self):
+        planned, _ = next(self.steps)
+        return planned, (planned.cell.learner.label, planned.cell.protocol.train_rows)
+
+    def two(self):
+        """Begin the first two methods on the smallest sample."""
+        (_, name), (good, other) = self.step(), self.step()
+        assert (name, other) == (("cheap", 1250), ("good", 1250))
+        return good
+
+
+@pytest.mark.parametrize(
+    ("until", "rows"),
+    [
+        (100.0, None),  # 3 + (64 / 4 - 1) * 2.1 = 34.5 seconds
+        (38.0, 5000),
+        (39.0, None),
+    ],
+)
+def test_a_first_method_without_a_search_goes_to_all_rows_while_another_runs(registry, until, rows):
+    run = Slots(registry, until)
+    good = run.two()
+    good.results[0] = result_of(good, seconds=3.0, fit_time_s=2.0)
+    assert run.step()[1] == ("good", rows)
+
+
+def test_a_search_waits_for_what_its_components_take_without_one(registry):
+    run = Slots(registry, 1000.0)
+    run.two()
+    with pytest.raises(pytest.fail.Exception, match="waits"):
+        run.step()
+
+
+def test_time_that_is_left_is_for_larger_searches_of_the_best_method(registry):
+    methods = {"cheap": (0.1, BAD), "good": (8, GOOD)}
+    run = Run(registry, 20_000.0, methods, ["cheap", "good"], 8)
+    searches = {c.cell.learner.label: c.cell.protocol.n_candidates for c in run.cells if c.results}
+    more = {name: n for name, n in searches.items() if name.startswith("good (")}
+    # three times as many each time, until the space of 144 ends
+    assert more == {"good (24 candidates)": 24, "good (72 candidates)": 72} | {
+        "good (144 candidates)": 144
+    }
+    splits = [(name, split) for name, _, split in run.steps]
+    # a larger search comes before the other splits, which take longer together
+    assert splits.index(("good (24 candidates)", 0)) < splits.index(("good", 1))
+    assert splits.index(("good", 4)) < splits.index(("good (72 candidates)", 0))
+    # splits of what is clearly worse come last
+    assert [name for name, split in splits if split][-4:] == ["cheap"] * 4
+    # each of them has all rows, and its other splits
+    assert {n for name, n, _ in run.steps if name in more} == {N_TRAIN}
+    assert [s for name, s in splits if name == "good (24 candidates)"] == [0, 1, 2, 3, 4]
+
+
+def test_a_larger_search_begins_only_if_it_should_end_in_time(registry):
+    methods = {"cheap": (0.1, BAD), "good": (8, GOOD)}
+    for until in (400.0, 500.0, 700.0, 1500.0):
+        run = Run(registry, until, methods, ["cheap", "good"], 8)
+        assert run.now <= until
+        # what was begun without a result is no method of the answer
+        rows = {(c.cell.learner.label, bool(c.results)) for c in run.schedule.kept(run.cells)}
+        assert all(has for name, has in rows if name.startswith("good ("))
+
+
+def test_known_results_of_larger_searches_are_taken(registry):
+    methods = {"cheap": (0.1, BAD), "good": (8, GOOD)}
+    run = Run(registry, 1500.0, methods, ["cheap", "good"], 8)
+    assert any(name == "good (24 candidates)" for name, _, _ in run.steps)
+    again = Run(registry, 0.0, methods, ["cheap", "good"], 8)
+    known = {cell.key: cell.results for cell in run.cells}
+    plan = again.plan
+
+    def planned(given):
+        cell = plan(given)
+        cell.results = dict(known.get(cell.key, {}))
+        return cell
+
+    again.plan = planned
+    for cell in again.cells:
+        cell.results = dict(known.get(cell.key, {}))
+    again.steps, again.now, again.until = [], 0.0, 1500.0
+    again.end()
+    done = {(name, n, split) for name, n, split in run.steps}
+    assert not done & set(again.steps)
+
+
+class TestRefinements:
+    """Cells that take longer than a measured one, and may be better."""
+
+    def planned(self, given):
+        return PlannedCell(given, "k", FACTS, 5)
+
+    def test_more_candidates_until_the_space_ends(self, registry):
+        found = list(refinements(self.planned(cell("good", None, 24)), registry))
+        assert [c.learner.label for c in found] == ["good (72 candidates)"]
+        (last,) = refinements(self.planned(found[0]), registry)
+        assert last.learner.label == "good (144 candidates)"
+        assert not list(refinements(self.planned(last), registry))
+
+    def test_the_defaults_are_not_searched(self, registry):
+        assert not list(refinements(self.planned(cell("good", None, 1)), registry))
+
+    def test_a_wider_map_has_at_most_as_many_components_as_rows(self, registry):
+        narrow = replace(
+            cell("cheap", 1250, 1), feature_map=Ref("nystroem", {"n_components": 800}, "nystroem")
+        )
+        (wide,) = refinements(self.planned(narrow), registry)
+        assert wide.feature_map.label == "nystroem (1,250 components)"
+        assert wide.feature_map.params == {"n_components": 1250}
+        assert not list(refinements(self.planned(wide), registry))
+        of_share = replace(narrow, feature_map=Ref("nystroem", {"n_components": 500}, "map (x)"))
+        (wide,) = refinements(self.planned(of_share), registry)
+        assert wide.feature_map.label == "map (x) (1,000 components)"
