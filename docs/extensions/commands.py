@@ -17,11 +17,14 @@ def pages() -> Iterator[tuple[str, str]]:
     root = get_command(kbench)
     settings = {"terminal_width": WIDTH, "max_content_width": WIDTH}
     contexts = [root.context_class(root, info_name="kbench", **settings)]
-    for context in contexts:  # grows by the commands of groups
+    for context in contexts:  # grows by the commands of groups, which are built when asked for
         command = context.command
+        names = command.list_commands(context) if hasattr(command, "list_commands") else ()
         contexts += [
-            root.context_class(inner, parent=context, info_name=name, **settings)
-            for name, inner in getattr(command, "commands", {}).items()
+            root.context_class(
+                command.get_command(context, name), parent=context, info_name=name, **settings
+            )
+            for name in names
         ]
         yield context.command_path, command.get_help(context)
 

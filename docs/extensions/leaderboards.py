@@ -12,9 +12,9 @@ from pathlib import Path
 
 from sphinx.errors import ExtensionError
 
-from kbench.sharing.reading import read_bundle
-from kbench.sharing.repository import publish
-from kbench.sharing.site import Site, write_site
+from kbench_sharing.reading import read_bundle
+from kbench_sharing.repository import publish
+from kbench_sharing.site import Site, write_site
 
 FOLDER = "leaderboards"
 """Folder of the site, beside the pages."""
