@@ -92,11 +92,10 @@ from kbench.execution.session import lock_name
 from kbench.execution.warm_parents import Preload, WarmParents, preload_of, preload_of_measures
 from kbench.hookspecs import hookimpl
 from kbench.machine import cluster_id, machine_id
-from kbench.planning.cells import cells
+from kbench.planning.cells import WIDTH, cells, given_width, of_width
 from kbench.planning.files import in_folder
 from kbench.planning.fingerprint import FILE, VARIABLE, Fingerprinter, evaluation_modules
 from kbench.planning.lines import LISTS, parameter_problems
-from kbench.planning.order import n_candidates
 from kbench.planning.planned import PlannedCell, task_key
 from kbench.planning.planner import Planner, deciding_kinds, key_of_json, line_key, with_expanded
 from kbench.planning.plans import Plans, checksums, store_of
@@ -104,11 +103,10 @@ from kbench.planning.raw import experiment_of, has_rules, parsed, runnable
 from kbench.planning.recall import recall, recall_added
 from kbench.planning.schema import ProtocolTable
 from kbench.planning.sized import Size, SizedSuite, chosen_cells, read_for
-from kbench.planning.strategy import Strategy, n_missing
+from kbench.planning.strategy import Strategy, n_candidates, n_missing
 from kbench.planning.suite_file import context_of, find, read
 from kbench.planning.syntax import optional_imports, syntax_of
 from kbench.planning.tasks import with_measure
-from kbench.planning.widths import WIDTH, given_width, of_width
 from kbench.records import (
     Added,
     Cell,

@@ -10,7 +10,7 @@ from typing import Any
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean, shared_targets
 from kbench.planning.lines import LISTS, labelled
-from kbench.records import Cell, Ref, Suite
+from kbench.records import Cell, Ref, Search, Suite
 from kbench.registry.registry import Registry
 
 IDENTITY = "identity"
@@ -136,3 +136,21 @@ def _matches(ref: Ref, pattern: str) -> bool:
     names = (ref.name, ref.label)
     is_glob = "*" in pattern or "?" in pattern
     return pattern in names or (is_glob and any(fnmatchcase(name, pattern) for name in names))
+
+
+WIDTH = "n_components"
+"""Parameter of a map that is the width of its embedding."""
+
+
+def given_width(cell: Cell) -> int | None:
+    """Return the number of components that a suite line gives: the largest of several."""
+    value = cell.feature_map.params.get(WIDTH)
+    values = value.values if isinstance(value, Search) else (value,)
+    widths = [each for each in values if isinstance(each, int) and not isinstance(each, bool)]
+    return max(widths, default=None)
+
+
+def of_width(cell: Cell, width: int) -> Cell:
+    """Return a cell whose map has another number of components."""
+    ref = cell.feature_map
+    return replace(cell, feature_map=Ref(ref.name, {**ref.params, WIDTH: width}, ref.label))

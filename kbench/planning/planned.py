@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kbench.records import (
@@ -78,3 +79,23 @@ class PlannedCell:
 def task_key(cell_key: str, split_index: int) -> str:
     """Return the key of a task."""
     return hashlib.sha256(f"{cell_key}/{split_index}".encode()).hexdigest()
+
+
+def notices_of_reuse(cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Warn that reused results were not timed exclusively."""
+    known = [result for cell in cells for result in cell.done if result.timing != "exclusive"]
+    if known:
+        yield (
+            f"{len(known)} known results keep the times of an ordinary run; "
+            "--fresh takes all of them again"
+        )
+
+
+def notices_of_cpus(cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Warn that times were taken on several CPUs."""
+    cpus = {result.cpu for cell in cells for result in cell.done if result.cpu}
+    if len(cpus) > 1:
+        yield (
+            f"times were taken on different CPUs ({', '.join(sorted(cpus))}): compare those "
+            "of runs with the same tag kbench.hosts only"
+        )

@@ -1,13 +1,16 @@
-"""The order in which the tasks of a run are computed."""
+"""The order in which the tasks of a run are computed, and the work of a task."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from kbench.planning.planned import PlannedCell
-from kbench.records import Result
+from kbench.records import Cell, Ref, Result, Search, alternatives
+from kbench.registry.collecting import Kind
+from kbench.registry.registry import Registry
 
 Step = tuple[PlannedCell, int]
 """A cell and the number of a split."""
@@ -71,3 +74,35 @@ class InOrder:
         """Tell whether a split that takes as long as the longest so far would end in time."""
         longest = max((result.seconds for result in list(cell.results.values())), default=0.0)
         return time.monotonic() + longest < self._until
+
+
+def longest_first(planned: Iterable[PlannedCell], registry: Registry) -> list[PlannedCell]:
+    """Return cells by the work of one of their tasks, the most first.
+
+    A long task that starts last leaves the other slots idle. Cells of equal work keep
+    their order.
+    """
+    return sorted(planned, key=lambda cell: -_work(cell, registry))
+
+
+def _work(planned: PlannedCell, registry: Registry) -> float:
+    """Estimate the work of a task: numbers in the data, classes, and candidates of the search."""
+    facts, cell = planned.dataset, planned.cell
+    if facts is None:
+        return 0.0
+    size = facts.n_samples * max(1, facts.n_features) * max(1, facts.n_classes)
+    return float(size * n_candidates(cell, registry))
+
+
+def n_candidates(cell: Cell, registry: Registry) -> int:
+    """Return the number of candidates that the search of a cell compares."""
+    maps = _n_values(cell.feature_map, "feature map", registry)
+    n = len(cell.protocol.preprocess) * maps * _n_values(cell.learner, "learner", registry)
+    return min(n, cell.protocol.n_candidates) if cell.protocol.search == "random" else n
+
+
+def _n_values(ref: Ref, kind: Kind, registry: Registry) -> int:
+    """Return the number of settings of a component that are searched."""
+    grid = registry.get(kind, ref.name).grid
+    searched = [Search(tuple(values)) for name, values in grid.items() if name not in ref.params]
+    return math.prod(len(alternatives(value)) for value in (*searched, *ref.params.values()))

@@ -8,12 +8,11 @@ from dataclasses import replace
 from kbench.errors import SuiteError
 from kbench.messages import counted
 from kbench.planning.cells import cell_problems
-from kbench.planning.order import longest_first
 from kbench.planning.planned import PlannedCell
 from kbench.planning.planner import Planner, with_expanded
 from kbench.planning.plans import Plans
 from kbench.planning.recall import recall, recall_added, set_aside
-from kbench.planning.strategy import InOrder
+from kbench.planning.strategy import InOrder, longest_first
 from kbench.planning.tasks import task_of, with_measure
 from kbench.records import (
     Block,

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from kbench.errors import ClusterError
 from kbench.execution.engine import Engine
 from kbench.execution.writing import note_problems, write_result
-from kbench.planning import time_notices
+from kbench.planning.planned import notices_of_cpus, notices_of_reuse
 from kbench.planning.strategy import Strategy
 from kbench.records import Added, Delivered, Problem, Status
 from kbench.runner.report import Report
@@ -66,7 +66,7 @@ def execute(run: Run) -> Report:
         run.watch.delivering()
         report = _report(run, interrupted, added)
         answers = run.notifications.finish(run=run, report=report)
-    for text in time_notices.of_cpus(run.cells):
+    for text in notices_of_cpus(run.cells):
         run.notice(text)
     if lost is not None:
         raise lost
@@ -114,7 +114,7 @@ def _compute(run: Run, strategy: Strategy, engine: Engine) -> ClusterError | Non
         engine.prepare(run.session.terms(run.until if strategy.cuts_off else math.inf))
     note_problems(run.journal, run.cells)
     run.plan.keep(run.location, run.cells)
-    for text in time_notices.of_reuse(run.cells) if run.options.exclusive else ():
+    for text in notices_of_reuse(run.cells) if run.options.exclusive else ():
         run.notice(text)
     run.watch.planned(run.cells, n_tasks, run.suite.compared)
     if not n_tasks:

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from kbench.planning.cells import of_width
 from kbench.planning.planned import PlannedCell
-from kbench.planning.widths import of_width
 from kbench.records import Cell, Cost, DatasetFacts, Estimate, Protocol, Ref, Search, Trial
 from kbench_costs import prediction as cost
 from kbench_costs.prediction._growth import Growth, estimate, wider
