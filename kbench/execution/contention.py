@@ -17,26 +17,18 @@ STALLED = 0.2
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Counters of the whole machine at one moment; compare two with `contention`.
-
-    Parameters
-    ----------
-    time_s : float
-        Monotonic clock.
-    running : int
-        Processes that run or wait for a CPU now; 0 if unknown.
-    cpu_ticks, steal_ticks : int
-        Time of all CPUs since the start, and the share of other guests of the host.
-    stalled_s : float or None
-        Seconds since the start in which some process waited for a CPU; None
-        if the kernel does not count them.
-    """
+    """Counters of the whole machine at one moment; compare two with `contention`."""
 
     time_s: float
+    """Monotonic clock."""
     running: int
+    """Processes that run or wait for a CPU now; 0 if unknown."""
     cpu_ticks: int
     steal_ticks: int
+    """Time of all CPUs since the start, and the share of other guests of the host."""
     stalled_s: float | None
+    """Seconds since the start in which some process waited for a CPU; None if the kernel does not
+    count them."""
 
 
 @dataclass(frozen=True)

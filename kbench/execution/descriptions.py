@@ -24,10 +24,10 @@ from kbench._version import __version__
 from kbench.errors import PluginError
 from kbench.execution.import_state import ImportState, parsed, state_of
 from kbench.messages import last_line, printable
+from kbench.registry.callables import Reference
 from kbench.registry.collecting import Record
 from kbench.registry.described import records_of
 from kbench.registry.installed import Plugin
-from kbench.registry.references import Reference
 from kbench.storage.files import write_file
 from kbench.storage.journal import state_folder
 
@@ -65,10 +65,7 @@ class Description:
 def collect(plugin: Plugin) -> list[Record]:
     """Return the records of a plugin without importing it; their callables are references.
 
-    Raises
-    ------
-    PluginError
-        It has to be left out.
+    PluginError is raised where it has to be left out.
     """
     known = cached(plugin)
     if known is not None:

@@ -187,17 +187,14 @@ def send(channel: socket.socket, arrays: Mapping[str, np.ndarray]) -> None:
 def receive(channel: socket.socket, most_bytes: int) -> dict[str, np.ndarray]:
     """Wait for named arrays.
 
+    BrokenHandoverError is raised where the other side has closed the channel, or sent anything
+    else than what `send` sends, or more than `most_bytes`.
+
     Parameters
     ----------
     channel : socket
     most_bytes : int
         Size of all arrays at most.
-
-    Raises
-    ------
-    BrokenHandoverError
-        The other side has closed the channel, or sent anything else than what
-        `send` sends, or more than `most_bytes`.
     """
     length = _LENGTH.unpack(_read(channel, _LENGTH.size))[0]
     if length > _MAX_HEADER:

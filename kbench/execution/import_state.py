@@ -97,10 +97,7 @@ def state_of(file: str) -> State | None:
 def parsed(line: Any) -> tuple[str, str | None, State | None]:
     """Parse one report, which another process has written.
 
-    Raises
-    ------
-    ValueError
-        It is not a report.
+    ValueError is raised where it is not a report.
     """
     match line:
         case [str(module), str(file), [int(), int(), int()] as state]:

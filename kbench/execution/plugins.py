@@ -20,7 +20,7 @@ from kbench.registry.registry import Registry, build, why_left_out
 def load_registry() -> Registry:
     """Return the registry of a command: it imports no third-party plugin.
 
-    Callables of third-party plugins are references (`kbench.registry.references`).
+    Callables of third-party plugins are references (`kbench.registry.callables`).
     Unknown names in `DISABLED` are reported on standard error.
     """
     plugins = installed()

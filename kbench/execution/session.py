@@ -56,10 +56,7 @@ class Session:
 
         Those of learners are checked for the task, and once more if it was not known before.
 
-        Raises
-        ------
-        SuiteError
-            A parameter does not exist, or has a value that is refused.
+        SuiteError is raised where a parameter does not exist, or has a value that is refused.
         """
         task = self._plan.task
         if task not in self._checked:

@@ -123,14 +123,13 @@ from kbench.records import (
     Task,
     Trial,
 )
-from kbench.registry.callables import resolve
+from kbench.registry.callables import Reference, resolve
 from kbench.registry.features import FILE as FEATURE_FILE
 from kbench.registry.features import Feature, features
 from kbench.registry.features import read as read_feature
 from kbench.registry.installed import DISABLED, Plugin, how_to_get, installed
 from kbench.registry.notifications import DEADLINE_S, still_working
 from kbench.registry.outlines import parameters_of
-from kbench.registry.references import Reference
 from kbench.registry.registry import Registry, build
 from kbench.registry.source import content_of, source_of
 from kbench.registry.verbs import Verbs, implemented

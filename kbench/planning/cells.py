@@ -94,10 +94,8 @@ def select(
     that no line has is added with its defaults: a dataset to every block, a map or
     learner to the first.
 
-    Raises
-    ------
-    SuiteError
-        A pattern matches no line and nothing installed, or no cell is left.
+    SuiteError is raised where a pattern matches no line and nothing installed, or no cell is
+    left.
     """
     problems: list[str] = []
     blocks = list(suite.blocks)

@@ -18,11 +18,8 @@ def in_folder(suite: Suite, folder: Path | None) -> Suite:
 
     Labels stay as they are. Without a folder, names are relative to the current one.
 
-    Raises
-    ------
-    SuiteError
-        The folder is not there; or all datasets of the suite are files with relative
-        names, of which not one is there.
+    SuiteError is raised where the folder is not there; or all datasets of the suite are files
+    with relative names, of which not one is there.
     """
     if folder is not None:
         folder = folder.expanduser().absolute()

@@ -27,11 +27,8 @@ class Options:
     first of all begins in any case. `given` are the options of features, by name, and
     their files are in `folder` by default, or in the current one.
 
-    Raises
-    ------
-    SuiteError
-        `jobs` is not positive, `timing` is unknown, or exclusive timing is asked for
-        with several tasks at a time.
+    SuiteError is raised where `jobs` is not positive, `timing` is unknown, or exclusive timing is
+    asked for with several tasks at a time.
     """
 
     jobs: int | None = 1

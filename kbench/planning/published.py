@@ -21,10 +21,7 @@ _OPTIONAL = ("sd", "n_runs", "source")
 def with_published(suite: Suite, name: str, registry: Registry) -> Suite:
     """Return a suite with the figures of its file; `name` is its name or path, as for `find`.
 
-    Raises
-    ------
-    SuiteError
-        There is no such file beside the suite, or it has mistakes.
+    SuiteError is raised where there is no such file beside the suite, or it has mistakes.
     """
     if not suite.published_file:
         return suite
@@ -51,10 +48,7 @@ def read_published(text: str, name: str) -> tuple[Published, ...]:
     Columns are the fields of `Published`: ``dataset``, ``feature_map``, ``learner``, ``measure``
     and ``value``, perhaps ``sd``, ``n_runs`` and ``source``. Lines that begin with # are comments.
 
-    Raises
-    ------
-    SuiteError
-        With every mistake, up to ten.
+    SuiteError is raised with every mistake, up to ten.
 
     Examples
     --------

@@ -19,10 +19,7 @@ from kbench.registry.registry import Registry
 def parsed(text: str, name: str) -> dict[str, Any]:
     """Parse the tables of a suite file.
 
-    Raises
-    ------
-    SuiteError
-        The text is not TOML.
+    SuiteError is raised where the text is not TOML.
     """
     try:
         return tomllib.loads(text)

@@ -59,11 +59,8 @@ def read_for(
     `installed_only` leaves lines out whose component is not installed; else they are
     mistakes.
 
-    Raises
-    ------
-    SuiteError
-        With every mistake of the file, also in rules that do not hold; a TOML
-        syntax error stands alone.
+    SuiteError is raised with every mistake of the file, also in rules that do not hold; a TOML
+    syntax error stands alone.
     """
     problems: list[str] = []
     raw = parsed(text, name)
@@ -108,10 +105,7 @@ def chosen_cells(
     file are taken; without maps, each map of the cells. Cells that the suite has come
     first, in its order.
 
-    Raises
-    ------
-    SuiteError
-        Nothing of that name is installed.
+    SuiteError is raised where nothing of that name is installed.
     """
     listed = cells(sized.suite, registry)
     if not (feature_maps or learners):

@@ -8,8 +8,7 @@ from typing import Any
 from kbench.errors import PluginError
 from kbench.records import Make, Ref, Search, alternatives
 from kbench.records.canonical import dumps, from_json, to_json
-from kbench.registry.callables import resolve
-from kbench.registry.references import Reference
+from kbench.registry.callables import Reference, resolve
 from kbench.registry.registry import Registry
 
 
@@ -43,10 +42,7 @@ def _written(ref: Ref) -> str:
 def _spans_of(span: Make, refs: Sequence[Ref]) -> list[str]:
     """Return what a record's `span` says about each setting of its map.
 
-    Raises
-    ------
-    PluginError
-        It does not return texts.
+    PluginError is raised where it does not return texts.
     """
     if isinstance(span, Reference):
         given = span.call(f"{__name__}:spans_in_sandbox", [to_json(ref) for ref in refs])

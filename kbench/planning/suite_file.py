@@ -35,11 +35,8 @@ _NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 def read(text: str, name: str, registry: Registry) -> Suite:
     """Read the TOML text of a suite file; `name` is used if the file gives none.
 
-    Raises
-    ------
-    SuiteError
-        With every mistake of the file, parameters of components included; a
-        TOML syntax error and rules on size stand alone.
+    SuiteError is raised with every mistake of the file, parameters of components included; a TOML
+    syntax error and rules on size stand alone.
     """
     raw = parsed(text, name)
     if has_rules(raw):
@@ -79,10 +76,7 @@ def checked(
     `lists` names the lists that the file has, of those in `LISTS`; `problems` were
     found before. The lines that are returned are by place.
 
-    Raises
-    ------
-    SuiteError
-        With every mistake.
+    SuiteError is raised with every mistake.
     """
     problems = list(problems)
     file = None
@@ -114,10 +108,8 @@ def context_of(registry: Registry) -> dict[str, Any]:
 def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Registry) -> Suite:
     """Return the suite of a file, given its blocks.
 
-    Raises
-    ------
-    SuiteError
-        Two cells or datasets could not be told apart, or a protocol is not for a map.
+    SuiteError is raised where two cells or datasets could not be told apart, or a protocol is not
+    for a map.
     """
     suite = Suite(
         name=file.name or name,
@@ -144,10 +136,7 @@ def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Re
 def find(name: str, registry: Registry) -> tuple[str, str]:
     """Return text and name of a suite, given the name of an installed one or a path.
 
-    Raises
-    ------
-    SuiteError
-        There is neither.
+    SuiteError is raised where there is neither.
     """
     suites = registry.all("suite")
     if name in suites:

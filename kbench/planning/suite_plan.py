@@ -65,10 +65,7 @@ class SuitePlan:
     def expand(self, expanded: Mapping[str, Sequence[Ref]]) -> None:
         """Replace lines that mean many datasets by these, and look all of them up in the cache.
 
-        Raises
-        ------
-        SuiteError
-            The cells of the suite have mistakes.
+        SuiteError is raised where the cells of the suite have mistakes.
         """
         self.suite = with_expanded(self.suite, expanded)
         if problems := cell_problems(self.suite, self.registry):

@@ -35,12 +35,9 @@ def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
     `datasets` has the facts of datasets by label. Without any, the suite is returned as
     it is. Default labels of learners become those of the task.
 
-    Raises
-    ------
-    SuiteError
-        A map or learner is not for the task of its dataset, the datasets have different
-        tasks, a measure or the calibration is not for the task, two learners have
-        the same label, or a dataset has too few rows for its splits.
+    SuiteError is raised where a map or learner is not for the task of its dataset, the datasets
+    have different tasks, a measure or the calibration is not for the task, two learners have the
+    same label, or a dataset has too few rows for its splits.
     """
     tasks = {
         label: facts.task for label, facts in datasets.items() if isinstance(facts, DatasetFacts)

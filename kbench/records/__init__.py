@@ -20,7 +20,6 @@ from kbench.records._components import (
     TaskType,
     family_of,
 )
-from kbench.records._costs import Cost, Estimate, Trial
 from kbench.records._data import (
     FEATURE_KINDS,
     Dataset,
@@ -35,13 +34,16 @@ from kbench.records._results import (
     STOPPING,
     WORST_FIRST,
     Cell,
+    Cost,
     Details,
+    Estimate,
     Mistake,
     Problem,
     Result,
+    Status,
     Task,
+    Trial,
 )
-from kbench.records._status import Status
 from kbench.records._suite import (
     Block,
     Limits,

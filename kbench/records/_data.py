@@ -175,24 +175,16 @@ def _task_of(y: np.ndarray) -> TaskType:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of a dataset without its labels.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_samples, n_features)
-    checksum : str
-        Of the whole dataset; seeds depend on it.
-    kinds : sequence of {"numeric", "nominal", "category"}
-        Kind of each column.
-    pairwise : bool
-        `X` is a Gram matrix.
-    task : {"classification", "regression"}
-    """
+    """The inputs of a dataset without its labels."""
 
     X: Any
+    """Shape (n_samples, n_features)."""
     checksum: str
+    """Of the whole dataset; seeds depend on it."""
     kinds: Sequence[str] = ()
+    """Kind of each column."""
     pairwise: bool = False
+    """`X` is a Gram matrix."""
     task: TaskType = "classification"
 
     @classmethod

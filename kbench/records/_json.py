@@ -33,10 +33,7 @@ class AsJson:
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_json` returned, perhaps of another version; ignore unknown fields.
 
-        Raises
-        ------
-        TypeError
-            A field without a default is missing.
+        TypeError is raised where a field without a default is missing.
         """
         names = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         return cls(

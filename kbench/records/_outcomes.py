@@ -9,42 +9,28 @@ from kbench.messages import counted
 
 @dataclass(frozen=True)
 class Delivered:
-    """Result of a delivery to a tracker.
-
-    Parameters
-    ----------
-    uri : str
-        Where the results are, without credentials.
-    experiment : str
-        The name of the suite there.
-    experiment_id : str
-        Its identifier; empty where the tracker did not answer.
-    written : int
-        Runs that were written this time.
-    stored : int
-        Runs of the planned cells that are there now.
-    problem : str
-        Why some are missing; empty where none are.
-    tracker : str
-        What keeps them, for people.
-    commands : tuple of (str, str)
-        Commands to type next, and what they do.
-    remedy : str
-        How those that are missing get there.
-    options : tuple of str
-        Options that name the place in commands; empty for the default one.
-    """
+    """Result of a delivery to a tracker."""
 
     uri: str
+    """Where the results are, without credentials."""
     experiment: str
+    """The name of the suite there."""
     experiment_id: str = ""
+    """Its identifier; empty where the tracker did not answer."""
     written: int = 0
+    """Runs that were written this time."""
     stored: int = 0
+    """Runs of the planned cells that are there now."""
     problem: str = ""
+    """Why some are missing; empty where none are."""
     tracker: str = ""
+    """What keeps them, for people."""
     commands: tuple[tuple[str, str], ...] = ()
+    """Commands to type next, and what they do."""
     remedy: str = ""
+    """How those that are missing get there."""
     options: tuple[str, ...] = ()
+    """Options that name the place in commands; empty for the default one."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Cells and tasks, and their results."""
+"""Cells and tasks, their costs, and their results."""
 
 from __future__ import annotations
 
@@ -7,12 +7,24 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any, Literal, Self, TypeVar
 
-from kbench.records._costs import Cost
+from kbench.messages import of_seconds
 from kbench.records._json import AsJson
-from kbench.records._status import Status
 from kbench.records._suite import Limits, Protocol, Ref
 
 _Record = TypeVar("_Record")
+
+Status = Literal[
+    "ok",
+    "error",
+    "timeout",
+    "memory",
+    "crash",
+    "unavailable",
+    "skipped",
+    "unfinished",
+    "not run",
+]
+"""Statuses of tasks and cells."""
 
 WORST_FIRST: tuple[Status, ...] = (
     "crash",
@@ -129,12 +141,75 @@ class Details(AsJson):
     def from_json(cls, values: Any) -> Self:
         """Read what `to_json` returned, perhaps of another version; ignore unknown fields.
 
-        Raises
-        ------
-        ValueError
-            They are not a mapping, or a field is not of its type.
+        ValueError is raised where they are not a mapping, or a field is not of its type.
         """
         return _validated(cls, values, "details")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A predicted number, and an interval that should have it in nine cases of ten."""
+
+    value: float
+    low: float
+    high: float
+
+    def scaled(self, factor: float) -> Estimate:
+        """Return the estimate in another unit."""
+        return Estimate(factor * self.value, factor * self.low, factor * self.high)
+
+    def less(self, known: float) -> Estimate:
+        """Return the estimate of a number without a part that is known."""
+        return Estimate(self.value - known, self.low - known, self.high - known)
+
+    def at_least(self, least: float) -> Estimate:
+        """Return the estimate where the number is known not to be smaller than another."""
+        return Estimate(max(self.value, least), max(self.low, least), max(self.high, least))
+
+    def as_seconds(self) -> str:
+        """Write it as a time with the ends of its interval.
+
+        >>> Estimate(41.3, 30.2, 55.9).as_seconds()
+        '41 s (30 s to 56 s)'
+        """
+        return f"{of_seconds(self.value)} ({of_seconds(self.low)} to {of_seconds(self.high)})"
+
+
+@dataclass(frozen=True)
+class Trial(AsJson):
+    """A task on a sample of the training rows of its split."""
+
+    n_rows: int
+    """Training rows."""
+    is_whole: bool
+    """The search had all of its candidates. Else it had the first two, and measures that are
+    computed from a number of rows had a sample of them too."""
+    status: Status
+    """That of a task."""
+    seconds: float
+    """CPU time of the task; with several threads, its wall clock."""
+    memory_mb: float
+    """Its peak memory."""
+    n_threads: int = 1
+    """Threads that it had."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Predicted cost of one task of a cell."""
+
+    memory_mb: Estimate
+    """Peak memory, in units of 2**20 bytes."""
+    seconds: Estimate | None = None
+    """CPU time on this machine, which is the wall clock where nothing else runs; wall clock,
+    where the protocol has several threads. None where no trial of the whole search ended in
+    time."""
+    is_least: bool = False
+    """A trial has hit the limit of memory: the task needs at least `memory_mb`."""
+
+    def exceeds(self, limit_mb: float) -> bool:
+        """Whether the memory is larger than a limit in nine cases of ten."""
+        return self.memory_mb.low > limit_mb
 
 
 @dataclass(frozen=True)
@@ -233,10 +308,7 @@ class Result:
     def from_json(cls, line: Mapping[str, Any]) -> Result:
         """Read what `to_json` returned, perhaps of another version; ignore unknown fields.
 
-        Raises
-        ------
-        ValueError
-            A field is missing, or is not of its type.
+        ValueError is raised where a field is missing, or is not of its type.
         """
         return _validated(cls, line, "result")
 

@@ -1,25 +1,65 @@
-"""Callables that records give, as objects or as ``"module:name"``."""
+"""Callables that records give: objects, ``"module:name"``, or references to plugins' code."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from kbench.errors import PluginError
 from kbench.records import Make, TaskType
+from kbench.registry.identity import Identity
 from kbench.registry.installed import HOST, how_to_get, installed
-from kbench.registry.references import Reference
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    """A callable of a third-party plugin: a field of one of its records.
+
+    Only sandboxed processes import such a plugin, so that nothing that its code does
+    befalls the command.
+    """
+
+    plugin: str
+    distribution: str
+    """The plugin's entry point and distribution."""
+    kind: str
+    name: str
+    field: str
+    """The record and its field."""
+    target: str
+    """The callable as ``"module:name"``."""
+    summary: str | None
+    """First sentence of its docstring; None where that is read from the target's source."""
+    identity: Identity
+    """What enters keys for it."""
+    ask: Callable[[Reference, str, Any], Any] = dataclasses.field(compare=False, repr=False)
+    """``ask(reference, function, argument)`` returns what `call` returns."""
+
+    def call(self, function: str, argument: Any = None) -> Any:
+        """Return ``function(callable, argument)``, computed in a sandboxed process.
+
+        `function` is ``"module:name"`` of kbench. Argument and result are plain JSON
+        values; what comes back is as trustworthy as the plugin.
+
+        PluginError is raised where the plugin's code failed.
+        """
+        return self.ask(self, function, argument)
+
+    def __call__(self, *args: Any, **params: Any) -> NoReturn:
+        """Refuse to run the plugin's code in this process."""
+        raise PluginError(
+            f"{self.field} of {self.kind} {self.name!r} runs in sandboxed processes only: "
+            f"plugin {self.plugin!r} is not imported here"
+        )
 
 
 def resolve(make: Make) -> Callable[..., Any]:
     """Return the class or function of a record's `make`, importing its module if need be.
 
-    Raises
-    ------
-    PluginError
-        The module or the name in it does not exist.
+    PluginError is raised where the module or the name in it does not exist.
 
     Examples
     --------

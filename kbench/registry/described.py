@@ -19,11 +19,10 @@ from typing import IO, Any
 from kbench.errors import PluginError
 from kbench.messages import printable
 from kbench.records import Ref, Search
-from kbench.registry.callables import target_of
+from kbench.registry.callables import Reference, target_of
 from kbench.registry.collecting import HOOKS, Kind, Record, checked_name
 from kbench.registry.identity import Identity, identity_of
 from kbench.registry.installed import Plugin
-from kbench.registry.references import Reference
 from kbench.registry.summaries import Summaries
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -45,10 +44,8 @@ _HOOK_OF: Mapping[str, str] = {kind: hook for hook, (kind, _) in HOOKS.items()}
 def description_of(collected: Sequence[Record]) -> list[dict[str, Any]]:
     """Describe the records that a plugin gives, in the process that has imported it.
 
-    Raises
-    ------
-    PluginError
-        A record has a value that is not described by JSON values and `Ref`.
+    PluginError is raised where a record has a value that is not described by JSON values and
+    `Ref`.
     """
     return [
         {"kind": kind}
@@ -68,12 +65,9 @@ def records_of(
 
     `ask` runs the plugin's callables (see `Reference`).
 
-    Raises
-    ------
-    PluginError
-        A record breaks a rule of its hook.
-    ValueError, TypeError, KeyError, AttributeError, OSError
-        This is not the description of a plugin whose files are there.
+    PluginError is raised where a record breaks a rule of its hook. ValueError, TypeError,
+    KeyError, AttributeError or OSError is raised where this is not the description of a plugin
+    whose files are there.
     """
     collected: list[Record] = []
     for given in description:

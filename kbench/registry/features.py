@@ -181,10 +181,7 @@ class Feature:
     def load(self, target: str = "") -> Any:
         """Import the feature, and return its module, or the object ``"module:name"`` of it.
 
-        Raises
-        ------
-        FeatureError
-            It cannot be imported, or has no such object.
+        FeatureError is raised where it cannot be imported, or has no such object.
         """
         module, _, name = target.partition(":")
         try:
@@ -198,10 +195,7 @@ class Feature:
 def read(path: Path) -> Metadata:
     """Read the metadata of a feature.
 
-    Raises
-    ------
-    FeatureError
-        The file is missing or has mistakes.
+    FeatureError is raised where the file is missing or has mistakes.
     """
     try:
         return Metadata.of(tomllib.loads(path.read_text(encoding="utf-8")))

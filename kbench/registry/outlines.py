@@ -11,8 +11,7 @@ from typing import Any
 from kbench.errors import PluginError
 from kbench.messages import printable
 from kbench.records import Make
-from kbench.registry.callables import resolve, target_of
-from kbench.registry.references import Reference
+from kbench.registry.callables import Reference, resolve, target_of
 
 _DOC_CHARACTERS = 100_000
 _DEFAULT_CHARACTERS = 1000
@@ -56,10 +55,7 @@ class Outline:
 def outline(make: Make) -> Outline:
     """Return the outline of a class or function.
 
-    Raises
-    ------
-    PluginError
-        It cannot be imported, or has no signature.
+    PluginError is raised where it cannot be imported, or has no signature.
     """
     if isinstance(make, Reference):
         return _parsed(make.call(f"{__name__}:outlined"))
@@ -110,10 +106,7 @@ def _parsed(given: Any) -> Outline:
 def parameters_of(make: Make) -> Mapping[str, Parameter] | None:
     """Return the keyword parameters of a component, or None where it takes any.
 
-    Raises
-    ------
-    PluginError
-        It cannot be imported, or has no signature.
+    PluginError is raised where it cannot be imported, or has no signature.
     """
     known = outline(make)
     return None if known.takes_any else {each.name: each for each in known.parameters}

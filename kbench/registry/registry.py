@@ -31,10 +31,7 @@ class Registry:
     def get(self, kind: Kind, name: str) -> Any:
         """Return one record.
 
-        Raises
-        ------
-        SuiteError
-            There is none of that name; the message has a similar name.
+        SuiteError is raised where there is none of that name; the message has a similar name.
         """
         records = self._records[kind]
         if name not in records:
@@ -44,10 +41,7 @@ class Registry:
     def nested(self, name: str) -> Any:
         """Return the record of a component inside a parameter: a kernel, else a map or learner.
 
-        Raises
-        ------
-        SuiteError
-            There is none of that name.
+        SuiteError is raised where there is none of that name.
         """
         return self._records[self._kind_of_nested(name)][name]
 

@@ -17,7 +17,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from kbench.registry.references import Reference
+from kbench.registry.callables import Reference
 from kbench.registry.source import source_of
 
 _END = re.compile(r"(?<=[^\s.][^\s.][.!?])\s+(?=[A-Z])")

@@ -87,10 +87,7 @@ class Verbs:
     def one(self, hook: str, **context: Any) -> Any:
         """Call a hook that one feature may answer; None where none does.
 
-        Raises
-        ------
-        FeatureError
-            Two features answer.
+        FeatureError is raised where two features answer.
         """
         answers = list(self.each(hook, **context))
         if len(answers) > 1:
@@ -136,10 +133,8 @@ def unknown_hooks(feature: Feature) -> str:
 def implemented(feature: Feature) -> dict[str, Callable[..., Any]]:
     """Import a feature and return its hooks by name, as functions of keyword arguments.
 
-    Raises
-    ------
-    FeatureError
-        It has no such hooks as its metadata say, or a hook has arguments that there are not.
+    FeatureError is raised where it has no such hooks as its metadata say, or a hook has arguments
+    that there are not.
     """
     module = feature.load()
     manager = pluggy.PluginManager("kbench")

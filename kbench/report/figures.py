@@ -12,8 +12,7 @@ from kbench import records
 from kbench.errors import PluginError, SuiteError
 from kbench.messages import did_you_mean
 from kbench.records import Make
-from kbench.registry.callables import resolve
-from kbench.registry.references import Reference
+from kbench.registry.callables import Reference, resolve
 from kbench.registry.registry import Registry
 from kbench.report import diagram
 from kbench.report.axes import (

@@ -75,11 +75,9 @@ def unpacked(data: bytes, task_key: str, n_rows: int, n_classes: int) -> Predict
 
     Earlier versions kept the labels only.
 
-    Raises
-    ------
-    DamagedPredictionsError
-        They are damaged, of another task, or of other rows. Types and shapes are those
-        of predictions then, but not their values; see `Predictions.checked`.
+    DamagedPredictionsError is raised where they are damaged, of another task, or of other rows.
+    Types and shapes are those of predictions then, but not their values; see
+    `Predictions.checked`.
     """
     if not data.startswith(_FORMAT):
         return Predictions(_of_earlier_version(data, n_rows))

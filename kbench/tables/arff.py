@@ -53,6 +53,9 @@ _ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|[^\s'\"{{][^\s{{]*)\s*(.*)$", 
 def read_arff(path: Path, what: str) -> Table:
     """Read a dense or sparse ARFF file.
 
+    DatasetError is raised where the file is not ARFF, with the number of the line and the reason,
+    or is larger than ``KBENCH_MAX_DATASET_MB``.
+
     Parameters
     ----------
     path : Path
@@ -64,12 +67,6 @@ def read_arff(path: Path, what: str) -> Table:
     -------
     Table
         With a CSC matrix where the file is sparse.
-
-    Raises
-    ------
-    DatasetError
-        The file is not ARFF, with the number of the line and the reason, or
-        is larger than ``KBENCH_MAX_DATASET_MB``.
     """
     check_file_size(path.stat().st_size, what)
     with path.open("rb") as file:

@@ -29,16 +29,6 @@ _SECONDS_A_DAY = 86_400.0
 class DateColumn:
     """How the dates of a column become numbers.
 
-    Parameters
-    ----------
-    name : str
-        The column.
-    format : str
-        As of `datetime.datetime.strptime`, or ``"ISO8601"``. Columns that hold dates
-        already, as in parquet and Excel files, need none.
-    parts : sequence of {"year", "week", "day"}
-        Periods whose sine and cosine are columns too.
-
     Examples
     --------
     >>> column = DateColumn.parsed("joined=%d.%m.%Y|year", "mine.csv")
@@ -47,8 +37,12 @@ class DateColumn:
     """
 
     name: str
+    """The column."""
     format: str = ISO
+    """As of `datetime.datetime.strptime`, or ``"ISO8601"``. Columns that hold dates already, as
+    in parquet and Excel files, need none."""
     parts: Sequence[str] = ()
+    """Periods whose sine and cosine are columns too."""
 
     @classmethod
     def parsed(cls, spec: str, what: str) -> DateColumn:

@@ -1,13 +1,16 @@
-"""A user's table that is read in blocks of rows, as often as needed."""
+"""A user's table that is read in blocks of rows, as often as needed, from files that stay equal."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+
+from kbench.errors import DatasetError
 
 
 class Scan(Protocol):
@@ -54,23 +57,15 @@ class TableRows(Protocol):
 
 @dataclass(frozen=True)
 class Opened:
-    """A user's table, and how its files are written.
-
-    Parameters
-    ----------
-    rows : TableRows
-    params : mapping
-        Parameters of the source that were not given and have been guessed.
-    sentence : str
-        How the files are read.
-    doubts : sequence of str
-        What the guess leaves open, and the option that changes it.
-    """
+    """A user's table, and how its files are written."""
 
     rows: TableRows
     params: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters of the source that were not given and have been guessed."""
     sentence: str = ""
+    """How the files are read."""
     doubts: Sequence[str] = ()
+    """What the guess leaves open, and the option that changes it."""
 
 
 class FrameRows:
@@ -110,3 +105,30 @@ class FrameRows:
     def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         """Yield the series of these columns."""
         yield {name: self._frame[name] for name in names}
+
+
+@contextlib.contextmanager
+def unchanged(files: Sequence[Path], what: str) -> Iterator[None]:
+    """Refuse files that change meanwhile; an error that this causes is not reported."""
+    before = _states(files)
+    try:
+        yield
+    except Exception:
+        if _states(files) != before:
+            raise DatasetError(_changed(what)) from None
+        raise
+    if _states(files) != before:
+        raise DatasetError(_changed(what))
+
+
+def _states(files: Sequence[Path]) -> list[tuple[int, ...]]:
+    states: list[tuple[int, ...]] = []
+    for file in files:
+        with contextlib.suppress(OSError):
+            state = file.stat()
+            states.append((state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino))
+    return states
+
+
+def _changed(what: str) -> str:
+    return f"{what} has changed while it was read; run the same command again"

@@ -1,10 +1,11 @@
-"""Typed columns, and the canonical form of datasets."""
+"""Typed columns, names that occur twice, free text, and the canonical form of datasets."""
 
 from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -13,7 +14,6 @@ import numpy as np
 from kbench.errors import DatasetError, DatasetParameterError
 from kbench.messages import listed, printable
 from kbench.records import Dataset
-from kbench.tables.columns import repeated
 from kbench.tables.growing import GrowingArray
 from kbench.tables.limits import max_bytes
 from kbench.tables.targets import Target, target_of, weights_of
@@ -25,40 +25,60 @@ VALUES = 1 << 22
 """Values of the canonical form that are filled together, at most."""
 
 
+TEXT_ABOVE = 50
+"""A column with more different strings than this, and more than half as many as
+rows, is taken for text."""
+
+
+def is_free_text(different: Sequence[Any], n_rows: int) -> bool:
+    """Distinguish free text and dates, which are not features, from names of categories.
+
+    `different` are the different values of a column that is neither numeric nor
+    declared to be nominal, without missing ones. Values other than strings and
+    truth values are not categories; nor are more than `TEXT_ABOVE` different ones
+    that are more than half as many as rows.
+
+    >>> is_free_text(["red", "blue"], n_rows=3)
+    False
+    >>> is_free_text([f"comment {i}" for i in range(60)], n_rows=100)
+    True
+    """
+    mixed = {type(value) for value in different} - {str, bool}
+    return bool(mixed) or (len(different) > TEXT_ABOVE and len(different) > n_rows / 2)
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """Return the names that occur more than once, in alphabetical order.
+
+    >>> repeated(["b", "a", "b"])
+    ['b']
+    """
+    return sorted(name for name, n in Counter(names).items() if n > 1)
+
+
 @dataclass
 class Column:
-    """One attribute.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    kind : {"numeric", "nominal", "string", "date"}
-        "string" is free text (or a date in an ARFF file), "date" a column of dates or times;
-        neither is a feature.
-    categories : sequence of str
-        Values of a nominal column, in the order in which they are declared.
-    values : ndarray, optional
-        float64 with NaN for missing, of a numeric column; whole numbers that
-        point into `categories` with -1 for missing, of a nominal one; both of
-        shape (n_rows,). A list of str or None, of a string column. None in a
-        sparse table, and for columns that are read block by block.
-    dtype : dtype
-        Type of the numbers of a numeric column, as the file has them.
-    note : str
-        What messages add to the name.
-    by_target : bool
-        The categories become one column of their numbers, which each fit replaces by means
-        of the target.
-    """
+    """One attribute."""
 
     name: str
+    """Its name."""
     kind: Literal["numeric", "nominal", "string", "date"]
+    """"string" is free text (or a date in an ARFF file), "date" a column of dates or times;
+    neither is a feature."""
     categories: Sequence[str] = ()
+    """Values of a nominal column, in the order in which they are declared."""
     values: Any = None
+    """float64 with NaN for missing, of a numeric column; whole numbers that point into
+    `categories` with -1 for missing, of a nominal one; both of shape (n_rows,). A list of str
+    or None, of a string column. None in a sparse table, and for columns that are read block by
+    block."""
     dtype: Any = np.float64
+    """Type of the numbers of a numeric column, as the file has them."""
     note: str = ""
+    """What messages add to the name."""
     by_target: bool = False
+    """The categories become one column of their numbers, which each fit replaces by means of the
+    target."""
 
     @property
     def is_one(self) -> bool:
@@ -68,26 +88,18 @@ class Column:
 
 @dataclass
 class Table:
-    """Columns of equal length.
-
-    Parameters
-    ----------
-    columns : list of Column
-        The attributes.
-    n_rows : int
-        Number of rows.
-    sparse : scipy CSC matrix, optional
-        The values of a sparse table, shape (n_rows, n_columns). Values that
-        are not stored are 0, or the first category.
-    read : callable, optional
-        ``read(names)`` yields lists with the values of these columns, for consecutive rows;
-        of a table that is not in memory.
-    """
+    """Columns of equal length."""
 
     columns: list[Column]
+    """The attributes."""
     n_rows: int
+    """Number of rows."""
     sparse: Any = field(default=None, repr=False)
+    """The values of a sparse table, shape (n_rows, n_columns). Values that are not stored are 0,
+    or the first category."""
     read: Callable[[Sequence[str]], Iterator[list[np.ndarray]]] | None = None
+    """``read(names)`` yields lists with the values of these columns, for consecutive rows; of a
+    table that is not in memory."""
 
     def blocks(self, columns: Sequence[Column]) -> Iterator[list[np.ndarray]]:
         """Yield the values of columns of a dense table, for consecutive rows."""
@@ -116,6 +128,9 @@ def to_dataset(
     target becomes labels or numbers, as `target_of` says. Rows without a label are left out;
     `row_ids` then has the remaining ones.
 
+    DatasetError is raised where a column is missing, is text, or has other values than targets or
+    weights may have; or the result would be larger than ``KBENCH_MAX_DATASET_MB``.
+
     Parameters
     ----------
     table : Table
@@ -137,12 +152,6 @@ def to_dataset(
     -------
     Dataset
         `X` is a CSR matrix where the table is sparse.
-
-    Raises
-    ------
-    DatasetError
-        A column is missing, is text, or has other values than targets or weights may
-        have; or the result would be larger than ``KBENCH_MAX_DATASET_MB``.
     """
     names = [column.name for column in table.columns]
     check_columns(names, what, target, ignore, weight)
@@ -212,17 +221,14 @@ def check_columns(
 def labelled(X: Any, label: Column, what: str, task: str | None = None, **facts: Any) -> Dataset:
     """Return the dataset of a matrix whose columns have no names.
 
+    DatasetError is raised where the labels are not those of the task.
+
     Parameters
     ----------
     X : ndarray or CSR matrix, shape (n_labelled, n_features)
         The rows that have a label.
     label : Column
         The labels of all rows; the others are parameters of `to_dataset`.
-
-    Raises
-    ------
-    DatasetError
-        The labels are not those of the task.
     """
     found = target_of(label, what, task)
     return _dataset(X, found, _labelled_rows(found), (), facts)

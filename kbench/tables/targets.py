@@ -27,20 +27,13 @@ _REGRESSION = 'task = "regression" (on the command line: --task regression)'
 
 @dataclass(frozen=True)
 class Target:
-    """The target of a table.
-
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-    values : ndarray, shape (n_rows,)
-        Labels 0..k-1, -1 where there is none; or numbers in float64.
-    names : sequence of str
-        The k classes.
-    """
+    """The target of a table."""
 
     task: TaskType
     values: np.ndarray
+    """Labels 0..k-1, -1 where there is none; or numbers in float64; shape (n_rows,)."""
     names: Sequence[str] = ()
+    """The k classes."""
 
 
 def target_of(column: Column, what: str, task: str | None = None) -> Target:
@@ -51,10 +44,8 @@ def target_of(column: Column, what: str, task: str | None = None) -> Target:
     values, of which those that no row has are left out; other texts and numbers are
     sorted.
 
-    Raises
-    ------
-    DatasetError
-        The values are not those of the task, or a row of a regression task has none.
+    DatasetError is raised where the values are not those of the task, or a row of a regression
+    task has none.
     """
     if task is not None:
         check_choice(task, f"{what}: task", TASK_TYPES, error=DatasetParameterError)
@@ -71,10 +62,8 @@ def target_of(column: Column, what: str, task: str | None = None) -> Target:
 def weights_of(column: Column, what: str) -> np.ndarray:
     """Return the weights of rows that a column holds, in float64.
 
-    Raises
-    ------
-    DatasetError
-        A row has none, or one that is not a finite number >= 0; or all are 0.
+    DatasetError is raised where a row has none, or one that is not a finite number >= 0; or all
+    are 0.
     """
     if column.kind != "numeric":
         raise DatasetError(f"{what}: the weights {column.name!r} are not numbers")

@@ -105,15 +105,6 @@ def parts_of(text: str) -> Parts | None:
 class UnitColumn:
     """How the numbers of a column are written, that have a unit around them.
 
-    Parameters
-    ----------
-    name : str
-        The column.
-    unit : str
-        What is left out; empty where numbers have brackets or marks of thousands only.
-    decimal, thousands : str
-        Decimal mark, and the sign between groups of three digits.
-
     Examples
     --------
     >>> column = UnitColumn.parsed("price=$|.,", "mine.csv")
@@ -122,9 +113,12 @@ class UnitColumn:
     """
 
     name: str
+    """The column."""
     unit: str = ""
+    """What is left out; empty where numbers have brackets or marks of thousands only."""
     decimal: str = "."
     thousands: str = ""
+    """Decimal mark, and the sign between groups of three digits."""
 
     @classmethod
     def parsed(cls, spec: str, what: str) -> UnitColumn:

@@ -10,9 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from kbench import DatasetError
-from kbench.tables.columns import is_free_text
 from kbench.tables.dates import is_dates
-from kbench.tables.table import Column
+from kbench.tables.table import Column, is_free_text
 
 MAX_DIFFERENT = 1_000_000
 """A column with more different texts has too many to be labels or categories."""

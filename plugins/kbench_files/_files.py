@@ -16,8 +16,8 @@ from pathlib import Path
 from kbench import Dataset
 from kbench.parameters import is_pattern
 from kbench.tables.arff import is_sparse_arff, read_arff
+from kbench.tables.rows import unchanged
 from kbench.tables.table import Column, labelled, to_dataset
-from kbench.tables.unchanged import unchanged
 from kbench_files._arff import ArffRows, refuse_for_sparse
 from kbench_files._csv import CsvRows
 from kbench_files._dialect import Dialect

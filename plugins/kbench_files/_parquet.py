@@ -10,10 +10,9 @@ import numpy as np
 
 from kbench import DatasetError
 from kbench.messages import listed
-from kbench.tables.columns import repeated
 from kbench.tables.limits import check_values
 from kbench.tables.rows import Opened, Scan
-from kbench.tables.table import ignoring
+from kbench.tables.table import ignoring, repeated
 from kbench_files._encoding import block_rows
 from kbench_files._reading import existing_files, first_line
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.messages import counted, printable
-from kbench.tables.columns import TEXT_ABOVE
 from kbench.tables.dates import (
     ISO,
     PARTS,
@@ -23,6 +22,7 @@ from kbench.tables.dates import (
     moments,
     several_formats,
 )
+from kbench.tables.table import TEXT_ABOVE
 from kbench.tables.units import UnitColumn, UnitScan
 
 MOST_INDICATORS = 20

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from kbench import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, PluginError, Ref, Search
+from kbench.registry.callables import Reference
 from kbench.registry.collecting import collect
 from kbench.registry.described import description_of, records_of
 from kbench.registry.identity import identity_of
 from kbench.registry.installed import Plugin
-from kbench.registry.references import Reference
 
 PLUGIN = Plugin("p", "p-dist", "1", dict)
 

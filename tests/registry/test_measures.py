@@ -11,10 +11,10 @@ from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.search import EstimatorSpec
 from kbench.records import RESERVED, Protocol
+from kbench.registry.callables import Reference
 from kbench.registry.collecting import collect
 from kbench.registry.described import description_of, records_of
 from kbench.registry.installed import Plugin
-from kbench.registry.references import Reference
 from kbench.registry.registry import build
 
 GINI = Measure(

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from kbench.tables.columns import TEXT_ABOVE, is_free_text
+from kbench.tables.table import TEXT_ABOVE, is_free_text
 
 
 def words(n):

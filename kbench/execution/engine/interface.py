@@ -14,36 +14,25 @@ from kbench.records import Limits, Task
 
 @dataclass(frozen=True)
 class Terms:
-    """Terms of a run: what must be equal on every host, and what holds for all tasks.
-
-    Parameters
-    ----------
-    packages, modules : sequence of str
-        Code that must be the same on every host.
-    preload : mapping
-        Modules and functions that the warm parents of the tasks load, by their
-        third-party plugins (see `warm_parents.preload_of`).
-    components : mapping
-        Components by kind, with their places in the suite.
-    limits : Limits, optional
-        Wall clock and memory of a task.
-    offline : bool, default False
-        Ask no server for data.
-    files, variables : sequence of str, optional
-        Files and environment variables that must be the same on every host.
-    until : float, optional
-        When running tasks are cut off on this machine, by `time.monotonic`.
-    """
+    """Terms of a run: what must be equal on every host, and what holds for all tasks."""
 
     packages: Sequence[str]
     modules: Sequence[str]
+    """Code that must be the same on every host."""
     preload: Preload
+    """Modules and functions that the warm parents of the tasks load, by their third-party plugins
+    (see `warm_parents.preload_of`)."""
     components: Mapping[str, Sequence[Any]]
+    """Components by kind, with their places in the suite."""
     limits: Limits = field(default_factory=Limits)
+    """Wall clock and memory of a task."""
     offline: bool = False
+    """Ask no server for data."""
     files: Sequence[str] = ()
     variables: Sequence[str] = ()
+    """Files and environment variables that must be the same on every host."""
     until: float = math.inf
+    """When running tasks are cut off on this machine, by `time.monotonic`."""
 
 
 class Engine(Protocol):
@@ -68,15 +57,9 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class EngineOffer:
-    """An engine that a feature offers for a run.
-
-    Parameters
-    ----------
-    place : str
-        The name of the journal that has its results: times of different places are never mixed.
-    connect : callable
-        ``connect(run)`` returns the engine; ClusterError is raised where it cannot be used.
-    """
+    """An engine that a feature offers for a run."""
 
     place: str
+    """The name of the journal that has its results: times of different places are never mixed."""
     connect: Callable[[Any], Engine]
+    """``connect(run)`` returns the engine; ClusterError is raised where it cannot be used."""

@@ -48,24 +48,16 @@ _TIMES = ("fit_time_s", "predict_time_s", "fit_time_cpu_s", "predict_time_cpu_s"
 
 @dataclass(frozen=True)
 class Host:
-    """The machine that computed a task: times mean something only together with it.
-
-    Parameters
-    ----------
-    machine : str
-        Identity of the machine (`kbench.machine.machine_id`).
-    name : str
-        Its host name.
-    cpu : str
-        Model of its CPU.
-    calibration_s : float
-        Seconds of a small fixed computation (`kbench.machine.calibrate`).
-    """
+    """The machine that computed a task: times mean something only together with it."""
 
     machine: str
+    """Identity of the machine (`kbench.machine.machine_id`)."""
     name: str
+    """Its host name."""
     cpu: str
+    """Model of its CPU."""
     calibration_s: float
+    """Seconds of a small fixed computation (`kbench.machine.calibrate`)."""
 
     @classmethod
     def here(cls) -> Host:
@@ -115,29 +107,19 @@ def _refs(cell: Cell) -> dict[str, Ref]:
 
 @dataclass(frozen=True)
 class Answer:
-    """The outcome of a request, and where and when it was computed.
-
-    Parameters
-    ----------
-    outcome : CallOutcome
-    host : Host
-    started_ms, ended_ms : int
-        Milliseconds since 1970, by the host's clock.
-    doubts : tuple of str
-        Reasons to doubt the times; empty if there are none.
-    lacks_data : bool
-        The host could not get the data; another may.
-    is_cut_off : bool
-        The run was over before the task: it is not a result.
-    """
+    """The outcome of a request, and where and when it was computed."""
 
     outcome: CallOutcome
     host: Host
     started_ms: int
     ended_ms: int
+    """Milliseconds since 1970, by the host's clock."""
     doubts: tuple[str, ...] = ()
+    """Reasons to doubt the times; empty if there are none."""
     lacks_data: bool = False
+    """The host could not get the data; another may."""
     is_cut_off: bool = False
+    """The run was over before the task: it is not a result."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values, for a file or a message."""

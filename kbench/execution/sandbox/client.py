@@ -48,34 +48,23 @@ _START = (
 
 @dataclass(frozen=True)
 class CallOutcome:
-    """The outcome of one call of `Sandbox.run`.
-
-    Parameters
-    ----------
-    status : {"ok", "error", "timeout", "memory", "crash"}
-        "error": the function raised, or returned what is not JSON; "crash":
-        its process died (a signal, ``os._exit``).
-    value : plain JSON value
-        The result of the function; None unless ok.
-    error : str
-        Traceback, limit that was hit, signal, or exit code.
-    printed : str
-        The last 4,000 characters of standard output and standard error.
-    seconds : float
-        Wall clock from the fork to the end.
-    cpu_s : float
-        CPU seconds of the process and of the descendants that it waited for.
-    peak_memory_mb : float
-        Largest resident memory beyond that at the start, in units of 2**20 bytes.
-    """
+    """The outcome of one call of `Sandbox.run`."""
 
     status: Literal["ok", "error", "timeout", "memory", "crash"]
+    """"error": the function raised, or returned what is not JSON; "crash": its process died (a
+    signal, ``os._exit``)."""
     value: Any = None
+    """The result of the function; None unless ok."""
     error: str = ""
+    """Traceback, limit that was hit, signal, or exit code."""
     printed: str = ""
+    """The last 4,000 characters of standard output and standard error."""
     seconds: float = 0.0
+    """Wall clock from the fork to the end."""
     cpu_s: float = 0.0
+    """CPU seconds of the process and of the descendants that it waited for."""
     peak_memory_mb: float = 0.0
+    """Largest resident memory beyond that at the start, in units of 2**20 bytes."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """Datasets in canonical form, kept on disk under the checksum of their content."""
 
-from kbench.storage.datacache._cache import DataCache, default_root
+from kbench.storage.datacache._cache import FILE_PARAMETERS, DataCache, default_root
 from kbench.storage.datacache._form import check_dataset, duplicate_fraction, missing_by_column
-from kbench.storage.datacache._manifest import FILE_PARAMETERS
 
 __all__ = [
     "FILE_PARAMETERS",

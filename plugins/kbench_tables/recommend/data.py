@@ -31,7 +31,7 @@ from kbench.records import (
     Suite,
     TaskType,
 )
-from kbench.tables.unchanged import unchanged
+from kbench.tables.rows import unchanged
 from kbench_tables.recommend.leaks import leaks
 from kbench_tables.recommend.look import Look, look, with_look
 from kbench_tables.recommend.measure import Comparison
