@@ -63,8 +63,8 @@ class Column:
     name: str
     """Its name."""
     kind: Literal["numeric", "nominal", "string", "date"]
-    """"string" is free text (or a date in an ARFF file), "date" a column of dates or times;
-    neither is a feature."""
+    """A "string" is free text (or a date in an ARFF file), a "date" a date or time; neither is a
+    feature."""
     categories: Sequence[str] = ()
     """Values of a nominal column, in the order in which they are declared."""
     values: Any = None

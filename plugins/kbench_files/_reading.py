@@ -13,7 +13,8 @@ from typing import Any
 
 from kbench import DatasetError
 from kbench.parameters import is_pattern, named_files
-from kbench.tables.limits import BoundedText, check_file_size
+from kbench.tables.limits import check_file_size
+from kbench_files._bounded import BoundedText
 
 WIDE = ("utf-16", "utf16", "utf-32", "utf32")
 """Encodings with NUL bytes."""

@@ -17,13 +17,13 @@ from kbench.tables.dates import (
     DateColumn,
     as_texts,
     days_of,
-    formats_of,
     is_dates,
     moments,
-    several_formats,
 )
 from kbench.tables.table import TEXT_ABOVE
-from kbench.tables.units import UnitColumn, UnitScan
+from kbench.tables.units import UnitColumn
+from kbench_tables.date_formats import formats_of, several_formats
+from kbench_tables.unit_scan import UnitScan
 
 MOST_INDICATORS = 20
 """Categories of a column that become indicators, at most; more are encoded by the target."""

@@ -20,8 +20,8 @@ from kbench.records import content_checksum
 from kbench.storage.datacache import (
     DataCache,
     _cache,
+    _entry,
     _form,
-    _trust,
     check_dataset,
     duplicate_fraction,
     missing_by_column,
@@ -503,10 +503,10 @@ def test_verify_finds_a_flipped_byte_anywhere(cache, file, place):
 def test_load_reads_all_bytes_once_a_day(cache, monkeypatch):
     checksum = cache.store(data())
     flip(cache.root / checksum / "X.npy", -5)
-    _trust.stamp(cache.root, checksum)  # a disk changes no time, which no test can set back
+    _entry.stamp(cache.root, checksum)  # a disk changes no time, which no test can set back
     cache.load(checksum)  # trusted: it was written a moment ago
     now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + _trust.TRUST_S + 1)
+    monkeypatch.setattr(time, "time", lambda: now + _entry.TRUST_S + 1)
     with pytest.raises(DatasetError, match=r"X\.npy has changed"):
         cache.load(checksum)
 

@@ -51,8 +51,8 @@ class CallOutcome:
     """The outcome of one call of `Sandbox.run`."""
 
     status: Literal["ok", "error", "timeout", "memory", "crash"]
-    """"error": the function raised, or returned what is not JSON; "crash": its process died (a
-    signal, ``os._exit``)."""
+    """With "error" the function raised, or returned what is not JSON; with "crash" its process died
+    (a signal, ``os._exit``)."""
     value: Any = None
     """The result of the function; None unless ok."""
     error: str = ""

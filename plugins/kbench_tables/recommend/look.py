@@ -15,10 +15,11 @@ from kbench.records.canonical import from_json, to_json
 from kbench.tables.dates import DateColumn
 from kbench.tables.rows import FrameRows, Opened
 from kbench.tables.table import check_columns, no_column
-from kbench.tables.units import MISSING, UnitColumn, UnitScan
+from kbench.tables.units import MISSING, UnitColumn
 from kbench_tables.profile import BY_TARGET, LEFT_OUT, Asked, ColumnProfile, Fate, decide, repeats
 from kbench_tables.reading import table_of
 from kbench_tables.recommend.target import MOST_CLASSES, TargetColumn
+from kbench_tables.unit_scan import UnitScan
 
 LOOKED_AT_MB = 256
 """A larger file whose source has no `rows` is not inspected: it would be in memory as a whole."""

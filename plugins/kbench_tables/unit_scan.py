@@ -1,0 +1,125 @@
+"""Search for numbers with a unit among the texts of a column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from kbench.tables.units import MARKS, MISSING, MONEY, UnitColumn, parts_of, unsigned
+
+PLAIN_SHARE = 0.1
+"""Share of different values that may lack the unit of all others, zeros aside."""
+
+MOST_UNITS = 6
+"""Different units that a message takes for units."""
+
+TRIED = 200
+"""Different values after which a column of mostly other texts is given up."""
+
+
+class UnitScan:
+    """Looks at the texts of a column for numbers with a unit.
+
+    Parameters
+    ----------
+    decimal : {".", ","}
+        The decimal mark of the file: of two readings of a number this one is taken.
+
+    Examples
+    --------
+    >>> scan = UnitScan()
+    >>> scan.add(["1.200,50 \u20ac", "7 \u20ac"])
+    >>> scan.column("price").spec
+    'price=\u20ac|,.'
+    """
+
+    def __init__(self, decimal: str = ".") -> None:
+        other = "," if decimal == "." else "."
+        self._marks = [(d, t) for d in (decimal, other) for t in MARKS if t != d]
+        self._units: Counter[str] = Counter()
+        self._example: dict[str, str] = {}
+        self.n_odd = self.n_numbers = 0
+        self.odd = ""
+        self._is_given_up = self._is_dressed = self.has_missing = False
+
+    def add(self, texts: Iterable[object]) -> None:
+        """Look at different values."""
+        for value in texts:
+            if self._is_given_up:
+                return
+            self._add(str(value).strip())
+
+    def _add(self, text: str) -> None:
+        if text in MISSING:
+            self.has_missing = True
+            return
+        parts = parts_of(text)
+        marks = [] if parts is None else self._fitting(parts.body)
+        if parts is None or not marks:
+            self.n_odd += 1
+            self.odd = self.odd or text
+            self._is_given_up = self.n_odd > max(TRIED, self.n_numbers)
+            return
+        self._marks = marks
+        self.n_numbers += 1
+        if parts.unit or parts.body.strip("0.,"):  # a zero needs no unit
+            self._units[parts.unit] += 1
+            self._example.setdefault(parts.unit, text)
+        self._is_dressed = self._is_dressed or bool(parts.unit) or not _is_plain(text)
+        self._is_given_up = len(self._units) > TRIED
+
+    def _fitting(self, body: str) -> list[tuple[str, str]]:
+        """Return the marks under which all numbers so far and this one are numbers."""
+        return [marks for marks in self._marks if unsigned(*marks).fullmatch(body)]
+
+    def column(self, name: str) -> UnitColumn | None:
+        """Return how all numbers are written; None for plain numbers and other texts."""
+        if self._is_given_up or self.n_odd or not self._is_dressed or self.mixed():
+            return None
+        if len(self._units) - ("" in self._units) > 1:
+            return None
+        unit = self.unit
+        decimal, thousands = self._marks[0]
+        if not thousands and MONEY.fullmatch(unit) and self._is_always_three(decimal):
+            # amounts of money have no three decimals
+            other = "," if decimal == "." else "."
+            decimal, thousands = other, decimal
+        return UnitColumn(name, unit, decimal, thousands)
+
+    def _is_always_three(self, decimal: str) -> bool:
+        """Whether all marks could be those of thousands, and there are some."""
+        other = "," if decimal == "." else "."
+        return (other, decimal) in self._marks and (other, "") not in self._marks
+
+    @property
+    def unit(self) -> str:
+        """The commonest unit."""
+        return next((each for each, _ in self._units.most_common() if each), "")
+
+    def is_nearly(self, least: int) -> bool:
+        """Whether more than `least` numbers have one unit, and a few texts are something else."""
+        is_few = self.n_numbers > least and 0 < self.n_odd < self.n_numbers / 4
+        return is_few and bool(self.unit) and not self.mixed()
+
+    def mixed(self) -> str:
+        """Return advice where the values have several units; empty where they have one."""
+        if self._is_given_up and len(self._units) <= TRIED:
+            return ""
+        units = [each for each, _ in self._units.most_common() if each]
+        n_plain, n_all = self._units[""], sum(self._units.values())
+        is_mixed = 1 < len(units) <= MOST_UNITS  # more are codes such as seats
+        if len(units) == 1 and n_plain:
+            is_mixed = units[0] == "%" or n_plain > PLAIN_SHARE * n_all
+        if not is_mixed or self.n_odd > self.n_numbers:
+            return ""
+        shown = [repr(self._example[each][:20]) for each in [*units, ""] if each in self._example]
+        return f"numbers with several units, such as {shown[0]} and {shown[1]}: write one unit"
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text is a number as Python writes it."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
