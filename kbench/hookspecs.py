@@ -35,12 +35,14 @@ if TYPE_CHECKING:
         Delivered,
         EngineOffer,
         ImportedRow,
+        Labels,
         Options,
         PlannedCell,
         Query,
         Report,
         ReportData,
         Result,
+        Row,
         Run,
         Section,
         StoredResults,
@@ -214,6 +216,16 @@ def kbench_report_sections(data: ReportData) -> Sequence[Section] | None:
 @hookspec
 def kbench_report_written(data: ReportData, page: str, options: Mapping[str, Any]) -> str | None:
     """Keep a page that was written, and say so in a line. `options` has the feature's options."""
+
+
+@hookspec
+def kbench_compared_results(
+    a: Sequence[Row], b: Sequence[Row], measure: Measure, thresholds: Mapping[str, float]
+) -> tuple[Sequence[Mapping[str, Any]], Sequence[Labels]] | None:
+    """Compare older results with newer ones; return a line per cell, and cells that are worse.
+
+    One answer at most. Called by `Results.compare`, whose parameters are in `thresholds`.
+    """
 
 
 @hookspec

@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbench.api.inputs import imported_rows, known_suite
-from kbench.errors import SuiteError
+from kbench.errors import FeatureError, SuiteError
 from kbench.execution.plugins import load_registry
 from kbench.messages import counted
 from kbench.parameters import check_choice
 from kbench.records import Measure
+from kbench.registry.verbs import Verbs
 from kbench.report.content import ReportData, machine_facts
 from kbench.report.paper import chosen_datasets, chosen_methods, turned
 from kbench.report.tables import check_table, table_named
 from kbench.report.text import FORMATS, shown, write
-from kbench.results.comparison import Noise
-from kbench.results.comparison import compare as compared
 from kbench.results.imported import BesideOwn, beside_own
 from kbench.results.leaderboard import Leader, Leaderboard, leaderboard
 from kbench.results.rows import Row, columns, task_of
@@ -250,6 +249,13 @@ class Results:
         DataFrame
             One line per cell; ``attrs["regressions"]`` names the cells of `other` that are
             worse by the measure of the suite.
+
+        Raises
+        ------
+        SuiteError
+            The two compare other measures, or were measured on other splits.
+        FeatureError
+            The feature that compares results fails, or is left out.
         """
         import pandas
 
@@ -259,12 +265,20 @@ class Results:
             raise SuiteError(
                 f"these results compare {self.measure.name}, the others {other.measure.name}"
             )
-        noise = Noise(alpha=alpha, time_factor=time_factor, time_noise=time_noise)
-        found = compared(self._rows, other._rows, self.measure, noise)
-        frame = pandas.DataFrame(found.rows())
+        limits = {"alpha": alpha, "time_factor": time_factor, "time_noise": time_noise}
+        found = Verbs().one(
+            "kbench_compared_results",
+            a=self._rows,
+            b=other._rows,
+            measure=self.measure,
+            thresholds=limits,
+        )
+        if found is None:
+            raise FeatureError("no feature compares results: the one of kbench is left out")
+        lines, worse = found
+        frame = pandas.DataFrame(lines)
         frame.attrs["regressions"] = [
-            f"{feature_map} + {learner} on {dataset}"
-            for (dataset, feature_map, learner), _ in found.regressions(["measure"])
+            f"{feature_map} + {learner} on {dataset}" for dataset, feature_map, learner in worse
         ]
         return frame
 

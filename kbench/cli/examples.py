@@ -17,12 +17,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("Compare one method with each other one:", "kbench results uci --focus 'rff + ridge'"),
         ("Write the cells as a file:", "kbench results uci --format csv > uci.csv"),
     ),
-    "compare": (
-        ("Compare today's results with those of a date:",
-         "kbench compare uci@until=2026-01-31 uci"),
-        ("Fail in CI if a result became worse:",
-         "kbench compare before.json after.json --fail-on measure,missing"),
-    ),
     "report": (
         ("Write a page and look at it:", "kbench report uci --open"),
         ("Print a table of three methods for a paper:",

@@ -44,11 +44,6 @@ CORE: Mapping[str, CoreCommand] = {
         "Print the results of a suite, read back from MLflow: one row per cell.",
         "reading results",
     ),
-    "compare": CoreCommand(
-        "kbench.cli.compare:compare",
-        "Compare two suites, stores, versions or machines on the same splits.",
-        "reading results",
-    ),
     "report": CoreCommand(
         "kbench.cli.report:report",
         "Write a suite's results, read from MLflow, as one self-contained HTML page.",

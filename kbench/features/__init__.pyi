@@ -1,5 +1,12 @@
 from kbench import machine
-from kbench.api.inputs import check_limit, chosen_suite, notices, option_names, stored_results
+from kbench.api.inputs import (
+    check_limit,
+    chosen_suite,
+    imported_rows,
+    notices,
+    option_names,
+    stored_results,
+)
 from kbench.api.running import run_shown
 from kbench.cli import completion, printing, show
 from kbench.cli.echo import echo
@@ -12,6 +19,8 @@ from kbench.cli.options import (
     Delimiter,
     Encoding,
     FeatureMaps,
+    Form,
+    Format,
     Fresh,
     Group,
     Ignore,
@@ -182,10 +191,11 @@ from kbench.results.imported import (
     ImportedRow,
     Verdict,
     as_one_side,
+    comparable,
     without_times,
 )
 from kbench.results.leaderboard import leaderboard
-from kbench.results.order import by_dataset
+from kbench.results.order import by_dataset, newest
 from kbench.results.rows import (
     LABELS,
     PLAIN,
@@ -205,9 +215,13 @@ from kbench.results.stats import (
     CorrectedT,
     Scores,
     Standing,
+    corrected_t,
+    holdout_ratio,
+    holm,
     on_dataset,
     ranks,
     scores,
+    unit_of,
 )
 from kbench.results.stored import Query, StoredResults
 from kbench.runner import Options, Report, Run, Watcher, execute
@@ -286,6 +300,8 @@ __all__ = [
     "Fingerprinter",
     "FitMethod",
     "Folded",
+    "Form",
+    "Format",
     "Frame",
     "Fresh",
     "Group",
@@ -390,11 +406,13 @@ __all__ = [
     "cluster_id",
     "columns",
     "command_of",
+    "comparable",
     "compared_rows",
     "completion",
     "components",
     "content_of",
     "context_of",
+    "corrected_t",
     "deciding_kinds",
     "decimals",
     "derive_seed",
@@ -416,12 +434,15 @@ __all__ = [
     "has_rules",
     "heading",
     "headings_of",
+    "holdout_ratio",
     "holdout_sizes",
+    "holm",
     "hookimpl",
     "how_to_get",
     "implemented",
     "import_registry",
     "importable",
+    "imported_rows",
     "in_folder",
     "inner_parts",
     "installed",
@@ -455,6 +476,7 @@ __all__ = [
     "name_of",
     "named",
     "named_holder",
+    "newest",
     "notices",
     "now_ms",
     "number",
@@ -520,6 +542,7 @@ __all__ = [
     "task_key",
     "task_of",
     "text",
+    "unit_of",
     "unpacked",
     "with_expanded",
     "with_measure",

@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from kbench.messages import counted
 from kbench.records import Measure
-from kbench.results.comparison import chosen
-from kbench.results.order import by_dataset
+from kbench.results.order import by_dataset, newest
 from kbench.results.rows import Row
 from kbench.results.stored import StoredResults
 
@@ -262,4 +261,4 @@ def as_one_side(others: Sequence[ImportedRow], name: str, measure: Measure) -> S
     Rows of one author are one side, whatever machines the author has.
     """
     rows = [replace(without_times(each.row), machine=each.author) for each in others]
-    return StoredResults(by_dataset(chosen(rows)), name, measure, is_imported=True)
+    return StoredResults(by_dataset(newest(rows)), name, measure, is_imported=True)

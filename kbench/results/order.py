@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kbench.records import ACCURACY, Measure
-from kbench.results.rows import Row
+from kbench.results.rows import Labels, Row
 
 
 def by_dataset(rows: Sequence[Row]) -> list[Row]:
@@ -84,3 +84,26 @@ def ranks(rows: Sequence[Row], measure: Measure = ACCURACY) -> list[float | None
         for i, rank in zip(places, tied_ranks(np.array(values)), strict=True):
             ranked[i] = float(rank)
     return ranked
+
+
+def newest(rows: Sequence[Row], version: str = "", until_ms: int | None = None) -> list[Row]:
+    """Keep one row per cell, the one that ended last.
+
+    With `version` only rows that this version of kbench computed, at least in
+    part; with `until_ms` (milliseconds since 1970) only rows that had ended.
+
+    >>> old = Row("iris", "rff", "ridge", "ok", 5, 5, version="0.1", end_ms=1)
+    >>> new = Row("iris", "rff", "ridge", "ok", 5, 5, version="0.2", end_ms=2)
+    >>> [row.version for row in newest([old, new])], len(newest([old, new], "0.1"))
+    (['0.2'], 1)
+    """
+    last: dict[Labels, Row] = {}
+    for row in rows:
+        if version and version not in row.version.split(", "):
+            continue
+        if until_ms is not None and row.end_ms > until_ms:
+            continue
+        other = last.setdefault(row.labels, row)
+        if row.end_ms > other.end_ms:
+            last[row.labels] = row
+    return list(last.values())

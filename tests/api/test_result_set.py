@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from kbench.api.result_set import Results
-from kbench.errors import SuiteError
+from kbench.errors import FeatureError, SuiteError
 from kbench.records import ACCURACY
 from kbench.report.tables import TABLES
 from kbench.results.rows import COLUMNS
@@ -104,6 +104,12 @@ def test_comparisons_name_what_became_worse():
     assert results(rows).compare(results(rows)).attrs["regressions"] == []
     with pytest.raises(SuiteError, match="must be Results, got int"):
         results().compare(3)
+
+
+def test_a_comparison_without_the_feature_says_so(monkeypatch):
+    monkeypatch.setenv("KBENCH_DISABLE_PLUGINS", "compare")
+    with pytest.raises(FeatureError, match="no feature compares results"):
+        results().compare(results())
 
 
 def test_progress_in_a_notebook_is_one_output_and_not_standard_error(monkeypatch, capsys):

@@ -47,7 +47,7 @@ ROOMS = {
     "kbench/evaluation": ("tests/evaluation", "kbench/evaluation"),
     "kbench/results/stats": (
         "tests/results/test_stats.py",
-        "tests/results/test_comparison.py",
+        "tests/plugins/kbench_compare/test_comparison.py",
         "kbench/results/stats",
     ),
     "kbench/planning/fingerprint.py": (

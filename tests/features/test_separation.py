@@ -12,6 +12,7 @@ SUITE = ("suite", "uci-small", "--dataset", "iris", "--feature-map", "identity",
 
 MISSING = {
     "claims": None,
+    "compare": ("compare", "uci-small", "uci-small"),
     "costs": None,
     "dask": (*SUITE, "--scheduler", "tcp://127.0.0.1:1"),
     "mlflow": ("sync",),
@@ -22,7 +23,7 @@ MISSING = {
 }
 """What cannot be done without a feature; None for those without commands and options."""
 
-QUIET = ("tables", "testing", "claims", "dask", "rescoring")
+QUIET = ("claims", "compare", "dask", "rescoring", "tables", "testing")
 """Features that a suite, its results and its report do not call."""
 
 

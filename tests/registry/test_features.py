@@ -23,7 +23,17 @@ from kbench.registry.features import (
 from tests.support.command_here import command
 from tests.support.features_here import Site
 
-BUILT_IN = ["claims", "costs", "dask", "mlflow", "rescoring", "sharing", "tables", "testing"]
+BUILT_IN = [
+    "claims",
+    "compare",
+    "costs",
+    "dask",
+    "mlflow",
+    "rescoring",
+    "sharing",
+    "tables",
+    "testing",
+]
 OPTION = '[options.{name}]\ncommands = ["suite"]\nhelp = "An option."\n'
 COMMAND = '[commands.{name}]\ntarget = "one:go"\nhelp = "Go."\n'
 TRACE = "import os, pathlib\npathlib.Path(os.environ['TRACE']).write_text('imported')\n"

@@ -20,6 +20,7 @@ OWNERS = {
     **dict.fromkeys(
         (
             "kbench_claims",
+            "kbench_compare",
             "kbench_costs",
             "kbench_dask",
             "kbench_mlflow",

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kbench.errors import SuiteError
+from kbench.features import TIMES, Labels, Row, holm
 from kbench.records import ACCURACY, Measure
-from kbench.results.comparison._matching import by_labels, check_splits
-from kbench.results.comparison._result import Change, Compared, Comparison, Noise, Verdict
-from kbench.results.comparison._scores import score_change, score_verdict
-from kbench.results.comparison._times import doubts_of, time_change, time_verdict
-from kbench.results.rows import TIMES, Labels, Row
-from kbench.results.stats import holm
+from kbench_compare.changes import Change, Compared, Comparison, Noise, Verdict
+from kbench_compare.matching import by_labels, check_splits
+from kbench_compare.scores import score_change, score_verdict
+from kbench_compare.times import doubts_of, time_change, time_verdict
 
 
 def compare(

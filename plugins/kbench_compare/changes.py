@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from kbench.features import LABELS, TIMES, Labels
 from kbench.records import Measure
-from kbench.results.rows import LABELS, TIMES, Labels
 
 Verdict = Literal["same", "better", "worse", "unknown"]
 

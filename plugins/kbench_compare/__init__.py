@@ -8,20 +8,14 @@ are compared by their logarithms, after those of the second side were multiplied
 by the ratio of the machines' calibration figures; their noise has two parts,
 between the splits of a run, which is measured, and between runs of the same
 code, which is given.
+
+::
+
+    command      `kbench compare`: reads both sides, and prints what became better or worse
+    outside      rows of files and stores, which others may have written, checked
+    matching     the cells and splits that both sides have
+    scores       changes of the measure that the suite compares
+    times        changes of times
+    comparison   all changes, with the verdicts over all cells together
+    changes      the records
 """
-
-from kbench.results.comparison._compare import compare
-from kbench.results.comparison._matching import chosen
-from kbench.results.comparison._outside import from_outside
-from kbench.results.comparison._result import Change, Compared, Comparison, Noise, columns
-
-__all__ = [
-    "Change",
-    "Compared",
-    "Comparison",
-    "Noise",
-    "chosen",
-    "columns",
-    "compare",
-    "from_outside",
-]

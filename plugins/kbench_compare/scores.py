@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from kbench.evaluation.definitions import MEASURES
+from kbench.features import MEASURES, NO_TEST, Row, corrected_t, holdout_ratio, unit_of
 from kbench.records import ACCURACY, Measure
-from kbench.results.comparison._matching import values_on, why_none
-from kbench.results.comparison._result import ONE_SPLIT, Change, Noise, Verdict
-from kbench.results.rows import Row
-from kbench.results.stats import NO_TEST, corrected_t, holdout_ratio, unit_of
+from kbench_compare.changes import ONE_SPLIT, Change, Noise, Verdict
+from kbench_compare.matching import values_on, why_none
 
 
 def score_change(a: Row, b: Row, splits: Sequence[str], measure: Measure, noise: Noise) -> Change:

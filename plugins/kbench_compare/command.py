@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbench.cli import completion
-from kbench.cli.echo import echo
-from kbench.cli.options import Form, Format
 from kbench.errors import SuiteError
+from kbench.features import Form, Format, completion, echo
 from kbench.messages import counted, masked
 from kbench.parameters import check_choice, check_number
 
@@ -24,11 +22,9 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from kbench.features import Row, StoredResults, Table
     from kbench.records import Measure
-    from kbench.report.text import Table
-    from kbench.results.comparison import Change, Comparison
-    from kbench.results.rows import Row
-    from kbench.results.stored import StoredResults
+    from kbench_compare.changes import Change, Comparison
 
 _SIDE = (
     "SUITE, SUITE@STORE, SUITE@KEY=VALUE,...[,STORE], a file of `kbench results --format json`, "
@@ -100,9 +96,9 @@ def compare(
     Times are compared by their ratio, corrected by the machines' calibration figures; they
     are not judged where they cannot be compared.
     """
-    from kbench import report
-    from kbench.results.comparison import Noise
-    from kbench.results.comparison import compare as compared
+    from kbench.features import write
+    from kbench_compare.changes import Noise
+    from kbench_compare.comparison import compare as compared
 
     given = [] if fail_on == "none" else [name.strip() for name in fail_on.split(",")]
     wanted = [_EARLIER.get(name, name) for name in given]
@@ -128,7 +124,7 @@ def compare(
     if form is Form.table:
         _print(comparison, regressions, wanted)
     else:
-        echo(report.write(_table(comparison), form.value))
+        echo(write(_table(comparison), form.value))
     raise typer.Exit(1 if regressions else 0)
 
 
@@ -137,10 +133,7 @@ def compare(
 
 def _side(text: str, store: str | None) -> StoredResults:
     """Read one side: a file, a bundle, rows of others, or runs of a store."""
-    from kbench.api.inputs import stored_results
-    from kbench.results.comparison import chosen
-    from kbench.results.order import by_dataset
-    from kbench.results.stored import Query, StoredResults
+    from kbench.features import Query, StoredResults, by_dataset, newest, stored_results
 
     path = Path(text)
     if path.suffix == ".json":
@@ -177,7 +170,7 @@ def _side(text: str, store: str | None) -> StoredResults:
         return stored
     rows = stored.rows
     if earlier:
-        rows = chosen(rows, version, None if until is None else _moment(until, text))
+        rows = newest(rows, version, None if until is None else _moment(until, text))
         _check_any(rows, stored.rows, text, version)
     checked = _checked([row.to_json(stored.measure) for row in rows], masked(text))
     return StoredResults(by_dataset([row for row, _ in checked]), stored.name, stored.measure)
@@ -185,9 +178,7 @@ def _side(text: str, store: str | None) -> StoredResults:
 
 def _of_author(suite: str, options: Mapping[str, str], side: str) -> StoredResults:
     """Read the rows of an author whose bundles were added."""
-    from kbench.api.inputs import imported_rows
-    from kbench.planning.raw import experiment_of
-    from kbench.results.imported import as_one_side
+    from kbench.features import as_one_side, experiment_of, imported_rows
 
     if others := [name for name in options if name != "by"]:
         raise SuiteError(f"{masked(side)!r}: by= takes no {others[0]}=: bundles are not in a store")
@@ -202,7 +193,7 @@ def _of_author(suite: str, options: Mapping[str, str], side: str) -> StoredResul
 
 def _comparable(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """Leave out the cells that must not be compared, and say why."""
-    from kbench.results.imported import comparable
+    from kbench.features import comparable
 
     kept_a, kept_b, reasons = comparable(a, b)
     for reason, count in reasons.items():
@@ -264,7 +255,7 @@ def _check_any(rows: Sequence[Row], every: Sequence[Row], side: str, version: st
 
 def _of_file(path: Path) -> StoredResults:
     """Read rows that `kbench results --format json` wrote, without those of others."""
-    from kbench.results.stored import StoredResults
+    from kbench.features import StoredResults
 
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
@@ -291,7 +282,7 @@ def _of_file(path: Path) -> StoredResults:
 
 def _checked(rows: Sequence[Any], where: str, advice: str = "") -> list[tuple[Row, Measure]]:
     """Parse rows; refuse those that kbench did not write, or that were edited."""
-    from kbench.results.comparison import from_outside
+    from kbench_compare.outside import from_outside
 
     checked = []
     for i, row in enumerate(rows):
@@ -326,9 +317,8 @@ def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
 
 def _table(comparison: Comparison) -> Table:
     """Return the comparison as a table of a report."""
-    from kbench.report.text import Column, Table, p_value, shown, signed
-    from kbench.results.comparison import columns
-    from kbench.results.rows import TIMES
+    from kbench.features import TIMES, Column, Table, p_value, shown, signed
+    from kbench_compare.changes import columns
 
     measure = comparison.measure
     made = []
@@ -356,9 +346,7 @@ def _print(comparison: Comparison, regressions: Sequence[Any], wanted: Sequence[
     """Print the cells, their changes, and the verdict."""
     from rich.markup import escape
 
-    from kbench.cli import printing
-    from kbench.report.text import shown, signed
-    from kbench.results.rows import TIMES
+    from kbench.features import TIMES, printing, shown, signed
 
     measure, console = comparison.measure, printing.console()
     headings = dict.fromkeys(("dataset", "feature_map", "learner"), False)

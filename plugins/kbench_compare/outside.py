@@ -20,8 +20,8 @@ from pydantic import (
     field_validator,
 )
 
+from kbench.features import TIMES, Row, known_measure
 from kbench.records import Measure
-from kbench.results.rows import TIMES, Row, known_measure
 
 LONGEST = 10_000
 """Characters of a text; those of MLflow's params and tags are shorter."""

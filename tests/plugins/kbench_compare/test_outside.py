@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from kbench.errors import SuiteError
 from kbench.records import ACCURACY, Measure
-from kbench.results.comparison import compare, from_outside
 from kbench.results.rows import TIMES, Row
+from kbench_compare.comparison import compare
+from kbench_compare.outside import from_outside
 
 BY_SPLIT = {"0": 0.9, "1": 0.8}
 ROW = Row(

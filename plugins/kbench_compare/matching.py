@@ -1,34 +1,11 @@
-"""Selection of the rows that are compared, and of their common splits."""
+"""The cells and splits that both sides have."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kbench.errors import SuiteError
-from kbench.results.rows import Labels, Row
-
-
-def chosen(rows: Sequence[Row], version: str = "", until_ms: int | None = None) -> list[Row]:
-    """Keep one row per cell, the one that ended last.
-
-    With `version` only rows that this version of kbench computed, at least in
-    part; with `until_ms` (milliseconds since 1970) only rows that had ended.
-
-    >>> old = Row("iris", "rff", "ridge", "ok", 5, 5, version="0.1", end_ms=1)
-    >>> new = Row("iris", "rff", "ridge", "ok", 5, 5, version="0.2", end_ms=2)
-    >>> [row.version for row in chosen([old, new])], len(chosen([old, new], "0.1"))
-    (['0.2'], 1)
-    """
-    newest: dict[Labels, Row] = {}
-    for row in rows:
-        if version and version not in row.version.split(", "):
-            continue
-        if until_ms is not None and row.end_ms > until_ms:
-            continue
-        other = newest.setdefault(row.labels, row)
-        if row.end_ms > other.end_ms:
-            newest[row.labels] = row
-    return list(newest.values())
+from kbench.features import Labels, Row
 
 
 def by_labels(rows: Sequence[Row], side: str) -> dict[Labels, Row]:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from statistics import median
 
-from kbench.results.comparison._matching import values_on, why_none
-from kbench.results.comparison._result import ONE_SPLIT, Change, Noise, Verdict
-from kbench.results.rows import Row
+from kbench.features import Row
+from kbench_compare.changes import ONE_SPLIT, Change, Noise, Verdict
+from kbench_compare.matching import values_on, why_none
 
 CALIBRATION_SPREAD = 1.25
 """Ratio of two calibration figures of one machine above which its times are doubted."""

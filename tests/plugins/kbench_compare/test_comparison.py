@@ -9,8 +9,10 @@ from scipy import stats as scipy_stats
 from kbench.errors import SuiteError
 from kbench.evaluation.definitions import MEASURES
 from kbench.records import ACCURACY, Measure
-from kbench.results.comparison import Noise, chosen, columns, compare
+from kbench.results.order import newest
 from kbench.results.rows import TIMES, Row
+from kbench_compare.changes import Noise, columns
+from kbench_compare.comparison import compare
 from tests.support.report_rows import changed
 
 
@@ -435,7 +437,7 @@ def test_rows_of_a_version_or_as_they_were():
     old, mixed = row(version="0.1.0", end_ms=1), row(version="0.1.0, 0.2.0", end_ms=2)
     new, other = row(version="0.2.0", end_ms=3), row("wine", version="0.2.0", end_ms=3)
     every = [new, old, other, mixed]
-    assert chosen(every) == [new, other]
-    assert chosen(every, version="0.1.0") == [mixed]
-    assert chosen(every, until_ms=1) == [old]
-    assert chosen(every, version="0.1") == []
+    assert newest(every) == [new, other]
+    assert newest(every, version="0.1.0") == [mixed]
+    assert newest(every, until_ms=1) == [old]
+    assert newest(every, version="0.1") == []

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from kbench.cli.app import app
-from kbench.cli.compare import _parsed
 from kbench.errors import KbenchError, SuiteError
+from kbench_compare.command import _parsed
 from kbench_mlflow.tracking import Store
 from tests.support.tracking_runs import a_run
 

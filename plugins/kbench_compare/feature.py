@@ -1,0 +1,24 @@
+"""The hook of this feature: `Results.compare` of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kbench.features import hookimpl
+
+if TYPE_CHECKING:
+    from kbench.features import Labels, Row
+    from kbench.records import Measure
+
+
+@hookimpl
+def kbench_compared_results(
+    a: Sequence[Row], b: Sequence[Row], measure: Measure, thresholds: Mapping[str, float]
+) -> tuple[list[dict[str, Any]], list[Labels]]:
+    """Compare cell by cell, as the command does."""
+    from kbench_compare.changes import Noise
+    from kbench_compare.comparison import compare
+
+    found = compare(a, b, measure, Noise(**thresholds))
+    return found.rows(), [labels for labels, _ in found.regressions(["measure"])]
