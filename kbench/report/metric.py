@@ -18,31 +18,21 @@ _LONGEST_NAME = 24
 
 @dataclass(frozen=True)
 class LearnedMetric:
-    """The metric that the map of a cell has learned on one split.
-
-    Parameters
-    ----------
-    row : Row
-        The cell.
-    split, round : int
-        Number of the split, and the round that was chosen.
-    form : str
-        "full", "diagonal" or "low_rank".
-    names : sequence of str
-        The columns with the largest weights, in the order of the dataset.
-    matrix : sequence of sequence of float
-        Their part of the metric.
-    errors : sequence of float
-        Error of held-out rows after 0, 1, ... rounds.
-    """
+    """The metric that the map of a cell has learned on one split."""
 
     row: Row
+    """The cell."""
     split: int
     round: int
+    """`split` is its number, `round` the one that was chosen."""
     form: str
+    """One of "full", "diagonal" and "low_rank"."""
     names: Sequence[str]
+    """The columns with the largest weights, in the order of the dataset."""
     matrix: Sequence[Sequence[float]]
+    """Their part of the metric."""
     errors: Sequence[float]
+    """Error of held-out rows after 0, 1, ... rounds."""
 
     @property
     def weights(self) -> list[tuple[str, float]]:

@@ -15,39 +15,32 @@ from kbench.results.rows import Method, Row
 
 @dataclass(frozen=True)
 class Budget:
-    """What a method was allowed, over the datasets that are compared.
-
-    Parameters
-    ----------
-    method : (str, str)
-        Feature map and learner.
-    family : str
-        Its family; empty where it is one of its own.
-    candidates : mapping of str to float
-        Candidates of a search by dataset, a mean over splits; 1 where there was nothing
-        to choose. Without datasets whose results do not say it.
-    search_s : float or None
-        CPU seconds of the search of a split: means over splits, and their geometric mean
-        over datasets. None where nothing was searched.
-    parameters : tuple of str
-        Searched parameters.
-    at_edge : float or None
-        Share of the searches whose best value was at an edge of its grid; None where
-        nothing was searched, or results do not say it.
-    default, tuned : float or None
-        Means of the measure over the datasets that have both: of the default candidate,
-        and of the chosen one. None where there is no such dataset, or where a mean over
-        datasets has no unit.
-    """
+    """What a method was allowed, over the datasets that are compared."""
 
     method: Method
+    """Feature map and learner."""
     family: str
+    """Its family; empty where it is one of its own."""
     candidates: Mapping[str, float]
+    """Candidates of a search by dataset, a mean over splits; 1 where there was nothing to choose.
+    Without datasets whose results do not say it.
+    """
     search_s: float | None = None
+    """CPU seconds of the search of a split: means over splits, and their geometric mean over
+    datasets. None where nothing was searched.
+    """
     parameters: tuple[str, ...] = ()
+    """Searched parameters."""
     at_edge: float | None = None
+    """Share of the searches whose best value was at an edge of its grid; None where nothing was
+    searched, or results do not say it.
+    """
     default: float | None = None
     tuned: float | None = None
+    """`default` and `tuned` are means of the measure over the datasets that have both: of the
+    default candidate, and of the chosen one. None where there is no such dataset, or where a mean
+    over datasets has no unit.
+    """
 
     @property
     def least(self) -> float | None:

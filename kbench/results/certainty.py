@@ -15,21 +15,13 @@ from kbench.results.stats import Array, Scores, Standing
 
 @dataclass(frozen=True)
 class Certainty:
-    """Fronts of methods, and the stability of their order.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-    scores : Scores
-        What is compared over datasets.
-    standings : sequence of Standing
-        Its methods in the order of their mean ranks.
-    alpha : float, default 0.05
-    """
+    """Fronts of methods, and the stability of their order."""
 
     rows: Sequence[Row]
     scores: Scores
+    """What is compared over datasets."""
     standings: Sequence[Standing]
+    """Its methods in the order of their mean ranks."""
     alpha: float = 0.05
 
     @cached_property

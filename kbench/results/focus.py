@@ -17,33 +17,25 @@ ALPHA = 0.05
 
 @dataclass(frozen=True)
 class Against:
-    """A method against another, over the datasets that both finished.
-
-    Parameters
-    ----------
-    other : Method
-    won, tied, lost : int
-        Datasets on which the corrected resampled t-test says so; tied where it tells no
-        difference.
-    untested : int
-        Datasets of one common split, or of equal differences, of which none is zero.
-    difference : float
-        Mean over the groups of datasets of the difference on common splits, the method's less
-        the other's; NaN where values of several datasets have several units.
-    p : float
-        Of the signed-rank test over the groups, adjusted by Holm for the number of others.
-    verdict : {"better", "worse", "not told apart"}
-        Over the groups, at level 0.05.
-    """
+    """A method against another, over the datasets that both finished."""
 
     other: Method
     won: int
     tied: int
     lost: int
+    """`won`, `tied` and `lost` count the datasets on which the corrected resampled t-test says so;
+    tied where it tells no difference.
+    """
     untested: int
+    """Datasets of one common split, or of equal differences, of which none is zero."""
     difference: float
+    """Mean over the groups of datasets of the difference on common splits, the method's less the
+    other's; NaN where values of several datasets have several units.
+    """
     p: float
+    """Of the signed-rank test over the groups, adjusted by Holm for the number of others."""
     verdict: str
+    """One of "better", "worse" and "not told apart": over the groups, at level 0.05."""
 
     @property
     def n_datasets(self) -> int:

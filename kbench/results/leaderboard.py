@@ -20,63 +20,51 @@ NO_FAMILY = "its own"
 
 @dataclass(frozen=True)
 class Leader:
-    """A method of a leaderboard; a number is None where it is not known.
-
-    Parameters
-    ----------
-    method : (str, str)
-        Feature map and learner.
-    family : str
-        Its family, `NO_FAMILY` where it belongs to none.
-    place : int or None
-        Its number in the order of the mean ranks, 1 for the best.
-    place_low, place_high : int or None
-        First and last place of the 95 % confidence set.
-    rank : float or None
-        Mean rank.
-    mean, low, high : float or None
-        Mean of the measure over the groups of datasets that all methods finished, with its
-        95 % interval.
-    wins : int or None
-        Groups of datasets on which no method is better.
-    fit_time_s, predict_row_s : float or None
-        Time to fit, and to predict one row: geometric means over the same datasets.
-    n_components : float or None
-        Mean width of the embedding.
-    search_s : float or None
-        CPU seconds of the search of a split, a geometric mean over datasets; None where nothing
-        was searched.
-    candidates : float or None
-        The largest number of candidates of a search.
-    front : {"frontier", "dominated", "undecided"} or None
-        Whether it is on the front of the measure against the fit time.
-    n_datasets : int
-        Datasets on which it was planned.
-    n_finished, n_failed, n_skipped : int
-        Datasets that it finished, on which it failed, and that were not measured, or on fewer
-        splits than planned; datasets without data count as none of these.
-    """
+    """A method of a leaderboard; a number is None where it is not known."""
 
     method: Method
+    """Feature map and learner."""
     family: str = NO_FAMILY
+    """Its family, `NO_FAMILY` where it belongs to none."""
     place: int | None = None
+    """Its number in the order of the mean ranks, 1 for the best."""
     place_low: int | None = None
     place_high: int | None = None
+    """`place_low` and `place_high` are the first and last place of the 95 % confidence set."""
     rank: float | None = None
+    """Mean rank."""
     mean: float | None = None
     low: float | None = None
     high: float | None = None
+    """`mean` of the measure over the groups of datasets that all methods finished; `low` and `high`
+    are its 95 % interval.
+    """
     wins: int | None = None
+    """Groups of datasets on which no method is better."""
     fit_time_s: float | None = None
     predict_row_s: float | None = None
+    """Times to fit, and to predict one row: geometric means over the same datasets."""
     n_components: float | None = None
+    """Mean width of the embedding."""
     search_s: float | None = None
+    """CPU seconds of the search of a split, a geometric mean over datasets; None where nothing was
+    searched.
+    """
     candidates: float | None = None
+    """The largest number of candidates of a search."""
     front: str | None = None
+    """Where it is on the front of the measure against the fit time: "frontier", "dominated" or
+    "undecided".
+    """
     n_datasets: int = 0
+    """Datasets on which it was planned."""
     n_finished: int = 0
     n_failed: int = 0
     n_skipped: int = 0
+    """`n_finished`, `n_failed` and `n_skipped` count the datasets that it finished, on which it
+    failed, and that were not measured, or on fewer splits than planned; datasets without data
+    count as none of these.
+    """
 
     @property
     def name(self) -> str:
@@ -88,20 +76,6 @@ class Leader:
 class Leaderboard:
     """The methods of a suite, the best mean rank first, those without a rank last.
 
-    Parameters
-    ----------
-    lines : tuple of Leader
-    measure : Measure
-        What is compared.
-    datasets : tuple of str
-        The datasets behind all means and ranks: those that all compared methods finished.
-    left_out : tuple of str
-        Datasets that some compared method did not finish.
-    n_groups : int
-        Groups of the datasets; a group counts once.
-    same : tuple of (method, method)
-        Methods without a rank, as they equal another one up to a rotation.
-
     Examples
     --------
     >>> rows = [Row("iris", "rff", "ridge", "ok", 5, 5, {"accuracy": 0.9, "fit_time_s": 0.1}),
@@ -112,10 +86,15 @@ class Leaderboard:
 
     lines: tuple[Leader, ...]
     measure: Measure
+    """What is compared."""
     datasets: tuple[str, ...]
+    """The datasets behind all means and ranks: those that all compared methods finished."""
     left_out: tuple[str, ...]
+    """Datasets that some compared method did not finish."""
     n_groups: int
+    """Groups of the datasets; a group counts once."""
     same: tuple[tuple[Method, Method], ...] = ()
+    """Methods without a rank, as they equal another one up to a rotation."""
 
     @property
     def families(self) -> tuple[str, ...]:

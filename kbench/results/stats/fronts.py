@@ -21,43 +21,30 @@ _COMPARED = 4_000_000
 
 @dataclass(frozen=True)
 class FrontPlace:
-    """What can be said of a method and the front.
-
-    Parameters
-    ----------
-    status : {"frontier", "dominated", "undecided"}
-        The method is on the front, or is not, at the level of the tests; or neither is shown.
-    probability : float or None
-        Share of the draws of all means in which no method dominates it.
-    by : int or None
-        The method that dominates it most clearly; of a dominated method only.
-    """
+    """What can be said of a method and the front."""
 
     status: Status
+    """The method is on the front, or is not, at the level of the tests; or neither is shown."""
     probability: float | None
+    """Share of the draws of all means in which no method dominates it."""
     by: int | None = None
+    """The method that dominates it most clearly; of a dominated method only."""
 
 
 @dataclass(frozen=True)
 class Front:
-    """A front with its uncertainty.
-
-    Parameters
-    ----------
-    places : tuple of FrontPlace
-        One for each method.
-    hypervolume, low, high : float or None
-        Area between the front and the worst mean gain and cost of all methods, in units of
-        the gain times powers of ten of the cost, with its 95 % interval.
-    reason : str
-        Why nothing can be said; empty where something can.
-    """
+    """A front with its uncertainty."""
 
     places: tuple[FrontPlace, ...]
+    """One for each method."""
     hypervolume: float | None = None
     low: float | None = None
     high: float | None = None
+    """`hypervolume` is the area between the front and the worst mean gain and cost of all methods,
+    in units of the gain times powers of ten of the cost; `low` and `high` are its 95 % interval.
+    """
     reason: str = ""
+    """Why nothing can be said; empty where something can."""
 
 
 def pareto_front(cost: Sequence[float], gain: Sequence[float]) -> list[int]:

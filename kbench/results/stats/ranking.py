@@ -26,21 +26,16 @@ def ranks(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class Friedman:
-    """Friedman's test and its refinement by Iman and Davenport.
-
-    Parameters
-    ----------
-    chi2, p : float
-        Friedman's statistic, with n_methods - 1 degrees of freedom.
-    F, F_p : float
-        Iman and Davenport's statistic, less conservative, with
-        n_methods - 1 and (n_methods - 1)(n_datasets - 1) degrees of freedom.
-    """
+    """Friedman's test and its refinement by Iman and Davenport."""
 
     chi2: float
     p: float
+    """`chi2` and `p` are Friedman's, with n_methods - 1 degrees of freedom."""
     F: float
     F_p: float
+    """`F` and `F_p` are Iman and Davenport's, less conservative, with n_methods - 1 and
+    (n_methods - 1)(n_datasets - 1) degrees of freedom.
+    """
 
 
 def friedman(values: Array, correct_ties: bool = True) -> Friedman:

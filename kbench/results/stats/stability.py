@@ -14,24 +14,16 @@ from kbench.results.stats.resampling import FEW, mean_draws, shares, studentised
 
 @dataclass(frozen=True)
 class Stability:
-    """How certain the order by mean ranks is.
-
-    Parameters
-    ----------
-    places : tuple of (int, int)
-        For each method the first and last place of its confidence set.
-    first : tuple of float
-        For each method the share of draws of the mean ranks in which it is the first.
-    without : tuple of tuple of int
-        For each group of datasets the methods that are first without it.
-    leader : int
-        The method that is first now, of several the first one.
-    """
+    """How certain the order by mean ranks is."""
 
     places: tuple[tuple[int, int], ...]
+    """For each method the first and last place of its confidence set."""
     first: tuple[float, ...]
+    """For each method the share of draws of the mean ranks in which it is the first."""
     without: tuple[tuple[int, ...], ...]
+    """For each group of datasets the methods that are first without it."""
     leader: int
+    """The method that is first now, of several the first one."""
 
     @property
     def changes(self) -> list[int]:
