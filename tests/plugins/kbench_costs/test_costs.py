@@ -209,13 +209,13 @@ def test_a_limited_time_is_not_spent_on_trials(runner):
 
 
 def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, store_uri, capfd):
-    report, seen = ran(*runner(wide(6000), wide(5), memory=70))
+    report, seen = ran(*runner(wide(6000), wide(5), memory=150))
     large, small = report.cells
     assert (large.status, small.status, seen.tasks) == ("skipped", "ok", 1)
     assert report.failed
     words = large.problem.reason
     assert words.startswith("needs at least ")
-    assert ", the limit is 70 MB; the largest n_components that fits is " in words
+    assert ", the limit is 150 MB; the largest n_components that fits is " in words
     largest = int(words.rpartition(" ")[2].replace(",", ""))
     assert 100 < largest < 6000
     # rows planned = rows shown = runs in the store
@@ -232,7 +232,7 @@ def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, sto
     _, printed, _ = command("results", "trial", "--store", store_uri, capfd=capfd)
     assert f"skipped: work 6000 + centroids on blobs: {words}" in printed
 
-    fits = execute(runner(wide(largest), memory=70)[0])
+    fits = execute(runner(wide(largest), memory=150)[0])
     assert fits.cells[0].status == "ok", [words, *Journal().read("trials")]
 
     raised, seen = ran(*runner(wide(6000), wide(5), memory=1000))
