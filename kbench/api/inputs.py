@@ -115,9 +115,13 @@ def _component(label: str) -> str:
 
 def notices(registry: Registry, options: Options) -> list[str]:
     """Return notices to show before a run: those of features, and of plugins left out."""
-    said = [
-        text for _, texts in Verbs().each("kbench_run_notices", options=options) for text in texts
-    ]
+    said: list[str] = []
+    verbs = Verbs(notice=said.append)
+    for feature, texts in verbs.each("kbench_run_notices", options=options):
+        if isinstance(texts, list | tuple) and all(isinstance(text, str) for text in texts):
+            said += texts
+        else:
+            verbs.fail(feature.name, f"kbench_run_notices: returned {texts!r:.60}, not strings")
     broken = [
         f"plugin {plugin.name!r} is left out: {plugin.reason}"
         for plugin in registry.plugins

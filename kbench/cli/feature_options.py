@@ -36,7 +36,8 @@ def as_words() -> list[str]:
 def with_options(function: Callable[..., Any], options: Mapping[str, Option]) -> Callable[..., Any]:
     """Return a function with further parameters, whose values `given` returns."""
     parameters = list(inspect.signature(function).parameters.values())
-    taken = {word for each in parameters for word in (each.name, *_flags(each))}
+    taken = {"help", "-h", "--help"}
+    taken |= {word for each in parameters for word in (each.name, *_flags(each))}
     added: dict[str, Option] = {}
     for name, option in options.items():
         new = _parameter(name, option)

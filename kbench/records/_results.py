@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Literal, Self, TypeVar
 
 from kbench.messages import of_seconds
@@ -281,6 +282,10 @@ class Result:
     calibration_s: float = 0.0
     cpu_s: float = 0.0
     predicted: Cost | None = None
+
+    def __post_init__(self) -> None:
+        # features see this record, and what they do to it must not be shown as a result
+        object.__setattr__(self, "measures", MappingProxyType(dict(self.measures)))
 
     @property
     def is_ok(self) -> bool:

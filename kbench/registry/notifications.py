@@ -105,14 +105,7 @@ class _Told:
 
 
 class Notifications:
-    """Tells features what happens in a run.
-
-    Parameters
-    ----------
-    verbs : Verbs
-    deferred : bool, default False
-        Begin at the end of the run: nothing else may run while times are taken.
-    """
+    """Tells features of a run; where `deferred`, at its end: nothing else runs beside the times."""
 
     def __init__(self, verbs: Verbs, deferred: bool = False) -> None:
         self._verbs, self._deferred = verbs, deferred

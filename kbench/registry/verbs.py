@@ -24,14 +24,9 @@ TOLERANT = ("kbench_report_sections", "kbench_report_written", "kbench_imported_
 
 
 class Verbs:
-    """The hooks of the installed features; `notice` is called with what goes wrong.
+    """The hooks of the installed features, or of those `given`.
 
-    Parameters
-    ----------
-    notice : callable
-        Called with a message about a feature that fails.
-    given : iterable of Feature, optional
-        Instead of the installed ones.
+    `notice` is called with a message about a feature that fails.
     """
 
     def __init__(

@@ -200,12 +200,13 @@ def test_a_feature_cannot_take_the_name_of_another(site):
 
 def test_an_option_that_a_command_has_itself_is_left_out_by_name(site, capfd):
     # `--jobs` and `--all`, whose parameter is called `every`
-    site.write("one", metadata=OPTION.format(name="jobs") + OPTION.format(name="all"))
+    options = (OPTION.format(name=name) for name in ("jobs", "all", "help"))
+    site.write("one", metadata="".join(options))
     code, out, err = command("suite", "--help", capfd=capfd)
     assert code == 0
     for flag in ("-j, --jobs", "--all"):
         assert sum(line.startswith(f"  {flag} ") for line in out.splitlines()) == 1
-    for flag in ("--jobs", "--all"):
+    for flag in ("--jobs", "--all", "--help"):
         assert f"the option {flag} of the feature 'one' is left out" in err
 
 

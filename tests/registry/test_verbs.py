@@ -353,3 +353,29 @@ def test_a_disabled_feature_is_no_unknown_plugin(monkeypatch, capfd):
     monkeypatch.setenv("KBENCH_DISABLE_PLUGINS", "mlflow")
     _, _, err = command("list", "suites", capfd=capfd)
     assert "no plugin is called" not in err
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("raise RuntimeError('no service')", "kbench_run_notices: RuntimeError: no service"),
+        ("return 5", "kbench_run_notices: returned 5, not strings"),
+        ("return 'abc'", "kbench_run_notices: returned 'abc', not strings"),
+    ],
+)
+def test_notices_that_are_none_leave_their_feature_out_by_name(site, registry, body, reason):
+    from kbench.api.inputs import notices
+    from kbench.runner import Options
+
+    write(site, "aaa", ["kbench_run_notices"], hook("kbench_run_notices", body))
+    said = notices(registry, Options())
+    assert f"the feature 'aaa' is left out: {reason}" in said
+    assert "a" not in said
+
+
+def test_a_result_cannot_be_changed_by_who_is_told_of_it():
+    from kbench.records import Result
+
+    result = Result("task", "cell", 0, "ok", {"accuracy": 0.5})
+    with pytest.raises(TypeError):
+        result.measures["accuracy"] = 2.0
