@@ -52,11 +52,8 @@ def chosen_suite(
     those of `kbench.planning.cells.select`, the limits those of `kbench.Limits`. `data`
     is the folder of the files that the suite names by relative paths.
 
-    Raises
-    ------
-    SuiteError
-        There is no such suite, its file has mistakes, a filter fits nothing,
-        a limit is not positive, or the files of the suite are not there.
+    SuiteError is raised where there is no such suite, its file has mistakes, a filter fits nothing,
+    a limit is not positive, or the files of the suite are not there.
     """
     text, stem = find(name, registry)
     suite = with_published(read(text, stem, registry), name, registry)
@@ -113,10 +110,9 @@ def _component(label: str) -> str:
     return re.split(r"[ (\[]", label, maxsplit=1)[0]
 
 
-def notices(registry: Registry, options: Options) -> list[str]:
+def notices(registry: Registry, options: Options, verbs: Verbs) -> list[str]:
     """Return notices to show before a run: those of features, and of plugins left out."""
     said: list[str] = []
-    verbs = Verbs(notice=said.append)
     for feature, texts in verbs.each("kbench_run_notices", options=options):
         if isinstance(texts, list | tuple) and all(isinstance(text, str) for text in texts):
             said += texts
@@ -161,13 +157,7 @@ def option_names(function: str) -> set[str]:
 
 
 def checked_options(function: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of features that a function was given.
-
-    Raises
-    ------
-    TypeError
-        No feature adds an option of this name to the function.
-    """
+    """Return the options of features that a function was given; TypeError for any other."""
     known = option_names(function)
     for name in given:
         if name not in known:
@@ -175,7 +165,8 @@ def checked_options(function: str, given: Mapping[str, Any]) -> dict[str, Any]:
                 f"{function}() got an unexpected keyword argument {name!r}"
                 f"{did_you_mean(name, known)}"
             )
-    return {name: value for name, value in given.items() if value not in (None, "")}
+    as_text = {n: str(value) if isinstance(value, Path) else value for n, value in given.items()}
+    return {name: value for name, value in as_text.items() if value not in (None, "")}
 
 
 def imported_rows(

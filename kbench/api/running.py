@@ -8,6 +8,7 @@ from kbench.api import progress
 from kbench.api.inputs import notices
 from kbench.records import Suite
 from kbench.registry.registry import Registry
+from kbench.registry.verbs import Verbs
 from kbench.runner import Options, Report, Run, execute, preview
 
 
@@ -21,17 +22,14 @@ def run_shown(
     dry_run: bool = False,
     further_notices: Sequence[str] = (),
 ) -> Report:
-    """Run a suite, or only plan it (`dry_run`), and show notices and progress.
-
-    Raises
-    ------
-    KbenchError
-        The suite, an option or the cluster is wrong; nothing has run.
-    """
-    shown = notices(registry, options)
-    run = Run(suite, registry, options)
+    """Run a suite, or only plan it (`dry_run`), and show notices and progress."""
+    early: list[str] = []
+    verbs = Verbs(early.append)
+    early += notices(registry, options, verbs)
+    run = Run(suite, registry, options, verbs=verbs)
     run.watch = display = progress.choose(as_json, quiet, run.options.jobs)
-    for text in (*shown, *further_notices):
+    verbs.notice = display.notice
+    for text in (*early, *further_notices):
         display.notice(text)
     with display:
         return preview(run) if dry_run else execute(run)

@@ -41,7 +41,15 @@ def rescore(
 
     The exit code is 1 if a measure failed, or the store does not have all runs yet.
     """
-    from kbench.features import Options, Run, chosen_suite, execute, load_registry, notices
+    from kbench.features import (
+        Options,
+        Run,
+        Verbs,
+        chosen_suite,
+        execute,
+        load_registry,
+        notices,
+    )
     from kbench_rescoring.rescoring import measure_called
 
     if offline:
@@ -53,9 +61,10 @@ def rescore(
     )
     for name in measure:
         measure_called(name, registry)
-    for text in notices(registry, options):
+    verbs = Verbs(_notice)
+    for text in notices(registry, options, verbs):
         _notice(text)
-    report = execute(Run(chosen, registry, options, _watcher()))
+    report = execute(Run(chosen, registry, options, _watcher(), verbs))
     for added in report.added:
         echo(json.dumps(asdict(added)) if as_json else added.sentence)
     if not as_json and not report.interrupted:
