@@ -111,7 +111,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return [*__all__, *import_module("kbench.registry.provided").functions()]
 
 
 class _Provided:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from kbench.api.inputs import checked_options, chosen_suite, stored_results
+from kbench.api.inputs import checked_options, chosen_suite, option_names, stored_results
 from kbench.api.result_set import Results
 from kbench.api.running import run_shown
 from kbench.errors import DatasetError, SuiteError
@@ -47,6 +47,19 @@ __all__ = ["evaluate", "load_results", "run_suite"]
 Names = str | Sequence[str] | None
 
 
+def _with_features(function: Callable[..., Results]) -> Callable[..., Results]:
+    """Show the options of features in the signature of a function."""
+    shown = inspect.signature(function)
+    own = [each for each in shown.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    own += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
+        for name in sorted(option_names(function.__name__))
+    ]
+    function.__signature__ = shown.replace(parameters=own)  # type: ignore[attr-defined]
+    return function
+
+
+@_with_features
 def run_suite(
     suite: str,
     *,
@@ -156,6 +169,7 @@ def run_suite(
     )
 
 
+@_with_features
 def load_results(suite: str, *, machine: str | None = None, **features: Any) -> Results:
     """Read the results of a suite back from MLflow, as ``kbench results`` does.
 

@@ -73,6 +73,17 @@ class Command(TyperCommand):
     first_line = ""
     examples: Sequence[Sequence[str]] = ()
 
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Parse the arguments; an option may be missing because its feature is left out."""
+        from typer._click.exceptions import NoSuchOption
+
+        try:
+            return super().parse_args(ctx, args)
+        except NoSuchOption as error:
+            if reasons := _left_out():
+                error.message += f" (These features are left out: {reasons}.)"
+            raise
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; a person sees a line before its imports, which take seconds."""
         if self.first_line and sys.stderr.isatty() and not ctx.params.get("quiet"):
@@ -107,6 +118,11 @@ class Group(TyperGroup):
                 names += [name for _, name in waiting]
                 break
         return names
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; typer suggests a name of `commands`, and looks nothing up there."""
+        self.commands = dict.fromkeys(self.list_commands(ctx), self)
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Build a command; FeatureError is raised where its feature cannot be used."""
@@ -198,8 +214,9 @@ def _evaluated(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _refuse_left_out(name: str) -> None:
     """Say which features are left out, where a command is not known."""
-    reasons = [f"{each.name!r} ({each.reason})" for each in features() if each.reason]
-    if reasons:
-        raise FeatureError(
-            f"there is no command {name!r}; these features are left out: {', '.join(reasons)}"
-        )
+    if reasons := _left_out():
+        raise FeatureError(f"there is no command {name!r}; these features are left out: {reasons}")
+
+
+def _left_out() -> str:
+    return ", ".join(f"{each.name!r} ({each.reason})" for each in features() if each.reason)

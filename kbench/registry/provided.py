@@ -22,6 +22,11 @@ def function(name: str) -> Any:
     return None
 
 
+def functions() -> list[str]:
+    """Return the names of all functions of features."""
+    return sorted(name for feature in working() for name in feature.metadata.functions)
+
+
 def module_spec(name: str) -> ModuleSpec | None:
     """Return how ``kbench.NAME``, or a module below it, is imported: under its name in a feature.
 

@@ -210,11 +210,28 @@ def test_an_option_that_a_command_has_itself_is_left_out_by_name(site, capfd):
         assert f"the option {flag} of the feature 'one' is left out" in err
 
 
+@pytest.mark.parametrize(("word", "near"), [("sutie", "suite"), ("expor", "export")])
+def test_a_wrong_command_has_a_suggestion(capfd, word, near):
+    code, _, err = command(word, capfd=capfd)
+    assert code == 2
+    assert f"Did you mean '{near}'" in " ".join(err.split())
+
+
+def test_python_lists_what_features_provide():
+    import kbench
+
+    assert {"run", "run_suite"} <= set(dir(kbench))
+
+
 def test_disabled_features_are_left_out_by_name(monkeypatch, capfd, site):
     monkeypatch.setenv("KBENCH_DISABLE_PLUGINS", "mlflow,dask")
     found_without.cache_clear()
     assert reason_of("mlflow") == reason_of("dask") == "disabled by KBENCH_DISABLE_PLUGINS"
     assert "store" not in options_of("suite")
+    code, _, err = command("suite", "uci-small", "--scheduler", "tcp://here:1", capfd=capfd)
+    assert code == 2
+    assert "No such option: --scheduler" in err
+    assert "'dask' (disabled by KBENCH_DISABLE_PLUGINS)" in err
     code, out, _ = command("--help", capfd=capfd)
     assert code == 0
     assert " sync " not in out

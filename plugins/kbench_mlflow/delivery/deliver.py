@@ -152,7 +152,7 @@ class Delivery:
             self._problem,
             "MLflow store",
             ((f"kbench ui {suite}", "MLflow's pages of these runs"),) if stored else (),
-            "`kbench sync` delivers them, and so does the next `kbench suite` with this store.",
+            "`kbench sync` delivers them, and so does the next run with this store.",
             tuple(self.options),
         )
 
