@@ -133,8 +133,8 @@ from kbench.records import (
     Trial,
 )
 from kbench.registry.callables import Reference, resolve
+from kbench.registry.features import CORE_COMMANDS, Feature, features
 from kbench.registry.features import FILE as FEATURE_FILE
-from kbench.registry.features import Feature, features
 from kbench.registry.features import read as read_feature
 from kbench.registry.installed import DISABLED, Plugin, how_to_get, installed
 from kbench.registry.notifications import DEADLINE_S, still_working
@@ -238,6 +238,7 @@ __all__ = [
     "CHART_WIDTH",
     "COMPUTE",
     "COMPUTED",
+    "CORE_COMMANDS",
     "DEADLINE_S",
     "DISABLED",
     "FEATURE_FILE",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kbench.errors import KbenchError
 from kbench.features import (
+    CORE_COMMANDS,
     DEADLINE_S,
     DISABLED,
     Feature,
@@ -22,6 +23,7 @@ from kbench.features import (
     installed,
     machine_id,
 )
+from kbench.messages import did_you_mean
 from kbench_testing._find import NOT_INSTALLED
 from kbench_testing._subject import Subject
 
@@ -36,6 +38,15 @@ def check_metadata(subject: Subject) -> None:
     """The metadata are right, and no name in them is taken."""
     if subject.record.reason:
         raise subject.fail(f"is left out: {subject.record.reason}")
+    known = {*CORE_COMMANDS, *(name for each in features() for name in each.metadata.commands)}
+    known |= subject.record.metadata.commands.keys()
+    for name, option in subject.record.metadata.options.items():
+        for command in option.commands:
+            if command not in known:
+                raise subject.fail(
+                    f"options.{name}.commands: there is no command {command!r}"
+                    f"{did_you_mean(command, known)}"
+                )
 
 
 def check_hooks(subject: Subject) -> None:

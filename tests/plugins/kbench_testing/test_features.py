@@ -51,6 +51,12 @@ def test_the_built_in_features_pass():
             HOOKS + '[commands.mine]\ntarget = "bad_feature:gone"\nhelp = "x"\n',
             "'mine' cannot be used",
         ),
+        (
+            "check_metadata",
+            GOOD,
+            HOOKS + '[options.mine]\ncommands = ["suites"]\nhelp = "x"\n',
+            "there is no command 'suites'; did you mean 'suite'?",
+        ),
         ("check_targets", GOOD, HOOKS + '[functions]\nf = "bad_feature:__name__"\n', "function"),
     ],
 )
