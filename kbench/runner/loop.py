@@ -59,7 +59,7 @@ def execute(run: Run) -> Report:
         except KeyboardInterrupt:
             interrupted = True
         computing.close()
-        if not (run.cells or run.imported):  # interrupted before the plan: known ones are shown
+        if interrupted and not (run.cells or run.imported):  # before the plan: known ones are shown
             run.use(run.plan.cells()[0])
         if strategy is not None:
             run.cells = strategy.kept(run.cells)

@@ -227,6 +227,15 @@ def test_rows_of_others_are_reused_and_never_delivered(theirs):
     assert "no cell of this run that lacks results here has the key" in again[2]
 
 
+def test_a_suite_of_reused_cells_only_has_each_once(theirs):
+    Path("ours.toml").write_text(SUITE)
+    code, out, err = theirs("suite", "ours.toml", "--reuse", "b.zip", "-q")
+    assert code == 0, err
+    assert "2 cells planned: 2 ok" in out
+    assert "2 cells by others" in out
+    assert out.count("Ada [bold]") == 2
+
+
 def test_a_method_is_compared_with_those_of_others(theirs):
     words = ("suite", "ours.toml", "--learner", "mine", "--reuse", "b.zip")
     code, out, _ = theirs(*words, "-q")
