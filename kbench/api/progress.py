@@ -8,22 +8,37 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.live import Live
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.table import Table
 
-from kbench.api.terminal import PrintableConsole
 from kbench.messages import counted, last_line, of_memory, printable_lines
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Cost, Measure, Result
 from kbench.report import shown
 from kbench.results.sources import of_cell
 from kbench.runner import Watcher
+
+
+class PrintableConsole(Console):
+    """A console that replaces control characters, so that no text is a command to the terminal."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Render an object as segments of printable text."""
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            if control is None and not text.isprintable():
+                segment = Segment(printable_lines(text), style)
+            yield segment
 
 
 class Display(Watcher):

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from kbench.api.terminal import PrintableConsole
+from kbench.api.progress import PrintableConsole
 from kbench.errors import SuiteError
 from kbench.messages import counted, last_line, printable_lines
 from kbench.records import Delivered
@@ -197,13 +197,7 @@ def print_end_event(report: Report, rows: Sequence[Mapping[str, Any]], **further
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file.
-
-    Raises
-    ------
-    SuiteError
-        The system refuses it.
-    """
+    """Write a file; SuiteError is raised where the system refuses it."""
     try:
         path.write_bytes(data)
     except OSError as error:

@@ -43,10 +43,7 @@ def table(
     focus : sequence of (feature map, learner), optional
         Methods with an arrow beside their name.
 
-    Raises
-    ------
-    SuiteError
-        A column or a family is not known.
+    SuiteError is raised where a column or a family is not known.
     """
     if families:
         board = board.of_families(_known(families, board.families, "--family"))

@@ -29,10 +29,7 @@ def chosen_methods(
     A pattern fits the name of a method, `map + learner`, with or without the scheme behind
     it, or the name of its feature map.
 
-    Raises
-    ------
-    SuiteError
-        A pattern fits nothing.
+    SuiteError is raised where a pattern fits nothing.
     """
     names = {
         row.method: (name_of(row.method), _SCHEME.sub("", name_of(row.method)), row.feature_map)
@@ -87,10 +84,7 @@ def listed(text: str) -> list[str]:
 def turned(table: Table) -> Table:
     """Return a table of datasets against methods with its methods as rows.
 
-    Raises
-    ------
-    SuiteError
-        The table has other columns.
+    SuiteError is raised where the table has other columns.
     """
     if not (table.is_grid or table.name in GRIDS) or table.by:
         raise SuiteError(

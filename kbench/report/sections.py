@@ -45,8 +45,8 @@ class Folded:
 class Chart:
     """A picture, as a rule with its numbers; of shares also one of logarithmic errors.
 
-    `svg` is made by the drawing functions of `kbench.report`, which escape every name. The page
-    refuses elements and attributes that these do not make.
+    `svg` is made by `document` and `element` of `kbench.features`, which escape every name. The
+    page refuses elements and attributes that these do not make.
     """
 
     title: str

@@ -462,9 +462,7 @@ def table_names() -> dict[str, str]:
 def check_table(name: str) -> None:
     """Refuse a name that no table has.
 
-    Raises
-    ------
-    SuiteError
+    SuiteError is raised where there is none of that name.
     """
     names = table_names()
     if name not in names:

@@ -16,10 +16,7 @@ from kbench.storage.journal import Journal, state_folder
 def from_journal(query: Query) -> StoredResults:
     """Read the results of a suite that this machine, or its clusters, computed.
 
-    Raises
-    ------
-    SuiteError
-        There are none.
+    SuiteError is raised where there are none.
     """
     name = experiment_of(query.suite)
     suites: set[str] = set()

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 import kbench
-from kbench.api.terminal import PrintableConsole
+from kbench.api.progress import PrintableConsole
 from kbench.cli import main, printing, show
 from kbench.errors import SuiteError
 from kbench.registry.registry import Registry
