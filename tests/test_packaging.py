@@ -20,6 +20,7 @@ PACKAGES = (
     "kbench_balcan",
     "kbench_baselines",
     "kbench_claims",
+    "kbench_compare",
     "kbench_costs",
     "kbench_dashboards",
     "kbench_dask",

@@ -482,13 +482,20 @@ def test_a_suite_runs_beside_a_plugin_that_ends_its_process(
 
 @pytest.mark.slow
 def test_listing_stays_cheap_beside_a_plugin(install_plugin):
+    def cpu_s():
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(
+            [sys.executable, "-m", "kbench.cli", "list"],
+            check=True,
+            capture_output=True,
+            env=os.environ,
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    alone = min(cpu_s() for _ in range(4))
     source = "import sklearn.svm, pandas\n" + ONE
     install_plugin("one_plugin", source)
-    words = [sys.executable, "-m", "kbench.cli", "list"]
-    used = []
-    for _ in range(5):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(words, check=True, capture_output=True, env=os.environ)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        used.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(used[1:]) < 0.45
+    cpu_s()  # the first time it is imported, in a sandbox, and described
+    # to import scikit-learn and pandas would take more than twice as long as all of this
+    assert min(cpu_s() for _ in range(4)) < 1.5 * alone
