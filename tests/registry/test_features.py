@@ -1,5 +1,6 @@
 """Metadata of features: read without importing them, and what is wrong with them is named."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -221,6 +222,9 @@ def test_python_lists_what_features_provide():
     import kbench
 
     assert {"run", "run_suite"} <= set(dir(kbench))
+    shown = inspect.signature(kbench.run_suite).parameters
+    assert {"scheduler", "store"} <= shown.keys()
+    assert "features" not in shown
 
 
 def test_disabled_features_are_left_out_by_name(monkeypatch, capfd, site):
