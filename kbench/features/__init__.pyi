@@ -164,7 +164,7 @@ from kbench.report.looks import Looks
 from kbench.report.page import Block, Lead, page
 from kbench.report.paper import as_float
 from kbench.report.sections import Chart, Folded, Heading, Note, Part, Section
-from kbench.report.svg import document, element, escape, text
+from kbench.report.svg import document, element, escape, text, width_of
 from kbench.report.tables import headings_of, table_named, tables_of
 from kbench.report.text import (
     Column,
@@ -545,6 +545,7 @@ __all__ = [
     "text",
     "unit_of",
     "unpacked",
+    "width_of",
     "with_expanded",
     "with_measure",
     "without_times",

@@ -15,7 +15,6 @@ import numpy as np
 from kbench import machine
 from kbench.records import ACCURACY, Measure, Published, TaskType
 from kbench.report.budgets import sentences
-from kbench.report.metric import LearnedMetric, learned_metrics
 from kbench.results import stats
 from kbench.results.budgets import Budget, budgets
 from kbench.results.certainty import Certainty
@@ -310,10 +309,6 @@ class ReportData:
         for i, budget in enumerate(found):
             first.setdefault(budget.group, i)
         return sorted(found, key=lambda budget: first[budget.group])
-
-    def learned_metrics(self) -> list[LearnedMetric]:
-        """Return the metrics that maps have learned."""
-        return learned_metrics(self.rows)
 
     def budget_sentences(self) -> list[str]:
         """Say at what budgets methods were compared."""

@@ -19,7 +19,7 @@ from kbench.errors import PluginError
 from kbench.messages import counted, printable, printable_json
 from kbench.registry.registry import Registry
 from kbench.registry.verbs import Verbs
-from kbench.report import certainty, charts, diagram, figures, imported, leaderboard, looks, metric
+from kbench.report import certainty, charts, diagram, figures, imported, leaderboard, looks
 from kbench.report import content as content_module
 from kbench.report.added import added_sections
 from kbench.report.content import Entry, ReportData, name_of
@@ -141,10 +141,6 @@ def page(
         "data": Markup(_script_json(content.splits_by_cell())),
         "curves": Markup(_script_json(curves)) if curves["methods"] else "",
         "diagram": "",
-        "metrics": [
-            {"metric": each, "words": metric.described(each), "picture": Markup(each.picture)}
-            for each in content.learned_metrics()[:_MOST_LISTED]
-        ],
         "figures": [
             _embedded(figure, content)
             for figure in figures.given_for(content.suite, registry).values()

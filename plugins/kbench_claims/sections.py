@@ -1,4 +1,4 @@
-"""The sections of a report on variance, searches, warnings and published figures."""
+"""The sections of a report on variance, searches, warnings, published figures and metrics."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from kbench.features import (
     name_of,
     shown,
 )
-from kbench_claims import agreement, tables
+from kbench_claims import agreement, metric, tables
 from kbench_claims.claims import claims_of
 from kbench_claims.published import agreements, beside_published
 from kbench_claims.published_tables import published, published_grid
 
 _MOST_FIGURES = 50
-"""Published figures that a terminal lists; more are summarised."""
+"""Published figures that a terminal lists, and pictures of metrics that a page has."""
 
 
 def sections(data: ReportData) -> list[Section]:
@@ -40,6 +40,7 @@ def sections(data: ReportData) -> list[Section]:
         _seconds(data),
         _warnings(data),
         _published(data, figures),
+        _metrics(data),
         _in_terminal(data, figures),
     ]
 
@@ -144,6 +145,21 @@ def _published(data: ReportData, table: Table) -> Section:
     title, link = "Comparison with published figures", "Published figures"
     both = [table, published_grid(data)]
     return Section("published", title, parts, only_printed=both, link=link, after="budgets")
+
+
+def _metrics(data: ReportData) -> Section:
+    found = metric.learned_metrics(data.rows)
+    text = (
+        "Metrics that maps have learned from gradients, on the first split of each cell: the "
+        "weight of each column in the units of the preprocessed inputs, at most 15 of them, and "
+        "the entries of the matrix. The largest entry is 1; blue entries are positive and orange "
+        "ones negative. Errors are root mean squared errors of held-out training rows, in units of "
+        "the deviation of the targets, before and after learning."
+    )
+    if len(found) > _MOST_FIGURES:
+        text += f" {len(found) - _MOST_FIGURES} more are not shown."
+    parts = [Chart(metric.described(each), metric.draw(each)) for each in found[:_MOST_FIGURES]]
+    return Section("metrics", "Learned directions", [Note(text), *parts] if found else [])
 
 
 def _in_terminal(data: ReportData, table: Table) -> Section:

@@ -5,8 +5,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kbench.report.metric import draw, learned_metrics
 from kbench.results.rows import Row
+from kbench_claims.metric import draw, learned_metrics
+from kbench_claims.sections import sections
+from tests.support.report_rows import content
 
 DETAILS = {
     "split": 0,
@@ -79,3 +81,14 @@ def _parsed(metric):
 def test_what_a_store_says_wrongly_is_not_drawn(changed):
     assert learned_metrics([replace(ROW, map_details={**DETAILS, **changed})]) == []
     assert learned_metrics([replace(ROW, map_details={})]) == []
+
+
+def test_the_section_of_metrics_has_a_picture_for_each():
+    (found,) = (each for each in sections(content([ROW])) if each.name == "metrics")
+    assert (
+        found.parts[1].title == "rff-learned + ridge on iris: full, round 2, error 0.500 to 0.300"
+    )
+    (empty,) = (
+        each for each in sections(content([replace(ROW, map_details={})])) if each.name == "metrics"
+    )
+    assert not empty.parts

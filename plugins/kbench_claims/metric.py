@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from kbench.report.svg import document, element, escape, text, width_of
-from kbench.results.rows import Row
+from kbench.features import Row, document, element, escape, text, width_of
 
-MOST_COLUMNS = 30
+_MOST_COLUMNS = 30
 _MOST_BARS = 15
 _BAR, _LONG, _CELL, _GAP = 15.0, 150.0, 15.0, 36.0
 _LONGEST_NAME = 24
@@ -41,11 +39,6 @@ class LearnedMetric:
         pairs = zip(self.names, diagonal, strict=True)
         return sorted(pairs, key=lambda pair: -pair[1])[:_MOST_BARS]
 
-    @property
-    def picture(self) -> str:
-        """The bars, and beside them the heat map."""
-        return draw(self)
-
 
 def learned_metrics(rows: Iterable[Row]) -> list[LearnedMetric]:
     """Return the metrics of cells whose maps have learned one; a store may hold anything."""
@@ -55,7 +48,7 @@ def learned_metrics(rows: Iterable[Row]) -> list[LearnedMetric]:
 def _of(row: Row) -> LearnedMetric | None:
     given = row.map_details
     try:
-        columns = [int(column) for column in given["columns"]][:MOST_COLUMNS]
+        columns = [int(column) for column in given["columns"]][:_MOST_COLUMNS]
         size = len(columns)
         matrix = [[float(value) for value in line[:size]] for line in given["matrix"][:size]]
         errors = [float(value) for value in given["errors"]]
@@ -164,12 +157,11 @@ def _heat_map(
     return parts, x0 + size + 4, y0 + size + 4
 
 
-def described(metric: LearnedMetric) -> Mapping[str, Any]:
-    """Return the words beside a picture: the form, the round, and the gain on held-out rows."""
+def described(metric: LearnedMetric) -> str:
+    """Say of which method and dataset a metric is, its form and round, and what it gained."""
     first, last = metric.errors[0], metric.errors[min(metric.round, len(metric.errors) - 1)]
-    return {
-        "form": metric.form.replace("_", "-"),
-        "round": metric.round,
-        "before": f"{first:.3f}",
-        "after": f"{last:.3f}",
-    }
+    form = metric.form.replace("_", "-")
+    return (
+        f"{' + '.join(metric.row.method)} on {metric.row.dataset}: {form}, round {metric.round}, "
+        f"error {first:.3f} to {last:.3f}"
+    )
