@@ -8,7 +8,7 @@ from typing import Any
 from kbench.messages import counted
 from kbench.report.content import ReportData, name_of
 from kbench.report.text import Column, named, share
-from kbench.results.stats import Front, FrontPlace
+from kbench.results.stats import Front, FrontPlace, smallest_p
 
 
 def places(content: ReportData, cost: str) -> list[FrontPlace]:
@@ -75,18 +75,28 @@ def stability_sentences(content: ReportData) -> list[str]:
             return ["One dataset says nothing of how the order would be on others."]
         return []
     methods, groups = content.scores.methods, content.scores.groups
-    leader = name_of(methods[stability.leader])
-    others = [name_of(methods[i]) for i in stability.contenders if i != stability.leader]
+    leader, k = name_of(methods[stability.leader]), len(methods)
     sentences = []
-    if others:
+    if not stability.is_tested:
+        n = len(content.scores.tried)
         sentences.append(
-            f"The first place is not certain: with {leader}, {named(others)} may be first on "
-            "further datasets."
+            f"{counted(n, 'group')} of datasets cannot show which of {k} methods is first: the "
+            f"smallest p of the test, {smallest_p(n):.2g}, is above {content.alpha}/{k - 1}."
         )
+    elif stability.contenders == [stability.leader]:
+        sentences.append(f"{leader} is significantly better than every other method.")
     else:
-        sentences.append(f"{leader} is certainly first by mean rank.")
+        names = named([name_of(methods[i]) for i in stability.contenders])
+        sentences.append(f"The first place is not certain: {names} may be first on other datasets.")
+    if lacking := content.scores.missing:
+        names = named([f"{name_of(m)} lacks {len(lacking[m])}" for m in methods if m in lacking])
+        sentences.append(
+            f"Of {counted(len(content.scores.tried_datasets), 'dataset')}, {names}: a missing cell "
+            "counts as the worst in a claim for its method, as the best in one against it."
+        )
     sentences.append(
-        f"It is first in {share(stability.first[stability.leader])} of the draws of the mean ranks."
+        f"{leader} is first in {share(stability.first[stability.leader])} of the draws of the mean "
+        "ranks."
     )
     if stability.changes:
         each = [

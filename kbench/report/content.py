@@ -65,6 +65,9 @@ class Pair:
     difference: float
     low: float
     high: float
+    median: float
+    median_low: float
+    median_high: float
     wins: int
     ties: int
     losses: int
@@ -171,7 +174,7 @@ class ReportData:
     def adjusted(self) -> stats.Array:
         """Adjusted p values of the tests of any two methods over datasets."""
         k = len(self.scores.methods)
-        return stats.wilcoxon_holm(self.scores.gains) if self._is_tested else np.ones((k, k))
+        return stats.wilcoxon_holm(self.scores.tried_gains) if self._is_tested else np.ones((k, k))
 
     @cached_property
     def friedman(self) -> stats.Friedman | None:
@@ -238,28 +241,33 @@ class ReportData:
         return [self.scores.methods.index(standing.method) for standing in self.standings]
 
     def pairs(self) -> list[Pair]:
-        """Compare methods two by two, in the order of their mean ranks."""
+        """Compare methods two by two, in the order of their mean ranks.
+
+        A missing cell counts in the tests against the method that is better by them.
+        """
         values, gains, index = self.scores.values, self.scores.gains, self._columns()
+        tried = self.scores.tried_gains
         counted = stats.wins_ties_losses(gains)
         chosen: Iterable[tuple[int, int]] = itertools.combinations(index, 2)
         if self.shortened:
             chosen = ((index[0], j) for j in index[1:])
         pairs = []
         for i, j in chosen:
-            d, gained = values[:, i] - values[:, j], gains[:, i] - gains[:, j]
-            low, high = stats.mean_interval(d)
+            d, gained = values[:, i] - values[:, j], tried[:, i] - tried[:, j]
+            test, ahead = stats.signed_rank(gained), np.sign(np.nansum(gained))
+            gained[np.isnan(gained)] = -ahead * np.inf if ahead else 0.0
             wins, ties, losses = map(int, counted[i, j])
             pairs.append(
                 Pair(
                     self.scores.methods[i],
                     self.scores.methods[j],
                     float(d.mean()),
-                    low,
-                    high,
+                    *stats.mean_interval(d),
+                    *stats.median_interval(d),
                     wins,
                     ties,
                     losses,
-                    p=stats.signed_rank(d).p,
+                    p=test.p,
                     adjusted=float(self.adjusted[i, j]),
                     posterior=stats.bayesian_signed_rank(gained, ROPE, n_samples=10_000),
                 )

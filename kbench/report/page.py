@@ -135,7 +135,7 @@ def page(
         "alpha": content_module.ALPHA,
         "rope": content_module.ROPE,
         "others_sentence": imported.SENTENCE,
-        "smallest_p": smallest_p(len(content.scores.groups)),
+        "smallest_p": smallest_p(len(content.scores.tried)),
         "css": Markup((folder / "page.css").read_text(encoding="utf-8")),
         "js": Markup(_scripts(folder / "page")),
         "data": Markup(_script_json(content.splits_by_cell())),

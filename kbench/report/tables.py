@@ -251,6 +251,9 @@ def pairs(content: ReportData) -> Table:
         Column("difference", "", written, True),
         Column("low", "95 % from", written, True),
         Column("high", "to", written, True),
+        Column("median", "", written, True, wide=True),
+        Column("median_low", "95 % from", written, True, wide=True),
+        Column("median_high", "to", written, True, wide=True),
         *(Column(name, "", numeric=True) for name in ("won", "tied", "lost")),
         Column("p", "p", p_value, True),
         Column("p_holm", "p (Holm)", p_value, True),
@@ -260,7 +263,8 @@ def pairs(content: ReportData) -> Table:
     for i, pair in enumerate(content.pairs() if content.standings else ()):
         names = {"first": name_of(pair.first), "second": name_of(pair.second)}
         counts = {"won": pair.wins, "tied": pair.ties, "lost": pair.losses}
-        rows.append(vars(pair) | names | counts | {"p_holm": pair.adjusted} | vars(pair.posterior))
+        pair_values = {name: _known(value) for name, value in vars(pair).items()}
+        rows.append(pair_values | names | counts | {"p_holm": pair.adjusted} | vars(pair.posterior))
         if pair.adjusted <= content.alpha:
             marks[i, "p_holm"] = "best"
     return Table("pairs", "Methods two by two over datasets", made, rows, marks)

@@ -44,7 +44,8 @@ class Certainty:
         if not scores.datasets or k < 2:
             return _no_front(k, "no dataset was finished by at least two methods")
         if len(scores.groups) > 1:
-            return stats.front(scores.gains, scores.of(self.rows, cost), alpha=self.alpha)
+            costs = scores.of_tried(self.rows, cost)
+            return stats.front(scores.tried_gains, costs, alpha=self.alpha)
         if len(scores.datasets) > 1:
             return _no_front(k, "all datasets belong to one group")
         rows, name = compared_rows(scores, self.rows, scores.datasets[0]), scores.measure.name
@@ -63,7 +64,8 @@ class Certainty:
             return None
         leader = self.scores.methods.index(self.standings[0].method)
         # of equal ranks, the faster method is first
-        return replace(stats.stability(gains, self.alpha), leader=leader)
+        found = stats.stability(gains, self.alpha, self.scores.tried_gains)
+        return replace(found, leader=leader)
 
 
 def compared_rows(scores: Scores, rows: Sequence[Row], dataset: str) -> list[Row]:

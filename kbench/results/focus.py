@@ -66,10 +66,15 @@ def against(rows: Sequence[Row], method: Method, measure: Measure = ACCURACY) ->
         mine = ours.get(row.dataset)
         if row.method != method and mine and common_splits(mine, row, measure.name):
             others.setdefault(row.method, []).append((mine, row))
+    tried = {row.dataset: row.group for row in _measured(rows, measure)}
     found = {other: _differences(pairs, measure) for other, pairs in others.items()}
-    adjusted = holm([signed_rank(differences).p for differences in found.values()])
+    for other, differences in found.items():
+        both = {row.dataset for row in _measured(rows, measure) if row.method == other} & set(ours)
+        # missing cells count against what is claimed
+        differences |= dict.fromkeys((tried[name] for name in tried if name not in both), math.nan)
+    adjusted = holm([signed_rank(list(each.values())).p for each in found.values()])
     compared = [
-        _against(other, others[other], found[other], float(p), measure)
+        _against(other, others[other], [*found[other].values()], float(p), measure)
         for other, p in zip(found, adjusted, strict=True)
     ]
     return sorted(compared, key=lambda each: (each.won - each.lost, measure.gain(each.difference)))
@@ -110,7 +115,7 @@ def _measured(rows: Sequence[Row], measure: Measure) -> list[Row]:
     return [row for row in rows if row.is_complete and row.value(measure.name) is not None]
 
 
-def _differences(pairs: Sequence[tuple[Row, Row]], measure: Measure) -> list[float]:
+def _differences(pairs: Sequence[tuple[Row, Row]], measure: Measure) -> dict[str, float]:
     """Return for each group of datasets the mean difference, on splits that both rows have."""
     found: dict[str, list[float]] = {}
     for pair in pairs:
@@ -118,7 +123,7 @@ def _differences(pairs: Sequence[tuple[Row, Row]], measure: Measure) -> list[flo
         ours, other = (mean(row.by_split(measure.name)[i] for i in common) for row in pair)
         group = pair[0].group or pair[0].dataset
         found.setdefault(group, []).append(rounded(ours) - rounded(other))
-    return [mean(differences) for differences in found.values()]
+    return {group: mean(differences) for group, differences in found.items()}
 
 
 def _against(
@@ -131,7 +136,8 @@ def _against(
     counts = dict.fromkeys(("won", "tied", "lost", "untested"), 0)
     for ours, theirs in pairs:
         counts[_outcome(ours, theirs, measure)] += 1
-    mean = sum(differences) / len(differences)
+    known = [each for each in differences if not math.isnan(each)]
+    mean = sum(known) / len(known) if known else math.nan
     verdict = "not told apart"
     if p <= ALPHA:
         ranks = signed_rank([measure.gain(each) for each in differences])

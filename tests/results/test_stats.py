@@ -236,8 +236,8 @@ def test_wins_ties_losses_against_the_signs():
     assert list(found[1, 0]) == [10, 2, 2]
 
 
-def test_the_interval_of_few_groups_is_scipys_t_interval():
-    x = DEMSAR[:, 1] - DEMSAR[:, 0]
+def test_the_interval_of_fewer_than_five_groups_is_scipys_t_interval():
+    x = (DEMSAR[:, 1] - DEMSAR[:, 0])[:4]
     for level in (0.5, 0.95):
         expected = reference.ttest_1samp(x, 0).confidence_interval(level)
         assert stats.mean_interval(x, level) == pytest.approx((expected.low, expected.high))
@@ -246,12 +246,13 @@ def test_the_interval_of_few_groups_is_scipys_t_interval():
 def test_the_interval_of_many_groups_is_the_bootstrap_t_interval():
     x = np.random.default_rng(1).gamma(1.0, size=25)
     rng, n, drawn = np.random.default_rng(2), len(x), []
-    for _ in range(20_000):
+    for _ in range(8_000):
         sample = rng.choice(x, n)
         drawn.append((sample.mean() - x.mean()) / (sample.std(ddof=1) / math.sqrt(n)))
     low, high = np.quantile(drawn, [0.025, 0.975])
     error = x.std(ddof=1) / math.sqrt(n)
-    expected = x.mean() - high * error, x.mean() - low * error
+    student = reference.t.ppf(0.975, n - 1)
+    expected = x.mean() - max(high, student) * error, x.mean() - min(low, -student) * error
     assert stats.mean_interval(x) == pytest.approx(expected, abs=0.03)
     # of a skewed distribution the longer side is that of large values
     assert expected[1] - x.mean() > 1.2 * (x.mean() - expected[0])
@@ -375,7 +376,7 @@ def test_nothing_to_compare():
 
 
 @pytest.mark.parametrize(
-    ("values", "message"), [([0.1, 0.2], r"got \(2,\)"), ([[0.1, np.nan]], "must be finite")]
+    ("values", "message"), [([0.1, 0.2], r"got \(2,\)"), ([[0.1, np.inf]], "must be finite")]
 )
 @pytest.mark.parametrize(
     "function", [stats.ranks, stats.friedman, stats.wilcoxon_holm, stats.wins_ties_losses]

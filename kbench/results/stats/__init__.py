@@ -46,7 +46,12 @@ from kbench.results.stats.pairs import (
     wins_ties_losses,
 )
 from kbench.results.stats.ranking import Friedman, cliques, friedman, ranks
-from kbench.results.stats.resampling import mean_draws, mean_interval, mean_intervals
+from kbench.results.stats.resampling import (
+    mean_draws,
+    mean_interval,
+    mean_intervals,
+    median_interval,
+)
 from kbench.results.stats.stability import Stability, rank_sets, stability
 from kbench.results.stats.standings import Standing, standings
 
@@ -75,6 +80,7 @@ __all__ = [
     "mean_draws",
     "mean_interval",
     "mean_intervals",
+    "median_interval",
     "on_dataset",
     "optimism",
     "pareto_front",

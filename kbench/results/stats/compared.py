@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from kbench.records import ACCURACY, Measure
-from kbench.results.rows import Method, Row
+from kbench.results.rows import Labels, Method, Row
 from kbench.results.stats.arrays import Array
 
 
@@ -34,8 +34,12 @@ class Scores:
     same : tuple of (method, method)
         Methods that were left out, each with the one of which it is a
         rotation.
-    group_of : tuple of str, shape (n_datasets,)
-        The group of each dataset.
+    tried_datasets : tuple of str
+        The datasets that some method finished.
+    tried : ndarray, shape (n_tried_groups, n_methods)
+        Means over their groups; NaN where a method lacks a dataset of the group.
+    missing : mapping of method to tuple of str
+        Of each method that lacks some of `tried_datasets`, those.
     """
 
     methods: tuple[Method, ...]
@@ -45,7 +49,9 @@ class Scores:
     left_out: tuple[str, ...]
     measure: Measure = ACCURACY
     same: tuple[tuple[Method, Method], ...] = ()
-    group_of: tuple[str, ...] = ()
+    tried_datasets: tuple[str, ...] = ()
+    tried: Array = field(default_factory=lambda: np.empty((0, 0)))
+    missing: Mapping[Method, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def gains(self) -> Array:
@@ -57,10 +63,19 @@ class Scores:
         """Whether the numbers of different datasets can be averaged and compared."""
         return not self.measure.in_units or len(self.datasets) < 2
 
+    @property
+    def tried_gains(self) -> Array:
+        """The values of `tried` so that higher is better."""
+        return np.asarray(self.measure.gain(self.tried), dtype=float)
+
     def of(self, rows: Sequence[Row], column: str) -> Array:
         """Average another column over the same datasets, groups and methods; NaN for None."""
-        by_labels = {row.labels: row for row in rows}
-        return _table(by_labels, column, self.datasets, self.methods, self.group_of, self.groups)
+        return _table(_by_labels(rows), column, self.datasets, self.methods)
+
+    def of_tried(self, rows: Sequence[Row], column: str) -> Array:
+        """Average another column where `tried` has values; NaN elsewhere."""
+        found = _table(_by_labels(rows), column, self.tried_datasets, self.methods)
+        return np.where(np.isnan(self.tried), np.nan, found)
 
 
 def scores(
@@ -87,13 +102,26 @@ def scores(
     datasets = tuple(
         name for name in names if methods and all((name, *m) in complete for m in methods)
     )
-    group_by_dataset = {row.dataset: row.group for row in rows}
-    group_of = tuple(group_by_dataset[name] for name in datasets)
-    groups = tuple(dict.fromkeys(group_of))
-    values = _table(complete, measure.name, datasets, methods, group_of, groups)
     tried = {row.dataset for row in complete.values()}
-    left_out = tuple(name for name in names if name in tried and name not in datasets)
-    return Scores(methods, groups, values, datasets, left_out, measure, same, group_of)
+    tried_datasets = tuple(name for name in names if name in tried)
+    left_out = tuple(name for name in tried_datasets if name not in datasets)
+    missing = {
+        method: lacking
+        for method in methods
+        if (lacking := tuple(name for name in left_out if (name, *method) not in complete))
+    }
+    return Scores(
+        methods,
+        tuple(dict.fromkeys(complete[name, *methods[0]].group for name in datasets)),
+        _table(complete, measure.name, datasets, methods),
+        datasets,
+        left_out,
+        measure,
+        same,
+        tried_datasets,
+        _table(complete, measure.name, tried_datasets, methods),
+        missing,
+    )
 
 
 def unmeasured(rows: Iterable[Row], measure: Measure) -> list[Method]:
@@ -125,17 +153,22 @@ def _rotations(rows: Iterable[Row]) -> tuple[tuple[Method, Method], ...]:
     return tuple(same)
 
 
+def _by_labels(rows: Iterable[Row]) -> dict[Labels, Row]:
+    return {row.labels: row for row in rows}
+
+
 def _table(
-    by_labels: dict[tuple[str, str, str], Row],
-    column: str,
-    datasets: Sequence[str],
-    methods: Sequence[Method],
-    group_of: Sequence[str],
-    groups: Sequence[str],
+    rows: Mapping[Labels, Row], column: str, datasets: Sequence[str], methods: Sequence[Method]
 ) -> Array:
-    """Average a column over the datasets of each group, shape (n_groups, n_methods)."""
-    cells = [[by_labels[(name, *m)].value(column) for m in methods] for name in datasets]
+    """Average a column over the datasets of each group, shape (n_groups, n_methods).
+
+    NaN where a row of the group is missing, or has no value.
+    """
+    found = [[rows.get((name, *method)) for method in methods] for name in datasets]
+    cells = [[row.value(column) if row else None for row in line] for line in found]
     table = np.array(cells, dtype=float).reshape(len(datasets), len(methods))
-    places = np.array([groups.index(group) for group in group_of], dtype=int)
-    means = [table[places == i].mean(axis=0) for i in range(len(groups))]
-    return np.array(means, dtype=float).reshape(len(groups), len(methods))
+    groups = [next(row.group for row in line if row) for line in found]
+    means = [
+        table[[each == group for each in groups]].mean(axis=0) for group in dict.fromkeys(groups)
+    ]
+    return np.array(means, dtype=float).reshape(len(means), len(methods))

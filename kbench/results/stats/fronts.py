@@ -11,6 +11,7 @@ import numpy as np
 
 from kbench.results.stats.arrays import Array
 from kbench.results.stats.on_splits import EQUAL
+from kbench.results.stats.pairs import signed_rank
 from kbench.results.stats.resampling import mean_draws
 
 Status = Literal["frontier", "dominated", "undecided"]
@@ -72,13 +73,16 @@ def front(gains: Array, costs: Array, ratio: float = 0.0, alpha: float = 0.05) -
       significantly cheaper: twice the smaller p is at most `alpha`, for all others.
     - Else it is *undecided*.
 
-    The levels hold for each method by itself.
+    The levels hold for each method by itself. A missing cell counts as the worst and the most
+    expensive one of its row in a claim for its method, and as the best and the cheapest in a claim
+    against it, and the signed-rank test has to show such a claim too. Draws and the hypervolume
+    are over the rows without one.
 
     Parameters
     ----------
     gains, costs : ndarray, shape (n, n_methods)
-        Larger gains are better, costs are positive. A row for each group of datasets, or for
-        each split of one dataset.
+        Larger gains are better, costs are positive; both are NaN where a cell is missing. A row
+        for each group of datasets, or for each split of one dataset.
     ratio : float, default 0
         Test rows over training rows of splits (`holdout_ratio`), for the variance of Nadeau
         and Bengio; 0 for datasets.
@@ -98,12 +102,13 @@ def front(gains: Array, costs: Array, ratio: float = 0.0, alpha: float = 0.05) -
     """
     gains, costs = np.asarray(gains, dtype=float), np.asarray(costs, dtype=float)
     k = gains.shape[1]
-    reason = _why_not(gains, costs)
+    full = ~np.isnan(gains).any(axis=1)
+    reason = _why_not(gains[full], costs[full])
     if reason:
         return Front((FrontPlace("undecided", None),) * k, reason=reason)
     logs = np.log10(costs)
     better, cheaper = _p_values(gains, ratio), _p_values(-logs, ratio, given=True)
-    both = np.column_stack([gains, logs])
+    both = np.column_stack([gains, logs])[full]
     drawn = mean_draws(both, ratio)
     probability = _on_front(drawn[:, :k], drawn[:, k:])
     places = []
@@ -143,15 +148,21 @@ def _p_values(values: Array, ratio: float, given: bool = False) -> Array:
     from scipy.special import stdtr
 
     n, k = values.shape
+    low = np.where(np.isnan(values), np.nanmin(values, axis=1, keepdims=True), values)
+    high = np.where(np.isnan(values), np.nanmax(values, axis=1, keepdims=True), values)
     p = np.ones((k, k))
     for i in range(k):
-        d = values[:, i : i + 1] - values
+        d, known = low[:, i : i + 1] - high, values[:, i : i + 1] - values
         mean, error = d.mean(axis=0), d.std(axis=0, ddof=1) * np.sqrt(1 / n + ratio)
         varies = np.ptp(d, axis=0) > EQUAL
         t = np.divide(mean, error, out=np.zeros(k), where=varies)
         p[i] = np.where(varies, stdtr(n - 1, -t), 1.0)
         if given:
             p[i, ~varies & (mean > EQUAL)] = 0.0
+        for j in np.flatnonzero(np.isnan(known).any(axis=0) & (p[i] < 1)):
+            # the mean of what is known says nothing of a worse value: ranks do
+            test = signed_rank(np.where(np.isnan(known[:, j]), -np.inf, known[:, j]))
+            p[i, j] = max(p[i, j], test.p / 2) if test.plus > test.minus else 1.0
     return p
 
 

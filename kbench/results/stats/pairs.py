@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -36,12 +36,22 @@ def signed_rank(differences: Sequence[float] | Array) -> SignedRank:
     section 3.1.3). Up to 100 differences p is exact also with ties and zeros:
     all signs of the nonzero differences are equally likely. Beyond, normal.
 
+    Missing differences (NaN) count as the largest ones against what is claimed. If neither
+    sign can be claimed then, p is 1.
+
     >>> signed_rank([0.1, 0.2, 0.3, -0.05])
     SignedRank(plus=9.0, minus=1.0, p=0.25)
+    >>> signed_rank([0.1] * 9).p, signed_rank([0.1] * 9 + [np.nan]).p
+    (0.00390625, 0.091796875)
     """
     from scipy.stats import norm, rankdata
 
     d = np.round(np.asarray(differences, dtype=float), 12)
+    if np.isnan(d).any():
+        worst, best = (signed_rank(np.where(np.isnan(d), end, d)) for end in (-np.inf, np.inf))
+        if worst.plus <= worst.minus and best.minus <= best.plus:
+            return replace(worst, p=1.0)
+        return worst if worst.plus > worst.minus else best
     r = rankdata(np.abs(d)) if len(d) else np.empty(0)
     shared = float(r[d == 0].sum()) / 2
     plus, minus = float(r[d > 0].sum()) + shared, float(r[d < 0].sum()) + shared
@@ -104,7 +114,7 @@ def wilcoxon_holm(values: Array) -> Array:
     """Test every pair of methods by signed ranks, adjusted by Holm's method.
 
     The p values have the shape (n_methods, n_methods): symmetric, ones on the
-    diagonal.
+    diagonal. Values are NaN where a cell is missing; see `signed_rank`.
 
     References
     ----------
@@ -116,7 +126,7 @@ def wilcoxon_holm(values: Array) -> Array:
     >>> wilcoxon_holm(np.array([[0.9, 0.8], [0.8, 0.6], [0.7, 0.4]]))
     array([[1.  , 0.25], [0.25, 1.  ]])
     """
-    values = checked(values)
+    values = checked(values, allow_nan=True)
     k = values.shape[1]
     a, b = np.triu_indices(k, 1)
     adjusted = np.ones((k, k))

@@ -12,6 +12,9 @@ from kbench.results.stats.arrays import Array
 FEW = 20
 """Groups below which nothing is resampled: a handful of values has too few resamples."""
 
+FEWEST = 5
+"""Groups below which there is no bootstrap-t interval: too many resamples have equal values."""
+
 N_DRAWS = 2_000
 
 
@@ -62,8 +65,9 @@ def mean_interval(
 ) -> tuple[float, float]:
     """Return the interval (low, high) for the mean over groups of datasets.
 
-    It is Student's t interval below 20 groups, and the bootstrap-t interval from 20 on. A
-    percentile interval would cover the mean of five values in 84 instead of 95 of 100 cases.
+    From five groups on, each end is the outer one of Student's t interval and of the bootstrap-t
+    interval: the first is too narrow for skewed values, the second for a few extreme ones. Fewer
+    groups have Student's t interval. Neither knows of rare disasters that no group has seen.
     There is no interval for one value: both ends are NaN.
 
     `values` are scores, or differences of scores, shape (n_groups,).
@@ -96,17 +100,39 @@ def mean_intervals(
         return np.full(len(mean), np.nan), np.full(len(mean), np.nan)
     tail = (1 - level) / 2
     error = values.std(axis=0, ddof=1) / np.sqrt(n)
-    if n < FEW:
-        wide = error * stdtrit(n - 1, 1 - tail)
-        return mean - wide, mean + wide
-    centred, weights = values - mean, shares(n, n_draws, seed)
-    with np.errstate(all="ignore"):
-        t = studentised(centred, weights)
-    low, high = np.quantile(t, [tail, 1 - tail], axis=0)
+    most = stdtrit(n - 1, 1 - tail)
+    low, high = np.full(len(mean), -most), np.full(len(mean), most)
+    if n >= FEWEST:
+        with np.errstate(all="ignore"):
+            t = _studentised(values - mean, shares(n, n_draws, seed))
+        drawn = np.quantile(t, [tail, 1 - tail], axis=0)
+        low, high = np.minimum(low, drawn[0]), np.maximum(high, drawn[1])
     return np.asarray(mean - high * error), np.asarray(mean - low * error)
 
 
-def studentised(centred: Array, weights: Array) -> Array:
+def median_interval(
+    values: Sequence[float] | Array, level: float = 0.95
+) -> tuple[float, float, float]:
+    """Return the median over groups of datasets, and its interval (low, high).
+
+    The ends are order statistics, so that the interval covers the median of any distribution
+    at the level or above. There is none for fewer than six values at 95 %: both ends are NaN.
+
+    >>> median_interval([0.1, 0.2, 0.3, 0.5, 0.8, 1.3]), median_interval([0.1, 0.2])[1]
+    ((0.4, 0.1, 1.3), nan)
+    """
+    from scipy.special import bdtrik
+
+    ordered, n, tail = np.sort(np.asarray(values, dtype=float)), len(values), (1 - level) / 2
+    low = high = float("nan")
+    if 0.5**n <= tail:
+        # as many values are outside of each end as are there with a probability up to the tail
+        outside = int(bdtrik(tail, n, 0.5))
+        low, high = float(ordered[outside]), float(ordered[-1 - outside])
+    return float(np.median(ordered)), low, high
+
+
+def _studentised(centred: Array, weights: Array) -> Array:
     """Return the t statistic of each column in each resample, 0 where all values are equal."""
     n = len(centred)
     means = weights @ centred

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
+from kbench.results.order import tied_ranks
 from kbench.results.stats.arrays import Array, checked
-from kbench.results.stats.on_splits import EQUAL
+from kbench.results.stats.pairs import smallest_p
 from kbench.results.stats.ranking import ranks
-from kbench.results.stats.resampling import FEW, mean_draws, shares, studentised
+from kbench.results.stats.resampling import mean_draws
+
+ALL_SIGNS = 11
+"""Groups of datasets up to which all signs are tried; of more groups, two thousand draws."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,8 @@ class Stability:
     """For each group of datasets the methods that are first without it."""
     leader: int
     """The method that is first now, of several the first one."""
+    is_tested: bool = True
+    """Whether there are enough groups of datasets for a test to show anything."""
 
     @property
     def changes(self) -> list[int]:
@@ -38,10 +45,10 @@ class Stability:
     @property
     def is_stable(self) -> bool:
         """Whether the first place is certain: one contender, whatever dataset is left out."""
-        return len(self.contenders) == 1 and not self.changes
+        return self.contenders == [self.leader] and not self.changes
 
 
-def stability(gains: Array, alpha: float = 0.05) -> Stability:
+def stability(gains: Array, alpha: float = 0.05, tried: Array | None = None) -> Stability:
     """Judge the order of methods by their mean ranks over groups of datasets.
 
     Parameters
@@ -49,12 +56,15 @@ def stability(gains: Array, alpha: float = 0.05) -> Stability:
     gains : ndarray, shape (n_groups, n_methods)
         Larger is better; at least two groups and two methods.
     alpha : float, default 0.05
+    tried : ndarray, shape (n_tried, n_methods), optional
+        Gains on all groups that some method finished, NaN for missing cells, which count
+        against each claim; by default `gains`.
 
     Examples
     --------
     >>> found = stability(np.array([[3.0, 2.0, 1.0], [3.0, 1.0, 2.0], [1.0, 2.0, 0.0]]))
-    >>> found.leader, found.changes, found.contenders
-    (0, [], [0, 1, 2])
+    >>> found.leader, found.changes, found.contenders, found.is_tested
+    (0, [], [0, 1, 2], False)
     """
     placed = ranks(gains)
     n, k = placed.shape
@@ -68,76 +78,86 @@ def stability(gains: Array, alpha: float = 0.05) -> Stability:
     for row in placed:
         rest = np.round(total - row, 9)
         without.append(tuple(int(i) for i in np.flatnonzero(rest == rest.min())))
+    tried = gains if tried is None else tried
     return Stability(
-        tuple(rank_sets(-placed, alpha)),
+        tuple(rank_sets(tried, alpha)),
         tuple(map(float, first)),
         tuple(without),
         int(np.round(total, 9).argmin()),
+        smallest_p(len(tried)) * (k - 1) <= alpha,
     )
 
 
-def rank_sets(values: Array, alpha: float = 0.05) -> list[tuple[int, int]]:
-    """Return the confidence set of the place of each column's mean, (first, last) place.
+def rank_sets(gains: Array, alpha: float = 0.05) -> list[tuple[int, int]]:
+    """Return the confidence set of the place of each method, (first, last) place.
 
     A method is behind as many others as are significantly better, and before as many as are
     significantly worse, of all comparisons with it at once: each set holds at the level
-    1 - `alpha` by itself. A bootstrap of the ranks themselves would fail near ties.
+    1 - `alpha` by itself. Two methods are compared by the signed ranks of their differences,
+    which no third method changes. Under the null hypothesis the differences from the method
+    to those that are as good are symmetric about zero, all at once: the signs of all
+    differences on a group of datasets may be flipped together. The test compares the largest
+    statistic with those of all such flips, and is exact. Nothing is shown on so few groups
+    that Holm's method could show nothing.
 
-    Critical values are those of Holm's method for paired t-tests below 20 groups, and those of
-    the resampled largest t statistic from 20 on.
+    A missing cell counts as worse than all others in a claim for its method, and as better
+    than all others in a claim against it.
 
     Parameters
     ----------
-    values : ndarray, shape (n_groups, n_methods)
-        Larger is better.
+    gains : ndarray, shape (n_groups, n_methods)
+        Larger is better; NaN where a cell is missing.
     alpha : float, default 0.05
 
     References
     ----------
     M. Mogstad, J. P. Romano, A. M. Shaikh, D. Wilhelm, "Inference for ranks with applications
     to mobility across neighbourhoods and academic achievement across countries", Review of
-    Economic Studies 91 (2024), section 3.
+    Economic Studies 91 (2024), section 3. J. P. Romano, M. Wolf, "Exact and approximate
+    stepdown methods for multiple hypothesis testing", JASA 100 (2005), section 3.
 
     Examples
     --------
-    >>> rank_sets(np.array([[3.0, 1.1, 1.0], [3.1, 1.0, 1.1], [3.0, 0.9, 1.0], [3.1, 1.0, 0.9]]))
-    [(1, 1), (2, 3), (2, 3)]
+    >>> gains = np.array([[3.0, 1.0, 1.2], [3.0, 1.1, 1.0]] * 4)
+    >>> rank_sets(gains), rank_sets(gains[:4])
+    ([(1, 1), (2, 3), (2, 3)], [(1, 3), (1, 3), (1, 3)])
     """
-    values = checked(values)
-    n, k = values.shape
+    gains = checked(gains, allow_nan=True)
+    n, k = gains.shape
+    if smallest_p(n) * (k - 1) > alpha:
+        return [(1, k)] * k
     sets = []
     for i in range(k):
-        d = values[:, [i]] - np.delete(values, i, axis=1)
-        mean, error = d.mean(axis=0), d.std(axis=0, ddof=1) / np.sqrt(n)
-        varies = np.ptp(d, axis=0) > EQUAL
-        t = np.divide(mean, error, out=np.zeros(k - 1), where=varies)
-        # a difference that is the same everywhere has no test; of ranks, it is no chance
-        t[~varies & (np.abs(mean) > EQUAL)] = np.inf
-        shown = _shown(t, d - mean, alpha)
-        worse, better = (shown & (mean > 0)).sum(), (shown & (mean < 0)).sum()
-        sets.append((1 + int(better), k - int(worse)))
+        d = gains[:, [i]] - np.delete(gains, i, axis=1)
+        better, worse = np.split(_adjusted(np.column_stack([d, -d])) <= alpha, 2)
+        sets.append((1 + int(worse.sum()), k - int(better.sum())))
     return sets
 
 
-def _shown(t: Array, centred: Array, alpha: float) -> Array:
-    """Return which two-sided tests reject, all together at the level alpha."""
-    from scipy.special import stdtr
+def _adjusted(d: Array) -> Array:
+    """Return the adjusted p of the claims that each column is larger than zero.
 
-    from kbench.results.stats.pairs import holm
+    Shape (n_groups, n_claims); NaN counts as less than all others.
+    """
+    d = np.asarray(np.round(np.where(np.isnan(d), -np.inf, d), 12), dtype=float)
+    signed = np.sign(d) * np.array([tied_ranks(column) for column in np.abs(d).T]).T
+    size = np.sqrt((signed**2).sum(axis=0))
+    signed = np.divide(signed, size, out=np.zeros_like(signed), where=size > 0)
+    order = np.argsort(-signed.sum(axis=0), kind="stable")
+    flipped = _signs(len(d)) @ signed[:, order]
+    # the largest statistic of a claim and of those that are less clear
+    largest = np.maximum.accumulate(flipped[:, ::-1], axis=1)[:, ::-1]
+    p = np.empty(d.shape[1])
+    p[order] = np.maximum.accumulate((largest >= flipped[0] - 1e-9).mean(axis=0))
+    return p
 
-    n, size = len(centred), np.where(np.isinf(t), np.inf, np.abs(t))
-    if n < FEW:
-        finite = np.where(np.isinf(size), 0.0, size)
-        p = np.where(np.isinf(size), 0.0, 2 * stdtr(n - 1, -finite))
-        return np.asarray(holm(p) <= alpha)
-    with np.errstate(all="ignore"):
-        drawn = np.abs(studentised(centred, shares(n)))
-    shown = np.zeros(len(t), dtype=bool)
-    while not shown.all():
-        # those that are shown already are not compared again (Romano and Wolf 2005)
-        critical = np.quantile(drawn[:, ~shown].max(axis=1), 1 - alpha)
-        now = shown | (size > critical)
-        if (now == shown).all():
-            break
-        shown = now
-    return shown
+
+@lru_cache(maxsize=2)
+def _signs(n: int, n_draws: int = 2_000, seed: int = 0) -> Array:
+    """Return signs for each group, shape (n_flips, n), first those of the data."""
+    if n <= ALL_SIGNS:
+        bits = np.arange(2**n)[:, None] >> np.arange(n) & 1
+    else:
+        bits = np.random.default_rng(seed).integers(0, 2, (n_draws, n))
+        bits[0] = 0
+    return np.asarray(1.0 - 2.0 * bits, dtype=float)
