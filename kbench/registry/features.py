@@ -30,6 +30,7 @@ FILE = "feature.toml"
 CORE_COMMANDS = ("suite", "results", "report", "plot", "list", "show", "data")
 """Commands of the core, in the order of the help page; no feature can have one of these."""
 
+_MOST_BYTES = 2**18
 _TARGET = re.compile(r"[\w.]+:\w+")
 _T = TypeVar("_T")
 
@@ -198,6 +199,9 @@ def read(path: Path) -> Metadata:
     FeatureError is raised where the file is missing or has mistakes.
     """
     try:
+        # a pipe, or a huge file, would keep every command waiting
+        if path.stat().st_size > _MOST_BYTES or not path.is_file():
+            raise FeatureError(f"is not a file of at most {_MOST_BYTES:,} bytes")
         return Metadata.of(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise FeatureError(f"cannot read {path}: {error.strerror or error}") from error

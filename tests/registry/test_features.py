@@ -111,6 +111,15 @@ def test_a_file_that_is_missing_or_no_text_is_named(tmp_path):
         read(path)
 
 
+def test_a_pipe_and_a_huge_file_are_no_metadata(tmp_path):
+    pipe, huge = tmp_path / "pipe.toml", tmp_path / "huge.toml"
+    os.mkfifo(pipe)
+    huge.write_text("# " + "x" * 2**18)
+    for path in (pipe, huge):
+        with pytest.raises(FeatureError, match=r"is not a file of at most 262,144 bytes"):
+            read(path)
+
+
 def test_metadata_of_every_kind():
     made = Metadata.of(
         {
