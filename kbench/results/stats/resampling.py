@@ -61,7 +61,7 @@ def mean_draws(values: Array, ratio: float = 0.0, n_draws: int = N_DRAWS, seed: 
 
 
 def mean_interval(
-    values: Sequence[float] | Array, level: float = 0.95, n_draws: int = 10_000, seed: int = 0
+    values: Sequence[float] | Array, level: float = 0.95, n_draws: int = 4_000, seed: int = 0
 ) -> tuple[float, float]:
     """Return the interval (low, high) for the mean over groups of datasets.
 
@@ -89,7 +89,7 @@ def mean_interval(
 
 
 def mean_intervals(
-    values: Array, level: float = 0.95, n_draws: int = 10_000, seed: int = 0
+    values: Array, level: float = 0.95, n_draws: int = 4_000, seed: int = 0
 ) -> tuple[Array, Array]:
     """Return `mean_interval` of each column of values, shape (n_groups, n_columns)."""
     from scipy.special import stdtrit
