@@ -12,7 +12,9 @@ import typer
 
 from kbench.errors import SuiteError
 from kbench.features import DataOption as Data
-from kbench.features import (
+from kbench.features import completion, echo
+from kbench.messages import did_you_mean
+from kbench_tables.commands.options import (
     Date,
     Decimal,
     Delimiter,
@@ -30,10 +32,7 @@ from kbench.features import (
     Target,
     TaskOption,
     Thousands,
-    completion,
-    echo,
 )
-from kbench.messages import did_you_mean
 
 if TYPE_CHECKING:
     from kbench.features import PlannedCell, Registry

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import ExportError, KbenchError
-from kbench.features import Decimal, Delimiter, Encoding, MissingOption, Sheet, Thousands, echo
+from kbench.features import echo
 from kbench.messages import counted
+from kbench_tables.commands.options import (
+    Decimal,
+    Delimiter,
+    Encoding,
+    MissingOption,
+    Sheet,
+    Thousands,
+)
 
 if TYPE_CHECKING:
     from kbench_tables.export.model import Model

@@ -12,31 +12,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import (
+from kbench.features import Fresh, JsonEvents, Quiet, completion, echo
+from kbench.features import given as given_options
+from kbench.messages import counted
+from kbench_tables.commands.options import (
     Date,
     Decimal,
     Delimiter,
     Encoding,
-    Fresh,
     Group,
     Ignore,
-    JsonEvents,
     Keep,
     MeasureName,
     MissingOption,
     Nominal,
     OrderBy,
     Proba,
-    Quiet,
     Sheet,
     Target,
     TaskOption,
     Thousands,
-    completion,
-    echo,
 )
-from kbench.features import given as given_options
-from kbench.messages import counted
 
 if TYPE_CHECKING:
     from kbench.features import Lead, Report, Row
