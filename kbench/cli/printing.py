@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
+from stat import S_IMODE
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
@@ -18,6 +19,7 @@ from kbench.api.progress import PrintableConsole
 from kbench.errors import SuiteError
 from kbench.messages import counted, last_line, printable_lines
 from kbench.records import Delivered
+from kbench.storage import files
 from kbench.storage.journal import state_folder
 
 if TYPE_CHECKING:
@@ -197,8 +199,18 @@ def print_end_event(report: Report, rows: Sequence[Mapping[str, Any]], **further
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file; SuiteError is raised where the system refuses it."""
+    """Write a file that is never there in part; SuiteError is raised where the system refuses it.
+
+    A link is kept and its target replaced; the new file has the permissions of the old one, less
+    the umask. Devices and pipes, which nothing can replace, are written directly.
+    """
     try:
-        path.write_bytes(data)
+        place = path.resolve()
+        if path.absolute().parts[1] in ("dev", "proc") or (place.exists() and not place.is_file()):
+            path.write_bytes(data)
+        else:
+            mode = place.stat().st_mode if place.exists() else 0o666
+            place.parent.stat()  # a folder that is missing is a mistake in its name
+            files.write_file(place, data, S_IMODE(mode))
     except OSError as error:
         raise SuiteError(f"cannot write {path}: {error.strerror or error}") from error

@@ -7,10 +7,13 @@ import io
 import lzma
 import os
 import re
+import secrets
+import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from kbench.errors import BundleError
@@ -61,13 +64,33 @@ def write(path: Path, files: Mapping[str, bytes]) -> None:
 
 def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
     """Write files into a new or an empty folder; BundleError where it is neither."""
+    with whole_folder(path) as temporary:
+        for name, data in sorted(files.items()):
+            write_file(temporary / name, data)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Yield a folder to write to, which becomes `path` once everything is in it.
+
+    BundleError is raised where `path` is there and not an empty folder, or cannot be written.
+    """
+    temporary = path.absolute().with_name(f".{path.absolute().name}-{secrets.token_hex(4)}")
     try:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise BundleError(f"{path} exists: name a new folder, or a file that ends with .zip")
-        for name, data in sorted(files.items()):
-            write_file(path / name, data)
+        temporary.mkdir(parents=True)
+        yield temporary
+        if path.exists():
+            # it may be the current folder of a shell, and stays the same one
+            for each in temporary.iterdir():
+                each.rename(path / each.name)
+        else:
+            temporary.rename(path.absolute())
     except OSError as error:
         raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:

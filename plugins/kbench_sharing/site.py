@@ -24,6 +24,7 @@ from kbench.features import (
 from kbench.features import leaderboard_tables as leaders
 from kbench.messages import counted
 from kbench_sharing.board import Board, Published, boards
+from kbench_sharing.container import whole_folder
 from kbench_sharing.repository import Checked, slug
 
 if TYPE_CHECKING:
@@ -59,16 +60,16 @@ def write_site(repository: Path, out: Path) -> Site:
     if checked.problems:
         return Site(n_rows, 0, checked.problems)
     n_pages = 0
-    try:
+    with whole_folder(out) as folder:
         for board in found:
             for each in board.rows:
-                (out / each.place).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(repository / each.place, out / each.place, follow_symlinks=False)
+                (folder / each.place).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(
+                    repository / each.place, folder / each.place, follow_symlinks=False
+                )
         for name, text in pages(found):
-            write_file(out / name, text.encode(), flush=False)
+            write_file(folder / name, text.encode(), flush=False)
             n_pages += 1
-    except OSError as error:
-        raise BundleError(f"{out} cannot be written: {error.strerror or error}") from error
     return Site(n_rows, n_pages, [])
 
 
