@@ -89,7 +89,14 @@ from kbench.planning.files import in_folder
 from kbench.planning.fingerprint import FILE, VARIABLE, Fingerprinter, evaluation_modules
 from kbench.planning.lines import LISTS, parameter_problems
 from kbench.planning.planned import PlannedCell, task_key
-from kbench.planning.planner import Planner, deciding_kinds, key_of_json, line_key, with_expanded
+from kbench.planning.planner import (
+    Planner,
+    deciding_kinds,
+    how_many_splits,
+    key_of_json,
+    line_key,
+    with_expanded,
+)
 from kbench.planning.plans import Plans, checksums, store_of
 from kbench.planning.raw import experiment_of, has_rules, parsed, runnable
 from kbench.planning.recall import recall, recall_added
@@ -119,7 +126,7 @@ from kbench.registry.callables import Reference, resolve
 from kbench.registry.features import CORE_COMMANDS, Feature, features
 from kbench.registry.features import FILE as FEATURE_FILE
 from kbench.registry.features import read as read_feature
-from kbench.registry.installed import DISABLED, Plugin, how_to_get, installed
+from kbench.registry.installed import DISABLED, HOST, Plugin, how_to_get, installed
 from kbench.registry.notifications import DEADLINE_S, still_working
 from kbench.registry.outlines import parameters_of
 from kbench.registry.registry import Registry, build
@@ -228,6 +235,7 @@ __all__ = [
     "FILE",
     "FILE_PARAMETERS",
     "HERE",
+    "HOST",
     "LABELS",
     "LEFT",
     "LISTS",
@@ -405,6 +413,7 @@ __all__ = [
     "holdout_sizes",
     "holm",
     "hookimpl",
+    "how_many_splits",
     "how_to_get",
     "implemented",
     "import_registry",

@@ -123,7 +123,7 @@ class Planner:
                     how_many_splits(cell.protocol, suite.limits, facts.n_splits),
                     _refused(cell, facts),
                     results=results.setdefault(key, {}),
-                    equivalence=self._equivalence(cell),
+                    equivalence=self.equivalence(cell),
                     family=self._family(cell),
                 )
             )
@@ -213,11 +213,12 @@ class Planner:
         measure = self._registry.get(kind, name)
         return [measure.better, measure.task, measure.needs]
 
-    def _equivalence(self, cell: Cell) -> str:
+    def equivalence(self, cell: Cell) -> str:
         """Return a key that methods share which differ only by a rotation of the features."""
         learner = self._registry.get("learner", cell.learner.name)
         if not learner.rotation_invariant:
             return ""
+        self._spans.find([cell.feature_map])
         spanned = self._spans.of(cell.feature_map)
         return digest([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
 

@@ -10,23 +10,29 @@ from kbench.features import ImportedRow, Method, Row, without_times
 from kbench.records import Measure
 from kbench_sharing.agreement import CLOSE
 from kbench_sharing.form import Bundle
+from kbench_sharing.meaning import planned_splits
 from kbench_sharing.recomputed import Records
 from kbench_sharing.repository import content_key
 from kbench_sharing.rows import measure_of, rows_of
+
+Group = tuple[str, int]
+"""What rows are compared in: data with protocol, and number of splits."""
 
 
 @dataclass(frozen=True)
 class Published:
     """A row of a repository: where it lies, who computed it, and what it may be compared with.
 
-    Rows are comparable if their `comparable` is equal: data, protocol and number of splits.
-    `value` is the mean of the suite's measure, None without one.
+    Rows are comparable if their `comparable`, data and protocol, is equal, and their number of
+    splits; `planned` is the number that the suite or the protocol asks for. `value` is the mean
+    of the suite's measure, None without one.
     """
 
     place: str
     other: ImportedRow
     comparable: str
     value: float | None
+    planned: int = 1
 
     @property
     def row(self) -> Row:
@@ -73,7 +79,9 @@ def published(place: str, bundle: Bundle, records: Records) -> Published:
     """Return the row of a rows file."""
     measure = measure_of(bundle)
     (other,) = rows_of(bundle, measure, records)
-    return Published(place, other, content_key(bundle), other.row.measures.get(measure.name))
+    planned = planned_splits(bundle.manifest.suite, bundle.cells[0].read_protocol())
+    value = other.row.measures.get(measure.name)
+    return Published(place, other, content_key(bundle), value, planned)
 
 
 def boards(files: Iterable[tuple[str, Bundle, Records]]) -> list[Board]:
@@ -90,7 +98,7 @@ def boards(files: Iterable[tuple[str, Bundle, Records]]) -> list[Board]:
 
 
 def _complete(board: Board) -> None:
-    board.rows = _with_data_named(board.rows)
+    board.rows = _with_planned(_with_data_named(board.rows))
     board.rows.sort(key=lambda each: (each.row.labels, each.row.start_ms, each.place))
     chosen = _chosen(board.rows)
     machines = {(each.other.author, each.other.cpu) for each in chosen}
@@ -118,19 +126,50 @@ def _named(row: Row) -> Row:
     return replace(row, dataset=f"{row.dataset} [{row.checksum[:8]}]")
 
 
+def _references(rows: Sequence[Published]) -> dict[str, Group]:
+    """Return what the rows of each dataset are compared in: data with protocol, and splits.
+
+    Those with all splits of the suite or protocol come first: nobody can plan the one split that
+    is good. Of these, it is what most methods have, and then what has most splits. Rows that lack
+    splits count only where no other row does.
+    """
+    found: dict[str, dict[Group, set[Method]]] = {}
+    full: set[Group] = set()
+    for each in rows:
+        group = each.comparable, each.row.n_splits
+        methods = found.setdefault(each.row.dataset, {}).setdefault(group, set())
+        if each.row.is_complete:
+            methods.add(each.row.method)
+        if each.row.n_splits >= each.planned:
+            full.add(group)
+    return {
+        dataset: max(
+            sorted(groups),
+            key=lambda group: (bool(groups[group]) and group in full, len(groups[group]), group[1]),
+        )
+        for dataset, groups in found.items()
+    }
+
+
+def _with_planned(rows: Sequence[Published]) -> list[Published]:
+    """Let rows with fewer splits than those that they stand beside say how many they lack."""
+    references = _references(rows)
+    shown = []
+    for each in rows:
+        comparable, n_splits = references[each.row.dataset]
+        if each.comparable == comparable and each.row.n_splits < n_splits:
+            row = replace(each.row, n_splits=n_splits)
+            each = replace(each, other=replace(each.other, row=row))
+        shown.append(each)
+    return shown
+
+
 def _chosen(rows: Sequence[Published]) -> list[Published]:
     """Return a row for each dataset and method, all of a dataset under one protocol."""
-    methods: dict[str, dict[str, set[Method]]] = {}
-    for each in rows:
-        of_dataset = methods.setdefault(each.row.dataset, {})
-        of_dataset.setdefault(each.comparable, set()).add(each.row.method)
-    best = {
-        dataset: max(sorted(found), key=lambda key: len(found[key]))
-        for dataset, found in methods.items()
-    }
+    best = _references(rows)
     chosen: dict[tuple[str, str, str], Published] = {}
     for each in rows:
-        if each.comparable == best[each.row.dataset]:
+        if (each.comparable, each.row.n_splits) == best[each.row.dataset]:
             known = chosen.setdefault(each.row.labels, each)
             if each.row.n_splits_done > known.row.n_splits_done:
                 chosen[each.row.labels] = each

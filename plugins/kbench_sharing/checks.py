@@ -12,13 +12,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
 from kbench.errors import BundleError
-from kbench.features import FILE_PARAMETERS, key_of_json
+from kbench.features import FILE_PARAMETERS, holdout_sizes, key_of_json
+from kbench.messages import counted
+from kbench.records import DEFAULT, Protocol
 from kbench.records.canonical import digest, encodable, to_json
 from kbench_sharing.form import SharedCell, SharedDataset, SharedRef, SharedResult
+from kbench_sharing.rounding import is_share
 from kbench_sharing.texts import check_component, check_digest, check_label
 
 SLACK = 1e-9
 """By how much rounding may lead a measure out of its range."""
+
+CLOSE = 1e-6
+"""By how much rounding may change a mean over seeds of a map."""
 
 MOST_SPLITS = 100_000
 DAY_MS = 86_400_000
@@ -58,6 +64,9 @@ RANGES: Mapping[str, tuple[float, float]] = {
 }
 """Least and largest values of measures; those of the default candidate are the same."""
 
+_OF_CONTENT = ("task", "is_weighted", "n_samples", "n_features", "n_classes", "n_missing")
+"""Facts of a dataset that its checksum decides."""
+
 _PLAIN = {"classification": "accuracy", "regression": "rmse"}
 _WITHIN = ("fit_time_s", "predict_time_s", "search_time_s")
 
@@ -65,7 +74,9 @@ _WITHIN = ("fit_time_s", "predict_time_s", "search_time_s")
 def check_datasets(datasets: Iterable[SharedDataset]) -> None:
     """Check names, checksums and labels of datasets."""
     seen: set[str] = set()
+    sizes = Sizes()
     for each in datasets:
+        sizes.check(each)
         label = each.ref.label
         check_label(label, "dataset")
         check_component(each.ref.name, "dataset")
@@ -131,8 +142,8 @@ def check_result(
     name = (
         f"split {result.split} of {cell.feature_map.label} + {cell.learner.label} on {cell.dataset}"
     )
-    if result.split >= MOST_SPLITS:
-        raise BundleError(f"{name} has a number that no split has")
+    if result.split >= cell.n_splits:
+        raise BundleError(f"{name} is beyond the {counted(cell.n_splits, 'split')} of its cell")
     if result.machine >= n_machines:
         raise BundleError(f"{name} was computed by a machine that it does not have")
     _check_times(result, name, now_ms)
@@ -157,6 +168,71 @@ def check_result(
     rows = measures.get("n_train", 0.0) + measures.get("n_test", 0.0)
     if dataset.n_samples and rows > dataset.n_samples:
         raise BundleError(f"{name} has more rows than its dataset")
+    try:
+        _check_counts(result, cell.read_protocol(), dataset, name)
+    except (ArithmeticError, ValueError):
+        raise BundleError(f"{name} has a protocol that no suite can have") from None
+
+
+def _check_counts(
+    result: SharedResult, protocol: Protocol, dataset: SharedDataset, name: str
+) -> None:
+    """Check that the test part has the rows that its protocol gives it, and accuracies count them.
+
+    Rows that are left out because values are missing, equal rows that stay together, and
+    splits of the data's own leave their numbers open, and so do weights the accuracies.
+    """
+    n_test = result.measures.get("n_test", 0.0)
+    if n_test < 1 or n_test % 1:
+        raise BundleError(f"{name} has {n_test:g} test rows")
+    sizes = _test_sizes(protocol, dataset)
+    if sizes and n_test not in sizes:
+        raise BundleError(
+            f"{name} has {n_test:g} test rows, and its protocol gives it {max(sizes)} of "
+            f"{dataset.n_samples}"
+        )
+    if dataset.task != "classification" or dataset.is_weighted:
+        return
+    by_seed = result.details.by_seed
+    if any(len(values) != protocol.map_seeds for values in by_seed.values()):
+        raise BundleError(
+            f"{name} has other seeds of its map than the {protocol.map_seeds} planned"
+        )
+    mean = result.measures["accuracy"]
+    accuracies = by_seed.get("accuracy", [])
+    if accuracies and not math.isclose(sum(accuracies) / len(accuracies), mean, rel_tol=CLOSE):
+        raise BundleError(f"{name} has an accuracy that is not the mean of those of its seeds")
+    for accuracy in accuracies:
+        if not is_share(accuracy, n_test):
+            raise BundleError(
+                f"{name} has the accuracy {accuracy:g}, which is no number of {n_test:g} test rows"
+            )
+    for measure in ("accuracy", f"{DEFAULT}accuracy"):
+        value = result.measures.get(measure)
+        if value is not None and not _is_mean_count(value, n_test, protocol.map_seeds):
+            raise BundleError(
+                f"{name} has the {measure} {value:g}, which is no number of {n_test:g} test rows"
+            )
+
+
+def _is_mean_count(value: float, rows: float, n_seeds: int) -> bool:
+    """Tell whether a value is a number of rows over all, or a mean of such, which is rounded."""
+    count = value * rows * n_seeds
+    return is_share(value, rows) or (
+        n_seeds > 1 and math.isclose(count, round(count), rel_tol=CLOSE, abs_tol=CLOSE)
+    )
+
+
+def _test_sizes(protocol: Protocol, dataset: SharedDataset) -> tuple[int, ...]:
+    """Return the numbers of test rows that splits may have; empty where they are not known."""
+    n = dataset.n_samples
+    if not n or (protocol.missing == "drop_rows" and dataset.n_missing):
+        return ()
+    if protocol.splits in ("holdout", "ordered"):
+        return (holdout_sizes(n, protocol)[1],)
+    if protocol.splits == "stratified":
+        return (n // protocol.n_folds, -(-n // protocol.n_folds))
+    return ()
 
 
 def _check_times(result: SharedResult, name: str, now_ms: int) -> None:
@@ -193,6 +269,24 @@ class SplitHashes:
                 f"split {result.split} of {cell.feature_map.label} + {cell.learner.label} on "
                 f"{cell.dataset} has other rows than the same split of other methods"
             )
+
+
+class Sizes:
+    """Facts of data: those of one checksum are the same in all files."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, object]] = {}
+
+    def check(self, dataset: SharedDataset) -> None:
+        """Refuse a dataset whose facts are others than those of an earlier one of the same data."""
+        facts = {name: getattr(dataset, name) for name in _OF_CONTENT}
+        known = self._known.setdefault(dataset.checksum, facts)
+        for name, value in facts.items():
+            if known[name] != value:
+                raise BundleError(
+                    f"the dataset {dataset.ref.label!r} has {name} {value}, and {known[name]} "
+                    "elsewhere, with the same checksum"
+                )
 
 
 def now_ms() -> int:

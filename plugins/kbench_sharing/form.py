@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, TypeAdapter
 
 from kbench.records import Cell, Details, Limits, Protocol, Ref, Result, TaskType
-from kbench.records.canonical import from_json
+from kbench.records.canonical import dumps, from_json
 
 if TYPE_CHECKING:
     from kbench.features import Predictions
@@ -32,6 +34,12 @@ FILES = (SUITE, LOCK, DATASETS, CELLS, RESULTS, PLUGINS)
 
 
 _PROTOCOL = TypeAdapter(Protocol)
+
+
+@lru_cache(maxsize=64)
+def _protocol(text: str) -> Protocol:
+    """Return the protocol of JSON, which most cells of a bundle share."""
+    return _PROTOCOL.validate_python(json.loads(text))
 
 
 class _Line(BaseModel):
@@ -117,8 +125,12 @@ class SharedCell(_Line):
 
     def cell(self, dataset: SharedRef) -> Cell:
         """Return the record; KeyError, TypeError or ValueError for parameters of no form."""
-        protocol = _PROTOCOL.validate_python(self.protocol)
-        return Cell(dataset.ref(), self.feature_map.ref(), self.learner.ref(), protocol)
+        sides = self.feature_map.ref(), self.learner.ref()
+        return Cell(dataset.ref(), *sides, self.read_protocol())
+
+    def read_protocol(self) -> Protocol:
+        """Return the record; TypeError or ValueError for fields of no protocol."""
+        return _protocol(dumps(self.protocol))
 
 
 class SharedLimits(_Line):

@@ -17,7 +17,7 @@ from kbench.errors import BundleError
 from kbench.features import read_file, write_file
 from kbench.messages import printable
 from kbench.records.canonical import digest, dumps, encodable
-from kbench_sharing.checks import SplitHashes
+from kbench_sharing.checks import Sizes, SplitHashes
 from kbench_sharing.container import read_named, sha256
 from kbench_sharing.form import Bundle, Head, SharedCell
 from kbench_sharing.reading import MOST_ROWS, ROWS, bundle_of_rows
@@ -204,7 +204,7 @@ class Checked:
 
     def __init__(self, repository: Path) -> None:
         self._repository = repository
-        self._hashes = SplitHashes()
+        self._hashes, self._sizes = SplitHashes(), Sizes()
         self._computed: dict[bytes, tuple[str, str]] = {}
         self._records = RecordFiles(repository)
         self.problems = self._records.problems
@@ -224,6 +224,7 @@ class Checked:
         """Refuse rows that another author has published, and other rows of the same split."""
         (cell,) = bundle.cells
         dataset = bundle.datasets[cell.dataset]
+        self._sizes.check(dataset)
         for split, result in sorted(bundle.results[cell.key].items()):
             self._hashes.check(result, cell, dataset)
             # two runs do not start, end and use the CPU alike to the last digit
@@ -245,7 +246,7 @@ def problems(repository: Path) -> tuple[int, list[str]]:
 
 
 def content_key(bundle: Bundle) -> str:
-    """Return what rows need in common to be compared: data, protocol and number of splits."""
+    """Return what rows need in common to be compared, beside their splits: data and protocol."""
     (cell,) = bundle.cells
     checksum = bundle.datasets[cell.dataset].checksum
-    return digest([checksum, encodable(cell.protocol), cell.n_splits])
+    return digest([checksum, encodable(cell.protocol)])

@@ -18,6 +18,7 @@ from kbench.features import (
 from kbench.records import DatasetFacts, Measure
 from kbench_sharing.form import Bundle, SharedCell
 from kbench_sharing.kept import SHORT, find, of_suite
+from kbench_sharing.meaning import meaning_of
 from kbench_sharing.recomputed import Records, checks_of, kept
 
 _VERSIONS = ("kbench-core", "python", "numpy", "scipy", "scikit-learn")
@@ -66,8 +67,10 @@ def _row(bundle: Bundle, cell: SharedCell, measure: Measure, records: Records) -
     shared = bundle.results[cell.key]
     cpus = [each.cpu for each in bundle.manifest.machines]
     names = dict(enumerate(cpus))
+    of_cell = cell.cell(dataset.ref)
+    equivalence, family = meaning_of(of_cell)
     planned = PlannedCell(
-        cell.cell(dataset.ref),
+        of_cell,
         cell.key,
         DatasetFacts(**dataset.model_dump(exclude={"ref"})),
         cell.n_splits,
@@ -75,8 +78,8 @@ def _row(bundle: Bundle, cell: SharedCell, measure: Measure, records: Records) -
             split: result.result(task_key(cell.key, split), names, cpus[result.machine])
             for split, result in shared.items()
         },
-        equivalence=cell.equivalence,
-        family=cell.family,
+        equivalence=equivalence,
+        family=family,
     )
     cpu = ", ".join(dict.fromkeys(cpus[shared[split].machine] for split in sorted(shared)))
     given = bundle.manifest.versions

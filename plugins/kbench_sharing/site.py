@@ -64,9 +64,7 @@ def write_site(repository: Path, out: Path) -> Site:
         for board in found:
             for each in board.rows:
                 (folder / each.place).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(
-                    repository / each.place, folder / each.place, follow_symlinks=False
-                )
+                shutil.copyfile(repository / each.place, folder / each.place, follow_symlinks=False)
         for name, text in pages(found):
             write_file(folder / name, text.encode(), flush=False)
             n_pages += 1

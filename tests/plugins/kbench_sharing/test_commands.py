@@ -162,7 +162,7 @@ HARMFUL = {
         "alpha",
     ),
     "more folds than rows": (
-        lambda cell, dataset: cell["protocol"].update(splits="stratified", n_folds=10**30),
+        lambda cell, dataset: cell["protocol"].update(splits="group_duplicates", n_folds=10**30),
         "has .* rows|folds",
     ),
     "a protocol that no suite can have": (

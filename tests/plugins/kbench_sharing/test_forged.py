@@ -46,6 +46,14 @@ def measure(**values):
     return lambda found: found[0]["measures"].update(values)
 
 
+def details(**values):
+    return lambda found: found[0]["details"].update(values)
+
+
+def one_checksum(values):
+    values[1].update(checksum=values[0]["checksum"], n_samples=9)
+
+
 def manifest(**fields):
     def forge(bundle):
         content = json.loads(bundle["manifest.json"])
@@ -246,7 +254,43 @@ FORGED = {
     ),
     "a huge number of a split": (
         changed("results.jsonl", first(split=10**9)),
-        "has a number that no split has",
+        "is beyond the 5 splits of its cell",
+    ),
+    "the one split that is good": (
+        changed("cells.jsonl", first(n_splits=1)),
+        "split 1 of .* is beyond the 1 split of its cell",
+    ),
+    "an accuracy that counts no rows": (
+        changed("results.jsonl", measure(accuracy=0.9999)),
+        "has the accuracy 0.9999, which is no number of 30 test rows",
+    ),
+    "a default that counts no rows": (
+        changed("results.jsonl", measure(default_accuracy=0.123)),
+        "has the default_accuracy 0.123, which is no number of 30 test rows",
+    ),
+    "one test row": (
+        changed("results.jsonl", measure(n_test=1.0, accuracy=1.0)),
+        "has 1 test rows, and its protocol gives it 30 of 150",
+    ),
+    "half a test row": (
+        changed("results.jsonl", measure(n_test=29.5)),
+        "has 29.5 test rows",
+    ),
+    "no number of test rows": (
+        changed("results.jsonl", lambda values: values[0]["measures"].pop("n_test") and None),
+        "has 0 test rows",
+    ),
+    "seeds that were not planned": (
+        changed("results.jsonl", details(by_seed={"accuracy": [1.0, 1.0]})),
+        "has other seeds of its map than the 1 planned",
+    ),
+    "a mean that is not that of its seeds": (
+        changed("results.jsonl", details(by_seed={"accuracy": [1.0]})),
+        "has an accuracy that is not the mean of those of its seeds",
+    ),
+    "one checksum and two sizes": (
+        changed("datasets.jsonl", one_checksum),
+        "the dataset 'wine' has n_samples 9, and 150 elsewhere, with the same checksum",
     ),
     "a version that is a command": (
         manifest(versions={"numpy": "1.0; rm -rf ~"}),
@@ -306,6 +350,26 @@ def test_a_forged_bundle_is_refused_with_its_own_sentence(kind, honest):
     assert "\n" not in str(refused.value)
     assert str(refused.value).isprintable()
     assert len(str(refused.value)) < 600
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [{"n_folds": 0}, {"splits": "holdout", "test_size": -1e308}, {"map_seeds": 10**400}],
+    ids=["no folds", "a negative size", "many seeds"],
+)
+def test_a_protocol_beyond_all_numbers_is_refused(protocol, honest):
+    values, results = lines(honest["cells.jsonl"]), results_of(honest)
+    datasets = {each["ref"]["label"]: each for each in lines(honest["datasets.jsonl"])}
+    (line,) = values[:1]
+    line["protocol"].update(protocol)
+    dataset = datasets[line["dataset"]]
+    sides = [{k: line[side][k] for k in ("name", "params")} for side in SIDES]
+    old, method = line["key"], [*sides, line["protocol"]]
+    line["key"] = key_of_json(method, dataset["checksum"], dataset["task"], [], line["code"])
+    results = [{**each, "cell": line["key"]} for each in results if each["cell"] == old]
+    forged = with_results({**honest, "cells.jsonl": dumped(values)}, results)
+    with pytest.raises(BundleError, match=r"has a protocol that no suite can have|is refused|JSON"):
+        bundle_of(signed(forged))
 
 
 def test_a_bundle_of_a_version_with_fewer_fields_of_a_protocol_is_read(honest):
