@@ -12,7 +12,6 @@ from kbench_sharing.reading import bundle_of
 from kbench_sharing.rows import rows_of
 from tests.support.bundles import files, known
 
-
 ROTATED = """
 datasets = ["iris"]
 feature_maps = ["nystroem"]
