@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 
 from kbench.execution.sandbox import CallOutcome
-from kbench.execution.warm_parents import WARM, Preload, WarmParents
+from kbench.execution.warm_parents import WARM, Preload, WarmParents, variables_of_sources
 from kbench.machine import memory_mb
 from kbench.planning.planner import Planner
 from kbench.records import DatasetFacts, Mistake, Problem, Ref
@@ -116,7 +116,7 @@ def opened(registry: Registry, many: bool = False) -> Iterator[Fetching]:
     For `many` datasets, plugins and scikit-learn are loaded once for all of them.
     """
     cache = DataCache()
-    preload: Preload = {(): WARM} if many else {}
+    preload: Preload = {**variables_of_sources(registry), **({(): WARM} if many else {})}
     with closing(WarmParents(preload)) as parents:  # starts with the first call
         planner = Planner(registry, cache)
         yield Fetching(registry, planner, cache, parents, offline=is_offline())

@@ -8,6 +8,7 @@ suite has one warm parent.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +18,8 @@ from kbench.execution.sandbox import Sandbox
 from kbench.planning.planner import components_of
 from kbench.records import Cell, Ref, Suite
 from kbench.registry.callables import makes, module_of
-from kbench.registry.collecting import Kind
+from kbench.registry.collecting import HOOKS, Kind
+from kbench.registry.dependencies import declared
 from kbench.registry.installed import HOST
 from kbench.registry.registry import Registry
 
@@ -33,7 +35,10 @@ WARM = (f"{_ENTRY}:warm", f"{_ENTRY}:load_plugins")
 """What the warm parent of the built-in plugins does first."""
 
 Preload = Mapping[tuple[str, ...], tuple[str, ...]]
-"""What the warm parent of each set of plugins imports and calls, in order."""
+"""What the warm parent of each set of plugins imports and calls, in order, and which environment
+variables it gets even if they hold credentials: `GIVEN` and the name."""
+
+GIVEN = "$"
 
 
 def preload_of(suite: Suite, registry: Registry) -> Preload:
@@ -49,7 +54,16 @@ def preload_of(suite: Suite, registry: Registry) -> Preload:
         sets.setdefault(registry.plugins_of(("dataset", ref)), [])
     # parameters are checked with all plugins at once
     sets.setdefault(_union(sets), [])
-    return {plugins: _preload(plugins, pairs, registry) for plugins, pairs in sets.items()}
+    return {
+        plugins: (*_preload(plugins, pairs, registry), *_variables(plugins, registry))
+        for plugins, pairs in sets.items()
+    }
+
+
+def variables_of_sources(registry: Registry) -> Preload:
+    """Return the variables that sources of datasets get, by the plugins that read them."""
+    sets = {registry.plugins_of(("dataset", Ref(name))) for name in registry.all("dataset")}
+    return {plugins: found for plugins in sets if (found := _variables(plugins, registry))}
 
 
 def preload_of_measures(names: Iterable[str], registry: Registry) -> Preload:
@@ -59,7 +73,21 @@ def preload_of_measures(names: Iterable[str], registry: Registry) -> Preload:
         if name in registry.all("measure"):
             measure: tuple[Kind, Ref] = ("measure", Ref(name))
             sets.setdefault(registry.plugins_of(measure), []).append(measure)
-    return {plugins: _preload(plugins, measures, registry) for plugins, measures in sets.items()}
+    return {
+        plugins: (*_preload(plugins, measures, registry), *_variables(plugins, registry))
+        for plugins, measures in sets.items()
+    }
+
+
+def _variables(plugins: tuple[str, ...], registry: Registry) -> tuple[str, ...]:
+    """Return the variables that any component of some plugins declares in `reads_env`."""
+    records = (
+        record
+        for kind, _ in HOOKS.values()
+        for name, record in registry.all(kind).items()
+        if registry.owner(kind, name).name in plugins
+    )
+    return tuple(sorted({f"{GIVEN}{name}" for r in records for name in declared(r).variables}))
 
 
 def _union(sets: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
@@ -119,9 +147,12 @@ class WarmParents:
         with self._lock:
             sandbox = self._sandboxes.pop(plugins, None)
             if sandbox is None:
-                sandbox = Sandbox(
-                    self._preload.get(plugins, ()), environment={PLUGINS: ",".join(plugins)}
-                )
+                given = self._preload.get(plugins, ())
+                modules = [name for name in given if not name.startswith(GIVEN)]
+                # no code of others runs beside the built-in plugins, whose sources need keys
+                names = [name.removeprefix(GIVEN) for name in given] if plugins else os.environ
+                environment = {name: os.environ[name] for name in names if name in os.environ}
+                sandbox = Sandbox(modules, environment={**environment, PLUGINS: ",".join(plugins)})
                 if self._closed:
                     sandbox.close()
             self._sandboxes[plugins] = sandbox

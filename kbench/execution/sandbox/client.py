@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from kbench.execution.sandbox import processes, wire
 from kbench.execution.sandbox.child import is_trusted
+from kbench.execution.sandbox.environment import without_credentials
 from kbench.execution.sandbox.liveness import TICK_S, WARM_UP_S, HungError, Liveness
 from kbench.parameters import check_integer
 from kbench.records.canonical import encodable
@@ -94,7 +95,8 @@ class Sandbox:
     threads : int, default 1
         BLAS and OpenMP threads of each task.
     environment : mapping of str to str, optional
-        Further environment variables of its processes.
+        Environment variables of its processes, beside those of this one that hold no
+        credentials.
 
     Examples
     --------
@@ -300,7 +302,7 @@ class _Supervisor:
             "preload": list(preload),
             "probe_s": PROBE_S,
         }
-        environment = {**os.environ, **variables}
+        environment = {**without_credentials(os.environ), **variables}
         environment |= dict.fromkeys(_THREAD_VARIABLES, str(threads))
         environment[MARK] = self._mark
         # pyarrow comes with scikit-learn (through pandas); its allocator would start a thread
