@@ -28,6 +28,21 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 _STYLED = ("FULLWIDTH", "MATHEMATICAL")
 
 
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4"
+    "\U0001d159\U000e0100-\U000e01ef]"
+)
+"""Variation selectors, joiners, fillers and blanks that Python takes for printable."""
+
+_LIKE_LATIN = re.compile(
+    "[АВЕЅІЈКМНОРСТХУҮԌԚԜасеорхуіјѕһԁԛԝѵ]+|[ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαγικνορτυχ]{2,}|[ՕՏսոօ]+|[ᎪᏴᏟᎠᎬᎻᎫᏦᏞᎷᏢᏒᏚᎢᏙᎳᏃ]+"
+)
+"""Words that a reader takes for Latin ones; a Greek letter alone is a symbol of mathematics."""
+
+_AUTHOR = re.compile(r"[ -~À-ÏÑ-ÖØ-öø-İĴ-ķĹ-ľŁ-ňŊ-ž]*")
+"""ASCII and accented Latin letters, without those that look like others: Ð, ı, ĳ, ĸ, ŀ, ŉ, ſ."""
+
+
 def _refuse(constant: str) -> NoReturn:
     raise BundleError(f"{constant}, which is not a number")
 
@@ -90,18 +105,26 @@ def check_label(text: str, what: str) -> None:
         raise BundleError(f"the {what} {shown} has characters that cannot be shown")
     words = [word for word in re.findall(r"\w+", text) if not word.isascii()]
     styled = any(unicodedata.name(sign, "").startswith(_STYLED) for sign in "".join(words))
+    if _INVISIBLE.search(text):
+        raise BundleError(f"the {what} {shown} has characters that cannot be seen")
     if styled or unicodedata.normalize("NFC", text) != text:
         raise BundleError(f"the {what} {shown} is written with letters that stand for others")
     for word in words:
         names = (unicodedata.name(sign, "") for sign in word)
         scripts = {script for name in names for script in _SCRIPTS if name.startswith(script)}
-        if len(scripts) > 1:
-            raise BundleError(f"the {what} {shown} mixes letters that look alike")
+        if len(scripts) > 1 or _LIKE_LATIN.fullmatch(word):
+            raise BundleError(f"the {what} {shown} has letters that look like Latin ones")
 
 
 def check_author(name: str) -> None:
-    """Refuse a name of an author that cannot be shown, or that blanks make look like another."""
+    """Reject a name of an author that looks like another: a small alphabet, and single blanks."""
     check_label(name, "author")
+    if not _AUTHOR.fullmatch(name):
+        raise BundleError(
+            f"the author {printable(name, 60)!r} is not written with Latin letters (A to Z, and "
+            "accented ones such as é and ł), digits, blanks and signs of ASCII: others look like "
+            "these"
+        )
     if name != " ".join(name.split()):
         shown = repr(printable(name, 60))
         raise BundleError(f"the author {shown} has blanks at an end, or two beside each other")

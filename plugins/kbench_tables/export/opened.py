@@ -36,8 +36,8 @@ def opened(folder: Path, checksum: str | None = None) -> Model:
     if not listing.is_file():
         raise ExportError(f"{folder} is not the folder of a model: it has no model.json")
     content = listing.read_bytes()
-    if checksum and hashlib.sha256(content).hexdigest() != checksum.lower():
-        raise ExportError(f"{listing}: its SHA-256 is not {checksum}")
+    if checksum is not None and hashlib.sha256(content).hexdigest() != checksum.lower():
+        raise ExportError(f"{listing}: its SHA-256 is not {checksum!r}")
     try:
         facts = json.loads(content)
         package, files = facts["package"], facts["files"]

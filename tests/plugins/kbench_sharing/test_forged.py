@@ -310,7 +310,7 @@ FORGED = {
     ),
     "letters that look alike": (
         manifest(author="\u0410da Lovelace"),
-        "the author .* mixes letters that look alike",
+        "the author .* has letters that look like Latin ones",
     ),
     "wide letters": (
         manifest(author="\uff21da"),
