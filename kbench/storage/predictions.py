@@ -70,8 +70,10 @@ def most_bytes(n_rows: int, n_classes: int) -> int:
     return 9 * n_rows * columns + 2 * _MAX_HEADER
 
 
-def unpacked(data: bytes, task_key: str, n_rows: int, n_classes: int) -> Predictions:
-    """Read predictions of some rows; `n_classes` is 0 for regression.
+def unpacked(
+    data: bytes, task_key: str, n_rows: int, n_classes: int, most: float = math.inf
+) -> Predictions:
+    """Read predictions of some rows, of `most` bytes; `n_classes` is 0 for regression.
 
     Earlier versions kept the labels only.
 
@@ -80,7 +82,7 @@ def unpacked(data: bytes, task_key: str, n_rows: int, n_classes: int) -> Predict
     `Predictions.checked`.
     """
     if not data.startswith(_FORMAT):
-        return Predictions(_of_earlier_version(data, n_rows))
+        return Predictions(_of_earlier_version(data, n_rows, most))
     try:
         header, _, body = data[len(_FORMAT) :].partition(b"\n")
         if len(header) > _MAX_HEADER:
@@ -95,7 +97,7 @@ def unpacked(data: bytes, task_key: str, n_rows: int, n_classes: int) -> Predict
         ]
         if len({name for name, *_ in places}) < len(places):
             raise ValueError("an array is there twice")
-        content = _decompressed(body, sum(size for *_, size in places))
+        content = _decompressed(body, sum(size for *_, size in places), most)
         for name, dtype, shape, size in places:
             part, content = content[:size], content[size:]
             arrays[name] = _widened(name, _unshuffled(part, dtype).reshape(shape))
@@ -124,7 +126,9 @@ def _place(
     return name, dtype, tuple(shape), dtype.itemsize * math.prod(shape)
 
 
-def _decompressed(body: bytes, size: int) -> bytes:
+def _decompressed(body: bytes, size: int, most: float) -> bytes:
+    if size > most:
+        raise ValueError(f"they have {size:,} bytes, more than the {most:,} allowed")
     unpacking = zlib.decompressobj()
     content = unpacking.decompress(body, size + 1)
     if len(content) != size or not unpacking.eof or unpacking.unused_data:
@@ -132,9 +136,9 @@ def _decompressed(body: bytes, size: int) -> bytes:
     return content
 
 
-def _of_earlier_version(data: bytes, n_rows: int) -> np.ndarray:
+def _of_earlier_version(data: bytes, n_rows: int, most: float) -> np.ndarray:
     try:
-        content = _decompressed(base64.b64decode(data, validate=True), 4 * n_rows)
+        content = _decompressed(base64.b64decode(data, validate=True), 4 * n_rows, most)
     except (ValueError, binascii.Error, zlib.error) as error:
         raise DamagedPredictionsError(f"the kept predictions cannot be used: {error}") from None
     return np.frombuffer(content, "<i4").astype(np.int64)

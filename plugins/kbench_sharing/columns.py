@@ -20,6 +20,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -28,14 +29,16 @@ from typing import Any
 
 from kbench.errors import BundleError
 from kbench.records.canonical import dumps, encodable
+from kbench_sharing.bounds import MOST_EXPANDED
 
 BLOCK = 2_000
 """Results of a block."""
 
-MOST_RESULTS = 2_000_000
-MOST_EXPANDED = 8 << 30
-"""Characters of all results as JSON, one after the other: columns may repeat a long value."""
+MOST_RESULTS = 200_000
+_OF_A_RESULT, _OF_A_VALUE = 500, 20
+"""Characters that each result and each value in a column count for, whatever is in it."""
 
+_HEAD = re.compile(rb'^\s*\{\s*"n"\s*:\s*([0-9]{1,9})\s*\}', re.MULTILINE)
 _SEPARATOR = "/"
 _NESTED = ("measures", "details", "limits")
 _COUNTED = ("n_test", "n_train")
@@ -269,15 +272,28 @@ def _count(value: float | None, rows: float | None) -> float | int | None:
 # -- reading
 
 
+def check_number(data: bytes) -> None:
+    """Count the results of lines before any is parsed; BundleError where they are too many."""
+    n_results = sum(map(int, _HEAD.findall(data)))
+    if n_results > MOST_RESULTS:
+        raise BundleError(
+            f"it has {n_results:,} results, more than the {MOST_RESULTS:,} that are read at once: "
+            "divide it, by datasets or methods"
+        )
+
+
 class Columns:
     """Results read from lines, one after the other; BundleError says what is wrong.
 
-    `lines` are parsed JSON values with their places in a file.
+    `lines` are parsed JSON values with their places in a file, and `most` is the number of
+    characters that all results may have, written one after the other: columns repeat values.
     """
 
-    def __init__(self, lines: Iterable[tuple[str, Any]], keys: Sequence[str]) -> None:
+    def __init__(
+        self, lines: Iterable[tuple[str, Any]], keys: Sequence[str], most: int = MOST_EXPANDED
+    ) -> None:
         self._lines, self._keys = iter(lines), keys
-        self._left = MOST_EXPANDED
+        self._left = self._most = most
         self._n_results = 0
 
     def __iter__(self) -> Iterator[tuple[str, Result]]:
@@ -289,6 +305,7 @@ class Columns:
             self._n_results += n
             if not 0 < n <= BLOCK or self._n_results > MOST_RESULTS:
                 raise BundleError(f"{place} says that it has {n} results")
+            self._spend(n * _OF_A_RESULT, place)
             columns: dict[str, Values] = {}
             line = next(self._lines, None)
             while line is not None and not (isinstance(line[1], dict) and "n" in line[1]):
@@ -307,6 +324,7 @@ class Columns:
         reader = _READERS.get(kind)
         if reader is None:
             raise BundleError(f"{place} has a column that is written in no known way")
+        self._spend(n * _OF_A_VALUE, place)
         try:
             column = reader(line, n, columns)
         except (TypeError, ValueError, KeyError, IndexError, OverflowError, ZeroDivisionError):
@@ -323,7 +341,10 @@ class Columns:
     def _spend(self, characters: int, place: str) -> None:
         self._left -= characters
         if self._left < 0:
-            raise BundleError(f"{place} makes results of more than {MOST_EXPANDED >> 30} GB")
+            raise BundleError(
+                f"{place} makes results of more than {self._most >> 20:,} MB, which is allowed for "
+                "the size of the file: divide it, by datasets or methods"
+            )
 
     def _result(
         self, columns: Iterable[tuple[str, str, str, Values]], number: int, place: str
@@ -356,7 +377,7 @@ def _length(value: Any) -> int:
     """Return about the characters of a value as JSON."""
     if isinstance(value, str):
         return len(value)
-    return len(json.dumps(value)) if isinstance(value, list | dict) else 20
+    return len(json.dumps(value)) if isinstance(value, list | dict) else _OF_A_VALUE
 
 
 def _add_search(details: dict[str, Any], search: Mapping[str, Any]) -> None:

@@ -19,10 +19,8 @@ from pathlib import Path, PurePosixPath
 from kbench.errors import BundleError
 from kbench.features import read_file, write_file
 from kbench.messages import counted, printable
+from kbench_sharing.bounds import MOST_BYTES, Bounds
 from kbench_sharing.form import FILES, MANIFEST, PREDICTIONS, SOURCES
-
-MOST_BYTES = 1 << 30
-"""Bytes of all files of a bundle together."""
 
 MOST_ZIPPED = 256 << 20
 """Bytes of the zip file."""
@@ -132,13 +130,14 @@ def of_zip(data: bytes) -> dict[str, bytes]:
             if archive.comment:
                 raise BundleError("the zip file has a comment, and that of a bundle has none")
             entries = archive.infolist()
-            _check_entries(entries)
-            left = MOST_BYTES - sum(entry.file_size for entry in entries)
+            most = Bounds(len(data), is_packed=True).unpacked
+            _check_entries(entries, most)
+            left = most - sum(entry.file_size for entry in entries)
             files = {}
             for entry in entries:
                 content = _unpacked(archive, entry)
                 if entry.filename.endswith(_XZ):
-                    content = _of_xz(content, left)
+                    content = _of_xz(content, left, most)
                     left -= len(content)
                 files[entry.filename.removesuffix(_XZ)] = content
             return files
@@ -146,21 +145,21 @@ def of_zip(data: bytes) -> dict[str, bytes]:
         raise BundleError("the zip file is damaged") from None
 
 
-def _of_xz(data: bytes, most: int) -> bytes:
-    """Unpack a file, which never gets more memory than `most` and what xz itself needs."""
+def _of_xz(data: bytes, left: int, most: int) -> bytes:
+    """Unpack a file, which never gets more memory than is `left` of `most`, and what xz needs."""
     try:
         unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
-        content = unpacking.decompress(data, max_length=max(most, 0) + 1)
+        content = unpacking.decompress(data, max_length=max(left, 0) + 1)
     except (lzma.LZMAError, EOFError):
         raise BundleError("the zip file is damaged") from None
-    if len(content) > most:
-        raise BundleError(f"it unpacks to more than the {MOST_BYTES >> 20:,} MB allowed")
+    if len(content) > left:
+        raise BundleError(f"it unpacks to more than the {most >> 20:,} MB allowed for its size")
     if not unpacking.eof or unpacking.unused_data:
         raise BundleError("the zip file is damaged")
     return content
 
 
-def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
+def _check_entries(entries: list[zipfile.ZipInfo], most: int) -> None:
     if len(entries) > MOST_FILES:
         raise BundleError(f"it has more than {counted(MOST_FILES, 'file')}")
     seen: set[str] = set()
@@ -179,7 +178,12 @@ def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
             raise BundleError(f"{name!r} is encrypted")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise BundleError(f"{name!r} is packed by a method that bundles do not use")
-    _check_size(sum(entry.file_size for entry in entries))
+    n_bytes = sum(entry.file_size for entry in entries)
+    if n_bytes > most:
+        raise BundleError(
+            f"it unpacks to {n_bytes / 2**20:,.0f} MB, more than the {most >> 20:,} MB allowed for "
+            "its size"
+        )
 
 
 def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
@@ -229,13 +233,6 @@ def check_name(name: str) -> None:
     ):
         return
     raise BundleError(f"it has the file {_shown(name)}, which no bundle has")
-
-
-def _check_size(n_bytes: int) -> None:
-    if n_bytes > MOST_BYTES:
-        raise BundleError(
-            f"it unpacks to {n_bytes / 2**20:,.0f} MB, more than the {MOST_BYTES >> 20:,} allowed"
-        )
 
 
 def sha256(data: bytes) -> str:

@@ -24,6 +24,7 @@ from kbench.features import (
 )
 from kbench.records import Result, TaskType
 from kbench_sharing.agreement import CLOSE
+from kbench_sharing.bounds import MOST_BYTES
 from kbench_sharing.form import SharedCell, SharedDataset, SharedPredictions, SharedResult
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def _n_seeds(result: Result, task: TaskType) -> int:
 class Kept:
     """Predictions of a bundle, checked as far as that needs no data.
 
-    `by_unit` has them by key of the cell and number of the split, in the order of the seeds.
+    `by_unit` has them by key of the cell and number of the split, in the order of the seeds. They
+    have at most `most` bytes.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Kept:
         cells: list[SharedCell],
         datasets: Mapping[str, SharedDataset],
         results: Mapping[str, Mapping[int, SharedResult]],
+        most: int = MOST_BYTES,
     ) -> None:
         self.by_unit: dict[tuple[str, int], list[Predictions]] = {}
         for place, line in lines:
@@ -81,11 +84,12 @@ class Kept:
             seeds = self.by_unit.setdefault((cell.key, line.split), [])
             if line.seed != len(seeds):
                 raise BundleError(f"{place} has the seed {line.seed}, expected {len(seeds)}")
-            seeds.append(_checked(place, line, result, datasets[cell.dataset]))
+            seeds.append(_checked(place, line, result, datasets[cell.dataset], most))
+            most -= sum(array.nbytes for array in vars(seeds[-1]).values() if array is not None)
 
 
 def _checked(
-    place: str, line: SharedPredictions, result: SharedResult, dataset: SharedDataset
+    place: str, line: SharedPredictions, result: SharedResult, dataset: SharedDataset, most: int
 ) -> Predictions:
     """Return predictions whose shapes, types and values are possible; BundleError if not."""
     import numpy as np
@@ -103,7 +107,7 @@ def _checked(
     reason: Exception | None = None
     for k in _n_classes(dataset):
         try:
-            found = unpacked(data, key, n_rows, k)
+            found = unpacked(data, key, n_rows, k, max(most, 0))
             labels = np.arange(dataset.n_classes)
             if dataset.task == "classification" and k < len(labels):
                 some = np.intersect1d(found.predicted, labels)

@@ -14,6 +14,7 @@ from kbench.features import read_file
 from kbench.messages import masked, printable
 from kbench.records.canonical import dumps
 from kbench_sharing import container, form
+from kbench_sharing.bounds import Bounds
 from kbench_sharing.checks import (
     SplitHashes,
     check_cells,
@@ -21,7 +22,7 @@ from kbench_sharing.checks import (
     check_result,
     now_ms,
 )
-from kbench_sharing.columns import Columns, packed
+from kbench_sharing.columns import Columns, check_number, packed
 from kbench_sharing.fetching import fetched
 from kbench_sharing.form import (
     Bundle,
@@ -50,6 +51,9 @@ Line = TypeVar("Line", bound=BaseModel)
 
 MOST_SUITE = 1 << 20
 
+MOST_LINES = 100_000
+"""Datasets, cells or plugins."""
+
 MOST_ROWS = 64 << 20
 """Bytes of a rows file."""
 
@@ -68,7 +72,9 @@ def read_bundle(path: Path) -> Bundle:
     try:
         if path.suffix == ROWS and not path.is_dir():
             return bundle_of_rows(_rows(path))
-        return bundle_of(container.read(path))
+        is_packed = not path.is_dir()
+        files = container.read(path)
+        return bundle_of(files, Bounds(path.stat().st_size, True) if is_packed else None)
     except BundleError as error:
         raise BundleError(f"{path} is refused: {error}") from None
 
@@ -84,7 +90,7 @@ def read_fetched(url: str) -> Bundle:
     data = fetched(url)
     try:
         if data.startswith(container.ZIP):
-            return bundle_of(container.of_zip(data))
+            return bundle_of(container.of_zip(data), Bounds(len(data), is_packed=True))
         if len(data) > MOST_ROWS:
             raise BundleError(f"a rows file has {MOST_ROWS >> 20} MB at most")
         return bundle_of_rows(data)
@@ -92,10 +98,16 @@ def read_fetched(url: str) -> Bundle:
         raise BundleError(f"what {printable(masked(url), 200)} sent is refused: {error}") from None
 
 
-def bundle_of(files: dict[str, bytes]) -> Bundle:
-    """Check the files of a bundle; BundleError says what is wrong."""
+def bundle_of(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundle:
+    """Check the files of a bundle; BundleError says what is wrong.
+
+    `bounds` are by default those of files that were not packed.
+    """
     if form.MANIFEST not in files:
         raise BundleError(f"it has no {form.MANIFEST}")
+    bounds = bounds or Bounds(sum(map(len, files.values())), is_packed=False)
+    _check_lists(files.values(), bounds)
+    check_number(files.get(form.RESULTS, b""))
     manifest = _manifest(files)
     suite_text = _text(files, form.SUITE)
     try:
@@ -110,7 +122,7 @@ def bundle_of(files: dict[str, bytes]) -> Bundle:
     plugins = list(_lines(files, form.PLUGINS, SharedPlugin))
     _check_plugins(plugins)
     lines = _parsed_lines(files[form.RESULTS], f" of {form.RESULTS}")
-    columns = Columns(lines, [cell.key for cell in cells])
+    columns = Columns(lines, [cell.key for cell in cells], bounds.results)
     results = _results(columns, len(manifest.machines), cells, datasets)
     return Bundle(
         id=container.sha256(files[form.MANIFEST]),
@@ -122,7 +134,7 @@ def bundle_of(files: dict[str, bytes]) -> Bundle:
         results=results,
         plugins=plugins,
         files=files,
-        predictions=_predictions(files, cells, datasets, results),
+        predictions=_predictions(files, cells, datasets, results, bounds.predictions),
     )
 
 
@@ -132,6 +144,8 @@ def bundle_of_rows(data: bytes) -> Bundle:
     Its lines are a head, the dataset, the cell, and the columns of the results. The bundle has
     no suite file.
     """
+    bounds = Bounds(len(data), is_packed=False)
+    _check_lists([data], bounds)
     lines = data.splitlines(keepends=True)
     if len(lines) < 4:
         raise BundleError("it has less than a head, a dataset, a cell and results")
@@ -160,7 +174,7 @@ def bundle_of_rows(data: bytes) -> Bundle:
     check_cells([cell], datasets)
     _check_plugins(head.plugins)
     written = b"".join(lines[3:])
-    given_results = list(Columns(_parsed_lines(written, "", first=4), [cell.key]))
+    given_results = list(Columns(_parsed_lines(written, "", first=4), [cell.key], bounds.results))
     results = _results(given_results, len(manifest.machines), [cell], datasets)
     again = packed((result for _, result in given_results), [cell.key])
     if "".join(f"{line}\n" for line in again).encode() != written:
@@ -183,6 +197,7 @@ def _predictions(
     cells: list[SharedCell],
     datasets: dict[str, SharedDataset],
     results: dict[str, dict[int, SharedResult]],
+    most: int,
 ) -> Mapping[tuple[str, int], Sequence[Predictions]]:
     if form.PREDICTIONS not in files:
         return {}
@@ -192,7 +207,7 @@ def _predictions(
         (place, _record(SharedPredictions, value, place))
         for place, value in _parsed_lines(files[form.PREDICTIONS], f" of {form.PREDICTIONS}")
     )
-    return Kept(lines, cells, datasets, results).by_unit
+    return Kept(lines, cells, datasets, results, most).by_unit
 
 
 def _rows(path: Path) -> bytes:
@@ -200,6 +215,16 @@ def _rows(path: Path) -> bytes:
         return read_file(path, MOST_ROWS)
     except OSError as error:
         raise BundleError(f"it cannot be read: {error.strerror or error}") from error
+
+
+def _check_lists(files: Iterable[bytes], bounds: Bounds) -> None:
+    """Count lists and objects before they are parsed: two characters become 60 bytes or more."""
+    n_lists = sum(data.count(b"[") + data.count(b"{") for data in files)
+    if n_lists > bounds.lists:
+        raise BundleError(
+            f"it has {n_lists:,} lists and objects, more than the {bounds.lists:,} allowed for its "
+            "size"
+        )
 
 
 def _manifest(files: dict[str, bytes]) -> Manifest:
@@ -276,6 +301,8 @@ def _results(
 
 
 def _lines(files: dict[str, bytes], name: str, record: type[Line]) -> Iterator[Line]:
+    if files[name].count(b"\n") > MOST_LINES:
+        raise BundleError(f"{name} has more than {MOST_LINES:,} lines")
     for number, line in enumerate(files[name].splitlines(), 1):
         place = f"line {number} of {name}"
         yield _record(record, parsed(line, place), place)

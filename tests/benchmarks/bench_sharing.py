@@ -24,6 +24,7 @@ import numpy as np
 
 from kbench.planning.planner import key_of_json
 from kbench_sharing import container, form, repository
+from kbench_sharing.bounds import Bounds
 from kbench_sharing.reading import bundle_of, bundle_of_rows, read_bundle
 from kbench_sharing.rounding import of_time, of_value
 from kbench_sharing.site import write_site
@@ -175,7 +176,10 @@ def main():
         print(f"  {name}: {len(data) / 1e6:.1f} MB")
     if given.keep:
         given.keep.write_bytes(zipped)
-    bundle = timed("read and checked", lambda: bundle_of(container.of_zip(zipped)))
+    bundle = timed(
+        "read and checked",
+        lambda: bundle_of(container.of_zip(zipped), Bounds(len(zipped), is_packed=True)),
+    )
     print(f"{bundle.n_results:,} splits")
     if not given.site:
         return

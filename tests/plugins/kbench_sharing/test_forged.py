@@ -465,7 +465,7 @@ ZIPPED = {
         lambda bundle: zip_of({**bundle, **{f"sources/x/m{i}.py": b"" for i in range(3000)}}),
         "it has more than 2,000 files",
     ),
-    "a bomb": (bomb, "it unpacks to 4,482 MB, more than the 1,024 allowed"),
+    "a bomb": (bomb, r"it unpacks to 4,482 MB, more than the 8 MB allowed for its size"),
     "a size that is wrong": (lying, "the zip file is damaged"),
 }
 
