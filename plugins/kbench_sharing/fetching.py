@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import ipaddress
+import queue
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -21,7 +23,7 @@ SILENCE_S = 30.0
 """Seconds without a byte after which a server is given up."""
 
 MOST_S = 600.0
-"""Seconds for the whole file."""
+"""Seconds for the whole file, from looking up the name to the last byte."""
 
 _CHUNK = 1 << 20
 
@@ -46,7 +48,7 @@ def fetched(url: str, most: int = MOST_ZIPPED) -> bytes:
     """
     shown = printable(masked(url), 200)
     try:
-        return _fetched(url, most)
+        return _in_time(url, most)
     except BundleError as error:
         raise BundleError(f"{shown} is refused: {error}") from None
     except urllib.error.HTTPError as error:
@@ -57,6 +59,26 @@ def fetched(url: str, most: int = MOST_ZIPPED) -> bytes:
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = printable(str(getattr(error, "reason", error)) or type(error).__name__, 200)
         raise BundleError(f"{shown} cannot be fetched: {reason}") from None
+
+
+def _in_time(url: str, most: int) -> bytes:
+    """Fetch in a thread: names, connections and headers have no time limit of their own."""
+    ended: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
+
+    def fetch() -> None:
+        try:
+            ended.put(_fetched(url, most))
+        except Exception as error:
+            ended.put(error)
+
+    threading.Thread(target=fetch, name="kbench-fetch", daemon=True).start()
+    try:
+        found = ended.get(timeout=max(MOST_S, 0.0))
+    except queue.Empty:
+        raise BundleError(f"it takes longer than {MOST_S:g} s") from None
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 def _fetched(url: str, most: int) -> bytes:

@@ -13,7 +13,6 @@ from pathlib import Path, PurePosixPath
 from pydantic import ValidationError
 
 from kbench.errors import BundleError
-from kbench.features import write_file
 from kbench.messages import counted, printable
 from kbench.records.canonical import dumps
 from kbench_sharing.checks import now_ms
@@ -37,22 +36,6 @@ def file_of(rows_key: str, records: Iterable[Record]) -> tuple[str, bytes]:
     ordered = sorted(records, key=lambda record: record.split)
     data = "".join(dumps(record.model_dump()) + "\n" for record in ordered).encode()
     return f"{CHECKS}/{rows_key}/{sha256(data)}{ROWS}", data
-
-
-def add(repository: Path, files: Iterable[tuple[str, bytes]]) -> int:
-    """Write files of records into a repository, and return how many are new."""
-    n_new = 0
-    for name, data in files:
-        path = repository / name
-        if any((repository / each).is_symlink() for each in (CHECKS, Path(name).parent)):
-            raise BundleError(f"{path.parent} is a link, and nothing is written there")
-        try:
-            if not os.path.lexists(path):
-                write_file(path, data)
-                n_new += 1
-        except OSError as error:
-            raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
-    return n_new
 
 
 class RecordFiles:

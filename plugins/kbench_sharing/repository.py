@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from kbench.errors import BundleError
-from kbench.features import read_file, write_file
 from kbench.messages import printable
 from kbench.records.canonical import digest, dumps, encodable
+from kbench_sharing.adding import add_files
 from kbench_sharing.checks import Sizes, SplitHashes
 from kbench_sharing.container import read_named, sha256
 from kbench_sharing.form import Bundle, Head, SharedCell
 from kbench_sharing.reading import MOST_ROWS, ROWS, bundle_of_rows
 from kbench_sharing.recomputed import Record, Records
-from kbench_sharing.record_files import RecordFiles, add, file_of
+from kbench_sharing.record_files import MOST_CHECKS, RecordFiles, file_of
 from kbench_sharing.writing import lines_of
 
 RESULTS = "results"
@@ -109,25 +109,7 @@ def publish(bundle: Bundle, repository: Path) -> Published:
             f"{repository} is a bare repository of git, which has no files of its own: push to it, "
             f"with --to {repository.resolve().as_uri()}"
         )
-    n_new = n_kept = 0
-    for name, data in rows_files(bundle):
-        path = repository / name
-        for parent in list(path.relative_to(repository).parents)[:-1]:
-            if (repository / parent).is_symlink():
-                raise BundleError(
-                    f"{repository / parent} is a link, and rows are not written there"
-                )
-        try:
-            if os.path.lexists(path):
-                _check_same(path, data)
-                n_kept += 1
-            else:
-                # git writes without flushing too; `problems` finds what a loss of power left
-                write_file(path, data, flush=False)
-                n_new += 1
-        except OSError as error:
-            raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
-    return Published(n_new, n_kept)
+    return Published(*add_files(repository, rows_files(bundle), MOST_ROWS))
 
 
 def rows_key_by_cell(bundle: Bundle, repository: Path) -> dict[str, str]:
@@ -158,16 +140,8 @@ def publish_records(bundle: Bundle, records: Iterable[Record], repository: Path)
     by_rows: dict[str, list[Record]] = {}
     for record in records:
         by_rows.setdefault(keys[record.cell], []).append(record)
-    return add(repository, (file_of(key, found) for key, found in sorted(by_rows.items())))
-
-
-def _check_same(path: Path, data: bytes) -> None:
-    try:
-        same = read_file(path, MOST_ROWS) == data
-    except OSError:
-        same = False
-    if not same:
-        raise BundleError(f"{path} was changed: its content is not that of its name")
+    files = (file_of(key, found) for key, found in sorted(by_rows.items()))
+    return add_files(repository, files, MOST_CHECKS)[0]
 
 
 def names(repository: Path) -> list[str]:

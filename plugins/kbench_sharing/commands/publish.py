@@ -19,7 +19,7 @@ def publish(
         typer.Option(
             metavar="DIR|URL",
             help="A results repository: a folder, such as a working copy of git, or an address "
-            "to which git pushes: https, ssh or file.",
+            "to which git pushes: https, ssh, file or host:path.",
         ),
     ],
 ) -> None:

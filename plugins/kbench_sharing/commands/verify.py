@@ -63,7 +63,7 @@ def verify(
     from kbench.messages import counted, masked
     from kbench.records import Limits
     from kbench_sharing import recomputed
-    from kbench_sharing.fetching import is_url
+    from kbench_sharing.git_remote import check_place, is_address
     from kbench_sharing.kept import find
     from kbench_sharing.repository import publish_records, rows_key_by_cell
     from kbench_sharing.reuse import same_environment
@@ -85,8 +85,9 @@ def verify(
     repository = None if to is None else Path(to).expanduser()
     if to is not None and repository is not None:
         # what cannot be written is said before anything is computed
-        if is_url(to):
+        if is_address(to):
             raise SuiteError(f"--to takes a folder: clone {masked(to)}, and name the clone")
+        check_place(to)
         check_author(author, bundle)
         rows_key_by_cell(bundle, repository)
     verifying = Verifying(

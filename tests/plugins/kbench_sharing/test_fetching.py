@@ -2,7 +2,9 @@
 
 import contextlib
 import http.server
+import socket
 import threading
+import time
 
 import pytest
 
@@ -145,3 +147,25 @@ def test_a_server_that_is_silent_is_given_up(server, monkeypatch):
     server.answers["/slow"] = (200, {}, b"abc")
     with pytest.raises(BundleError, match="it takes longer than"):
         fetched(f"{server.url}/slow")
+
+
+def test_a_server_that_drips_its_headers_is_given_up(monkeypatch):
+    monkeypatch.setattr(fetching, "MOST_S", 0.3)
+    ended = threading.Event()
+
+    def drip(listening):
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            while not ended.wait(0.02):
+                connection.sendall(b"X: y\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=drip, args=(listening,), daemon=True)
+        thread.start()
+        begun = time.monotonic()
+        with pytest.raises(BundleError, match=r"it takes longer than 0\.3 s"):
+            fetched(f"http://127.0.0.1:{listening.getsockname()[1]}/b.zip")
+        assert time.monotonic() - begun < 1.5
+        ended.set()
+        thread.join(5)

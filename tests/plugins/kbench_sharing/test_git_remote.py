@@ -135,11 +135,74 @@ def test_without_git_the_message_says_so(server, monkeypatch):
         "FILE:///board.git",
         "file:///a board.git",
         "https://example.org/a board.git",
+        "ext::sh -c touch% ran",
+        "ext::/bin/true",
+        "host::path",
+        "ssh://-oProxyCommand=touch/x",
+        "host:-oProxyCommand=x",
+        "-h:path",
+        "C:/board",
+        "a b:c",
     ],
 )
 def test_an_address_that_git_must_not_use_is_no_folder(text):
-    with pytest.raises(BundleError, match="is no address to publish to"):
+    with pytest.raises(BundleError, match=r"is no address to publish to|begins as an option does"):
         check_place(text)
+
+
+@pytest.mark.parametrize("text", ["-board", "--upload-pack=touch ran"])
+def test_an_option_is_no_folder(text):
+    with pytest.raises(BundleError, match=f"the folder is named ./{text}"):
+        check_place(text)
+
+
+@pytest.mark.parametrize("text", ["host:path", "me@host:board.git", "host.org:~/b", "[::1]:b"])
+def test_the_short_form_of_ssh_is_pushed_to(text):
+    check_place(text)
+    assert is_address(text)
+
+
+@pytest.mark.parametrize("text", ["board", "./host:path", "a/b:c", "../x", "~/board", "/srv/a:b"])
+def test_a_folder_is_none(text):
+    check_place(text)
+    assert not is_address(text)
+
+
+ATTRIBUTES = {
+    "line endings": "* text eol=crlf\n",
+    "an encoding": "*.jsonl text working-tree-encoding=UTF-16\n",
+    "a filter": "* filter=shout\n",
+    "an ident": "* ident\n",
+}
+
+
+@pytest.mark.parametrize("kind", ATTRIBUTES)
+def test_attributes_and_ignored_names_of_the_repository_change_no_byte(kind, server, tmp_path):
+    git(tmp_path, "clone", "--quiet", server, "own")
+    (tmp_path / "own/.gitattributes").write_text(ATTRIBUTES[kind])
+    (tmp_path / "own/.gitignore").write_text("*.jsonl\nresults/\n")
+    git(tmp_path / "own", "add", "--all")
+    git(tmp_path / "own", "commit", "--quiet", "--message=hostile")
+    git(tmp_path / "own", "push", "--quiet", "origin", "HEAD")
+    with (tmp_path / "gitconfig").open("a") as config:
+        config.write('[filter "shout"]\n\tclean = tr a-z A-Z\n\tsmudge = tr a-z A-Z\n')
+    done = publish_to_remote(bundle(cells=slice(1)), server)
+    assert done.n_new == 1
+    ((name, data),) = repository.rows_files(bundle(cells=slice(1)))
+    assert git(server.removeprefix("file://"), "show", f"HEAD:{name}").encode() == data
+    assert publish_to_remote(bundle(cells=slice(1)), server).n_kept == 1
+
+
+def test_a_hook_that_publishes_changes_no_repository_of_its_own(server, tmp_path, monkeypatch):
+    git(tmp_path, "init", "--quiet", "mine")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "mine/.git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "mine/.git/index"))
+    publish_to_remote(bundle(cells=slice(1)), server)
+    monkeypatch.delenv("GIT_DIR")
+    monkeypatch.delenv("GIT_INDEX_FILE")
+    assert len(files_on(server)) == 1
+    assert git(tmp_path / "mine", "status", "--porcelain") == ""
+    assert git(tmp_path / "mine", "rev-list", "--all") == ""
 
 
 def test_a_bare_repository_is_pushed_to(server, tmp_path):

@@ -108,7 +108,10 @@ FORGED = {
     "a split that is not there": (of_line(split=77), "split 77 has another result"),
     "by the author": (of_line(author="Ada"), "its author recomputed an own result"),
     "by nobody": (of_line(author=""), "it does not say who recomputed"),
-    "letters that look alike": (of_line(author="B\u043eb"), "mixes letters that look alike"),
+    "letters that look alike": (
+        of_line(author="B\u043eb"),
+        "has letters that look like Latin ones",
+    ),
     "before it was computed": (of_line(at_ms=1), "was recomputed before it ended"),
     "in the future": (of_line(at_ms=9_000_000_000_000), "or in the future"),
     "another verdict": (of_line(verdict="perfect"), "Input should be 'equal', 'noise' or"),
