@@ -12,17 +12,20 @@ from kbench_baselines._bandwidth import resolve_bandwidth
 from kbench_baselines._base import BaselineMap
 
 
-def bin_keys(X, pitch, shift, multipliers):
+def bin_keys(X, pitch, shift, multipliers, salt=0):
     """64-bit keys for the cells of the rows in one grid, ndarray of uint64.
 
     Cells have the width `pitch` and begin at `shift`. With random odd numbers as
     `multipliers` (uint64), different cells get different keys up to a chance of
-    about 2^-64. All three have shape (n_features,).
+    about 2^-64. All three have shape (n_features,). Keys of several grids are
+    independent with a random `salt` in each; without one, the cell at 0 has the same key
+    in every grid.
     """
     cells = np.floor((X - shift) / pitch)
     # beyond this, floats do not represent every integer
     np.clip(cells, -(2.0**53), 2.0**53, out=cells)
     keys = cells.astype(np.int64).view(np.uint64) @ multipliers
+    keys += np.uint64(salt)
     # low bits of such a sum depend on low bits of the cells only: mix them
     keys ^= keys >> np.uint64(33)
     keys *= np.uint64(0xFF51AFD7ED558CCD)
@@ -112,26 +115,29 @@ class RandomBinningFeatures(BaselineMap):
         half = rng.randint(2**63, size=shape, dtype=np.uint64)
         self.multipliers_ = half * np.uint64(2) + np.uint64(1)
         if self.columns == "hashed":
+            self.salts_ = rng.randint(2**64, size=self.n_grids, dtype=np.uint64)
             return self.n_components
         self.cells_ = [np.unique(self._keys(X, grid)) for grid in range(self.n_grids)]
         return sum(map(len, self.cells_))
 
-    def _keys(self, X, grid):
-        return bin_keys(X, self.pitches_[grid], self.shifts_[grid], self.multipliers_[grid])
+    def _keys(self, X, grid, salt=0):
+        drawn = self.pitches_[grid], self.shifts_[grid], self.multipliers_[grid]
+        return bin_keys(X, *drawn, salt)
 
     def _transform(self, X):
         place = np.empty((X.shape[0], self.n_grids), dtype=np.int64)
         value = np.full(place.shape, 1 / np.sqrt(self.n_grids), dtype=X.dtype)
         first = 0
         for grid in range(self.n_grids):
-            keys = self._keys(X, grid)
             if self.columns == "trained":
+                keys = self._keys(X, grid)
                 cells = self.cells_[grid]
                 position = np.minimum(np.searchsorted(cells, keys), len(cells) - 1)
                 place[:, grid] = first + position
                 value[cells[position] != keys, grid] = 0.0
                 first += len(cells)
             else:
+                keys = self._keys(X, grid, self.salts_[grid])
                 place[:, grid] = keys % np.uint64(self.n_components)
                 value[keys >> np.uint64(63) == 1, grid] *= -1
         indptr = np.arange(X.shape[0] + 1) * self.n_grids

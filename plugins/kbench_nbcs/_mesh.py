@@ -11,7 +11,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from kbench.parameters import check_integer, check_number
 from kbench_nbcs import _mesh_cells
 from kbench_nbcs._base import CoordinateMap, index_type, random_frame
-from kbench_nbcs._mesh_cells import MAX_DIMENSION, NO_KEY, UNIT
+from kbench_nbcs._mesh_cells import MAX_DIMENSION, MIXER, NO_KEY, UNIT
 from kbench_nbcs._mesh_kernel import mesh_kernel, rotated_mesh_kernel
 
 try:
@@ -81,6 +81,18 @@ def locate(u, multipliers):
     return weights, keys
 
 
+def hashed(keys, salt, n_columns):
+    """Columns and random signs of vertices by their keys, as independent as the salts of meshes.
+
+    The vertex at 0 has the key 0 in every mesh: without a salt, all meshes would share its column.
+    """
+    keys = (keys + salt) * MIXER
+    keys ^= keys >> np.uint64(32)
+    keys *= MIXER
+    columns = (keys >> np.uint64(1)) % np.uint64(n_columns)
+    return columns.astype(np.intp), np.where(keys >> np.uint64(63), -1.0, 1.0)
+
+
 def counted(batches):
     """Distinct keys in ascending order, and their counts over all batches."""
     total = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
@@ -137,8 +149,9 @@ class SimplicialMeshMap(CoordinateMap):
         columns (the root of their mean variance), or 1.
     columns : {"seen", "hashed"}, default "seen"
         One column per vertex of a simplex that contains a training row; or
-        `n_components` columns, to which vertices are hashed (with
-        ``scaling="none"``, nothing is then learnt from data).
+        `n_components` columns, to which vertices are hashed with random signs that
+        keep inner products unbiased (with ``scaling="none"``, nothing is then learnt
+        from data).
     min_count : int, default 1
         Training rows that must meet a vertex to give it a column ("seen").
     n_components : int, default 65536
@@ -307,8 +320,8 @@ class SimplicialMeshMap(CoordinateMap):
     def _slopes(self, u, mesh, coef, known):
         """Gradients of functions of one mesh at its points `u`, (p, n): (n_outputs, n, p)."""
         _weights, keys = locate(u.T, self._multipliers[mesh])
-        columns = self._columns(keys, mesh, known)
-        values = np.where(columns >= 0, coef[:, columns], 0.0)
+        columns, signs = self._columns(keys, mesh, known)
+        values = signs * coef[:, columns]
         # from corner to corner, coordinates fall by 1 in ascending order of their fractions
         order = np.argsort(u - np.floor(u), axis=0, kind="stable").T
         slopes = np.empty((len(coef), *order.shape))
@@ -328,14 +341,14 @@ class SimplicialMeshMap(CoordinateMap):
         return [(slots[part][used], columns[part][used]) for part, used in pairs]
 
     def _columns(self, keys, mesh, known):
-        """Columns of vertices of one mesh, -1 for unknown ones."""
+        """Columns of vertices of one mesh, and signs of these, 0 for unknown vertices."""
         if self._tables is None:
-            return (keys % np.uint64(self.n_components)).astype(np.intp)
+            return hashed(keys, self._salts[mesh], self.n_components)
         vertices, columns = known[mesh]
         if not len(vertices):
-            return np.full(keys.shape, -1)
+            return np.zeros(keys.shape, dtype=np.intp), np.zeros(keys.shape)
         place = np.minimum(np.searchsorted(vertices, keys), len(vertices) - 1)
-        return np.where(vertices[place] == keys, columns[place], -1)
+        return columns[place], np.where(vertices[place] == keys, 1.0, 0.0)
 
     def _check_parameters(self):
         self._check(
@@ -389,6 +402,8 @@ class SimplicialMeshMap(CoordinateMap):
         self._frames = np.array(frames)
         self._shifts = np.array(shifts)
         self._multipliers = np.array(multipliers)
+        n_meshes = self.n_roots * self.n_levels
+        self._salts = random_state.randint(2**64, size=n_meshes, dtype=np.uint64)
 
     def _list_vertices(self, X):
         meshes = []
@@ -446,8 +461,9 @@ class SimplicialMeshMap(CoordinateMap):
             return
         weights, keys = locate(u.T * factor, multipliers)
         block = slice(mesh * keys.shape[1], (mesh + 1) * keys.shape[1])
-        np.multiply(weights, unit, out=values[:, block], casting="same_kind")
-        places[:, block] = keys % np.uint64(self.n_components)
+        columns, signs = hashed(keys, self._salts[mesh], self.n_components)
+        np.multiply(weights, unit * signs, out=values[:, block], casting="same_kind")
+        places[:, block] = columns
 
 
 def _moments(X):
@@ -489,7 +505,9 @@ def mesh_gram(fitted, X, Y):
 def measures(fitted, X, y):
     """Measure the ``coverage`` of a test part by vertices that were seen in training.
 
-    It is the mean kept share of the coordinates, in [0, 1].
+    It is the mean kept share of the coordinates, in [0, 1]; hashed columns keep all.
     """
+    if fitted.columns == "hashed":
+        return {"coverage": 1.0}
     total = fitted.transform(X).sum() / fitted.scale_
     return {"coverage": float(total) / max(1, X.shape[0] * fitted.n_roots * fitted.n_levels)}

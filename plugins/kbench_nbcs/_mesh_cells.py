@@ -26,7 +26,7 @@ MAX_DIMENSION = 2**INDEX_BITS
 # From here on a double has no fractional part.
 FAR = 2.0**52
 
-_MIXER = np.uint64(0xFF51AFD7ED558CCD)
+MIXER = np.uint64(0xFF51AFD7ED558CCD)
 _HALF, _ONE = np.uint64(32), np.uint64(1)
 NO_KEY = np.uint64(2**64 - 1)
 
@@ -55,7 +55,7 @@ def locate(u, multipliers, weights, keys):
     np.negative(multipliers[packed & (MAX_DIMENSION - 1)], out=keys[:, 1:])
     np.cumsum(keys, axis=1, out=keys)
     keys ^= keys >> _HALF
-    keys *= _MIXER
+    keys *= MIXER
     keys >>= _ONE
     packed >>= INDEX_BITS
     weights[:, 0] = packed[:, 0]

@@ -167,10 +167,11 @@ def test_importing_the_plugin_loads_neither_scikit_learn_nor_scipy():
         kbench_baselines.Missing  # noqa: B018
 
 
+@pytest.mark.parametrize("n_features", [5, 1])
 @pytest.mark.parametrize("case", UNBIASED)
-def test_inner_products_average_to_the_kernel(case):
+def test_inner_products_average_to_the_kernel(case, n_features):
     estimator, kernel = UNBIASED[case]
-    X = WINE[:12, :5]
+    X = WINE[:12, :n_features]
     n_seeds = 200
     grams = np.stack(
         [
