@@ -124,7 +124,7 @@ class TensorProductMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False)
-        product = np.ones((X.shape[0], 1))
+        product = np.ones((X.shape[0], 1), dtype=np.float32)  # float64 if a map returns that
         for map_ in self.maps_:
             Z = map_.transform(X)
             product = (product[:, :, None] * Z[:, None, :]).reshape(X.shape[0], -1)

@@ -49,6 +49,11 @@ class SkewedChi2Map(SkewedChi2Sampler):
         validate_data(self, X, ensure_non_negative=True)
         return super().fit(X)
 
+    def transform(self, X):
+        """Map `X` to features; float32 for float32 inputs, else float64."""
+        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        return np.asarray(super().transform(X), dtype=dtype)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True

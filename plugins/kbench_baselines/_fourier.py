@@ -139,7 +139,9 @@ class RandomFourierFeatures(_FourierMap):
         return self.n_components
 
     def _transform(self, X):
-        return super()._transform(X) if self.form == "pairs" else self.sampler_.transform(X)
+        if self.form == "pairs":
+            return super()._transform(X)
+        return self.sampler_.transform(X).astype(X.dtype, copy=False)
 
     def _gradient(self, X, coef):
         if self.form == "pairs":

@@ -9,7 +9,7 @@ from operator import itemgetter
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.parameters import check_choice, check_integer, check_number
@@ -280,11 +280,13 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Returns
         -------
         {ndarray, CSR matrix}, shape (n_samples, n_features_out)
-            As `base_map` returns them.
+            As `base_map` returns them: of maps that keep float32, float32 for float32 inputs.
+            Metrics are learned in float64.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.base_map_.transform((X - self.mean_) @ self.transform_)
+        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        inputs = (X - self.mean_) @ self.transform_
+        return self.base_map_.transform(inputs.astype(X.dtype, copy=False))
 
     def input_gradient(self, X, coef):
         """Compute gradients of ``f(x) = coef . phi(x)`` in x.
@@ -366,5 +368,7 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.transformer_tags.preserves_dtype = []
+        base = self.base_map
+        inner = get_tags(base).transformer_tags if hasattr(base, "__sklearn_tags__") else None
+        tags.transformer_tags.preserves_dtype = inner.preserves_dtype if inner else []
         return tags

@@ -290,6 +290,7 @@ def test_closure_on_maps(points):
     assert Z.shape == (120, 30)
     np.testing.assert_allclose(Z @ Z.T, K, atol=1e-8 * np.abs(K).max())
     assert len(tensor([left, right]).fit(points).get_feature_names_out()) == 30
+    assert tensor([left, right]).fit_transform(points.astype(np.float32)).dtype == np.float32
     for bad in ([], [left, right, left]):
         with pytest.raises(ValueError, match=r"maps must|weights must"):
             concatenate(bad, [1.0, -1.0])

@@ -229,6 +229,13 @@ def test_float32_is_kept_and_close_to_float64(cls):
     assert near.mean() > (0.98 if cls is RandomBinningFeatures else 0.9999)
 
 
+@pytest.mark.parametrize("cls", EVERY)
+def test_features_have_the_dtype_of_their_inputs_whatever_the_map_was_fitted_on(cls):
+    for first, other in ((np.float32, np.float64), (np.float64, np.float32)):
+        fitted = small(cls).fit(WINE.astype(first))
+        assert fitted.transform(WINE.astype(other)).dtype == other
+
+
 @pytest.mark.parametrize(
     "cls", [cls for cls in EVERY if cls().__sklearn_tags__().input_tags.sparse]
 )

@@ -132,6 +132,19 @@ def test_every_differentiable_map_can_learn(base):
     assert fitted.transform(X[:5]).shape == (5, len(fitted.get_feature_names_out()))
 
 
+@pytest.mark.parametrize("base", [RandomFourierFeatures(50), NystroemMap(30)], ids=str)
+def test_float32_is_kept_and_learns_the_same(base):
+    exact = learned(base, rounds=1).fit(X, Y)
+    single = X.astype(np.float32)
+    found = learned(base, rounds=1).fit(single, Y)
+    assert found.transform(single).dtype == np.float32
+    assert found.transform(X).dtype == np.float64
+    # the last bit of a Nystroem map decides a rotation of its columns
+    grams = [Z @ Z.T for Z in (exact.transform(X), found.transform(single))]
+    np.testing.assert_allclose(grams[1], grams[0], atol=2e-3)
+    assert found.__sklearn_tags__().transformer_tags.preserves_dtype == ["float64", "float32"]
+
+
 def test_nested_simplices_can_learn():
     nested = NestedBarycentricMap(2, n_roots=4, rotate=True)
     fitted = LearnedMetricMap(nested, metric="low_rank", rank=2, random_state=0).fit(X, Y)
