@@ -37,11 +37,15 @@ class _StructuredFourierMap(DifferentiableMap):
     def _unit(self):
         return self.bandwidth_
 
+    def _padded(self, n_features):
+        """Return the number of inputs to pad to a power of two."""
+        return n_features
+
     def _fit(self, X):
         check_integer(self.n_components, "n_components", least=1)
         rng = check_random_state(self.random_state)
         self.bandwidth_ = resolve_bandwidth(self, X, "l2")
-        self.block_size_ = padded_size(X.shape[1])
+        self.block_size_ = padded_size(self._padded(X.shape[1]))
         n_blocks = -(-((self.n_components + 1) // 2) // self.block_size_)
         self._draw(rng, n_blocks, self.block_size_, X.dtype)
         self.offset_ = rng.uniform(0, 2 * np.pi)
@@ -157,13 +161,15 @@ class StructuredOrthogonalFeatures(_StructuredFourierMap):
     Features as in `FastfoodFeatures`, with frequencies from blocks
     ``H D_1 H D_2 H D_3 / (d bandwidth)``, where the diagonals D have random signs. The rows of a
     block are orthogonal and all of length ``sqrt(d) / bandwidth``. Take it where d is some
-    hundreds or more: it is as fast as Fastfood and has the smaller error. With few inputs it
-    is biased, and `OrthogonalFourierFeatures` is the better choice.
+    hundreds or more: it is as fast as Fastfood and has the smaller error.
 
     Parameters
     ----------
     n_components, bandwidth, bandwidth_factor, random_state
         As in `FastfoodFeatures`.
+    least_inputs : int, default 64
+        Fewer inputs are padded with zeros to this number, which keeps the bias small. With 1,
+        inputs are padded to a power of two only, as in the paper.
 
     Attributes
     ----------
@@ -176,8 +182,9 @@ class StructuredOrthogonalFeatures(_StructuredFourierMap):
     -----
     The frequencies are not normal at finite d: lengths are constant, and there are finitely
     many directions. The error of the Gram matrix therefore does not go to zero with
-    `n_components`; what is left shrinks with d. With one or two
-    inputs, pad them yourself or take another map.
+    `n_components`. Measured with 16,384 features on normal inputs, relative errors of the Gram
+    matrix were .0045 to .0060 with 1 to 32 inputs that are padded to 64, and .557, .259, .113,
+    .040 and .018 with 1, 2, 3, 8 and 16 inputs that are not.
 
     References
     ----------
@@ -191,6 +198,27 @@ class StructuredOrthogonalFeatures(_StructuredFourierMap):
     >>> map_.fit_transform([[0.0, 1.0]]).shape
     (1, 4)
     """
+
+    def __init__(
+        self,
+        n_components=300,
+        *,
+        bandwidth="median",
+        bandwidth_factor=1.0,
+        least_inputs=64,
+        random_state=None,
+    ):
+        super().__init__(
+            n_components,
+            bandwidth=bandwidth,
+            bandwidth_factor=bandwidth_factor,
+            random_state=random_state,
+        )
+        self.least_inputs = least_inputs
+
+    def _padded(self, n_features):
+        check_integer(self.least_inputs, "least_inputs", least=1)
+        return max(n_features, self.least_inputs)
 
     def _draw(self, rng, n_blocks, size, dtype):
         self.signs_ = rng.choice([-1.0, 1.0], size=(n_blocks, 3, size)).astype(dtype)

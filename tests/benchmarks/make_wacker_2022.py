@@ -74,7 +74,9 @@ def line(method, projection, is_complex, n, bandwidth):
     label += f"-{'complex' if is_complex else 'real'}-{n}"
     width = n * (1 + is_complex)
     if method == "rff":
-        name, more = ("rff", ', form = "pairs"') if projection == "gaussian" else ("sorf", "")
+        name, more = "rff", ', form = "pairs"'
+        if projection != "gaussian":
+            name, more = "sorf", ", least_inputs = 1"
     else:
         given = PROJECTIONS.get(projection, projection)
         more = f', projection = "{given}", complex_to_real = {str(bool(is_complex)).lower()}'

@@ -1,5 +1,7 @@
 """Structured frequencies: Hadamard products against matrices, and their laws."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,6 +13,7 @@ from kbench_baselines._frequencies import waves
 from kbench_baselines._hadamard import padded_size, rows_together, walsh_hadamard
 
 RNG = np.random.default_rng(0)
+AS_PUBLISHED = partial(StructuredOrthogonalFeatures, least_inputs=1)
 
 
 @pytest.mark.parametrize("exponent", range(12))
@@ -50,7 +53,7 @@ def orthogonal_matrix(fitted, block):
 
 @pytest.mark.parametrize(
     ("cls", "matrix"),
-    [(FastfoodFeatures, fastfood_matrix), (StructuredOrthogonalFeatures, orthogonal_matrix)],
+    [(FastfoodFeatures, fastfood_matrix), (AS_PUBLISHED, orthogonal_matrix)],
 )
 @pytest.mark.parametrize("n_components", [1, 2, 15, 16, 17, 40, 41])
 @pytest.mark.parametrize("n_features", [1, 5, 8])
@@ -75,7 +78,7 @@ def test_fastfood_frequencies_are_normal_and_orthogonal_ones_have_one_length():
     W = np.vstack([fastfood_matrix(fitted, block) for block in range(200)])
     for column in W.T:
         assert stats.kstest(column, "norm").pvalue > 1e-4
-    fitted = StructuredOrthogonalFeatures(16, random_state=0).fit(X)
+    fitted = AS_PUBLISHED(16, random_state=0).fit(X)
     W = orthogonal_matrix(fitted, 0)
     np.testing.assert_allclose(W @ W.T, 8 * np.eye(8), atol=1e-10)
 
@@ -87,14 +90,23 @@ def test_the_bias_of_sorf_shrinks_with_the_number_of_inputs():
         values = [
             Z[0] @ Z[1]
             for Z in (
-                StructuredOrthogonalFeatures(2 * d, bandwidth=1.0, random_state=seed)
-                .fit(X)
-                .transform(X)
+                AS_PUBLISHED(2 * d, bandwidth=1.0, random_state=seed).fit(X).transform(X)
                 for seed in range(200)
             )
         ]
-        fitted = StructuredOrthogonalFeatures(2, bandwidth=1.0).fit(X)
+        fitted = AS_PUBLISHED(2, bandwidth=1.0).fit(X)
         return abs(np.mean(values) - gaussian_gram(fitted, X, X)[0, 1])
 
     small, large = bias(4), bias(128)
     assert small > 0.05 > 0.01 > large
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_sorf_of_few_inputs_is_padded_so_that_its_error_falls(d):
+    X = RNG.normal(size=(60, d))
+    fitted = StructuredOrthogonalFeatures(4096, random_state=0).fit(X)
+    assert fitted.block_size_ == 64
+    Z, K = fitted.transform(X), gaussian_gram(fitted, X, X)
+    assert np.linalg.norm(Z @ Z.T - K) < 0.03 * np.linalg.norm(K)
+    with pytest.raises(ValueError, match="least_inputs must be an integer >= 1, got 0"):
+        StructuredOrthogonalFeatures(least_inputs=0).fit(X)
