@@ -26,6 +26,7 @@ PACKAGES = (
     "kbench_dask",
     "kbench_datasets",
     "kbench_files",
+    "kbench_leakage",
     "kbench_learned",
     "kbench_learners",
     "kbench_mlflow",

@@ -15,6 +15,7 @@ MISSING = {
     "compare": ("compare", "uci-small", "uci-small"),
     "costs": None,
     "dask": (*SUITE, "--scheduler", "tcp://127.0.0.1:1"),
+    "leakage": ("leakage", "uci-small"),
     "mlflow": ("sync",),
     "rescoring": ("rescore", "uci-small", "--measure", "f1_macro"),
     "sharing": ("add", "others.zip"),

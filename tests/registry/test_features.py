@@ -29,6 +29,7 @@ BUILT_IN = [
     "compare",
     "costs",
     "dask",
+    "leakage",
     "mlflow",
     "rescoring",
     "sharing",

@@ -23,6 +23,7 @@ OWNERS = {
             "kbench_compare",
             "kbench_costs",
             "kbench_dask",
+            "kbench_leakage",
             "kbench_mlflow",
             "kbench_rescoring",
             "kbench_sharing",

@@ -1,0 +1,276 @@
+"""The check: inputs, targets and a split in, findings out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kbench_leakage import copies, order, pairs, single
+from kbench_leakage.attributes import VALUES, Attributes
+from kbench_leakage.findings import Finding, Leakage
+from kbench_leakage.scoring import Score, Targets
+
+TRAIN_ROWS, TEST_ROWS = 5_000, 2_000
+"""Rows by which columns, pairs and neighbours are scored, at most."""
+
+SCREEN_ROWS, SCREEN_VALUES = 1_000, 5_000_000
+"""Rows by which columns are screened, and values that are read for it, at most."""
+
+COLUMNS = 64
+"""Columns that are scored alone, at most: the best of the screen."""
+
+PAIRS = 12
+"""Pairs that are scored, at most: the best of a screen of all pairs of `pairs.MOST` columns."""
+
+LEAST_GAIN = 0.005
+"""By how much a pair must predict better than its better column."""
+
+PAIR_ROWS = 400
+"""Rows by which pairs are screened."""
+
+LOOKUP_VALUES, NEAR_COLUMNS = 4_000_000, 256
+"""Values among which copies are looked up, and columns of which all but one are compared."""
+
+WIDE_VALUES, WIDE_ROWS = 30_000_000, 20_000
+"""Values and rows of wider tables, of which all columns are compared, at most."""
+
+SMOOTH_COLUMNS = 256
+"""Columns that are compared along the file, at most."""
+
+LEAST_PRESENT = 0.5
+"""Share of the test rows that have a column, if it is scored on these."""
+
+LEAST_TEST = 10
+"""Test rows that a score needs."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The rows and targets of both parts of a split, sampled."""
+
+    attributes: Attributes
+    train: np.ndarray
+    test: np.ndarray
+    targets: Targets
+    rng: np.random.Generator
+
+    def sample(self, n_train: int, n_test: int) -> tuple[np.ndarray, np.ndarray]:
+        """Draw rows of both parts, in the order of the file."""
+        return _some(self.train, n_train, self.rng), _some(self.test, n_test, self.rng)
+
+
+def measured(
+    X: Any,
+    y: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    is_numeric: bool,
+    names: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+    seed: int = 0,
+) -> Leakage:
+    """Measure the signs of leakage of one split; see `kbench.find_leakage`."""
+    attributes = Attributes(X, names, kinds)
+    train, test = np.sort(train), np.sort(test)
+    if is_numeric:  # a target that is missing or infinite tells nothing
+        y = np.asarray(y, dtype=float)
+        train, test = (rows[np.isfinite(y[rows])] for rows in (train, test))
+        y = np.where(np.isfinite(y), y, 0.0)
+    targets = Targets.of(y, is_numeric)
+    short = ""
+    if len(train) < LEAST_TEST or len(test) < LEAST_TEST:
+        short = f"{len(train):,} training and {len(test):,} test rows"
+    elif not len(attributes):
+        short = "no columns"
+    elif targets[train].is_constant or targets[test].is_constant:
+        short = "a constant target"
+    if short:
+        return Leakage(notes=(f"not checked: {short}",), n_train=len(train), n_test=len(test))
+    parts = Parts(attributes, train, test, targets, np.random.default_rng(seed))
+    notes: list[str] = []
+    looked_up, copied = _of_copies(parts, notes)
+    new = np.setdiff1d(test, copied)
+    if len(copied) and len(new) >= LEAST_TEST and not targets[new].is_constant:
+        # any column finds the training row that a test row is a copy of
+        parts = replace(parts, test=new)
+        notes.append(f"columns and neighbours: scored on {len(new):,} test rows without copies")
+    found = [*_of_columns(parts, notes), *_of_order(parts, y, notes), *looked_up]
+    return Leakage(tuple(found), tuple(notes), len(train), len(test))
+
+
+def _some(rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    return rows if len(rows) <= n else np.sort(rng.choice(rows, n, replace=False))
+
+
+# -- one column, two columns
+
+
+def _of_columns(parts: Parts, notes: list[str]) -> Iterator[Finding]:
+    attributes, targets = parts.attributes, parts.targets
+    n, is_numeric = len(attributes), targets.is_numeric
+    n_rows = max(100, min(SCREEN_ROWS, SCREEN_VALUES // n))
+    rows, _ = parts.sample(n_rows, 0)
+    blocks = np.array_split(np.arange(n), 1 + n_rows * n // VALUES)
+    screens = [single.screened(attributes.values(rows, block), targets[rows]) for block in blocks]
+    alike = np.concatenate(screens)
+    chosen = np.sort(np.argsort(-alike, kind="stable")[:COLUMNS])
+    few = np.sort(np.argsort(-alike[chosen], kind="stable")[: pairs.MOST])
+    for what, part in (("alone", chosen), ("in pairs", few)):
+        if len(part) < n:
+            notes.append(f"scored {what}: the {len(part)} of {n:,} columns that look best")
+    train, test = parts.sample(TRAIN_ROWS, TEST_ROWS)
+    x, x_test = attributes.values(train, chosen), attributes.values(test, chosen)
+    y, y_test = targets[train], targets[test]
+    names = [attributes.all[j].name for j in chosen]
+    nominal = np.array([attributes.all[j].nominal for j in chosen])
+    alone = [
+        _of_column(x[:, k], y, x_test[:, k], y_test, bool(nominal[k])) for k in range(len(chosen))
+    ]
+    k = max(range(len(alone)), key=lambda k: alone[k][0].value)
+    yield Finding("column", (names[k],), alone[k][0], is_numeric, len(test), alone[k][1])
+    best: Finding | None = None
+    for pair in _best_pairs(x[:, few], y, nominal[few], parts.rng):
+        a, b = few[pair.a], few[pair.b]
+        scored = _of_pair(pair, x[:, few], y, x_test[:, few], y_test)
+        is_best = best is None or best.score < scored
+        if is_best and _gains(scored, max(alone[a][0], alone[b][0])):
+            best = Finding(pair.how, (names[a], names[b]), scored, is_numeric, len(test))
+    if best is not None:
+        yield best
+
+
+def _of_column(
+    x: np.ndarray, y: Targets, x_test: np.ndarray, y_test: Targets, nominal: bool
+) -> tuple[Score, float]:
+    """Score a column, on the test rows that have it where that is better; return their share."""
+    every = single.of_one(x, y, x_test, y_test, nominal)
+    has, has_test = ~np.isnan(x), ~np.isnan(x_test)
+    share = float(has_test.mean())
+    if share == 1 or share < LEAST_PRESENT or has_test.sum() < LEAST_TEST or not has.any():
+        return every, 1.0
+    here = single.of_one(x[has], y[has], x_test[has_test], y_test[has_test], nominal)
+    return (here, share) if every < here else (every, 1.0)
+
+
+def _gains(pair: Score, better: Score) -> bool:
+    """Tell whether a pair leaves at most half of what its better column leaves to predict."""
+    left = 1.0 - better.value
+    return 1.0 - pair.value <= left - max(0.5 * left, LEAST_GAIN)
+
+
+def _best_pairs(
+    x: np.ndarray, y: Targets, nominal: np.ndarray, rng: np.random.Generator
+) -> list[pairs.Pair]:
+    """Return the pairs of which a screen by few rows promises most."""
+    rows = _some(np.arange(len(x)), PAIR_ROWS, rng)
+    within = _some(np.arange(len(x)), SCREEN_ROWS, rng)
+    tried = list(pairs.all_pairs(x, nominal))
+    promise = np.empty(len(tried))
+    for which, few in ((False, rows), (True, within)):  # groups need more rows
+        at = [k for k, pair in enumerate(tried) if (pair.how == "within") == which]
+        if at:
+            values = np.column_stack([tried[k].of(x[few]) for k in at])
+            promise[at] = single.screened(values, y[few])
+    return [tried[k] for k in np.argsort(-promise, kind="stable")[:PAIRS]]
+
+
+def _of_pair(
+    pair: pairs.Pair, x: np.ndarray, y: Targets, x_test: np.ndarray, y_test: Targets
+) -> Score:
+    made = pair.of(np.concatenate([x, x_test]))
+    scored = single.of_one(made[: len(x)], y, made[len(x) :], y_test)
+    if pair.how != "within":
+        return scored
+    # the same without a neighbour of another group, where there are no new groups
+    group, along = (x[:, j] for j in (pair.a, pair.b))
+    group_test, along_test = (x_test[:, j] for j in (pair.a, pair.b))
+    keys, known = copies.hashed(group_test, pair.a), copies.hashed(group, pair.a)
+    found, inside = copies.interpolated(keys, along_test, known, along, y, y_test, False)
+    return max(scored, inside) if found.all() else scored
+
+
+# -- neighbours in the file
+
+
+def _of_order(parts: Parts, y: np.ndarray, notes: list[str]) -> Iterator[Finding]:
+    attributes, targets = parts.attributes, parts.targets
+    test = _some(parts.test, TEST_ROWS, parts.rng)
+    if order.is_sorted(y[test], targets.is_numeric):
+        notes.append("neighbours in the file are not compared: it is sorted by the target")
+        return
+    before, after = order.neighbours(parts.train, test)
+    near = np.unique(np.concatenate([before, after]))
+    train = parts.train[near]
+    before, after = np.searchsorted(near, before), np.searchsorted(near, after)
+    scored = order.of_neighbours(before, after, targets[train], targets[test])
+    columns = np.unique(
+        np.linspace(0, len(attributes) - 1, min(SMOOTH_COLUMNS, len(attributes))).astype(int)
+    )
+    labels = order.ranges(y[np.concatenate([train, test])], targets.is_numeric)
+    smooth = order.smoothness(
+        before, after, attributes.values(train, columns), attributes.values(test, columns), labels
+    )
+    k = int(np.argmax(smooth))
+    name = attributes.all[columns[k]].name
+    yield Finding("order", (name,), scored, targets.is_numeric, len(test), float(smooth[k]))
+
+
+# -- copies
+
+
+def _of_copies(parts: Parts, notes: list[str]) -> tuple[list[Finding], np.ndarray]:
+    """Return what copies predict, and the test rows that are copies."""
+    n = len(parts.attributes)
+    is_wide = n > NEAR_COLUMNS
+    most = min(WIDE_VALUES // n, WIDE_ROWS) if is_wide else LOOKUP_VALUES // n
+    n_all = len(parts.train) + len(parts.test)
+    share = min(1.0, max(most, 100) / n_all)
+    n_train, n_test = (max(1, int(share * len(rows))) for rows in (parts.train, parts.test))
+    train, test = parts.sample(n_train, n_test)
+    if share < 1:
+        notes.append(f"copies: looked up among {n_train + n_test:,} of {n_all:,} rows")
+    if is_wide:
+        notes.append(f"inputs but one are not compared: {n:,} columns, {NEAR_COLUMNS} at most")
+        keys, known = (parts.attributes.row_hashes(rows) for rows in (test, train))
+        is_copy, exact = _exact(parts, keys, known, train, test, 0.0)
+        return [exact], test[is_copy]
+    x, x_test = (parts.attributes.values(rows, range(n)) for rows in (train, test))
+    # by chance: columns of the same values that are independent of each other
+    shuffled = np.column_stack([parts.rng.permutation(x[:, j]) for j in range(n)])
+    known, keys, random = map(copies.row_hashes, (x, x_test, shuffled))
+    is_copy, exact = _exact(parts, keys, known, train, test, float(np.isin(keys, random).mean()))
+    new = ~is_copy
+    y, y_test = parts.targets[train], parts.targets[test[new]]
+    best: Finding | None = None
+    for j in range(n) if n > 1 else ():
+        rest = keys[new] - copies.hashed(x_test[new, j], j)
+        rest_known = known - copies.hashed(x[:, j], j)
+        if np.isin(rest, rest_known).sum() < LEAST_TEST:
+            continue
+        attribute = parts.attributes.all[j]
+        found, scored = copies.interpolated(
+            rest, x_test[new, j], rest_known, x[:, j], y, y_test, attribute.nominal
+        )
+        part = float(found.mean())
+        if best is None or scored.value * part > best.score.value * best.share:
+            by_chance = float(np.isin(rest, random - copies.hashed(shuffled[:, j], j)).mean())
+            about = scored, parts.targets.is_numeric, int(new.sum()), part, by_chance
+            best = Finding("near copies", (attribute.name,), *about)
+    return [each for each in (exact, best) if each is not None], test[is_copy]
+
+
+def _exact(
+    parts: Parts,
+    keys: np.ndarray,
+    known: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    by_chance: float,
+) -> tuple[np.ndarray, Finding]:
+    """Tell which test rows are copies, and what these predict."""
+    found, scored = copies.looked_up(keys, known, parts.targets[train], parts.targets[test])
+    is_numeric, share = parts.targets.is_numeric, float(found.mean())
+    return found, Finding("copies", (), scored, is_numeric, len(test), share, by_chance)

@@ -1,0 +1,191 @@
+"""What the check has measured, and which of it is a sign of leakage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kbench_leakage.scoring import Score
+
+KINDS = ("column", "sum", "difference", "within", "order", "copies", "near copies")
+
+LEAST_SCORE = 0.95
+"""R2, or share of the errors avoided, from which a column or two are named."""
+
+LEAST_LOOKUP = 0.9
+"""The same for rows that are looked up by others."""
+
+LEAST_SMOOTH = 0.5
+"""R2 of a column by its neighbours in the file, from which rows can be told to be neighbours."""
+
+LEAST_COPIES, LEAST_NEAR = 0.05, 0.5
+"""Shares of test rows that are named: copies, and those that differ in one input."""
+
+LEAST_GROUPED = 0.5
+"""R2 from which rows that differ in one input are named."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One measurement on the test rows of a split.
+
+    Parameters
+    ----------
+    kind : {"column", "sum", "difference", "within", "order", "copies", "near copies"}
+        What predicts the target: one column; the sum or the difference of two; the second column
+        within equal values of the first; the neighbours in the file; equal rows; rows that
+        differ in one column.
+    columns : tuple of str
+        The columns that it is about. Of "order", the one that changes most slowly along the file.
+    score : Score
+        How well test rows are predicted.
+    is_numeric : bool
+        Whether the targets are numbers.
+    n_rows : int
+        Test rows that were looked at.
+    share : float, default 1
+        Share of them that have such rows, or the column. Of "order", R2 of the column by its
+        neighbours.
+    by_chance : float, default 0
+        The share if the columns were independent of each other.
+
+    Examples
+    --------
+    >>> finding = Finding("sum", ("casual", "registered"), Score(0.9999), True, 1737)
+    >>> finding.is_sign, finding.sentence
+    (True, 'casual + registered alone predicts the target of test rows: R2 0.9999')
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    score: Score
+    is_numeric: bool
+    n_rows: int
+    share: float = 1.0
+    by_chance: float = 0.0
+
+    @property
+    def n_scored(self) -> int:
+        """Test rows that the score is of."""
+        is_part = self.kind in ("column", "copies", "near copies")
+        return round(self.share * self.n_rows) if is_part else self.n_rows
+
+    @property
+    def is_sign(self) -> bool:
+        """Whether it is large enough to be named as a sign of leakage.
+
+        A score counts less two standard errors, so that few test rows are no sign.
+        """
+        least = self.score.least(self.n_scored, self.is_numeric)
+        if self.kind == "copies":
+            return self.share >= max(LEAST_COPIES, 2 * self.by_chance)
+        if self.kind == "near copies":
+            wanted = LEAST_GROUPED if self.is_numeric else LEAST_LOOKUP
+            return least >= wanted and self.share >= max(LEAST_NEAR, 2 * self.by_chance)
+        if self.kind == "order":
+            return least >= LEAST_LOOKUP and self.share >= LEAST_SMOOTH
+        return least >= LEAST_SCORE
+
+    @property
+    def what(self) -> str:
+        """The columns or rows that predict, in a few words."""
+        names = self.columns or ("",)
+        return {
+            "column": names[0],
+            "sum": " + ".join(names),
+            "difference": " - ".join(names),
+            "within": f"{names[-1]} within equal {names[0]}",
+            "order": "neighbours in the file",
+            "copies": "rows with equal inputs",
+            "near copies": f"rows that differ in {names[0]} only",
+        }[self.kind]
+
+    @property
+    def sentence(self) -> str:
+        """What was measured."""
+        if self.kind == "order":
+            return (
+                "the training rows next to test rows in the file predict their target: "
+                f"{self._scored} ({self.columns[0]} changes slowly along the file)"
+            )
+        if self.kind == "copies":
+            found = f"{_percent(self.share)} of the test rows have the inputs of a training row"
+            return f"{found}, whose target predicts theirs: {self._scored}"
+        if self.kind == "near copies":
+            found = f"{_percent(self.share)} of the other test rows differ from training rows in"
+            return f"{found} {self.columns[0]} only, whose targets predict theirs: {self._scored}"
+        having = "" if self.share == 1 else f"the {_percent(self.share)} of the "
+        rows = f"{having}test rows" + " that have it" * bool(having)
+        return f"{self.what} alone predicts the target of {rows}: {self._scored}"
+
+    @property
+    def _scored(self) -> str:
+        if self.is_numeric:
+            return f"R2 {_number(self.score.value)}"
+        accuracy, base = _percent(self.score.accuracy), _percent(self.score.base)
+        return f"accuracy {accuracy} (the commonest class has {base})"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _number(value: float) -> str:
+    """Write an R2 without rounding it up to 1."""
+    if value < 0.9985 or value > 1 - 1e-9:
+        return f"{value:.3f}"
+    return f"{min(value, 0.9999):.4f}"
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """What was measured on one split, as `kbench.find_leakage` returns it.
+
+    Attributes
+    ----------
+    measured : tuple of Finding
+        The best of each kind.
+    notes : tuple of str
+        What was not looked at, or in part only.
+    n_train, n_test : int
+        Rows of the split.
+    """
+
+    measured: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    n_train: int = 0
+    n_test: int = 0
+
+    @property
+    def signs(self) -> tuple[Finding, ...]:
+        """The measurements that are large enough to be named."""
+        return tuple(each for each in self.measured if each.is_sign)
+
+    @property
+    def sentences(self) -> list[str]:
+        """The signs in words."""
+        return [each.sentence for each in self.signs]
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences or ["no sign of leakage was found"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as `from_json` reads it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Leakage:
+        """Read what `to_json` wrote; KeyError, TypeError or ValueError for anything else."""
+        found = [
+            Finding(**{**each, "columns": tuple(each["columns"]), "score": Score(**each["score"])})
+            for each in content["measured"]
+        ]
+        if not all(each.kind in KINDS for each in found):
+            raise ValueError("a kind of finding is not known")
+        return cls(tuple(found), tuple(content["notes"]), content["n_train"], content["n_test"])
+
+
+def joined(findings: Sequence[Finding]) -> str:
+    """Write findings as one line."""
+    return "; ".join(each.sentence for each in findings)

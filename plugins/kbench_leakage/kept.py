@@ -1,0 +1,55 @@
+"""Measurements that are kept in the state folder, by data, split and code of the check."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from kbench.features import read_file, state_folder, write_file
+from kbench_leakage.findings import Leakage
+
+FIELDS = ("splits", "n_folds", "train_size", "test_size", "unlabelled_size", "seed")
+"""Fields of a protocol that decide the rows of a split."""
+
+MOST_BYTES = 1 << 20
+"""Size of a file that is read."""
+
+
+def key_of(checksum: str, protocol: Mapping[str, str]) -> str:
+    """Return the key of the check of a dataset; the protocol has its fields as text."""
+    parts = [_code(), checksum, *(protocol.get(name, "") for name in FIELDS)]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+@cache
+def _code() -> str:
+    """Return a hash of the code of this package: other code measures anew."""
+    sha = hashlib.sha256()
+    for each in sorted(files(__package__).iterdir(), key=lambda each: each.name):
+        if each.name.endswith(".py"):
+            sha.update(each.read_bytes())
+    return sha.hexdigest()
+
+
+def recall(key: str) -> Leakage | None:
+    """Return what was kept, or None; a damaged file is as none."""
+    try:
+        return Leakage.from_json(json.loads(read_file(_path(key), MOST_BYTES)))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def keep(key: str, found: Leakage) -> None:
+    """Keep what was measured; without room on the disk it is measured again."""
+    try:
+        write_file(_path(key), json.dumps(found.to_json()).encode(), flush=False)
+    except OSError:
+        return
+
+
+def _path(key: str) -> Path:
+    return state_folder() / "leakage" / f"{key}.json"

@@ -1,0 +1,42 @@
+"""What a run says of signs of leakage in its datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from kbench.messages import counted
+from kbench_leakage.datasets import leakage_of, text_of
+from kbench_leakage.kept import key_of
+
+if TYPE_CHECKING:
+    from kbench.features import PlannedCell, Run
+
+SHOWN = 5
+"""Datasets whose signs are shown in full."""
+
+_seen: WeakKeyDictionary[Run, set[str]] = WeakKeyDictionary()
+"""Datasets that each run has shown: a strategy plans further cells of them."""
+
+
+def show(run: Run, cells: Sequence[PlannedCell]) -> None:
+    """Check the datasets of cells that are in the cache, and show a notice for each with signs."""
+    seen = _seen.setdefault(run, set())
+    said = []
+    for planned in cells:
+        if planned.dataset is None:
+            continue
+        key = key_of(planned.dataset.checksum, text_of(planned.cell.protocol))
+        if key in seen:
+            continue
+        seen.add(key)
+        found = leakage_of(planned.dataset, planned.cell.protocol)
+        if found.signs:
+            signs = "; ".join(found.sentences)
+            said.append(f"{planned.cell.dataset.label}: sign of leakage: {signs}")
+    for text in said[:SHOWN]:
+        run.notice(text)
+    if (more := len(said) - SHOWN) > 0:
+        what = counted(more, "further dataset")
+        run.notice(f"signs of leakage in {what}: the report and `kbench leakage` list them")

@@ -1,0 +1,43 @@
+"""Measurements that are kept: by data, split and code, and never a damaged one."""
+
+import pytest
+
+from kbench.features import state_folder
+from kbench.records import Protocol
+from kbench_leakage import kept
+from kbench_leakage.datasets import text_of
+from kbench_leakage.findings import Leakage
+
+FOUND = Leakage(notes=("a note",), n_train=3, n_test=2)
+
+
+def test_what_was_kept_is_recalled():
+    kept.keep("k", FOUND)
+    assert kept.recall("k") == FOUND
+    assert kept.recall("other") is None
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"measured": 3}'])
+def test_a_damaged_file_is_as_none(content):
+    kept.keep("k", FOUND)
+    (state_folder() / "leakage" / "k.json").write_text(content)
+    assert kept.recall("k") is None
+
+
+def test_a_folder_that_cannot_be_written_does_no_harm():
+    state_folder().mkdir(parents=True)
+    (state_folder() / "leakage").write_text("a file")
+    kept.keep("k", FOUND)
+    assert kept.recall("k") is None
+
+
+def test_data_split_and_code_decide_the_key(monkeypatch):
+    def key(checksum="a", **protocol):
+        return kept.key_of(checksum, text_of(Protocol(**protocol)))
+
+    assert key() == key(n_candidates=3)
+    others = [key("b"), key(seed=1), key(n_folds=7), key(splits="holdout"), key(test_size=0.1)]
+    monkeypatch.setattr(kept, "_code", lambda: "other code")
+    others.append(key())
+    monkeypatch.undo()
+    assert len({key(), *others}) == 7
