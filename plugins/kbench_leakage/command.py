@@ -106,12 +106,10 @@ def _chosen(
                 f"--{_flag(next(iter(given)))} is for a file of your own, not a suite"
             )
         suite = chosen_suite(what, registry, patterns, data=data)
-        lines = {
-            ref.label: (ref, block.protocol)
-            for block in reversed(suite.blocks)
-            for ref in reversed(block.datasets)
+        protocols = {
+            ref.label: block.protocol for block in reversed(suite.blocks) for ref in block.datasets
         }
-        return list(reversed(lines.values()))
+        return [(ref, protocols[ref.label]) for ref in suite.datasets]
     if patterns or data:
         raise DatasetError(f"{what}: --dataset and --data are for suites, not for a file")
     ref = _of_file(Path(what).expanduser(), given, sources[ending], ending)

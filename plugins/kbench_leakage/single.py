@@ -10,13 +10,18 @@ WINDOW = 10
 """Training rows on either side that are averaged."""
 
 
+FARTHEST = 10.0
+"""Distances between values to which targets are extrapolated."""
+
+
 def of_one(
     x_train: np.ndarray, train: Targets, x_test: np.ndarray, test: Targets, nominal: bool = False
 ) -> Score:
-    """Score the better of two predictions of test rows by a column.
+    """Score the best of a few predictions of test rows by a column.
 
-    One interpolates the means of the targets at its values, the other one averages the targets
-    of the nearest training rows. Of a nominal column, only rows with the same value count.
+    They are: the means of the targets at its values, interpolated, and beyond its ends either
+    kept or extrapolated; the average over the nearest training rows; of numbers, a line. Of
+    a nominal column, only rows with the same value count.
     """
     order = np.argsort(x_train, kind="stable")
     x, sums = x_train[order], _sums(train.columns[order])
@@ -29,15 +34,46 @@ def of_one(
     if nominal:
         overall = sums[-1:] / len(x)
         return score(np.where(is_known[:, None], means[right_], overall), test, train)
-    left = np.where(is_known, right_, np.maximum(right - 1, 0))
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        part = (x_test - values[left]) / (values[right_] - values[left])
-    part = np.where(np.isfinite(part), part, 0.5)[:, None]
-    interpolated = (1 - part) * means[left] + part * means[right_]
+    part, before, after = _between(values, x_test, is_known, right_)
+    predicted = [
+        (1 - share) * means[before] + share * means[after]
+        for share in (np.clip(part, 0.0, 1.0)[:, None], part[:, None])
+    ]
+    if train.is_numeric:
+        predicted.append(_on_a_line(x_train, train.values, x_test)[:, None])
     low = np.maximum(np.minimum(np.searchsorted(x, x_test) - WINDOW, len(x) - 1), 0)
     high = np.minimum(np.searchsorted(x, x_test, "right") + WINDOW, len(x))
-    averaged = (sums[high] - sums[low]) / (high - low)[:, None]
-    return max(score(interpolated, test, train), score(averaged, test, train))
+    predicted.append((sums[high] - sums[low]) / (high - low)[:, None])
+    return max(score(each, test, train) for each in predicted)
+
+
+def _between(
+    values: np.ndarray, x: np.ndarray, is_known: np.ndarray, right: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return how far numbers are from one of the rising values to the next, and which these are.
+
+    Beyond the ends the two last values count.
+    """
+    after = np.clip(right, min(1, len(values) - 1), None)
+    before = np.maximum(after - 1, 0)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        part = (x - values[before]) / (values[after] - values[before])
+    part = np.where(np.isfinite(part), np.clip(part, -FARTHEST, FARTHEST), 0.5)
+    # exactly, as an infinite value has no distance
+    return np.where(is_known, np.where(right == after, 1.0, 0.0), part), before, after
+
+
+def _on_a_line(x: np.ndarray, y: np.ndarray, x_test: np.ndarray) -> np.ndarray:
+    """Predict numbers by least squares on a column; missing and infinite values as their mean."""
+    ok = np.isfinite(x)
+    if not ok.any():
+        return np.zeros(len(x_test))
+    size = np.abs(x[ok]).max() or 1.0
+    x, x_test = (np.where(np.isfinite(each), each, np.nan) / size for each in (x, x_test))
+    centre = x[ok].mean()
+    offset, offset_test = (np.nan_to_num(each - centre) for each in (x, x_test))
+    slope = (offset @ (y - y.mean())) / ((offset @ offset) or 1.0)
+    return np.asarray(y.mean() + np.clip(offset_test, -1e6, 1e6) * slope)
 
 
 def screened(values: np.ndarray, targets: Targets) -> np.ndarray:

@@ -45,6 +45,13 @@ def test_any_function_of_a_column_is_found(function):
     assert signs(X, function(X[:, 2])) == [("column", ("x2",))]
 
 
+def test_an_exact_relation_of_few_rows_is_found_beyond_the_range_of_training_rows():
+    rng, X = draw(n=90)
+    X[:, :2] = rng.gamma(1.0, size=(90, 2))
+    (found,) = check(X, X[:, 0] + X[:, 1]).signs
+    assert found.columns == ("x0", "x1") and found.score.value > 0.9999
+
+
 def test_noise_lowers_the_score_and_ends_the_sign():
     rng, X = draw()
     noise = rng.normal(size=N)

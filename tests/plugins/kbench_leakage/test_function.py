@@ -18,7 +18,7 @@ def table(seed=0):
 def test_it_is_a_function_of_kbench():
     _, X, _ = table()
     found = kbench.find_leakage(X, X[:, 0] - X[:, 2])
-    assert str(found).startswith("x0 - x2 alone predicts the target of test rows: R2 0.99")
+    assert str(found) == "x0 - x2 alone predicts the target of test rows: R2 1.000"
     assert (found.n_train, found.n_test) == (800, 200)
 
 

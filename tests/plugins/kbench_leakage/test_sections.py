@@ -1,0 +1,54 @@
+"""The section of a report: signs, none, or not checked."""
+
+from kbench.registry.registry import Registry
+from kbench.report.page import page
+from kbench_leakage import kept
+from kbench_leakage.findings import Finding, Leakage
+from kbench_leakage.scoring import Score
+from kbench_leakage.sections import sections
+from tests.support.report_rows import changed, content, row
+
+
+def rows(*checksums):
+    return [
+        changed(row(f"data{k}", "a"), checksum=checksum) for k, checksum in enumerate(checksums)
+    ]
+
+
+def keep(each, *columns):
+    found = [Finding("column", (name,), Score(0.99, 0.99, 0.1), False, 2000) for name in columns]
+    other = Finding("copies", (), Score(0.0), False, 2000, share=0.0)
+    kept.keep(kept.key_of(each.checksum, each.protocol), Leakage((*found, other)))
+
+
+def text_of(given):
+    (section,) = sections(content(given))
+    return " ".join(part for part in section.parts if isinstance(part, str))
+
+
+def test_a_report_names_what_predicts_and_escapes_it():
+    one, two = rows("1", "2")
+    keep(one, "<b>")
+    keep(two)
+    html = page(content([one, two]), Registry())
+    assert "Signs of leakage" in html and "&lt;b&gt; alone predicts" in html
+    assert "<b> alone" not in html and "Not checked" not in html
+
+
+def test_no_sign_is_said_too():
+    given = rows("1", "2")
+    for each in given:
+        keep(each)
+    assert text_of(given) == "No sign of leakage was found in 2 datasets."
+
+
+def test_datasets_that_were_not_checked_are_named():
+    given = rows("1", "2")
+    keep(given[0])
+    assert text_of(given) == (
+        "No sign of leakage was found in 1 dataset. Not checked on this machine: 'data1'."
+    )
+
+
+def test_rows_of_unknown_data_have_no_section():
+    assert sections(content(rows("", ""))) == []
