@@ -51,4 +51,15 @@ def test_datasets_that_were_not_checked_are_named():
 
 
 def test_rows_of_unknown_data_have_no_section():
-    assert sections(content(rows("", ""))) == []
+    (section,) = sections(content(rows("", "")))
+    assert not section.shown()
+
+
+def test_the_printed_table_has_all_datasets():
+    given = rows("1", "2", "3")
+    keep(given[0], "x")
+    keep(given[1])
+    (table,) = sections(content(given))[0].only_printed
+    signs = [each["sign"] for each in table.rows]
+    assert signs[0].startswith("x alone predicts")
+    assert signs[1:] == ["none", "not checked on this machine"]
