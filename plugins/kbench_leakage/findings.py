@@ -22,6 +22,9 @@ LEAST_SMOOTH = 0.5
 LEAST_COPIES, LEAST_NEAR = 0.05, 0.5
 """Shares of test rows that are named: copies, and those that differ in one input."""
 
+BEYOND_CHANCE = 0.2
+"""Share of copies beyond that by chance, which is named even where it is not twice as many."""
+
 LEAST_GROUPED = 0.5
 """R2 from which rows that differ in one input are named."""
 
@@ -79,7 +82,8 @@ class Finding:
         """
         least = self.score.least(self.n_scored, self.is_numeric)
         if self.kind == "copies":
-            return self.share >= max(LEAST_COPIES, 2 * self.by_chance)
+            more = min(2 * self.by_chance, self.by_chance + BEYOND_CHANCE)
+            return self.share >= max(LEAST_COPIES, more)
         if self.kind == "near copies":
             wanted = LEAST_GROUPED if self.is_numeric else LEAST_LOOKUP
             return least >= wanted and self.share >= max(LEAST_NEAR, 2 * self.by_chance)
@@ -105,10 +109,9 @@ class Finding:
     def sentence(self) -> str:
         """What was measured."""
         if self.kind == "order":
-            return (
-                "the training rows next to test rows in the file predict their target: "
-                f"{self._scored} ({self.columns[0]} changes slowly along the file)"
-            )
+            found = "the training rows next to test rows in the file predict their target"
+            slow = f" ({self.columns[0]} changes slowly along the file)"
+            return f"{found}: {self._scored}" + slow * (self.share >= LEAST_SMOOTH)
         if self.kind == "copies":
             found = f"{_percent(self.share)} of the test rows have the inputs of a training row"
             return f"{found}, whose target predicts theirs: {self._scored}"

@@ -40,6 +40,15 @@ def test_rows_that_are_looked_up_have_their_share():
     assert not near.is_sign  # a grid has as many
 
 
+@pytest.mark.parametrize(
+    ("share", "by_chance", "is_sign"),
+    [(0.04, 0.0, False), (0.06, 0.04, False), (0.06, 0.02, True), (0.67, 0.46, True)],
+)
+def test_copies_must_be_more_than_by_chance(share, by_chance, is_sign):
+    found = Finding("copies", (), Score(1.0), True, 1000, share, by_chance)
+    assert found.is_sign == is_sign
+
+
 def test_classes_have_the_share_of_the_commonest_one_beside_the_accuracy():
     found = Finding("column", ("a",), Score(0.98, 0.99, 0.5), False, 2000)
     assert found.sentence == (
@@ -58,7 +67,8 @@ def test_a_score_of_few_rows_must_be_higher(n, is_sign):
 
 
 def test_neighbours_count_only_where_a_column_tells_them():
-    assert not Finding("order", ("a",), Score(0.99), True, 2000, share=0.3).is_sign
+    found = Finding("order", ("a",), Score(0.99), True, 2000, share=0.3)
+    assert not found.is_sign and "changes slowly" not in found.sentence
 
 
 def test_json_keeps_everything():
