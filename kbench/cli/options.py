@@ -78,3 +78,42 @@ Data = Annotated[
         "default.",
     ),
 ]
+
+# -- for a table of the user's
+
+Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column to predict.")]
+Task = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TASK",
+        help="classification or regression; by default the values of the target decide.",
+    ),
+]
+Ignore = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; repeatable.")
+]
+Nominal = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN", help="The numbers of this column stand for categories; repeatable."
+    ),
+]
+Delimiter = Annotated[
+    str | None, typer.Option(help="Separator of values in a CSV file; by default it is guessed.")
+]
+Group = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        metavar="COLUMN",
+        help="Column of groups, such as persons: no split has rows of one on both sides.",
+    ),
+]
+OrderBy = Annotated[
+    str | None,
+    typer.Option(
+        "--order-by",
+        metavar="COLUMN",
+        help="Column of times, as dates or numbers: the last rows are those to test on.",
+    ),
+]

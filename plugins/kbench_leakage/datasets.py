@@ -10,7 +10,7 @@ from kbench.features import DataCache
 from kbench.records import DatasetFacts, Protocol
 from kbench.records.canonical import dumps, to_json
 from kbench_leakage.findings import Leakage
-from kbench_leakage.kept import keep, key_of, recall
+from kbench_leakage.kept import keep, keep_sketch, key_of, recall
 
 
 def text_of(protocol: Protocol) -> Mapping[str, str]:
@@ -41,8 +41,10 @@ def _measured(facts: DatasetFacts, protocol: Protocol) -> Leakage:
 
     from kbench.features import assign, derive_seed
     from kbench_leakage.check import measured
+    from kbench_leakage.related import sketch
 
     data = DataCache().load_for(facts)
+    keep_sketch(facts.checksum, sketch(data.X, np.asarray(data.y), tuple(facts.feature_names)))
     # all training rows, with missing values as they are; nobody asks here which rows are equal
     whole = replace(protocol, train_rows=None, unlabelled_size=0, missing="impute")
     visible = assign(data, whole, 0, np.zeros(len(data.y), dtype=np.intp)).visible

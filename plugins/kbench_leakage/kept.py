@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any, TypeVar
 
 from kbench.features import read_file, state_folder, write_file
 from kbench_leakage.findings import Leakage
+from kbench_leakage.related import Sketch
+
+Kept = TypeVar("Kept", Leakage, Sketch)
 
 FIELDS = ("splits", "n_folds", "train_size", "test_size", "unlabelled_size", "seed")
 """Fields of a protocol that decide the rows of a split."""
@@ -37,13 +41,27 @@ def _code() -> str:
 
 def recall(key: str) -> Leakage | None:
     """Return what was kept, or None; a damaged file is as none."""
+    return _recalled(key, Leakage.from_json)
+
+
+def recall_sketch(checksum: str) -> Sketch | None:
+    """Return the sketch of a dataset that was kept, or None."""
+    return _recalled(key_of(checksum, {}), Sketch.from_json)
+
+
+def keep_sketch(checksum: str, sketch: Sketch) -> None:
+    """Keep the sketch of a dataset."""
+    keep(key_of(checksum, {}), sketch)
+
+
+def _recalled(key: str, read: Callable[[Any], Kept]) -> Kept | None:
     try:
-        return Leakage.from_json(json.loads(read_file(_path(key), MOST_BYTES)))
+        return read(json.loads(read_file(_path(key), MOST_BYTES)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def keep(key: str, found: Leakage) -> None:
+def keep(key: str, found: Leakage | Sketch) -> None:
     """Keep what was measured; without room on the disk it is measured again."""
     try:
         write_file(_path(key), json.dumps(found.to_json()).encode(), flush=False)

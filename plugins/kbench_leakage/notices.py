@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from kbench.messages import counted
+from kbench.messages import counted, listed
 from kbench_leakage.datasets import leakage_of, text_of
-from kbench_leakage.kept import key_of
+from kbench_leakage.kept import key_of, recall_sketch
+from kbench_leakage.related import families
 
 if TYPE_CHECKING:
     from kbench.features import PlannedCell, Run
@@ -23,7 +24,7 @@ _seen: WeakKeyDictionary[Run, set[str]] = WeakKeyDictionary()
 def show(run: Run, cells: Sequence[PlannedCell]) -> None:
     """Check the datasets of cells that are in the cache, and show a notice for each with signs."""
     seen = _seen.setdefault(run, set())
-    said = []
+    said, is_first = [], not seen
     for planned in cells:
         if planned.dataset is None:
             continue
@@ -35,8 +36,21 @@ def show(run: Run, cells: Sequence[PlannedCell]) -> None:
         if found.signs:
             signs = "; ".join(found.sentences)
             said.append(f"{planned.cell.dataset.label}: sign of leakage: {signs}")
+    if is_first and (related := _related(cells)):
+        run.notice(f"these datasets may be related, and count as several: {related}")
     for text in said[:SHOWN]:
         run.notice(text)
     if (more := len(said) - SHOWN) > 0:
         what = counted(more, "further dataset")
         run.notice(f"signs of leakage in {what}: the report and `kbench leakage` list them")
+
+
+def _related(cells: Sequence[PlannedCell]) -> str:
+    """Name the datasets of cells that may be related, and of different groups."""
+    facts = {each.cell.dataset.label: each.dataset for each in cells if each.dataset is not None}
+    sketches = {name: recall_sketch(each.checksum) for name, each in facts.items()}
+    found = families(
+        {name: each.group or name for name, each in facts.items()},
+        {name: each for name, each in sketches.items() if each is not None},
+    )
+    return "; ".join(f"{listed(names)} ({why})" for names, why in found)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from kbench.features import Column, Note, Part, ReportData, Section, Table
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kbench.features import Column, Note, Part, ReportData, Section, Table, name_of
 from kbench.messages import counted, listed
 from kbench_leakage.findings import Leakage
-from kbench_leakage.kept import key_of, recall
+from kbench_leakage.kept import key_of, recall, recall_sketch
+from kbench_leakage.related import families
 
 COLUMNS = ("dataset", "sign")
 
@@ -35,10 +39,39 @@ def sections(data: ReportData) -> list[Section]:
     if missing and any(row.checksum for row in data.rows):
         parts.append(f"Not checked on this machine: {listed(missing)}.")
     printed = [_table(found)]
-    return [Section("leakage", "Signs of leakage", parts, [], printed, "Leakage", "doubts")]
+    made = [Section("leakage", "Signs of leakage", parts, [], printed, "Leakage", "doubts")]
+    if related := _related(data):
+        made.append(Section("related", "Related datasets", related, after="pairs"))
+    return made
 
 
-def _table(found: dict[str, Leakage | None]) -> Table:
+def _related(data: ReportData) -> list[Part]:
+    """Say which datasets count several times, and whether the first place depends on that."""
+    known = {row.dataset: recall_sketch(row.checksum) for row in data.rows if row.checksum}
+    sketches = {name: found for name, found in known.items() if found is not None}
+    found = families({row.dataset: row.group for row in data.rows}, sketches)
+    if not found:
+        return []
+    once = {name: names[0] for names, _ in found for name in names}
+    rows = [replace(row, group=once.get(row.dataset, row.group)) for row in data.rows]
+    counted_once = replace(data, rows=rows).certainty.stability
+    before = data.certainty.stability
+    parts: list[Part] = [f"{listed(names)} may be related: {why}." for names, why in found]
+    parts.append(
+        "Related datasets are no independent samples of datasets: in means, ranks and tests each "
+        "counts as one. Give those of one source the same group in the suite file."
+    )
+    if before is not None and before.contenders == [before.leader]:
+        first = name_of(data.scores.methods[before.leader])
+        holds = counted_once is not None and counted_once.contenders == before.contenders
+        parts.append(
+            f"If each family counts once, {first} is {'still' if holds else 'not'} significantly "
+            "better than every other method."
+        )
+    return parts
+
+
+def _table(found: Mapping[str, Leakage | None]) -> Table:
     lines = []
     for name, each in found.items():
         is_checked = each is not None and each.measured

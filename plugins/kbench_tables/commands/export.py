@@ -12,25 +12,28 @@ import typer
 
 from kbench.errors import SuiteError
 from kbench.features import DataOption as Data
-from kbench.features import completion, echo
+from kbench.features import (
+    Delimiter,
+    Group,
+    Ignore,
+    Nominal,
+    OrderBy,
+    Target,
+    TaskOption,
+    completion,
+    echo,
+)
 from kbench.messages import did_you_mean
 from kbench_tables.commands.options import (
     Date,
     Decimal,
-    Delimiter,
     Encoding,
-    Group,
-    Ignore,
     Keep,
     MeasureName,
     MissingOption,
-    Nominal,
-    OrderBy,
     Proba,
     Settings,
     Sheet,
-    Target,
-    TaskOption,
     Thousands,
 )
 

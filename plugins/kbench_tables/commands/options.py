@@ -8,14 +8,6 @@ import typer
 
 from kbench.features import completion
 
-Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column to predict.")]
-TaskOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TASK",
-        help="classification or regression; by default the values of the target decide.",
-    ),
-]
 MeasureName = Annotated[
     str | None,
     typer.Option(
@@ -32,15 +24,6 @@ Proba = Annotated[
         "--proba", help="Also measure probabilities, calibrated where a learner has none."
     ),
 ]
-Ignore = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; repeatable.")
-]
-Nominal = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN", help="The numbers of this column stand for categories; repeatable."
-    ),
-]
 Keep = Annotated[
     list[str] | None,
     typer.Option(
@@ -55,9 +38,6 @@ Date = Annotated[
         metavar="COLUMN=FORMAT",
         help="Dates of this column are written so, such as joined=%d.%m.%Y; repeatable.",
     ),
-]
-Delimiter = Annotated[
-    str | None, typer.Option(help="Separator of values in a CSV file; by default it is guessed.")
 ]
 Decimal = Annotated[
     str | None, typer.Option(help="Decimal mark of a CSV file; by default it is guessed.")
@@ -86,21 +66,5 @@ Settings = Annotated[
         "--set",
         metavar="SIDE.NAME=VALUE",
         help="Give a parameter instead of searching for it, such as learner.C=8; repeatable.",
-    ),
-]
-Group = Annotated[
-    str | None,
-    typer.Option(
-        "--group",
-        metavar="COLUMN",
-        help="Column of groups, such as persons: no split has rows of one on both sides.",
-    ),
-]
-OrderBy = Annotated[
-    str | None,
-    typer.Option(
-        "--order-by",
-        metavar="COLUMN",
-        help="Column of times, as dates or numbers: the last rows are those to test on.",
     ),
 ]

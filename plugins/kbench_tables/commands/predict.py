@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import ExportError, KbenchError
-from kbench.features import echo
+from kbench.features import Delimiter, echo
 from kbench.messages import counted
 from kbench_tables.commands.options import (
     Decimal,
-    Delimiter,
     Encoding,
     MissingOption,
     Sheet,

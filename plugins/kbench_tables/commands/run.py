@@ -12,25 +12,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import Fresh, JsonEvents, Quiet, completion, echo
+from kbench.features import (
+    Delimiter,
+    Fresh,
+    Group,
+    Ignore,
+    JsonEvents,
+    Nominal,
+    OrderBy,
+    Quiet,
+    Target,
+    TaskOption,
+    completion,
+    echo,
+)
 from kbench.features import given as given_options
 from kbench.messages import counted
 from kbench_tables.commands.options import (
     Date,
     Decimal,
-    Delimiter,
     Encoding,
-    Group,
-    Ignore,
     Keep,
     MeasureName,
     MissingOption,
-    Nominal,
-    OrderBy,
     Proba,
     Sheet,
-    Target,
-    TaskOption,
     Thousands,
 )
 

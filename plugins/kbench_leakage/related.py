@@ -1,0 +1,177 @@
+"""Datasets that are related: they count once in tests over datasets, or should.
+
+A dataset is sketched once: the names of its columns, the hashes of the values of its columns in
+any order, and the smallest hashes of its rows, from which the share of common rows of two
+datasets is estimated (A. Broder, "On the resemblance and containment of documents", 1997).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from kbench_leakage.copies import hashed
+
+N_HASHES = 256
+"""Smallest hashes of rows that are kept."""
+
+MOST_VALUES = 30_000_000
+"""Values of a dataset whose rows and columns are hashed."""
+
+LEAST_DISTINCT = 10
+"""Different values of a column that are no chance in another dataset."""
+
+LEAST_SHARED = 0.05
+"""Share of common rows from which two datasets are related."""
+
+LEAST_COLUMNS = 0.5
+"""Share of common columns from which they are."""
+
+_GENERIC = re.compile(
+    r"(x|v|f|a|c|col|column|att|attr|attribute|feature|var|pixel|input)?[_ -]?\d*", re.IGNORECASE
+)
+_STEM = re.compile(r"[^\W\d_]{4,}")
+_SAYS_NOTHING = frozenset({"data", "dataset", "file", "sample", "table", "test", "train"})
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """What is kept of a dataset to find related ones."""
+
+    names: tuple[str, ...]
+    """Names of its columns, without those that say nothing, such as ``x1``."""
+    columns: tuple[int, ...]
+    """Hashes of the values of columns with many different ones, in any order."""
+    target: int
+    """That of the target; 0 for few different values."""
+    rows: tuple[int, ...]
+    """The smallest hashes of its rows, if most rows differ."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Sketch:
+        """Return what `to_json` wrote."""
+        return cls(
+            tuple(map(str, value["names"])),
+            tuple(map(int, value["columns"])),
+            int(value["target"]),
+            tuple(map(int, value["rows"])),
+        )
+
+
+def sketch(X: Any, y: np.ndarray, names: tuple[str, ...] = ()) -> Sketch:
+    """Sketch a dataset; of a sparse or very large one, only the names of its columns.
+
+    >>> X = np.arange(60.0).reshape(20, 3)
+    >>> first = sketch(X, X[:, 0])
+    >>> len(first.rows), len(first.columns), first.target == first.columns[0]
+    (20, 3, True)
+    """
+    telling = tuple(name for name in names if not _GENERIC.fullmatch(name))
+    if not isinstance(X, np.ndarray) or X.size > MOST_VALUES or not X.size:
+        return Sketch(telling, (), 0, ())
+    # the values of a row in any order: columns are sorted otherwise in other versions
+    rows = np.zeros(len(X), dtype=np.uint64)
+    for j in range(X.shape[1]):
+        rows += hashed(X[:, j], 0)
+    distinct = np.unique(rows)
+    kept = distinct[:N_HASHES] if 2 * len(distinct) > len(X) else distinct[:0]
+    columns = [_of_column(X[:, j]) for j in range(X.shape[1])]
+    is_number = np.issubdtype(np.asarray(y).dtype, np.number)
+    return Sketch(
+        telling,
+        tuple(each for each in columns if each),
+        _of_column(np.asarray(y, dtype=float)) if is_number else 0,
+        tuple(map(int, kept)),
+    )
+
+
+def _of_column(values: np.ndarray) -> int:
+    """Return a hash of the values in any order; 0 for a few different ones."""
+    ordered = np.sort(np.asarray(values, dtype=float))
+    if np.count_nonzero(np.diff(ordered)) + 1 < LEAST_DISTINCT:
+        return 0
+    return int.from_bytes(hashlib.sha256((ordered + 0.0).tobytes()).digest()[:8], "big")
+
+
+def relation(a: Sketch, b: Sketch) -> str:
+    """Say why two datasets are related; empty if nothing says so.
+
+    >>> X = np.random.default_rng(0).normal(size=(40, 4))
+    >>> one, other = sketch(X[:30, :3], X[:30, 3]), sketch(X[10:, 1:], X[10:, 0])
+    >>> relation(one, one), relation(one, sketch(X[:30, 1:], X[:30, 0]))
+    ('the same rows', 'the target of one is a column of the other')
+    """
+    if a.rows and b.rows and (share := _resemblance(a.rows, b.rows)) >= LEAST_SHARED:
+        return "the same rows" if share == 1 else f"about {share:.0%} of all rows are in both"
+    if a.target in b.columns or b.target in a.columns:
+        return "the target of one is a column of the other"
+    if a.columns and b.columns:
+        common = len(set(a.columns) & set(b.columns))
+        if common >= LEAST_COLUMNS * min(len(a.columns), len(b.columns)):
+            return f"{common} columns have the same values"
+    common = len(set(a.names) & set(b.names))
+    if common > 2 and common >= 0.8 * max(len(a.names), len(b.names)):
+        return f"{common} columns have the same names"
+    return ""
+
+
+def _resemblance(a: tuple[int, ...], b: tuple[int, ...]) -> float:
+    """Estimate the share of common rows in all rows of two datasets from their smallest hashes."""
+    n = min(max(len(a), len(b)), N_HASHES)
+    smallest = sorted(set(a) | set(b))[:n]
+    return len(set(smallest) & set(a) & set(b)) / n
+
+
+def stem(name: str) -> str:
+    """Return the first word of a name that goes on, or an empty string.
+
+    >>> [stem(name) for name in ("mfeat-fourier", "wine_red", "iris", "a9a", "segment2")]
+    ['mfeat', 'wine', '', '', 'segment']
+    """
+    found = _STEM.match(name)
+    word = found[0].lower() if found and found.end() < len(name) else ""
+    return "" if word in _SAYS_NOTHING else word
+
+
+def families(
+    names: Mapping[str, str], sketches: Mapping[str, Sketch]
+) -> list[tuple[tuple[str, ...], str]]:
+    """Return the datasets that seem related and are of different groups, each family with why.
+
+    `names` has the group of each dataset. Those of one group are declared already.
+    """
+    parent = {name: name for name in names}
+
+    def root(name: str) -> str:
+        while parent[name] != name:
+            name = parent[name]
+        return name
+
+    why: dict[str, str] = {}
+    for a, b in combinations(names, 2):
+        declared, reason = names[a] == names[b], ""
+        if not declared and a in sketches and b in sketches:
+            reason = relation(sketches[a], sketches[b])
+        if not declared and not reason and stem(a) and stem(a) == stem(b):
+            reason = f"their names begin with {stem(a)!r}"
+        if (declared or reason) and (x := root(a)) != (y := root(b)):
+            parent[y] = x
+            why[x] = why.get(x) or why.pop(y, "") or reason
+    members: dict[str, list[str]] = {}
+    for name in names:
+        members.setdefault(root(name), []).append(name)
+    return [
+        (tuple(each), why[key])
+        for key, each in members.items()
+        if len({names[name] for name in each}) > 1
+    ]
