@@ -54,7 +54,8 @@ def gram_error(kernel: Callable[[Any, Any, Any], Any], map_: Any, X: Any) -> dic
     """Measure the error of a fitted map's inner products as an approximation of its kernel.
 
     ``kernel(map, X, Y)`` returns the Gram matrix K; `X` has rows that the map was not
-    fitted on. ``gram_error_frobenius`` and ``gram_error_spectral`` are relative to K;
+    fitted on. ``gram_error_frobenius`` and ``gram_error_spectral`` are relative to K, and left
+    out where K is 0, as of features that are all constant;
     ``effective_dimension`` is the trace of K (K + I)^-1: the number of directions that
     a regulariser of 1 leaves. The last two are those of the first `SPECTRAL_ROWS` rows: the
     time of eigenvalues grows with the cube of the rows.
@@ -63,14 +64,14 @@ def gram_error(kernel: Callable[[Any, Any, Any], Any], map_: Any, X: Any) -> dic
     Z = map_.transform(X)
     product = Z @ Z.T
     difference = K - (product.toarray() if hasattr(product, "toarray") else product)
-    error = float(np.linalg.norm(difference) / np.linalg.norm(K))
+    error, norm = float(np.linalg.norm(difference)), float(np.linalg.norm(K))
     K, difference = (G[:SPECTRAL_ROWS, :SPECTRAL_ROWS] for G in (K, difference))
     spectrum = np.linalg.eigvalsh((K + K.T) / 2)
     positive = np.clip(spectrum, 0.0, None)
     largest = float(np.abs(spectrum).max())
     distance = float(np.abs(np.linalg.eigvalsh((difference + difference.T) / 2)).max())
+    relative = {"gram_error_frobenius": (error, norm), "gram_error_spectral": (distance, largest)}
     return {
-        "gram_error_frobenius": error,
-        "gram_error_spectral": distance / largest,
+        **{name: value / size for name, (value, size) in relative.items() if size},
         "effective_dimension": float((positive / (positive + 1.0)).sum()),
     }

@@ -253,6 +253,14 @@ def test_measures_of_plugins_are_taken_on_the_test_part(iris):
     assert found["hits"] == found["accuracy"]
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_gram_matrix_of_zeros_has_no_relative_error():
+    """All features are constant, and the preprocessing has made them 0."""
+    X = np.zeros((4, 2))
+    found = gram_error(lambda map_, X, Y: X @ Y.T, FunctionTransformer().fit(X), X)
+    assert found == {"effective_dimension": 0.0}
+
+
 def test_the_gram_error_of_an_exact_map_is_zero_and_of_a_constant_one(iris):
     kernel = lambda fitted, X, Y: X @ Y.T  # noqa: E731
     X = MinMaxScaler().fit_transform(iris.X)
