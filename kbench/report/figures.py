@@ -70,6 +70,11 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
     """
     given = registry.all("figure")
     if kind in given:
+        if not any(row.status == "ok" for row in content.rows):
+            raise SuiteError(
+                f"nothing to draw: no cell of {content.suite} has results; `kbench results` says "
+                "why, and `kbench suite` computes them"
+            )
         return given_picture(given[kind], content, form)
     kind = _EARLIER.get(kind, kind)
     if kind not in KINDS:

@@ -1,5 +1,6 @@
 """`kbench report` and `kbench plot`, from the runs of a store to files."""
 
+import dataclasses
 import re
 
 import pytest
@@ -235,3 +236,13 @@ def test_results_within_a_time_are_the_best_of_each_dataset_first(store):
 def test_wrong_filters_of_results_are_refused(store, options, message):
     with pytest.raises(KbenchError, match=re.escape(message)):
         call("results", "trial", *STORE, *options)
+
+
+@pytest.mark.parametrize("status", ["unavailable", "error", "timeout"])
+def test_a_figure_of_a_plugin_is_not_drawn_without_results(status, store, monkeypatch):
+    """Some such figures are the same for all results, and would say that there are some."""
+    failed = [dataclasses.replace(run, status=status, n_splits_done=0) for run in runs()]
+    monkeypatch.setattr(Store, "read", lambda self, name, superseded=False: failed)
+    with pytest.raises(KbenchError, match="nothing to draw: no cell of trial has results"):
+        call("plot", "nbcs-two-polytopes", "trial", "-o", "x.svg", *STORE)
+    assert not list(store.iterdir())
