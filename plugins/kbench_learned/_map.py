@@ -281,12 +281,14 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         -------
         {ndarray, CSR matrix}, shape (n_samples, n_features_out)
             As `base_map` returns them: of maps that keep float32, float32 for float32 inputs.
-            Metrics are learned in float64.
+            All is computed in float64: a metric that is long in few directions would lose digits.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        inputs = (X - self.mean_) @ self.transform_
-        return self.base_map_.transform(inputs.astype(X.dtype, copy=False))
+        inputs = (X.astype(np.float64, copy=False) - self.mean_) @ self.transform_
+        features = self.base_map_.transform(inputs)
+        keeps = X.dtype.name in self.__sklearn_tags__().transformer_tags.preserves_dtype
+        return features.astype(X.dtype, copy=False) if keeps else features
 
     def input_gradient(self, X, coef):
         """Compute gradients of ``f(x) = coef . phi(x)`` in x.

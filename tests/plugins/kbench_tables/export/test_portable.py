@@ -279,7 +279,7 @@ def test_a_folder_is_loaded_as_it_was_compared(copy, classes):
         model.predict(fitted.table), fitted.pipeline.predict(fitted.table)
     )
     assert model.columns == ("street", "joined", "wage", "plan")
-    with pytest.raises(ExportError, match="its SHA-256 is not abc"):
+    with pytest.raises(ExportError, match="its SHA-256 is not 'abc'"):
         opened(copy, "abc")
 
 
