@@ -33,16 +33,12 @@ def squared_norms(X: Any) -> NDArray[Any]:
 
 def inverse(values: NDArray[Any]) -> NDArray[Any]:
     """``1 / v``, and 0 for 0."""
-    result = np.zeros_like(values)
-    np.divide(1.0, values, out=result, where=values != 0)
-    return result
+    return np.asarray(np.divide(1.0, values, out=np.zeros_like(values), where=values != 0))
 
 
 def inverse_roots(squared: NDArray[Any]) -> NDArray[Any]:
     """``1 / sqrt(s)``, and 0 for 0."""
-    inverse = np.zeros_like(squared)
-    np.divide(1.0, np.sqrt(squared), out=inverse, where=squared > 0)
-    return inverse
+    return inverse(np.sqrt(squared))
 
 
 def is_positive(values: NDArray[Any]) -> NDArray[Any]:

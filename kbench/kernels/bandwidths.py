@@ -46,13 +46,16 @@ def median_distance(X: Any, *, metric: Metric = "l2", n_rows: int = 500) -> floa
     if X.shape[0] > n_rows:
         rows = np.random.default_rng(0).choice(X.shape[0], n_rows, replace=False)
         X = X[np.sort(rows)]
-    if not np.isfinite(np.sum(X.data if hasattr(X, "tocsr") else X)):
+    values = X.data if hasattr(X, "tocsr") else X
+    if not np.isfinite(np.sum(values)):
         raise ValueError("X must be finite, got NaN, infinite or too large values")
-    distances = _distances_of_pairs(X, metric)
+    # a power of two near the largest value: squares neither overflow nor vanish
+    unit = 2.0 ** (int(np.frexp(np.abs(values).max(initial=0.0))[1]) - 1)
+    distances = _distances_of_pairs(X.astype(np.float64) / unit, metric)
     median = float(np.median(distances)) if distances.size else 0.0
     if median == 0.0 and distances.any():
         median = float(np.median(distances[distances > 0]))
-    return median or 1.0
+    return unit * median or 1.0
 
 
 def _distances_of_pairs(X: Any, metric: Metric) -> NDArray[Any]:

@@ -64,9 +64,8 @@ class Gaussian(_WithBandwidth):
     """
 
     def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
-        from sklearn.metrics.pairwise import rbf_kernel
-
-        return np.asarray(rbf_kernel(X, Y, gamma=0.5 / self._scale() ** 2))
+        K = _minus_distances(X, Y, float(np.sqrt(2)) * self._scale(), squared=True)
+        return np.asarray(np.exp(K, out=K))
 
     def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
         K = self._gram(X, Y) / -(self._scale() ** 2)
@@ -102,12 +101,8 @@ class Laplace(_WithBandwidth):
         return float(np.sqrt(self.bandwidth_factor)) * bandwidth_number(self.bandwidth)
 
     def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
-        from sklearn.metrics.pairwise import euclidean_distances
-
-        D = np.asarray(euclidean_distances(X, Y))
-        D *= D.dtype.type(-0.5 / self._scale() ** 2)
-        np.exp(D, out=D)
-        return D
+        K = _minus_distances(X, Y, 2 * self._scale() ** 2)
+        return np.asarray(np.exp(K, out=K))
 
     def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
         R = _distances(X, Y)
@@ -182,28 +177,34 @@ class Matern(_WithBandwidth):
         check_choice(self.nu, "nu", (0.5, 1.5, 2.5))
 
     def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
-        from sklearn.metrics.pairwise import euclidean_distances
-
-        R = np.asarray(euclidean_distances(X, Y))
-        R *= R.dtype.type(np.sqrt(2 * self.nu) / self._scale())
-        K: NDArray[Any] = np.exp(-R)
+        D = _minus_distances(X, Y, self._scale() / float(np.sqrt(2 * self.nu)))
+        K: NDArray[Any] = np.exp(D)
         if self.nu == 1.5:
-            R += 1
-            K *= R
+            K *= np.subtract(1, D, out=D)
         elif self.nu == 2.5:
-            K *= 1 + R + R * R / 3
+            K *= 1 - D + D * D / 3
         return K
 
     def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
         rate = np.sqrt(2 * self.nu) / self._scale()
         R = rate * _distances(X, Y)
         # the derivative of k in R, divided by R
-        if self.nu == 0.5:
-            K = -np.exp(-R) * inverse(R)
-        else:
-            K = -np.exp(-R) if self.nu == 1.5 else -np.exp(-R) * (1 + R) / 3
-        K *= rate**2
+        K = -(rate**2) * np.exp(-R) * {0.5: inverse(R), 1.5: 1.0, 2.5: (1 + R) / 3}[self.nu]
         return np.stack([_along_differences(K * each, X, Y) for each in coef])
+
+
+def _minus_distances(X: Any, Y: Any, unit: float, *, squared: bool = False) -> NDArray[Any]:
+    """Return minus distances, or their squares, in a unit; dense rows are shifted to near 0.
+
+    ``|x|^2 + |z|^2 - 2 x.z`` overflows in extreme units, and far from 0 rounding hides distances.
+    """
+    from sklearn.metrics.pairwise import euclidean_distances
+
+    rows, given = X if Y is None else Y, [each for each in (X, Y) if each is not None]
+    is_sparse = any(hasattr(each, "tocsr") for each in given)
+    shift = 0.0 if is_sparse else np.median(rows[:: len(rows) // 32 + 1], axis=0)
+    D = np.asarray(euclidean_distances(*((e - shift) / unit for e in given), squared=squared))
+    return np.asarray(np.negative(D, out=D))
 
 
 def _distances(X: Any, Y: Any) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_baselines._bandwidth import mean_square
+from kbench_baselines._bandwidth import root_mean_square
 from kbench_baselines._base import DifferentiableMap, dense
 
 
@@ -92,8 +92,7 @@ class ArcCosineFeatures(DifferentiableMap):
         self.mean_, self.scale_, self.bias_ = np.zeros(X.shape[1]), 1.0, float(self.bias)
         if self.standardize:
             self.mean_ = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-            spread = max(mean_square(X) - self.mean_ @ self.mean_, 0.0)
-            self.scale_ = 1 / np.sqrt((spread or 1.0) * (1 + self.bias**2))
+            self.scale_ = 1 / (_spread(X, self.mean_) * np.sqrt(1 + self.bias**2))
             self.bias_ = self.bias / np.sqrt(1 + self.bias**2)
         normal = rng.normal(size=(X.shape[1] + 1, self.n_components))
         weights = normal[:-1] * self.scale_
@@ -126,6 +125,14 @@ class ArcCosineFeatures(DifferentiableMap):
         active = X @ self.weights_ + self.intercept_ > 0
         factor = np.sqrt(2.0 / self.n_components)
         return np.stack([(active * (factor * each)) @ self.weights_.T for each in coef])
+
+
+def _spread(X, mean):
+    """Root mean square distance of the rows from their mean; 1 where all are equal."""
+    if not hasattr(X, "tocsr"):
+        return root_mean_square(X - mean) or 1.0
+    difference = root_mean_square(X) ** 2 - mean @ mean
+    return np.sqrt(difference) if difference > 0 else 1.0
 
 
 def arc_cosine_gram(fitted, X, Y):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils import check_random_state
 
+from kbench.kernels import Gaussian
 from kbench.parameters import check_choice, check_integer, check_number
 from kbench_baselines._bandwidth import resolve_bandwidth
 from kbench_baselines._base import DifferentiableMap, dense
@@ -374,7 +375,7 @@ class MaternFourierFeatures(_FourierMap):
 
 def gaussian_gram(fitted, X, Y):
     """Gram matrix exp(-||x-z||^2 / (2 bandwidth^2)) that a fitted Gaussian map approximates."""
-    return rbf_kernel(X, Y, gamma=0.5 / fitted.bandwidth_**2)
+    return Gaussian(bandwidth=fitted.bandwidth_)(X, Y)
 
 
 def laplace_gram(fitted, X, Y):

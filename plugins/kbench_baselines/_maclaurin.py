@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_baselines._bandwidth import mean_square, resolve_bandwidth
+from kbench_baselines._bandwidth import resolve_bandwidth, root_mean_square
 from kbench_baselines._base import BaselineMap
 
 
@@ -45,7 +45,9 @@ class RandomMaclaurinFeatures(BaselineMap):
     degrees_ : ndarray of int, shape (n_components,)
         Degree of each feature, in descending order.
     factors_ : ndarray, shape (n_components,)
-        Factor c of each feature.
+        Factor c of each feature, for inputs in this unit.
+    unit_ : float
+        Root mean square length of the training rows, by which inputs are divided.
     signs_ : list of ndarray
         The j-th holds w_j of all features of degree above j, one per column.
 
@@ -86,8 +88,8 @@ class RandomMaclaurinFeatures(BaselineMap):
         check_number(self.coef0, "coef0", least=0)
         rng = check_random_state(self.random_state)
         self.bandwidth_ = resolve_bandwidth(self, X, "inner")
-        square = mean_square(X) or 1.0
-        size = square / self.bandwidth_**2
+        self.unit_ = root_mean_square(X) or 1.0
+        size = (self.unit_ / self.bandwidth_) ** 2
         if self.kernel == "exponential":
             # the terms of exp(size) are Poisson probabilities up to a factor,
             # so that what is divided out is the same for every degree
@@ -98,9 +100,8 @@ class RandomMaclaurinFeatures(BaselineMap):
             sum_of_terms = terms.sum()
             degrees = rng.choice(order, size=self.n_components, p=terms / sum_of_terms)
         self.degrees_ = np.sort(degrees)[::-1]
-        # a_N bandwidth^-2N / P(N) = sum_of_terms / square^N
-        scale = np.sqrt(sum_of_terms / self.n_components)
-        self.factors_ = scale * np.power(square, -self.degrees_ / 2.0)
+        # a_N bandwidth^-2N / P(N) = sum_of_terms / unit^2N, of which inputs are divided by the unit
+        self.factors_ = np.full(self.n_components, np.sqrt(sum_of_terms / self.n_components))
         values = np.array([-1.0, 1.0], dtype=X.dtype)
         self.signs_ = [
             rng.choice(values, size=(X.shape[1], int((self.degrees_ > j).sum())))
@@ -111,6 +112,7 @@ class RandomMaclaurinFeatures(BaselineMap):
     def _transform(self, X):
         features = np.empty((X.shape[0], self.n_components), dtype=X.dtype)
         features[:] = self.factors_
+        X = X / X.dtype.type(self.unit_)
         for signs in self.signs_:
             features[:, : signs.shape[1]] *= safe_sparse_dot(X, signs.astype(X.dtype, copy=False))
         return features

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
@@ -37,22 +34,8 @@ def inverse_root(K, dtype):
     return ((vectors / np.sqrt(values[kept])) @ vectors.T).astype(dtype)
 
 
-@dataclass(frozen=True)
-class _Stationary:
-    """A kernel of scikit-learn with its parameter, and a diagonal of ones."""
-
-    function: Callable
-    gamma: float
-
-    def __call__(self, X, Y):
-        return self.function(X, Y, gamma=self.gamma)
-
-    def diag(self, X):
-        return np.ones(X.shape[0])
-
-
-_NAMED_KERNELS = {"rbf": (rbf_kernel, "l2"), "laplacian": (laplacian_kernel, "l1")}
-"""Function of scikit-learn, and the metric of its bandwidth."""
+_NAMED_KERNELS = {"rbf": (Gaussian, "l2"), "laplacian": (LaplaceL1, "l1")}
+"""Class of the kernel, and the metric of its bandwidth."""
 
 
 class NystroemMap(DifferentiableMap):
@@ -165,10 +148,9 @@ class NystroemMap(DifferentiableMap):
             return
         alternative = "a callable kernel(X, Y) that returns a Gram matrix"
         check_choice(self.kernel, "kernel", _NAMED_KERNELS, otherwise=alternative)
-        function, metric = _NAMED_KERNELS[self.kernel]
+        make, metric = _NAMED_KERNELS[self.kernel]
         self.bandwidth_ = resolve_bandwidth(self, X, metric)
-        gamma = 0.5 / self.bandwidth_**2 if metric == "l2" else 1 / self.bandwidth_
-        self.kernel_ = _Stationary(function, gamma)
+        self.kernel_ = make(bandwidth=self.bandwidth_)
 
     def _choose_landmarks(self, X, rng):
         """Return landmarks, shape (m, n_features), and their rows in X or None."""
@@ -213,14 +195,7 @@ class NystroemMap(DifferentiableMap):
 
     def _gradient(self, X, coef):
         landmarks = dense(self.components_).astype(np.float64, copy=False)
-        return self._differentiable().input_gradient(X, landmarks, coef @ self.normalization_)
-
-    def _differentiable(self):
-        """Return the kernel as an object of `kbench.kernels`, which has a gradient."""
-        if callable(self.kernel):
-            return self.kernel_
-        make = {"rbf": Gaussian, "laplacian": LaplaceL1}[self.kernel]
-        return make(bandwidth=self.bandwidth_)
+        return self.kernel_.input_gradient(X, landmarks, coef @ self.normalization_)
 
 
 kmeans_nystroem = partial(NystroemMap, landmarks="kmeans")

@@ -9,6 +9,7 @@ from scipy.special import comb, factorial
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import check_random_state
 
+from kbench.kernels import Gaussian
 from kbench.parameters import check_choice, check_integer, check_number
 from kbench_baselines._bandwidth import resolve_bandwidth
 from kbench_baselines._base import BaselineMap
@@ -199,6 +200,6 @@ srht_maclaurin = partial(OptimizedMaclaurinFeatures, projection="srht")
 def optimized_maclaurin_gram(fitted, X, Y):
     """Gram matrix of the kernel of a fitted `OptimizedMaclaurinFeatures`."""
     if fitted.kernel == "gaussian":
-        return rbf_kernel(X, Y, gamma=0.5 / fitted.bandwidth_**2)
+        return Gaussian(bandwidth=fitted.bandwidth_)(X, Y)
     inner = np.asarray(X, dtype=np.float64) @ np.asarray(Y, dtype=np.float64).T
     return _dot_product_kernel(fitted, inner / fitted.bandwidth_**2)

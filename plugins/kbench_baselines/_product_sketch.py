@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.utils import check_random_state
 
+from kbench.kernels import Gaussian
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_baselines._bandwidth import resolve_bandwidth
+from kbench_baselines._bandwidth import check_bandwidth, resolve_bandwidth
 from kbench_baselines._base import BaselineMap
 from kbench_baselines._sketches import PROJECTIONS, draw_sketch, real_features, row_blocks
 
@@ -116,6 +117,7 @@ class ProductSketch(BaselineMap):
         check_choice(self.kernel, "kernel", ("polynomial", "gaussian"))
         check_number(self.gamma, "gamma", above=0)
         check_number(self.coef0, "coef0", least=0)
+        check_bandwidth(self, "l2")
         rng = check_random_state(self.random_state)
         self.bandwidth_, self.mean_ = None, np.zeros(X.shape[1], dtype=X.dtype)
         if self.kernel == "gaussian":
@@ -144,14 +146,9 @@ class ProductSketch(BaselineMap):
             drawn = self.sketch_(self._inputs(part).astype(X.dtype))
             features[rows] = real_features(drawn, self.n_components)
             if self.kernel == "gaussian":
-                features[rows] *= _damping(part - self.mean_, self.bandwidth_)
+                scaled = (part - self.mean_) / X.dtype.type(self.bandwidth_)
+                features[rows] *= np.exp(np.einsum("ij,ij->i", scaled, scaled) / -2)[:, None]
         return features
-
-
-def _damping(X, bandwidth):
-    """exp(-|x|^2 / (2 bandwidth^2)) in a column."""
-    squares = np.einsum("ij,ij->i", X, X)
-    return np.exp(squares / (-2 * bandwidth**2))[:, None]
 
 
 srht_product_sketch = partial(ProductSketch, projection="srht")
@@ -161,5 +158,5 @@ countsketch_product_sketch = partial(ProductSketch, projection="countsketch")
 def product_sketch_gram(fitted, X, Y):
     """Gram matrix of the kernel of a fitted `ProductSketch`."""
     if fitted.kernel == "gaussian":
-        return rbf_kernel(X, Y, gamma=0.5 / fitted.bandwidth_**2)
+        return Gaussian(bandwidth=fitted.bandwidth_)(X, Y)
     return polynomial_kernel(X, Y, degree=fitted.degree, gamma=fitted.gamma, coef0=fitted.coef0)

@@ -374,3 +374,15 @@ def test_imports_run_one_way():
     graph = {name: set(imported_by(path)) & names.keys() for name, path in names.items()}
     assert "kbench.kernels.base" in graph["kbench.kernels.distances"]
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplace(), Matern(), Matern(nu=0.5)], ids=str)
+def test_distances_keep_their_digits_in_every_unit_and_far_from_0(kernel):
+    X = np.random.default_rng(0).normal(size=(40, 3)).round(3)
+    expected = kernel.resolve(X)(X, X[:9])
+    far = 1e8 + X
+    np.testing.assert_allclose(kernel.resolve(far)(far, far[:9]), expected, atol=1e-5)
+    for unit, dtype in ((1e150, np.float64), (1e-150, np.float64), (1e30, np.float32)):
+        scaled = (X * unit).astype(dtype)
+        K = kernel.resolve(scaled)(scaled, scaled[:9])
+        np.testing.assert_allclose(K, expected, atol=1e-5 if dtype == np.float64 else 1e-2)

@@ -267,6 +267,24 @@ def test_median_bandwidth_makes_maps_free_of_the_unit(cls, log_scale):
     )
 
 
+@pytest.mark.parametrize("cls", [NystroemMap, RandomMaclaurinFeatures, ArcCosineFeatures])
+def test_features_are_the_same_in_extreme_units(cls):
+    expected = small(cls).fit_transform(WINE)
+    for unit, dtype in ((1e150, np.float64), (1e-150, np.float64), (1e30, np.float32)):
+        X = (WINE * unit).astype(dtype)
+        Z = small(cls).fit_transform(X)
+        tolerance = 1e-6 if dtype == np.float64 else 1e-2
+        scale = np.abs(expected @ expected.T).max()
+        np.testing.assert_allclose(Z @ Z.T, expected @ expected.T, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("cls", [NystroemMap, ArcCosineFeatures])
+def test_features_are_the_same_far_from_0(cls):
+    expected = small(cls).fit_transform(WINE)
+    Z = small(cls).fit_transform(WINE + 1e8)
+    np.testing.assert_allclose(Z @ Z.T, expected @ expected.T, atol=1e-3)
+
+
 @pytest.mark.parametrize("cls", WITH_MEDIAN)
 def test_bandwidth_factor_multiplies_the_median_and_numbers(cls):
     base = small(cls).fit(WINE).bandwidth_
@@ -325,6 +343,8 @@ def test_feature_names_and_pandas_output(cls):
         (LeverageFourierFeatures(ridge=-1), "ridge .* 'auto'.* -1"),
         (ProductSketch(degree=0), "degree must be an integer >= 1, got 0"),
         (ProductSketch(projection="gaussian"), "projection .*'srht', 'countsketch'.* 'gaussian'"),
+        (ProductSketch(bandwidth="foo"), "bandwidth .* 'median'.* 'foo'"),
+        (ProductSketch(bandwidth_factor=0), "bandwidth_factor .* 0"),
         (ProductSketch(kernel="rbf"), "kernel .*'polynomial', 'gaussian'.* 'rbf'"),
         (ProductSketch(complex_to_real="yes"), "complex_to_real .* 'yes'"),
         (OptimizedMaclaurinFeatures(0), "n_components must be an integer >= 1, got 0"),
