@@ -201,11 +201,16 @@ def measure(
         "protocol": to_json(cell.protocol),
         "split": task.split_index,
     }
-    started_ms = now_ms()
+    started_ms, begun = now_ms(), time.monotonic()
+
+    def ended_ms() -> int:
+        """Return the end by a clock that nobody sets back while the task runs."""
+        return started_ms + round(1000 * (time.monotonic() - begun))
+
     try:
         assignment = assignments.of(task)
     except DatasetError as error:
-        return Answer(CallOutcome("error", error=str(error)), host, started_ms, now_ms())
+        return Answer(CallOutcome("error", error=str(error)), host, started_ms, ended_ms())
     handover = Handover(assignment, cell.protocol.map_seeds)
     before = snapshot()
     outcome = sandbox.run(
@@ -219,7 +224,7 @@ def measure(
     after = snapshot()
     outcome = _scored(_checked(outcome), assignment, handover, task)
     doubts = contention(before, after, slots, _waited(outcome)).reasons
-    return Answer(outcome, host, started_ms, now_ms(), doubts)
+    return Answer(outcome, host, started_ms, ended_ms(), doubts)
 
 
 def measure_here(request: Request) -> Answer:

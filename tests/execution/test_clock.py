@@ -1,0 +1,24 @@
+"""A clock that is set back while a task runs changes none of its times."""
+
+from types import SimpleNamespace
+
+from kbench.errors import DatasetError
+from kbench.execution.engine import request
+
+
+def test_a_task_does_not_end_before_it_starts(monkeypatch):
+    times = iter([2_000_000, 1_000_000])
+    monkeypatch.setattr(request, "now_ms", lambda: next(times))
+
+    class NoData:
+        cache = SimpleNamespace(root="cache")
+
+        def of(self, task):
+            raise DatasetError("too few rows")
+
+    cell = SimpleNamespace(feature_map=None, learner=None, protocol=None)
+    task = SimpleNamespace(cell=cell, checksum="", kinds=(), split_index=0)
+    asked = SimpleNamespace(task=task)
+    answer = request.measure(asked, None, NoData(), None, 1)
+    assert answer.outcome.error == "too few rows"
+    assert 0 <= answer.ended_ms - answer.started_ms < 10_000
