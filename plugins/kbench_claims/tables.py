@@ -291,7 +291,34 @@ def warnings(content: ReportData) -> list[str]:
     one = [contest.dataset for contest in claims_of(content).contests if contest.n_splits < 2]
     if one:
         sentences.append(f"Methods share one split, which tests nothing, on {named(one)}.")
+    sizes = {
+        row.dataset: round(row.measures["n_test"])
+        for row in content.rows
+        if "coverage_error_90" in row.measures and row.measures.get("n_test", 0) >= 1
+    }
+    if sizes:
+        smallest = sorted(sizes, key=sizes.__getitem__)[:5]
+        each = [f"{coverage_by_chance(sizes[name]):.3f} on {name}" for name in smallest]
+        more = f", and less on {len(sizes) - 5} larger datasets" if len(sizes) > 5 else ""
+        sentences.append(
+            "Intervals of a perfect model have this mean coverage_error_90 by chance, on the test "
+            f"rows of one split: {named(each)}{more}."
+        )
     return sentences
+
+
+def coverage_by_chance(n_rows: int, level: float = 0.9) -> float:
+    """Return the mean coverage error of exact intervals on some test rows.
+
+    The number of covered rows is binomial; its mean absolute deviation is de Moivre's.
+
+    >>> [round(coverage_by_chance(n), 3) for n in (15, 50, 100, 1000)]
+    [0.064, 0.033, 0.024, 0.008]
+    """
+    from scipy.stats import binom
+
+    k = math.floor(n_rows * level) + 1
+    return float(2 * k * (1 - level) * binom.pmf(k, n_rows, level) / n_rows)
 
 
 def warned(content: ReportData) -> Table:

@@ -91,7 +91,10 @@ def test_equal_landmarks_count_once():
 )
 def test_landmark_features_reproduce_their_gram_matrix(seed, n_landmarks, rank, basis):
     X = np.random.default_rng(seed).normal(size=(25, rank))
-    f2 = BalcanF2(Linear(), n_landmarks=n_landmarks, basis=basis, random_state=seed).fit(X)
+    # three landmarks of one direction have a second eigenvalue of about 4 eps
+    f2 = BalcanF2(
+        Linear(), n_landmarks=n_landmarks, basis=basis, rank_tolerance=1e-12, random_state=seed
+    ).fit(X)
     assert f2.n_components_ == min(n_landmarks, rank)
     Z = f2.transform(f2.landmarks_)
     K = Linear()(f2.landmarks_)

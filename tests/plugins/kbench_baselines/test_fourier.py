@@ -80,3 +80,26 @@ def test_the_variance_of_random_features_is_that_of_the_docstring(form):
     assert abs(np.mean(found) - once) < 5 * np.sqrt(expected / 4000)
     error = np.std((np.array(found) - once) ** 2) / np.sqrt(4000)
     assert abs(np.var(found) - expected) < 5 * error
+
+
+@pytest.mark.parametrize(
+    ("d", "n_components", "low", "high"), [(2, 64, 0.2, 0.45), (50, 32, 1.05, 1.3)]
+)
+def test_few_quasi_random_frequencies_are_worse_than_pairs_in_many_dimensions(
+    d, n_components, low, high
+):
+    X = np.random.default_rng(d).normal(size=(200, d))
+    K = np.exp(-_squares(X) / (2 * d))
+    errors = []
+    for make, options in ((QMCFourierFeatures, {}), (RandomFourierFeatures, {"form": "pairs"})):
+        found = []
+        for seed in range(10):
+            options_of_seed = {"bandwidth": np.sqrt(d), "random_state": seed, **options}
+            Z = make(n_components, **options_of_seed).fit_transform(X)
+            found.append(np.linalg.norm(Z @ Z.T - K))
+        errors.append(np.mean(found))
+    assert low < errors[0] / errors[1] < high
+
+
+def _squares(X):
+    return ((X[:, None] - X) ** 2).sum(axis=2)

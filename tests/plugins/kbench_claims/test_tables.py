@@ -200,3 +200,16 @@ def test_inner_scores_by_seconds_end_with_the_score_on_the_test_parts():
     assert "Inner accuracy against seconds of search" in text
     assert "Inner scores are optimistic" in text
     assert "against seconds of search" not in page(content(grid(2, 2)), Registry())
+
+
+def test_the_coverage_error_of_a_perfect_model_stands_beside_that_of_few_rows():
+    rng = np.random.default_rng(0)
+    for n in (1, 7, 15, 40):
+        drawn = np.abs((rng.random((20_000, n)) < 0.9).mean(axis=1) - 0.9).mean()
+        assert claims.coverage_by_chance(n) == pytest.approx(drawn, rel=0.03)
+    rows = [
+        changed(regression_row(name, "rff", (0.5, 0.6)), coverage_error_90=0.06, n_test=n)
+        for name, n in (("large", 1000.0), ("small", 15.0))
+    ]
+    (said,) = (each for each in claims.warnings(content(rows)) if "coverage_error_90" in each)
+    assert said.endswith("on the test rows of one split: 0.064 on small and 0.008 on large.")
