@@ -298,11 +298,11 @@ def warnings(content: ReportData) -> list[str]:
     }
     if sizes:
         smallest = sorted(sizes, key=sizes.__getitem__)[:5]
-        each = [f"{coverage_by_chance(sizes[name]):.3f} on {name}" for name in smallest]
+        errors = [f"{coverage_by_chance(sizes[name]):.3f} on {name}" for name in smallest]
         more = f", and less on {len(sizes) - 5} larger datasets" if len(sizes) > 5 else ""
         sentences.append(
             "Intervals of a perfect model have this mean coverage_error_90 by chance, on the test "
-            f"rows of one split: {named(each)}{more}."
+            f"rows of one split: {named(errors)}{more}."
         )
     return sentences
 
