@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ _SPREADS = (*(measure.name for measure in PLAIN.values()), "r2")
 
 
 def means(results: Sequence[Result], measure: Measure = ACCURACY) -> dict[str, float]:
-    """Average each measure over the splits of a cell that have it.
+    """Average each measure over the splits of a cell that have it, if it is finite on all of them.
 
     `results` are those with status "ok". Of `measure`, the accuracy, the root mean
     squared error and r2 there is also the standard deviation of one split, such as
@@ -31,13 +31,24 @@ def means(results: Sequence[Result], measure: Measure = ACCURACY) -> dict[str, f
     for result in results:
         for name, value in {**result.measures, **_costs(result)}.items():
             of_other = name.startswith(DEFAULT) and name != measure.of_default
-            if math.isfinite(value) and not of_other:
+            if not of_other:
                 values.setdefault(name, []).append(value)
-    averages = {name: float(np.mean(column)) for name, column in values.items()}
+    averages = {name: float(np.mean(each)) for name, each in values.items()}
+    # the mean of the other splits would favour a method that fails on one
+    averages = {name: value for name, value in averages.items() if math.isfinite(value)}
     for name in (*_SPREADS, measure.name):
-        if len(values.get(name, ())) > 1:
+        if name in averages and len(values[name]) > 1:
             averages[f"{name}_sd"] = float(np.std(values[name], ddof=1))
     return averages
+
+
+def _notes(results: Iterable[Result]) -> Iterator[str]:
+    """Yield the notes of splits, and which measures are not finite on which split."""
+    for result in results:
+        yield from result.details.notes
+        for name, value in result.measures.items():
+            if not math.isfinite(value):
+                yield f"{name} is not finite on split {result.split}, and has no mean"
 
 
 def _costs(result: Result) -> dict[str, float]:
@@ -136,7 +147,7 @@ def of_cell_with_splits(planned: PlannedCell, machine: str, measure: Measure = A
         split_hash={str(result.split): result.details.split_hash for result in done},
         version=_joined(result.version for result in results),
         at_edge=_joined(name for result in done for name in result.details.at_edge),
-        notes=_joined((note for result in done for note in result.details.notes), "; "),
+        notes=_joined(_notes(done), "; "),
         contention=_joined(doubts, "; "),
         timing="" if timings <= {"shared"} else _joined(timings),
         calibration_s=_joined(f"{result.calibration_s:.4g}" for result in results),
