@@ -42,13 +42,12 @@ def means(results: Sequence[Result], measure: Measure = ACCURACY) -> dict[str, f
     return averages
 
 
-def _notes(results: Iterable[Result]) -> Iterator[str]:
-    """Yield the notes of splits, and which measures are not finite on which split."""
+def _notes(results: Iterable[Result], name: str) -> Iterator[str]:
+    """Yield the notes of splits, and where a measure is not finite."""
     for result in results:
         yield from result.details.notes
-        for name, value in result.measures.items():
-            if not math.isfinite(value):
-                yield f"{name} is not finite on split {result.split}, and has no mean"
+        if not math.isfinite(result.measures.get(name, 0.0)):
+            yield f"{name} is not finite on split {result.split}, and has no mean"
 
 
 def _costs(result: Result) -> dict[str, float]:
@@ -147,7 +146,7 @@ def of_cell_with_splits(planned: PlannedCell, machine: str, measure: Measure = A
         split_hash={str(result.split): result.details.split_hash for result in done},
         version=_joined(result.version for result in results),
         at_edge=_joined(name for result in done for name in result.details.at_edge),
-        notes=_joined(_notes(done), "; "),
+        notes=_joined(_notes(done, measure.name), "; "),
         contention=_joined(doubts, "; "),
         timing="" if timings <= {"shared"} else _joined(timings),
         calibration_s=_joined(f"{result.calibration_s:.4g}" for result in results),
