@@ -47,6 +47,8 @@ ROOMS = {
     "kbench/evaluation": ("tests/evaluation", "kbench/evaluation"),
     "kbench/results/stats": (
         "tests/results/test_stats.py",
+        "tests/results/test_fronts.py",
+        "tests/results/test_certain_places.py",
         "tests/plugins/kbench_compare/test_comparison.py",
         "kbench/results/stats",
     ),
