@@ -33,9 +33,9 @@ def means(results: Sequence[Result], measure: Measure = ACCURACY) -> dict[str, f
             of_other = name.startswith(DEFAULT) and name != measure.of_default
             if not of_other:
                 values.setdefault(name, []).append(value)
-    averages = {name: float(np.mean(each)) for name, each in values.items()}
+    every = ((name, float(np.mean(each))) for name, each in values.items())
     # the mean of the other splits would favour a method that fails on one
-    averages = {name: value for name, value in averages.items() if math.isfinite(value)}
+    averages = {name: value for name, value in every if math.isfinite(value)}
     for name in (*_SPREADS, measure.name):
         if name in averages and len(values[name]) > 1:
             averages[f"{name}_sd"] = float(np.std(values[name], ddof=1))

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -159,6 +160,22 @@ def test_a_front_counts_missing_cells_against_claims():
     complete = stats.front(gains[3:], costs[3:])
     assert found.hypervolume == complete.hypervolume
     assert complete.places[0].status == "frontier"
+
+
+def test_a_group_of_which_nobody_has_all_datasets_counts_against_claims():
+    rng = np.random.default_rng(0)
+    gains = np.array([0.9, 0.8]) + rng.normal(0, 0.01, (8, 2))
+    costs = np.array([1.0, 2.0]) * rng.lognormal(0, 0.1, (8, 2))
+    gains[:3] = costs[:3] = NAN
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = stats.front(gains, costs)
+        assert [place.status for place in found.places] == ["undecided", "undecided"]
+        assert stats.rank_sets(gains) == [(1, 2), (1, 2)]
+        more = (np.vstack([each[2:], each[3:], each[3:]]) for each in (gains, costs))
+        places = stats.front(*more).places
+    # one of sixteen does not undo what is clear
+    assert [place.status for place in places] == ["frontier", "dominated"]
 
 
 def test_a_method_in_focus_does_not_win_by_cells_that_it_lacks():

@@ -70,11 +70,12 @@ class Scores:
 
     def of(self, rows: Sequence[Row], column: str) -> Array:
         """Average another column over the same datasets, groups and methods; NaN for None."""
-        return _table(_by_labels(rows), column, self.datasets, self.methods)
+        return _table({row.labels: row for row in rows}, column, self.datasets, self.methods)
 
     def of_tried(self, rows: Sequence[Row], column: str) -> Array:
         """Average another column where `tried` has values; NaN elsewhere."""
-        found = _table(_by_labels(rows), column, self.tried_datasets, self.methods)
+        by_labels = {row.labels: row for row in rows}
+        found = _table(by_labels, column, self.tried_datasets, self.methods)
         return np.where(np.isnan(self.tried), np.nan, found)
 
 
@@ -151,10 +152,6 @@ def _rotations(rows: Iterable[Row]) -> tuple[tuple[Method, Method], ...]:
         kept = max(methods, key=lambda method: n_finished[method])
         same += [(method, kept) for method in methods if method != kept]
     return tuple(same)
-
-
-def _by_labels(rows: Iterable[Row]) -> dict[Labels, Row]:
-    return {row.labels: row for row in rows}
 
 
 def _table(

@@ -147,12 +147,13 @@ def _p_values(values: Array, ratio: float, given: bool = False) -> Array:
     """
     from scipy.special import stdtr
 
-    n, k = values.shape
-    low = np.where(np.isnan(values), np.nanmin(values, axis=1, keepdims=True), values)
-    high = np.where(np.isnan(values), np.nanmax(values, axis=1, keepdims=True), values)
+    some = values[~np.isnan(values).all(axis=1)]
+    n, k = some.shape
+    ends = (end(some, axis=1, keepdims=True) for end in (np.nanmin, np.nanmax))
+    low, high = (np.where(np.isnan(some), end, some) for end in ends)
     p = np.ones((k, k))
     for i in range(k):
-        d, known = low[:, i : i + 1] - high, values[:, i : i + 1] - values
+        d, known = low[:, [i]] - high, values[:, [i]] - values
         mean, error = d.mean(axis=0), d.std(axis=0, ddof=1) * np.sqrt(1 / n + ratio)
         varies = np.ptp(d, axis=0) > EQUAL
         t = np.divide(mean, error, out=np.zeros(k), where=varies)

@@ -139,7 +139,7 @@ def _adjusted(d: Array) -> Array:
 
     Shape (n_groups, n_claims); NaN counts as less than all others.
     """
-    d = np.asarray(np.round(np.where(np.isnan(d), -np.inf, d), 12), dtype=float)
+    d = np.asarray(np.round(np.where(np.isnan(d), -np.inf, d), 12))
     signed = np.sign(d) * np.array([tied_ranks(column) for column in np.abs(d).T]).T
     size = np.sqrt((signed**2).sum(axis=0))
     signed = np.divide(signed, size, out=np.zeros_like(signed), where=size > 0)
