@@ -210,3 +210,12 @@ def test_a_page_computes_the_front_of_each_cost_once(monkeypatch):
     page(made, Registry())
     n_costs = len({claims_cost.tobytes() for _, claims_cost, *_ in computed})
     assert 0 < len(computed) == n_costs
+
+
+def test_the_smallest_p_is_that_of_the_datasets_that_are_tested():
+    rows = clear(6)
+    rows += [row(f"more-{i}", "good", accuracies=[0.9, 0.9]) for i in range(2)]
+    text = page(content(rows), Registry())
+    # a missing cell counts against a claim: its dataset is tested
+    assert "6 datasets count." in text
+    assert "The smallest possible p of the test with 8 is 0.008" in text
