@@ -197,10 +197,11 @@ def _minus_distances(X: Any, Y: Any, unit: float, *, squared: bool = False) -> N
     """Return minus distances, or their squares, in a unit; dense rows are shifted to near 0.
 
     ``|x|^2 + |z|^2 - 2 x.z`` overflows in extreme units, and far from 0 rounding hides distances.
+    Distances of rows to themselves are exactly 0 where `Y` is `X`.
     """
     from sklearn.metrics.pairwise import euclidean_distances
 
-    rows, given = X if Y is None else Y, [each for each in (X, Y) if each is not None]
+    rows, given = X if Y is None else Y, [X] if Y is None or Y is X else [X, Y]
     is_sparse = any(hasattr(each, "tocsr") for each in given)
     shift = 0.0 if is_sparse else np.median(rows[:: len(rows) // 32 + 1], axis=0)
     D = np.asarray(euclidean_distances(*((e - shift) / unit for e in given), squared=squared))

@@ -109,7 +109,9 @@ def test_each_table_can_be_printed_in_each_form(store):
     assert not list(store.iterdir())
     call("report", "trial", "--table", "pairs", "--format", "csv", "-o", "pairs.csv", *STORE)
     lines = (store / "pairs.csv").read_text(encoding="utf-8").splitlines()
-    assert lines[0].startswith("first,second,difference,low,high,won,tied,lost,p,p_holm")
+    assert lines[0].startswith(
+        "first,second,difference,low,high,median,median_low,median_high,won,"
+    )
     assert len(lines) == 4
 
 

@@ -386,3 +386,12 @@ def test_distances_keep_their_digits_in_every_unit_and_far_from_0(kernel):
         scaled = (X * unit).astype(dtype)
         K = kernel.resolve(scaled)(scaled, scaled[:9])
         np.testing.assert_allclose(K, expected, atol=1e-5 if dtype == np.float64 else 1e-2)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplace(), Matern(nu=0.5), Matern(nu=2.5)])
+def test_rows_have_the_distance_0_to_themselves(kernel):
+    X = np.random.default_rng(0).normal(1e4, 1.0, (40, 5))
+    kernel = kernel.resolve(X)
+    # the root of a rounding error would be 1e-8
+    assert (np.diagonal(kernel(X, X)) == 1).all()
+    assert (np.diagonal(kernel(X)) == 1).all()
