@@ -197,14 +197,17 @@ def _minus_distances(X: Any, Y: Any, unit: float, *, squared: bool = False) -> N
     """Return minus distances, or their squares, in a unit; dense rows are shifted to near 0.
 
     ``|x|^2 + |z|^2 - 2 x.z`` overflows in extreme units, and far from 0 rounding hides distances.
-    Distances of rows to themselves are exactly 0 where `Y` is `X`.
+    The root of a rounding error would be 1e-8: such distances are 0.
     """
     from sklearn.metrics.pairwise import euclidean_distances
 
-    rows, given = X if Y is None else Y, [X] if Y is None or Y is X else [X, Y]
+    rows, given = X if Y is None else Y, [X] if Y is None else [X, Y]
     is_sparse = any(hasattr(each, "tocsr") for each in given)
     shift = 0.0 if is_sparse else np.median(rows[:: len(rows) // 32 + 1], axis=0)
-    D = np.asarray(euclidean_distances(*((e - shift) / unit for e in given), squared=squared))
+    D = np.asarray(euclidean_distances(*((e - shift) / unit for e in given), squared=True))
+    if not squared:
+        D[8 * np.finfo(float).eps * D.max(initial=0.0) > D] = 0.0
+        np.sqrt(D, out=D)
     return np.asarray(np.negative(D, out=D))
 
 

@@ -155,9 +155,7 @@ def _adjusted(d: Array) -> Array:
 @lru_cache(maxsize=2)
 def _signs(n: int, n_draws: int = 2_000, seed: int = 0) -> Array:
     """Return signs for each group, shape (n_flips, n), first those of the data."""
-    if n <= ALL_SIGNS:
-        bits = np.arange(2**n)[:, None] >> np.arange(n) & 1
-    else:
-        bits = np.random.default_rng(seed).integers(0, 2, (n_draws, n))
-        bits[0] = 0
+    drawn = np.random.default_rng(seed).integers(0, 2, (n_draws, n))
+    bits = np.arange(2**n)[:, None] >> np.arange(n) & 1 if n <= ALL_SIGNS else drawn
+    bits[0] = 0
     return np.asarray(1.0 - 2.0 * bits, dtype=float)
