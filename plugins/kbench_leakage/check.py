@@ -199,7 +199,8 @@ def _of_order(parts: Parts, y: np.ndarray, notes: list[str]) -> Iterator[Finding
     attributes, targets = parts.attributes, parts.targets
     test = _some(parts.test, TEST_ROWS, parts.rng)
     if order.is_sorted(y[test], targets.is_numeric):
-        notes.append("neighbours in the file are not compared: it is sorted by the target")
+        why = "it is sorted by the target, or a class is rare"
+        notes.append(f"neighbours in the file are not compared: {why}")
         return
     before, after = order.neighbours(parts.train, test)
     near = np.unique(np.concatenate([before, after]))

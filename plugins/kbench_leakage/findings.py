@@ -19,6 +19,9 @@ LEAST_LOOKUP = 0.9
 LEAST_SMOOTH = 0.5
 """R2 of a column by its neighbours in the file, from which rows can be told to be neighbours."""
 
+LEAST_GUESS = 1e-6
+"""Probability that the commonest class is right on all test rows, below which that is no chance."""
+
 LEAST_COPIES, LEAST_NEAR = 0.05, 0.5
 """Shares of test rows that are named: copies, and those that differ in one input."""
 
@@ -78,7 +81,8 @@ class Finding:
     def is_sign(self) -> bool:
         """Whether it is large enough to be named as a sign of leakage.
 
-        A score counts less two standard errors, so that few test rows are no sign.
+        A score counts less two standard errors, so that few test rows are no sign, unless all of
+        their classes are right and guessing would hardly be.
         """
         least = self.score.least(self.n_scored, self.is_numeric)
         if self.kind == "copies":
@@ -89,7 +93,13 @@ class Finding:
             return least >= wanted and self.share >= max(LEAST_NEAR, 2 * self.by_chance)
         if self.kind == "order":
             return least >= LEAST_LOOKUP and self.share >= LEAST_SMOOTH
-        return least >= LEAST_SCORE
+        return least >= LEAST_SCORE or self._is_perfect
+
+    @property
+    def _is_perfect(self) -> bool:
+        """Whether all test rows are right, which guessing the commonest class would not be."""
+        by_guess = self.score.base**self.n_scored
+        return not self.is_numeric and self.score.accuracy == 1.0 and by_guess < LEAST_GUESS
 
     @property
     def what(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,9 +23,12 @@ MOST_BYTES = 1 << 20
 """Size of a file that is read."""
 
 
-def key_of(checksum: str, protocol: Mapping[str, str]) -> str:
-    """Return the key of the check of a dataset; the protocol has its fields as text."""
-    parts = [_code(), checksum, *(protocol.get(name, "") for name in FIELDS)]
+def key_of(checksum: str, protocol: Mapping[str, str], names: Sequence[str] = ()) -> str:
+    """Return the key of the check of a dataset; the protocol has its fields as text.
+
+    The checksum of data is that of their numbers: another file can name its columns otherwise.
+    """
+    parts = [_code(), checksum, *(protocol.get(name, "") for name in FIELDS), *names]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

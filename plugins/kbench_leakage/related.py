@@ -37,6 +37,7 @@ _GENERIC = re.compile(
     r"(x|v|f|a|c|col|column|att|attr|attribute|feature|var|pixel|input)?[_ -]?\d*", re.IGNORECASE
 )
 _STEM = re.compile(r"[^\W\d_]{4,}")
+_MOST_REASONS = 3
 _SAYS_NOTHING = frozenset({"data", "dataset", "file", "sample", "table", "test", "train"})
 
 
@@ -157,21 +158,25 @@ def families(
             name = parent[name]
         return name
 
-    why: dict[str, str] = {}
+    why: dict[str, list[str]] = {name: [] for name in names}
     for a, b in combinations(names, 2):
         declared, reason = names[a] == names[b], ""
         if not declared and a in sketches and b in sketches:
             reason = relation(sketches[a], sketches[b])
         if not declared and not reason and stem(a) and stem(a) == stem(b):
             reason = f"their names begin with {stem(a)!r}"
-        if (declared or reason) and (x := root(a)) != (y := root(b)):
-            parent[y] = x
-            why[x] = why.get(x) or why.pop(y, "") or reason
+        if reason:
+            why[a].append(f"{a} and {b}: {reason}")
+        if declared or reason:
+            parent[root(b)] = root(a)
     members: dict[str, list[str]] = {}
     for name in names:
         members.setdefault(root(name), []).append(name)
-    return [
-        (tuple(each), why[key])
-        for key, each in members.items()
-        if len({names[name] for name in each}) > 1
-    ]
+    found = []
+    for each in members.values():
+        reasons = [reason for name in each for reason in why[name]]
+        if reasons:
+            more = f"; and {len(reasons) - _MOST_REASONS} more pairs"
+            listed = "; ".join(reasons[:_MOST_REASONS]) + more * (len(reasons) > _MOST_REASONS)
+            found.append((tuple(each), listed))
+    return found

@@ -433,3 +433,11 @@ def test_standings_are_in_the_order_of_mean_ranks():
 def test_there_are_no_standings_without_two_methods_and_a_dataset():
     for rows in ([row("iris", "a", 0.9)], [row("iris", "a", 0.9), row("wine", "b", 0.9)]):
         assert stats.standings(stats.scores(rows), rows) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "p"), [([3.0, 2.0, 1.0], 1 / 36), ([2.0, 2.0, 1.0], 1 / 9), ([1.0, 1.0, 1.0], 1.0)]
+)
+def test_equal_ranks_on_all_datasets_have_the_p_of_permutations(row, p):
+    found = stats.friedman(np.array([row] * 3))
+    assert found.F_p == pytest.approx(p)

@@ -63,21 +63,21 @@ def friedman(values: Array, correct_ties: bool = True) -> Friedman:
         raise ValueError(f"values must have at least 2 datasets and 3 methods, got {values.shape}")
     placed = ranks(values)
     statistic = 12 * n / (k * (k + 1)) * (np.sum(placed.mean(axis=0) ** 2) - k * (k + 1) ** 2 / 4)
+    counts = [np.unique(row, return_counts=True)[1].astype(float) for row in placed]
     if correct_ties:
-        ties = 0.0
-        for row in placed:
-            counts = np.unique(row, return_counts=True)[1].astype(float)
-            ties += float(np.sum(counts**3 - counts))
+        ties = float(sum(np.sum(each**3 - each) for each in counts))
         correction = 1 - ties / (n * k * (k**2 - 1))
         statistic = statistic / correction if correction else 0.0
     statistic = max(float(statistic), 0.0)
     rest = n * (k - 1) - statistic
     F = (n - 1) * statistic / rest if rest > 1e-9 else math.inf
+    # where all datasets have the same ranks, F is no longer a number; the p of permutations is
+    orders = math.factorial(k) / math.prod(math.factorial(int(c)) for c in counts[0])
     return Friedman(
         statistic,
         float(chi2.sf(statistic, k - 1)),
         F,
-        float(f.sf(F, k - 1, (k - 1) * (n - 1))),
+        float(f.sf(F, k - 1, (k - 1) * (n - 1))) if rest > 1e-9 else orders ** (1.0 - n),
     )
 
 

@@ -51,6 +51,15 @@ n_splits = 1
     return path
 
 
+def test_the_same_numbers_under_other_names_have_these_names(table, capfd):
+    command("leakage", table, "--target", "total", capfd=capfd)
+    renamed = table.with_name("renamed.csv")
+    pandas.read_csv(table).rename(columns={"casual": "guests"}).to_csv(renamed, index=False)
+    _, out, _ = command("leakage", renamed, "--target", "total", capfd=capfd)
+    assert "guests + registered alone predicts" in out
+    assert "casual" not in out
+
+
 def test_a_file_is_checked(table, capfd):
     code, out, err = command("leakage", table, "--target", "total", capfd=capfd)
     assert (code, err) == (0, "")

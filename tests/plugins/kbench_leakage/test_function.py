@@ -87,3 +87,14 @@ def test_a_wrong_argument_is_named(change, message):
     _, X, y = table()
     with pytest.raises(DatasetError, match=message):
         kbench.find_leakage(**{"X": X, "y": y, **change})
+
+
+@pytest.mark.parametrize(("n", "share"), [(150, 0.5), (300, 0.5), (2000, 0.05)])
+def test_a_copy_of_few_or_rare_classes_is_a_sign(n, share):
+    rng = np.random.default_rng(0)
+    y = (rng.random(n) < share).astype(int)
+    X = np.column_stack([rng.normal(size=(n, 2)), y])
+    assert "x2 alone predicts" in str(kbench.find_leakage(X, y, task="classification"))
+    # too few of the rare class to say
+    X[:, 2] = rng.normal(size=n)
+    assert "no sign" in str(kbench.find_leakage(X, y, task="classification"))

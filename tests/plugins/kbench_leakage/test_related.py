@@ -69,10 +69,24 @@ def test_families_join_what_is_declared_and_what_is_found():
     groups = {"mfeat-fourier": "m", "mfeat-zernike": "z", "iris": "iris", "old": "m"}
     ((names, why),) = families(groups, {})
     assert names == ("mfeat-fourier", "mfeat-zernike", "old")
-    assert why == "their names begin with 'mfeat'"
+    assert why == "mfeat-fourier and mfeat-zernike: their names begin with 'mfeat'"
     assert families(dict.fromkeys(("mfeat-a", "mfeat-b"), "one"), {}) == []
     assert stem("wine") == ""
     assert families({"data-1": "data-1", "data-2": "data-2"}, {}) == []
+
+
+def test_each_pair_of_a_family_has_its_reason():
+    X = drawn()
+    y, z = np.random.default_rng(1).normal(size=(2, 400))
+    sketches = {
+        "s0": sketch(X[:, :4], y),
+        "zz": sketch(X[::-1, :4], y[::-1]),
+        "colof": sketch(np.column_stack([X[:, :3], drawn(seed=3)]), z),
+    }
+    ((names, why),) = families({name: name for name in sketches}, sketches)
+    assert names == ("s0", "zz", "colof")
+    assert "s0 and zz: the same rows" in why
+    assert "s0 and colof: 3 columns have the same values" in why
 
 
 def test_a_sketch_is_kept_and_a_damaged_one_is_none(tmp_path):
