@@ -144,7 +144,8 @@ def test_certificate_holds(m, d, rank, log_B, seed, loss):
     B = 10.0**log_B
     factor = pivoted_cholesky(ZeroOneKernel(), X, rank)
     target, low, high = box(y, loss)
-    found = minimise_over_ball(factor, target, low, high, B)
+    # one of some hundred such problems needs 192 steps
+    found = minimise_over_ball(factor, target, low, high, B, max_iter=1000)
     assert found.converged
     # the pair is feasible, and its values are what it says
     assert np.sum(found.v**2) <= B * (1 + 1e-9)
