@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+SALT = np.uint64(0x9E3779B97F4A7C15)
 VALUES = 1 << 16
 """Values that are hashed together, which fit into the cache of a core."""
 
@@ -25,14 +26,14 @@ def row_hashes(X: Any) -> np.ndarray:
     # The sum over columns of a well mixed hash of (value, column). Small integers as
     # floats have 40 low bits of zero: a plain linear hash of the bits would collide.
     n, d = X.shape
-    salts = np.arange(1, d + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    salts = np.arange(1, d + 1, dtype=np.uint64) * SALT
     hashes = np.zeros(n, dtype=np.uint64)
     if hasattr(X, "indptr"):
         _add_sparse(hashes, X, salts)
         return hashes
     step = max(1, VALUES // max(d, 1))
     for start in range(0, n, step):
-        mixed = _mixed(X[start : start + step], salts)
+        mixed = hashed(X[start : start + step], salts)
         hashes[start : start + step] = mixed.sum(axis=1, dtype=np.uint64)
     return hashes
 
@@ -47,20 +48,18 @@ def _add_sparse(hashes: np.ndarray, X: Any, salts: np.ndarray) -> None:
         ends = X.indptr[start : start + step + 1]
         values = np.asarray(X.data[ends[0] : ends[-1]])
         rows = np.repeat(np.arange(start, start + len(ends) - 1), np.diff(ends))
-        mixed = _mixed(values, salts[X.indices[ends[0] : ends[-1]]])
+        mixed = hashed(values, salts[X.indices[ends[0] : ends[-1]]])
         stored = values != 0
         np.add.at(hashes, rows[stored], mixed[stored])
 
 
-def _mixed(values: np.ndarray, salts: np.ndarray) -> np.ndarray:
-    """Hash each value with its salt (the finaliser of SplitMix64)."""
-    plain = np.array(values, dtype=np.float64)
-    plain += 0.0  # -0 becomes 0
+def hashed(values: np.ndarray, salts: np.ndarray) -> np.ndarray:
+    """Hash each value with its salt (the finaliser of SplitMix64), a multiple of `SALT`."""
+    plain = np.asarray(values, dtype=np.float64) + 0.0  # -0 becomes 0
     plain[np.isnan(plain)] = np.nan  # one bit pattern for all of them
     z: np.ndarray = plain.view(np.uint64) + salts
-    z ^= z >> np.uint64(30)
-    z *= np.uint64(0xBF58476D1CE4E5B9)
-    z ^= z >> np.uint64(27)
-    z *= np.uint64(0x94D049BB133111EB)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z ^= z >> np.uint64(shift)
+        z *= np.uint64(factor)
     z ^= z >> np.uint64(31)
     return z

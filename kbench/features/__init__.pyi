@@ -52,6 +52,7 @@ from kbench.evaluation.outputs import (
 )
 from kbench.evaluation.preprocessing import Imputer, missing_rows, refuse_missing
 from kbench.evaluation.refit import fit_and_predict
+from kbench.evaluation.row_hashes import SALT, hashed, row_hashes
 from kbench.evaluation.rows import BLOCK_ROWS
 from kbench.evaluation.scores import scores as split_scores
 from kbench.evaluation.search import (
@@ -256,6 +257,7 @@ __all__ = [
     "PLAIN",
     "RIGHT",
     "ROPE",
+    "SALT",
     "SEARCHED",
     "TEXTS",
     "TIMES",
@@ -421,6 +423,7 @@ __all__ = [
     "given",
     "given_width",
     "has_rules",
+    "hashed",
     "heading",
     "headings_of",
     "holdout_ratio",
@@ -501,6 +504,7 @@ __all__ = [
     "refuse_missing",
     "resolve",
     "restored",
+    "row_hashes",
     "rows_of",
     "run_shown",
     "runnable",

@@ -60,18 +60,19 @@ class Place:
 
 def against(rows: Sequence[Row], method: Method, measure: Measure = ACCURACY) -> list[Against]:
     """Compare a method with each other method of some rows; the strongest others come first."""
-    ours = {row.dataset: row for row in _measured(rows, measure) if row.method == method}
+    rows = _measured(rows, measure)
+    ours = {row.dataset: row for row in rows if row.method == method}
     others: dict[Method, list[tuple[Row, Row]]] = {}
-    for row in _measured(rows, measure):
+    for row in rows:
         mine = ours.get(row.dataset)
         if row.method != method and mine and common_splits(mine, row, measure.name):
             others.setdefault(row.method, []).append((mine, row))
-    tried = {row.dataset: row.group for row in _measured(rows, measure)}
+    group_of, finished = {row.dataset: row.group for row in rows}, {row.labels for row in rows}
     found = {other: _differences(pairs, measure) for other, pairs in others.items()}
     for other, differences in found.items():
-        both = {row.dataset for row in _measured(rows, measure) if row.method == other} & set(ours)
-        # missing cells count against what is claimed
-        differences |= dict.fromkeys((tried[name] for name in tried if name not in both), math.nan)
+        for name, group in group_of.items():
+            if name not in ours or (name, *other) not in finished:
+                differences[group] = math.nan  # counts against what is claimed
     adjusted = holm([signed_rank(list(each.values())).p for each in found.values()])
     compared = [
         _against(other, others[other], [*found[other].values()], float(p), measure)

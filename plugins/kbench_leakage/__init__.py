@@ -9,7 +9,7 @@
     copies       rows with the same inputs, or the same but one
     attributes   the columns of a table; `scoring` its targets
     datasets     the same of a dataset in the cache; `kept` from one run to the next
-    related      datasets that are no independent samples
+    related      datasets that are not independent samples
     sections     where it stands in a report
     command      `kbench leakage`
 """

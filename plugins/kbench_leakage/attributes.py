@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from kbench.features import row_hashes
+
 VALUES = 1 << 20
 """Values that are read together."""
 
@@ -59,18 +61,9 @@ class Attributes:
 
     def row_hashes(self, rows: np.ndarray) -> np.ndarray:
         """Return a hash of each row; equal rows have equal ones, NaN equals NaN."""
-        hashes = np.empty(len(rows), dtype=np.int64)
+        hashes = np.empty(len(rows), dtype=np.uint64)
         for at in _blocks(len(rows), max(1, VALUES // max(self._X.shape[1], 1))):
-            if hasattr(self._X, "indptr"):
-                part = self._X[rows[at]].sorted_indices()
-                part.eliminate_zeros()
-                ends = zip(part.indptr[:-1], part.indptr[1:], strict=True)
-                texts = [
-                    part.indices[a:b].tobytes() + _plain(part.data[a:b]).tobytes() for a, b in ends
-                ]
-            else:
-                texts = [row.tobytes() for row in _plain(self._X[rows[at]])]
-            hashes[at] = [hash(text) for text in texts]
+            hashes[at] = row_hashes(self._X[rows[at]])
         return hashes
 
     def _dense(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -83,13 +76,6 @@ class Attributes:
             for at in _blocks(len(rows), step)
         ]
         return np.concatenate(parts) if parts else np.empty((0, len(columns)))
-
-
-def _plain(values: np.ndarray) -> np.ndarray:
-    """Return values with one pattern of bits for all NaN, and one for both zeros."""
-    plain = np.asarray(values, dtype=float) + 0.0
-    plain[np.isnan(plain)] = np.nan
-    return plain
 
 
 def _blocks(n: int, size: int) -> Iterator[slice]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kbench.features import row_hashes
 from kbench_leakage import copies, order, pairs, single
 from kbench_leakage.attributes import VALUES, Attributes
 from kbench_leakage.findings import Finding, Leakage
@@ -187,7 +188,7 @@ def _of_pair(
     # the same without a neighbour of another group, where there are no new groups
     group, along = (x[:, j] for j in (pair.a, pair.b))
     group_test, along_test = (x_test[:, j] for j in (pair.a, pair.b))
-    keys, known = copies.hashed(group_test, pair.a), copies.hashed(group, pair.a)
+    keys, known = copies.of_column(group_test, pair.a), copies.of_column(group, pair.a)
     found, inside = copies.interpolated(keys, along_test, known, along, y, y_test, False)
     return max(scored, inside) if found.all() else scored
 
@@ -241,14 +242,14 @@ def _of_copies(parts: Parts, notes: list[str]) -> tuple[list[Finding], np.ndarra
     x, x_test = (parts.attributes.values(rows, range(n)) for rows in (train, test))
     # by chance: columns of the same values that are independent of each other
     shuffled = np.column_stack([parts.rng.permutation(x[:, j]) for j in range(n)])
-    known, keys, random = map(copies.row_hashes, (x, x_test, shuffled))
+    known, keys, random = map(row_hashes, (x, x_test, shuffled))
     is_copy, exact = _exact(parts, keys, known, train, test, float(np.isin(keys, random).mean()))
     new = ~is_copy
     y, y_test = parts.targets[train], parts.targets[test[new]]
     best: Finding | None = None
     for j in range(n) if n > 1 else ():
-        rest = keys[new] - copies.hashed(x_test[new, j], j)
-        rest_known = known - copies.hashed(x[:, j], j)
+        rest = keys[new] - copies.of_column(x_test[new, j], j)
+        rest_known = known - copies.of_column(x[:, j], j)
         if np.isin(rest, rest_known).sum() < LEAST_TEST:
             continue
         attribute = parts.attributes.all[j]
@@ -257,7 +258,7 @@ def _of_copies(parts: Parts, notes: list[str]) -> tuple[list[Finding], np.ndarra
         )
         part = float(found.mean())
         if best is None or scored.value * part > best.score.value * best.share:
-            by_chance = float(np.isin(rest, random - copies.hashed(shuffled[:, j], j)).mean())
+            by_chance = float(np.isin(rest, random - copies.of_column(shuffled[:, j], j)).mean())
             about = scored, parts.targets.is_numeric, int(new.sum()), part, by_chance
             best = Finding("near copies", (attribute.name,), *about)
     return [each for each in (exact, best) if each is not None], test[is_copy]

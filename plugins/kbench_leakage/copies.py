@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from kbench.features import SALT, hashed
 from kbench_leakage.scoring import NONE, Score, Targets, score
 
 
-def hashed(values: np.ndarray, column: int) -> np.ndarray:
-    """Hash a column with its number (the finaliser of SplitMix64); NaN equals NaN, -0.0 0.0."""
-    plain = np.asarray(values, dtype=float) + 0.0
-    plain[np.isnan(plain)] = np.nan
-    salt = (column + 1) * 0x9E3779B97F4A7C15 % 2**64
-    z: np.ndarray = plain.view(np.uint64) + np.uint64(salt)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        z ^= z >> np.uint64(shift)
-        z *= np.uint64(factor)
-    return np.asarray(z ^ (z >> np.uint64(31)))
-
-
-def row_hashes(values: np.ndarray) -> np.ndarray:
-    """Hash rows: the sum over the columns, so that one of them can be taken out again."""
-    total = np.zeros(len(values), dtype=np.uint64)
-    for j in range(values.shape[1]):
-        total += hashed(values[:, j], j)
-    return total
+def of_column(values: np.ndarray, column: int) -> np.ndarray:
+    """Return the part of a column in the hashes of its rows, which can be subtracted."""
+    return hashed(values, np.array(column + 1, dtype=np.uint64) * SALT)
 
 
 def looked_up(

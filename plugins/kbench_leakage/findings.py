@@ -20,7 +20,7 @@ LEAST_SMOOTH = 0.5
 """R2 of a column by its neighbours in the file, from which rows can be told to be neighbours."""
 
 LEAST_GUESS = 1e-6
-"""Probability that the commonest class is right on all test rows, below which that is no chance."""
+"""Probability of guessing all test rows by the most frequent class, below which it is not luck."""
 
 LEAST_COPIES, LEAST_NEAR = 0.05, 0.5
 """Shares of test rows that are named: copies, and those that differ in one input."""
@@ -81,7 +81,7 @@ class Finding:
     def is_sign(self) -> bool:
         """Whether it is large enough to be named as a sign of leakage.
 
-        A score counts less two standard errors, so that few test rows are no sign, unless all of
+        A score counts less two standard errors, so that few test rows do not count, unless all of
         their classes are right and guessing would hardly be.
         """
         least = self.score.least(self.n_scored, self.is_numeric)
@@ -97,7 +97,7 @@ class Finding:
 
     @property
     def _is_perfect(self) -> bool:
-        """Whether all test rows are right, which guessing the commonest class would not be."""
+        """Whether all test rows are right, which guessing the most frequent class would not be."""
         by_guess = self.score.base**self.n_scored
         return not self.is_numeric and self.score.accuracy == 1.0 and by_guess < LEAST_GUESS
 
@@ -137,7 +137,7 @@ class Finding:
         if self.is_numeric:
             return f"R2 {_number(self.score.value)}"
         accuracy, base = _percent(self.score.accuracy), _percent(self.score.base)
-        return f"accuracy {accuracy} (the commonest class has {base})"
+        return f"accuracy {accuracy} (the most frequent class has {base})"
 
 
 def _percent(share: float) -> str:

@@ -34,7 +34,7 @@ def key_of(checksum: str, protocol: Mapping[str, str], names: Sequence[str] = ()
 
 @cache
 def _code() -> str:
-    """Return a hash of the code of this package: other code measures anew."""
+    """Return a hash of the code of this package: other code measures again."""
     sha = hashlib.sha256()
     for each in sorted(files(__package__).iterdir(), key=lambda each: each.name):
         if each.name.endswith(".py"):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench_leakage.copies import hashed
+from kbench_leakage.copies import of_column
 
 N_HASHES = 256
 """Smallest hashes of rows that are kept."""
@@ -25,7 +25,7 @@ MOST_VALUES = 30_000_000
 """Values of a dataset whose rows and columns are hashed."""
 
 LEAST_DISTINCT = 10
-"""Different values of a column that are no chance in another dataset."""
+"""Different values of a column from which equal ones elsewhere are not a coincidence."""
 
 LEAST_SHARED = 0.05
 """Share of common rows from which two datasets are related."""
@@ -83,7 +83,7 @@ def sketch(X: Any, y: np.ndarray, names: tuple[str, ...] = ()) -> Sketch:
     # the values of a row in any order: columns are sorted otherwise in other versions
     rows = np.zeros(len(X), dtype=np.uint64)
     for j in range(X.shape[1]):
-        rows += hashed(X[:, j], 0)
+        rows += of_column(X[:, j], 0)
     distinct = np.unique(rows)
     kept = distinct[:N_HASHES] if 2 * len(distinct) > len(X) else distinct[:0]
     columns = [_of_column(X[:, j]) for j in range(X.shape[1])]

@@ -65,9 +65,9 @@ class Targets:
 
 @dataclass(frozen=True)
 class Score:
-    """How well targets are predicted: R2, or the share of the errors that are avoided.
+    """Quality of predictions: R2, or the share of the errors that are avoided.
 
-    `value` is at most 1. Of classes, `accuracy` is beside that of the commonest one, `base`.
+    `value` is at most 1. Of classes, `base` is the accuracy of the most frequent one.
     """
 
     value: float

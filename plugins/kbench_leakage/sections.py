@@ -58,9 +58,8 @@ def _related(data: ReportData) -> list[Part]:
     before = data.certainty.stability
     parts: list[Part] = [f"{listed(names)} may be related: {why}." for names, why in found]
     parts.append(
-        "Related datasets are no independent samples of datasets, but each of them counts as a "
-        "dataset of its own in means, ranks and tests. Give those of one source the same group in "
-        "the suite file."
+        "Related datasets are not independent samples, but each of them counts as one dataset in "
+        "means, ranks and tests. Give datasets of one source the same group in the suite file."
     )
     if before is not None and before.contenders == [before.leader]:
         first = name_of(data.scores.methods[before.leader])

@@ -1,4 +1,4 @@
-"""How much a file of results may expand to, by its own size: a few bytes stand for no gigabytes.
+"""Limits on what a file of results may expand to, by its size: a few bytes are not gigabytes.
 
 The project's own bundles unpack to 11 times their size, and become 51 times as many characters of
 JSON, one result after the other, at most; a rows file, which is not packed, 11 times. The factors

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from kbench.features import row_hashes
 from kbench_leakage.check import measured
-from kbench_leakage.copies import row_hashes
 from kbench_leakage.order import is_sorted
 from kbench_leakage.scoring import MOST_CLASSES, Targets
 

@@ -49,10 +49,11 @@ def test_copies_must_be_more_than_by_chance(share, by_chance, is_sign):
     assert found.is_sign == is_sign
 
 
-def test_classes_have_the_share_of_the_commonest_one_beside_the_accuracy():
+def test_classes_have_the_share_of_the_most_frequent_one_beside_the_accuracy():
     found = Finding("column", ("a",), Score(0.98, 0.99, 0.5), False, 2000)
     assert found.sentence == (
-        "a alone predicts the target of test rows: accuracy 99.0 % (the commonest class has 50.0 %)"
+        "a alone predicts the target of test rows: accuracy 99.0 % "
+        "(the most frequent class has 50.0 %)"
     )
 
 
