@@ -138,7 +138,7 @@ from kbench.registry.installed import DISABLED, HOST, Plugin, how_to_get, instal
 from kbench.registry.notifications import DEADLINE_S, still_working
 from kbench.registry.outlines import parameters_of
 from kbench.registry.registry import Registry, build
-from kbench.registry.source import content_of, source_of
+from kbench.registry.source import content_of, folders_of, source_of
 from kbench.registry.verbs import Verbs, implemented
 from kbench.report import leaderboard as leaderboard_tables
 from kbench.report import lines
@@ -420,6 +420,7 @@ __all__ = [
     "find",
     "fit_and_predict",
     "fit_map",
+    "folders_of",
     "given",
     "given_width",
     "has_rules",

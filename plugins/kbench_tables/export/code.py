@@ -1,8 +1,7 @@
 """The code that a model needs, copied into a package with a name of its own.
 
-The modules are those of the static import closure, which fingerprints of results follow too.
-Imports between them become relative, so that the package works under any name and beside an
-installed kbench.
+The modules are those of the static import closure. Imports between them become relative, so
+that the package works under any name and beside an installed kbench.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from importlib import metadata
 from pathlib import Path
 
 from kbench.errors import ExportError
-from kbench.features import Fingerprinter, content_of, optional_imports, source_of, syntax_of
+from kbench.features import content_of, source_of
+from kbench_tables.export.closure import Import, imports_of, reached
 from kbench_tables.export.objects import BASE
 
 OWN = ("kbench", "kbench_tables")
@@ -101,15 +101,14 @@ def code_of(modules: Iterable[str], packages: Iterable[str]) -> Code:
 
     ExportError is raised for a compiled module, and for one that cannot be read.
     """
-    fingerprinter = Fingerprinter({*packages, *OWN}, left_out=frozenset(_REPLACED))
-    reached = set(fingerprinter.reached([*modules, *ALWAYS]))
-    tops = {module.partition(".")[0] for module in reached} | {*OWN, "lazy_loader"}
+    names = reached([*modules, *ALWAYS], {*packages, *OWN}, left_out=_REPLACED)
+    tops = {name.partition(".")[0] for name in names} | {*OWN, "lazy_loader"}
     files = {
         _path(name, is_package=name == "kbench"): text.encode() for name, text in _REPLACED.items()
     }
     needed: set[str] = set()
     optional: set[str] = set()
-    for name in sorted(reached):
+    for name in sorted(names):
         path = source_of(name, {})
         if path is None:
             continue  # a folder without __init__.py, or an optional module that is not there
@@ -149,15 +148,16 @@ class _Module:
     source: bytes
 
     @cached_property
-    def _statements(self) -> list[ast.Import | ast.ImportFrom]:
-        found = syntax_of(self.source, self.name).imports
+    def _statements(self) -> list[tuple[Import, bool]]:
+        """Statements, the last one first, and whether each may fail or may not run."""
         # calls of import_module stand for statements, and have no text to replace
         texts = self.source.decode("utf-8").splitlines()
-        return [
-            node
-            for node in found
+        found = [
+            (node, may_fail)
+            for node, may_fail in imports_of(self.source)
             if texts[node.lineno - 1].encode()[node.col_offset :].startswith((b"import ", b"from "))
         ]
+        return sorted(found, key=lambda each: (each[0].lineno, each[0].col_offset), reverse=True)
 
     def imports_outside(self, tops: Collection[str]) -> Iterator[tuple[str, bool]]:
         """Yield the top-level modules of other packages, and whether they may be missing.
@@ -165,8 +165,7 @@ class _Module:
         kbench's own functions for tables import pandas and pydantic where they need them; a
         model does not call these.
         """
-        optional = optional_imports(self.source)
-        for node in self._statements:
+        for node, may_fail in self._statements:
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
             if isinstance(node, ast.ImportFrom) and node.level:
                 continue
@@ -176,15 +175,14 @@ class _Module:
                     continue
                 in_function = self.name.partition(".")[0] in OWN and node.col_offset > 0
                 if not in_function:
-                    yield top, (node.lineno, node.col_offset) in optional
+                    yield top, may_fail
 
     def rewritten(self, tops: Collection[str]) -> bytes:
         """Return the source with relative imports of the modules in `tops`."""
         lines = self.source.decode("utf-8").splitlines(keepends=True)
         depth = self.name.count(".") + (1 if self.is_package else 0) + 1
         dots = "." * depth
-        # the last ones first, so that places stay right
-        for node in sorted(self._statements, key=lambda n: (n.lineno, n.col_offset), reverse=True):
+        for node, _ in self._statements:  # the last one first, so that places stay right
             if isinstance(node, ast.ImportFrom):
                 if node.level or str(node.module).partition(".")[0] not in tops:
                     continue
