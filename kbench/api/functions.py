@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,15 +22,13 @@ from kbench.errors import DatasetError, SuiteError
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
 from kbench.evaluation.search import EstimatorSpec
-from kbench.execution.entry_points import load
-from kbench.execution.fetching import is_offline
+from kbench.execution.fetching import opened
 from kbench.execution.plugins import import_registry, load_registry
 from kbench.parameters import check_integer
 from kbench.planning.lines import Lines, for_task, parameter_problems
-from kbench.planning.planner import Planner, how_many_splits
+from kbench.planning.planner import how_many_splits
 from kbench.planning.tasks import calibration_problem, search_problem
-from kbench.records import Dataset, Delivered, Limits, Protocol, Ref, TaskType
-from kbench.records.canonical import to_json
+from kbench.records import Dataset, Delivered, Limits, Problem, Protocol, Ref, TaskType
 from kbench.registry.callables import makers, module_of, resolve
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
@@ -170,7 +169,9 @@ def run_suite(
 
 
 @_with_features
-def load_results(suite: str, *, machine: str | None = None, **features: Any) -> Results:
+def load_results(
+    suite: str, *, machine: str | None = None, outdated: bool = False, **features: Any
+) -> Results:
     """Read the results of a suite back from MLflow, as ``kbench results`` does.
 
     Parameters
@@ -180,6 +181,9 @@ def load_results(suite: str, *, machine: str | None = None, **features: Any) -> 
     machine : str, optional
         Id of the machine that made the runs, or "all". By default this machine,
         else the machine that wrote last.
+    outdated : bool, default False
+        Also results that are out of date, because what they were made from has changed; the
+        column ``outdated`` says what.
     **features
         Options of features: ``store`` (MLflow store; ``MLFLOW_TRACKING_URI``, else
         ``mlflow.db`` in this folder, by default).
@@ -194,7 +198,8 @@ def load_results(suite: str, *, machine: str | None = None, **features: Any) -> 
     StoreError, SuiteError
         There is no such store, or it has no runs of the suite.
     """
-    stored = stored_results(Query(suite, checked_options("load_results", features), machine))
+    given = checked_options("load_results", features)
+    stored = stored_results(Query(suite, given, machine, outdated=outdated, notice=_warned))
     return Results(
         suite,
         stored.rows,
@@ -203,6 +208,10 @@ def load_results(suite: str, *, machine: str | None = None, **features: Any) -> 
         experiment=stored.name,
         budget=stored.budget,
     )
+
+
+def _warned(text: str) -> None:
+    warnings.warn(text, stacklevel=4)
 
 
 def _names(given: Names) -> list[str]:
@@ -426,23 +435,11 @@ def _dataset(given: Any, registry: Registry) -> Dataset:
             f"{type(given).__name__}"
         )
     ref = _ref(given, "dataset", registry)
-    cache = DataCache()
-    planner = Planner(registry, cache)
-    if planner.dataset(ref) is None:
-        done = load(
-            {
-                "dataset": to_json(ref),
-                "code": planner.source_code(ref),
-                "cache": str(cache.root),
-                "offline": is_offline(),
-            }
-        )
-        if "unavailable" in done:
-            raise DatasetError(done["unavailable"])
-    known = planner.dataset(ref)
-    if known is None:
-        raise DatasetError(f"{ref.label}: the data cache {cache.root} does not keep it")
-    return cache.load_for(known)
+    with opened(registry) as fetching:
+        known = fetching.dataset(ref)
+    if isinstance(known, Problem):
+        raise DatasetError(known.reason)
+    return DataCache().load_for(known)
 
 
 def _of_arrays(X: Any, y: Any) -> Dataset:

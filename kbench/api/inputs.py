@@ -29,6 +29,7 @@ from kbench.results.from_journal import from_journal
 from kbench.results.imported import ImportedRow
 from kbench.results.rows import Method, Row
 from kbench.results.stored import Query, StoredResults
+from kbench.results.validity import current, with_validity
 from kbench.runner import Options
 
 _SIDES: tuple[Kind, Kind] = ("feature map", "learner")
@@ -137,13 +138,14 @@ def stored_results(query: Query) -> StoredResults:
     Raises
     ------
     StoreError, SuiteError
-        There are none.
+        There are none, or all are out of date.
     """
     verbs = Verbs(query.notice)
     found: StoredResults | None = verbs.one("kbench_stored_results", query=query)
     if found is None and query.file:
         raise SuiteError(f"no feature reads {query.file}")
-    return found or from_journal(query)
+    stored = with_validity(found or from_journal(query))
+    return stored if query.outdated or query.superseded else current(stored, query.notice)
 
 
 def option_names(function: str) -> set[str]:

@@ -28,6 +28,14 @@ Store = Annotated[
         help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
     ),
 ]
+Outdated = Annotated[
+    bool,
+    typer.Option(
+        "--outdated",
+        help="Also results that are out of date, because what they were made from has changed; "
+        "their notes say so.",
+    ),
+]
 Open = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
 
 # -- for commands that compute

@@ -36,7 +36,10 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
     ]
     estimate = _estimated_s(report)
     if as_json:
-        plain = [row | _plain_cost(cell) for row, cell in zip(rows, report.cells, strict=True)]
+        plain = [
+            row | _plain_cost(cell) | {"changed": cell.changed}
+            for row, cell in zip(rows, report.cells, strict=True)
+        ]
         print(json.dumps({"cells": plain, "estimated_s": estimate}))
         return
     console = printing.console()

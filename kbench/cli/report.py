@@ -14,7 +14,7 @@ import typer
 from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.cli.feature_options import given
-from kbench.cli.options import Open
+from kbench.cli.options import Open, Outdated
 from kbench.errors import SuiteError
 from kbench.parameters import check_integer
 
@@ -105,6 +105,7 @@ def report(
     ] = None,
     show: Open = False,
     machine: _Machine = None,
+    outdated: Outdated = False,
     without: _Without = None,
     focus: _Focus = None,
     methods: _Methods = "",
@@ -144,13 +145,13 @@ def report(
     if is_table:
         _check_table(name or "main", form or Form.markdown)
         content = _content(
-            suite, registry, machine, without or [], methods, datasets, digits, focus
+            suite, registry, machine, without or [], outdated, methods, datasets, digits, focus
         )
         made = table_named(name or "main", content)
         made = turned(made) if transpose else made
         _print_table(made, content.suite, form or Form.markdown, output, caption, label)
         return
-    content = _content(suite, registry, machine, without or [], focus=focus)
+    content = _content(suite, registry, machine, without or [], outdated, focus=focus)
     path = output or Path(f"{_file_name(content.suite)}.html")
     verbs = Verbs(partial(echo, err=True))
     written = page(content, registry, verbs=verbs)
@@ -224,6 +225,7 @@ def plot(
         Path, typer.Option("--output", "-o", metavar="FILE", help="A .pdf, .png or .svg file.")
     ],
     machine: _Machine = None,
+    outdated: Outdated = False,
     without: _Without = None,
     focus: _Focus = None,
     methods: _Methods = "",
@@ -238,7 +240,9 @@ def plot(
     if form not in ("pdf", "png", "svg"):
         raise SuiteError(f"-o must be a file that ends in .pdf, .png or .svg, got {output}")
     registry = load_registry()
-    content = _content(suite, registry, machine, without or [], methods, datasets, focus=focus)
+    content = _content(
+        suite, registry, machine, without or [], outdated, methods, datasets, focus=focus
+    )
     write_file(output, figures.picture(kind, content, registry, form))
     echo(str(output))
 
@@ -248,6 +252,7 @@ def _content(
     registry: Registry,
     machine: str | None,
     without: list[str],
+    outdated: bool,
     methods: str = "",
     datasets: str = "",
     digits: int | None = None,
@@ -265,7 +270,7 @@ def _content(
             "cannot be compared"
         )
     notice = partial(echo, err=True)
-    stored = stored_results(Query(suite, given(), machine, notice=notice))
+    stored = stored_results(Query(suite, given(), machine, outdated=outdated, notice=notice))
     kept = chosen_methods(stored.rows, listed(methods))
     wanted = chosen_datasets(stored.rows, listed(datasets))
     rows = [row for row in stored.rows if row.method in kept and row.dataset in wanted]

@@ -11,7 +11,7 @@ import typer
 from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.cli.feature_options import given
-from kbench.cli.options import Form, Format
+from kbench.cli.options import Form, Format, Outdated
 from kbench.errors import StoreError, SuiteError
 from kbench.messages import counted, printable_json
 from kbench.parameters import check_number
@@ -36,6 +36,7 @@ def results(
         str | None,
         typer.Option(help="Machine that made the runs: an id, or `all`; this machine by default."),
     ] = None,
+    outdated: Outdated = False,
     focus: Annotated[
         list[str] | None,
         typer.Option(
@@ -96,7 +97,7 @@ def results(
         raise SuiteError("--leaderboard compares the runs of one machine; name it with --machine")
     notice = partial(echo, err=True)
     try:
-        stored = stored_results(Query(suite, given(), machine, notice=notice))
+        stored = stored_results(Query(suite, given(), machine, outdated=outdated, notice=notice))
     except (StoreError, SuiteError):
         if leaderboard or focus or not _print_others_alone(suite, form, dataset or [], notice):
             raise

@@ -56,6 +56,8 @@ def print_rows(
     lines = []
     for row, place in ranks:
         values = [shown(name, row.value(name)) for name in columns]
+        if row.outdated and "status" in columns:
+            values[columns.index("status")] += ", out of date"
         if ranked:
             values.append("" if place is None else f"{place:g}")
         style = {"ok": "", "unavailable": "dim"}.get(row.status, "red")

@@ -14,8 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kbench.errors import PluginError
+from kbench.execution import recording
 from kbench.execution.import_state import Recorder
 from kbench.registry.collecting import collect
+from kbench.registry.dependencies import Dependencies
 from kbench.registry.described import description_of
 from kbench.registry.installed import Plugin, installed
 from kbench.registry.registry import build, why_left_out
@@ -38,6 +40,8 @@ def describe(payload: Mapping[str, str], channel: socket.socket) -> dict[str, An
     # Python would take the bytecode of this second for that of an edit in the same second
     sys.dont_write_bytecode = True
     Recorder(report).install()
+    recording.begin(Dependencies(frozenset({plugin.module})))
+    recording.audit()
     try:
         return {"reason": "", "records": description_of(collect(plugin))}
     except (Exception, SystemExit) as error:

@@ -16,20 +16,21 @@ import sys
 import time
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbench._version import __version__
 from kbench.errors import PluginError
-from kbench.execution.import_state import ImportState, parsed, state_of
+from kbench.execution.import_state import ImportState, parsed
 from kbench.messages import last_line, printable
 from kbench.registry.callables import Reference
 from kbench.registry.collecting import Record
 from kbench.registry.described import records_of
-from kbench.registry.installed import Plugin
+from kbench.registry.installed import Plugin, packages
 from kbench.storage.files import write_file
 from kbench.storage.journal import state_folder
+from kbench.storage.states import state_of
 
 if TYPE_CHECKING:
     from kbench.execution.sandbox import CallOutcome
@@ -43,7 +44,7 @@ CALL_S = 120.0
 AGAIN_S = 3600.0
 """Time after which a plugin whose import hit its limit is tried again: the machine was busy?"""
 
-_FORMAT = 1
+_FORMAT = 2
 _MOST_REPORTED = 2**25
 _WRONG = (ValueError, TypeError, KeyError, AttributeError, OSError)
 """Errors of values that are not what was written."""
@@ -92,7 +93,7 @@ def cached(plugin: Plugin) -> Description | None:
         given = json.loads(text)
         if given["key"] != _key(plugin):
             return None
-        state = ImportState(given["files"], given["modules"])
+        state = ImportState(given["files"], given["modules"], given["variables"])
         known = Description(given["reason"], given["records"], state, given["expires"])
     except _WRONG:
         return None
@@ -112,7 +113,7 @@ def _made(plugin: Plugin) -> Description:
                 received.extend(chunk[: _MOST_REPORTED - len(received)])
 
     payload = {"distribution": plugin.distribution, "plugin": plugin.name}
-    with Sandbox() as sandbox:
+    with Sandbox(record=packages()) as sandbox:
         outcome = sandbox.run(
             "kbench.execution.describing:describe", payload, time_s=IMPORT_S, converse=receive
         )
@@ -120,7 +121,7 @@ def _made(plugin: Plugin) -> Description:
     for line in received.splitlines():
         with contextlib.suppress(ValueError):
             reported.append(parsed(json.loads(line)))
-    state = ImportState.of(reported)
+    state = ImportState.of(reported, outcome.recorded)
     made = _concluded(outcome, state)
     if state.modules:  # else the process did not get as far as the plugin
         with contextlib.suppress(OSError):
@@ -142,7 +143,7 @@ def _concluded(outcome: CallOutcome, state: ImportState) -> Description:
     paths = [each.get("path") for each in records if isinstance(each, dict)]
     folders = {str(Path(path).parent) for path in paths if isinstance(path, str)}
     files = {**state.files, **{folder: state_of(folder) for folder in folders}}
-    return Description("", records, ImportState(files, state.modules))
+    return Description("", records, replace(state, files=files))
 
 
 def _reason(outcome: CallOutcome) -> str:

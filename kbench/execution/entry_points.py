@@ -24,19 +24,21 @@ from kbench.evaluation.evaluate import evaluate_split, measure_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
 from kbench.evaluation.search import EstimatorSpec, _in_blocks, _outer, _passes, _shared
 from kbench.evaluation.targets import Scale
-from kbench.execution import global_state
+from kbench.execution import global_state, recording
 from kbench.execution.handover import hand_over, receive_scored, receive_visible
 from kbench.execution.plugins import without_known_failures
 from kbench.execution.sandbox import processes
 from kbench.execution.warm_parents import PLUGINS
 from kbench.planning.lines import parameter_problems
-from kbench.records import Dataset, Protocol, Ref, alternatives
-from kbench.records.canonical import from_json, to_json
+from kbench.planning.methods import EVALUATION, Components, components_of, method_code, needed_by
+from kbench.records import Cell, Dataset, Protocol, Ref, TaskType, alternatives
+from kbench.records.canonical import digest, from_json, to_json
 from kbench.registry.callables import resolve
 from kbench.registry.collecting import Kind
+from kbench.registry.dependencies import Dependencies
 from kbench.registry.installed import HOST, installed
 from kbench.registry.registry import Registry, build
-from kbench.storage.datacache import FILE_PARAMETERS, DataCache
+from kbench.storage.datacache import FILE_PARAMETERS, DataCache, unsure_files
 from kbench.tables.growing import spilling_to
 
 if TYPE_CHECKING:
@@ -144,7 +146,7 @@ _thread_pools: tuple[int, ThreadpoolController] | None = None
 def load(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Load a dataset and store it in the data cache.
 
-    The payload has ``dataset`` (a ref as JSON), ``code`` (fingerprint of its source),
+    The payload has ``dataset`` (a ref as JSON), ``code`` (identity of its source),
     ``cache`` (folder) and ``offline``. The answer is empty, or has the reason why the
     dataset is ``unavailable``, and whether its server is ``unreachable`` or a parameter is
     a ``mistake``.
@@ -152,11 +154,13 @@ def load(payload: Mapping[str, Any]) -> dict[str, Any]:
     cache = DataCache(Path(payload["cache"]))
     line = payload["dataset"]
     source = (line["name"], line["params"], payload["code"])
-    before = cache.origin(*source)
+    before, contents = cache.origin(*source), unsure_files(line["params"])
 
     def store(ref: Ref, dataset: Any) -> dict[str, Any]:
         cache.add(*source, dataset, before)
-        if cache.origin(*source) != before:
+        if cache.origin(*source) != before or contents != {
+            file: unsure_files(line["params"]).get(file, sha) for file, sha in contents.items()
+        }:
             files = [str(ref.params[key]) for key in FILE_PARAMETERS if key in ref.params]
             raise DatasetError(
                 f"{' or '.join(files)} has changed while it was read; run the same command again"
@@ -188,6 +192,7 @@ def _ask_source(
         os.environ["KBENCH_OFFLINE"] = "1"
     ref = from_json(payload["dataset"])
     source = _registry().get("dataset", ref.name)
+    _record({("dataset", ref.name)})
     try:
         return use(ref, resolve(getattr(source, function))(**ref.params))
     except DatasetError as error:
@@ -344,19 +349,23 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
 
     The payload has ``checksum``, ``kinds`` (of columns, where values are imputed) and
     ``cache`` of the dataset, ``feature_map`` and ``learner`` (refs as JSON),
-    ``protocol`` and ``split``. The rows of the split and the labels of its training
+    ``protocol``, ``split``. The rows of the split and the labels of its training
     part come through the channel; the predictions are handed over there, and the labels
     of the test part come back (see `kbench.execution.handover`). The answer has
-    ``measures`` and ``details``.
+    ``measures`` and ``details``, and the digest of the ``records`` that it used.
     """
     protocol = Protocol(**{k: from_json(v) for k, v in payload["protocol"].items()})
+    sides = from_json(payload["feature_map"]), from_json(payload["learner"])
     cache = DataCache(Path(payload["cache"]))
     inputs = cache.inputs(payload["checksum"], payload["kinds"])
+    cell = Cell(Ref(""), *sides, protocol)
+    components = _registry().reached(*components_of(cell, _registry()))
+    _record(components, inputs.task, EVALUATION)
     visible = receive_visible(channel, payload["split"])
     n_classes = cache.describe(payload["checksum"]).n_classes
     method = Method(
-        **map_side(from_json(payload["feature_map"]), _registry()),
-        **learner_side(from_json(payload["learner"]), _registry(), inputs.task),
+        **map_side(cell.feature_map, _registry()),
+        **learner_side(cell.learner, _registry(), inputs.task),
         **search_side(protocol.search_measure, _registry(), n_classes),
     )
     before = global_state.settings()
@@ -369,7 +378,14 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
         raise PluginError(
             f"{changer} changes global state that decides numbers: {'; '.join(changes[:5])}"
         )
-    return {"measures": measures, "details": asdict(details)}
+    records = digest(method_code(cell, _registry(), inputs.task))
+    return {"measures": measures, "details": asdict(details), "records": records}
+
+
+def _record(components: Components, task: TaskType | None = None, *modules: str) -> None:
+    """Report from now on what these components load and read, and these modules."""
+    needed = needed_by(components, _registry(), task)
+    recording.begin(needed | Dependencies(frozenset(modules)))
 
 
 def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, Any]:
@@ -395,6 +411,7 @@ def measure_predictions(payload: Mapping[str, Any], channel: socket.socket) -> d
     ``value``, None where it is not defined.
     """
     truth, predictions = receive_scored(channel, payload["task"], Scale(*payload["scale"]))
+    _record({("measure", payload["measure"])})
     criterion = search_side(payload["measure"], _registry(), payload["n_classes"])["criterion"]
     with thread_pools().limit(limits=1), _no_autologging():
         return {"value": criterion.compute(truth, predictions)}

@@ -80,6 +80,8 @@ class Fetching:
         outcome = self._run("load", ref)
         if outcome.status != "ok":
             return Problem(outcome.status, f"loading failed: {outcome.error}")
+        if (manifest := self._planner.present.made(outcome.recorded)) is not None:
+            self._cache.keep_manifest(*self._planner.origin(ref), manifest)
         reason = outcome.value.get("unavailable", "the data cache does not keep it")
         if outcome.value.get("mistake"):
             return Mistake("error", reason)
@@ -90,9 +92,10 @@ class Fetching:
         return self._planner.dataset(ref) or self.fetch(ref)
 
     def _run(self, function: str, ref: Ref) -> CallOutcome:
+        _, _, code = self._planner.origin(ref)
         payload = {
             "dataset": to_json(ref),
-            "code": self._planner.source_code(ref),
+            "code": code,
             "cache": str(self._cache.root),
             # one time-out shows that a server does not answer
             "offline": self._offline or ref.name in self._unreachable,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.abc
-import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from kbench.planning.present import variable
 from kbench.registry.source import source_of
+from kbench.storage.states import State, state_of
 
 _LEFT_OUT = frozenset({"kbench", "__main__"}) | sys.stdlib_module_names
 """Top-level modules whose files change only with the versions of Python and kbench."""
-
-State = list[int]
-"""Size of a file and the times, in ns, of its last modification and change of status."""
 
 
 class Recorder(importlib.abc.MetaPathFinder):
@@ -58,15 +56,21 @@ class ImportState:
     """Files that an import has loaded, with their states, and where it found modules.
 
     `modules` has the file of each top-level module, which another could hide, and None
-    for modules that were not found, which could be installed.
+    for modules that were not found, which could be installed. `variables` has digests of the
+    environment variables that it read.
     """
 
     files: Mapping[str, State | None] = field(default_factory=dict)
     modules: Mapping[str, str | None] = field(default_factory=dict)
+    variables: Mapping[str, str | None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, reported: Iterable[tuple[str, str | None, State | None]]) -> ImportState:
-        """Collect what a `Recorder` has reported."""
+    def of(
+        cls,
+        reported: Iterable[tuple[str, str | None, State | None]],
+        recorded: Iterable[Mapping[str, Any]] = (),
+    ) -> ImportState:
+        """Collect what a `Recorder` and the recording of the process have reported."""
         files: dict[str, State | None] = {}
         modules: dict[str, str | None] = {}
         for module, file, state in reported:
@@ -74,24 +78,23 @@ class ImportState:
                 files[file] = state
             if file is None or "." not in module:
                 modules[module] = file
-        return cls(files, modules)
+        variables: dict[str, str | None] = {}
+        for each in recorded:
+            files |= {file: state_of(file) for file in each.get("files", {})}
+            variables |= each.get("variables", {})
+        return cls(files, modules, variables)
 
     def is_current(self) -> bool:
         """Tell whether the files are as they were, and the modules where they were."""
         known: dict[str, Path | None] = {}
-        return all(state_of(file) == state for file, state in self.files.items()) and all(
-            source_of(module, known) == (None if file is None else Path(file))
-            for module, file in self.modules.items()
+        return (
+            all(state_of(file) == state for file, state in self.files.items())
+            and all(
+                source_of(module, known) == (None if file is None else Path(file))
+                for module, file in self.modules.items()
+            )
+            and all(variable(name) == value for name, value in self.variables.items())
         )
-
-
-def state_of(file: str) -> State | None:
-    """Return the state of a file or folder; None if it is not there."""
-    try:
-        known = os.stat(file)  # noqa: PTH116 (a thousand files: Path takes twice as long)
-    except (OSError, ValueError):
-        return None
-    return [known.st_size, known.st_mtime_ns, known.st_ctime_ns]
 
 
 def parsed(line: Any) -> tuple[str, str | None, State | None]:
@@ -100,7 +103,7 @@ def parsed(line: Any) -> tuple[str, str | None, State | None]:
     ValueError is raised where it is not a report.
     """
     match line:
-        case [str(module), str(file), [int(), int(), int()] as state]:
+        case [str(module), str(file), [int(), int(), int(), int(), int()] as state]:
             return module, file, state
         case [str(module), str(file), None]:
             return module, file, None

@@ -67,19 +67,9 @@ class Session:
 
     def terms(self, until: float) -> Terms:
         """Return what must hold on every host that computes tasks of the plan, until a time."""
-        suite, planner = self._plan.suite, self._plan.planner
-        needed = planner.dependencies
-        return Terms(
-            planner.packages,
-            sorted(needed.modules),
-            preload_of(suite, self._plan.registry),
-            components.placed(suite),
-            suite.limits,
-            self.offline,
-            sorted(needed.files),
-            sorted(needed.variables),
-            until,
-        )
+        suite = self._plan.suite
+        preload = preload_of(suite, self._plan.registry)
+        return Terms(preload, components.placed(suite), suite.limits, self.offline, until)
 
     @contextmanager
     def alone(self, location: str) -> Iterator[None]:

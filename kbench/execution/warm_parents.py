@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from kbench.execution.sandbox import Sandbox
-from kbench.planning.planner import components_of
+from kbench.planning.methods import components_of
 from kbench.records import Cell, Ref, Suite
 from kbench.registry.callables import makes, module_of
 from kbench.registry.collecting import HOOKS, Kind
 from kbench.registry.dependencies import declared
-from kbench.registry.installed import HOST
+from kbench.registry.installed import HOST, packages
 from kbench.registry.registry import Registry
 
 PLUGINS = "KBENCH_TASK_PLUGINS"
@@ -152,7 +152,8 @@ class WarmParents:
                 # no code of others runs beside the built-in plugins, whose sources need keys
                 names = [name.removeprefix(GIVEN) for name in given] if plugins else os.environ
                 environment = {name: os.environ[name] for name in names if name in os.environ}
-                sandbox = Sandbox(modules, environment={**environment, PLUGINS: ",".join(plugins)})
+                environment[PLUGINS] = ",".join(plugins)
+                sandbox = Sandbox(modules, environment=environment, record=packages())
                 if self._closed:
                     sandbox.close()
             self._sandboxes[plugins] = sandbox

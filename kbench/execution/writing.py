@@ -35,17 +35,16 @@ def write_result(
 ) -> Result:
     """Write the result of a task to the journal and return it.
 
-    Its predictions are kept before the line that says that they are there.
+    What it was made from and its predictions are kept before the line that says that they
+    are there.
     """
-    outcome, host = answer.outcome, answer.host
+    outcome, host, manifest = answer.outcome, answer.host, answer.manifest
     key = task_key(task.cell_key, task.split_index)
     measures, details = {}, Details()
     if outcome.status == "ok":
         value = outcome.value
         measures = {**value["measures"], "peak_memory_mb": outcome.peak_memory_mb}
         details = replace(Details.from_json(value["details"]), contention=answer.doubts)
-        for number, content in enumerate(value["predictions"]):
-            journal.save_blob(key, blob_of_seed(number), content)
     result = Result(
         task_key=key,
         cell_key=task.cell_key,
@@ -68,7 +67,12 @@ def write_result(
         calibration_s=host.calibration_s,
         cpu_s=outcome.cpu_s,
         predicted=predicted,
+        manifest="" if manifest is None else manifest.digest,
     )
+    if manifest is not None:
+        journal.keep_manifest(manifest)
+    for number, content in enumerate(outcome.value["predictions"] if result.is_ok else ()):
+        journal.save_blob(result.address, blob_of_seed(number), content)
     journal.append("result", **result.to_json())
     return result
 

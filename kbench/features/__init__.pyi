@@ -94,7 +94,6 @@ from kbench.hookspecs import hookimpl
 from kbench.machine import cluster_id, machine_id
 from kbench.planning.cells import WIDTH, cells, given_width, of_width
 from kbench.planning.files import in_folder
-from kbench.planning.fingerprint import FILE, VARIABLE, Fingerprinter, evaluation_modules
 from kbench.planning.lines import LISTS, parameter_problems
 from kbench.planning.planned import PlannedCell, task_key
 from kbench.planning.planner import (
@@ -106,13 +105,13 @@ from kbench.planning.planner import (
     with_expanded,
 )
 from kbench.planning.plans import Plans, checksums, store_of
+from kbench.planning.present import Present
 from kbench.planning.raw import experiment_of, has_rules, parsed, runnable
-from kbench.planning.recall import recall, recall_added
+from kbench.planning.recall import Validity, recall, recall_added
 from kbench.planning.schema import ProtocolTable
 from kbench.planning.sized import Size, SizedSuite, chosen_cells, read_for
 from kbench.planning.strategy import Strategy, n_candidates, n_missing
 from kbench.planning.suite_file import context_of, find, read
-from kbench.planning.syntax import optional_imports, syntax_of
 from kbench.planning.tasks import with_measure
 from kbench.records import (
     Added,
@@ -240,7 +239,6 @@ __all__ = [
     "DEADLINE_S",
     "DISABLED",
     "FEATURE_FILE",
-    "FILE",
     "FILE_PARAMETERS",
     "HERE",
     "HOST",
@@ -261,7 +259,6 @@ __all__ = [
     "SEARCHED",
     "TEXTS",
     "TIMES",
-    "VARIABLE",
     "VERDICTS",
     "WHOLE_BYTES",
     "WIDTH",
@@ -295,7 +292,6 @@ __all__ = [
     "FeatureError",
     "FeatureMaps",
     "Fetching",
-    "Fingerprinter",
     "FitMethod",
     "Folded",
     "Form",
@@ -336,6 +332,7 @@ __all__ = [
     "Plugin",
     "Predictions",
     "Preload",
+    "Present",
     "Problem",
     "ProtocolTable",
     "Query",
@@ -371,6 +368,7 @@ __all__ = [
     "ThisMachine",
     "Trial",
     "Truth",
+    "Validity",
     "Verbs",
     "Verdict",
     "Visible",
@@ -413,7 +411,6 @@ __all__ = [
     "element",
     "environment_of_pages",
     "escape",
-    "evaluation_modules",
     "execute",
     "experiment_of",
     "features",
@@ -480,7 +477,6 @@ __all__ = [
     "on_dataset",
     "opened",
     "option_names",
-    "optional_imports",
     "order",
     "over_slots",
     "p_value",
@@ -530,7 +526,6 @@ __all__ = [
     "stored_results",
     "strata",
     "stratified_folds",
-    "syntax_of",
     "table_named",
     "tables_of",
     "takes_weights",

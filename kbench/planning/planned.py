@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from kbench.messages import counted
 from kbench.records import (
     STOPPING,
     WORST_FIRST,
@@ -16,6 +18,7 @@ from kbench.records import (
     Result,
     Status,
 )
+from kbench.records.canonical import digest
 
 
 @dataclass
@@ -28,7 +31,8 @@ class PlannedCell:
     are by split, and shared by cells of one key. `equivalence` is equal for methods that
     are the same up to a rotation of the features (see `kbench.FeatureMap`), and empty
     where none is known. `family` is that of the method. `cost` is that of one task, if it
-    was predicted.
+    was predicted. `changed` says why results that the journal has of it are not used:
+    what they were made from is not as it was. `outdated` says so of results that it has.
     """
 
     cell: Cell
@@ -40,6 +44,21 @@ class PlannedCell:
     equivalence: str = ""
     family: str = ""
     cost: Cost | None = None
+    changed: str = ""
+    outdated: str = ""
+
+    @property
+    def manifest(self) -> str:
+        """A digest of all that its results were made from; empty where that is not known."""
+        digests = sorted({result.manifest for result in self.results.values()})
+        if not all(digests):
+            return ""
+        return digests[0] if len(digests) == 1 else digest(digests)[:32]
+
+    @property
+    def version(self) -> str:
+        """The key, and the manifest of the results: it names results in other places."""
+        return f"{self.key}-{self.manifest[:16]}" if self.manifest else self.key
 
     @property
     def missing(self) -> list[int]:
@@ -79,6 +98,14 @@ class PlannedCell:
 def task_key(cell_key: str, split_index: int) -> str:
     """Return the key of a task."""
     return hashlib.sha256(f"{cell_key}/{split_index}".encode()).hexdigest()
+
+
+def out_of_date(cells: Iterable[PlannedCell], shown: int = 5) -> str:
+    """Say why known results of cells are not valid, and of how many; empty where all are."""
+    counts = Counter(each for cell in cells if (each := cell.outdated or cell.changed))
+    texts = [f"{why}: {counted(n, 'cell')}" for why, n in counts.most_common(shown)]
+    more = [f"and {len(counts) - shown} other reasons"] if len(counts) > shown else []
+    return "; ".join([*texts, *more])
 
 
 def notices_of_reuse(cells: Sequence[PlannedCell]) -> Iterator[str]:

@@ -14,7 +14,8 @@ from typing import Any
 from kbench.errors import KbenchError
 from kbench.messages import masked
 from kbench.planning.planned import PlannedCell
-from kbench.planning.recall import recall, recall_added
+from kbench.planning.present import Present
+from kbench.planning.recall import Validity, recall, recall_added
 from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Ref, Suite, canonical
 from kbench.records.canonical import dumps, from_json, to_json
 from kbench.storage.journal import Journal
@@ -89,7 +90,8 @@ class Plans:
 
         The latest cell of each name, over all plans, or over those for one
         store: without cells that a later plan has under other labels, or whose
-        dataset has other data there.
+        dataset has other data there. A cell has the newest valid results, or else the
+        newest, and says in `outdated` why these are not valid.
         """
         planned: dict[str, PlannedCell] = {}
         measure = Measure()
@@ -114,8 +116,10 @@ class Plans:
                 if name in new or not _is_replaced(cell, known, current)
             }
             planned |= new
-        recall(planned.values(), self._journal)
-        recall_added(planned.values(), self._journal, codes)
+        validity = Validity(self._journal, Present(), also_outdated=True)
+        recall(planned.values(), validity)
+        recall_added(planned.values(), validity, codes)
+        validity.present.save()
         return [*planned.values()], measure
 
     def budget(self, suite: str, store: str | None = None) -> str:

@@ -2,25 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kbench.planning.planned import PlannedCell, task_key
-from kbench.records import Limits, Result
+from kbench.planning.present import Present
+from kbench.records import Limits, Manifest, Result
 from kbench.storage.journal import Journal
 
 LOOK_AHEAD = 16
 """Splits of a cell that are looked up at least: some beyond the planned ones may be known."""
 
+UNKNOWN = "dependencies unknown"
+"""Why a result of an earlier version, which recorded none, is not reused."""
+
+SHOWN = 3
+"""Changes that are named of a result."""
+
+
+@dataclass
+class Validity:
+    """Tells which results of a journal are valid: all that they were made from is as it was.
+
+    Parameters
+    ----------
+    journal : Journal
+    present : Present
+    also_outdated : bool, default False
+        Take the newest result where none is valid, and say in its cell why it is out of date.
+    """
+
+    journal: Journal
+    present: Present
+    also_outdated: bool = False
+
+    def __post_init__(self) -> None:
+        self._manifests: dict[str, Manifest] | None = None
+
+    def why(self, digest: str) -> str:
+        """Return what has changed since a manifest was recorded; empty if nothing has."""
+        if self._manifests is None:
+            self._manifests = self.journal.manifests()
+        manifest = self._manifests.get(digest)
+        if manifest is None:
+            return UNKNOWN
+        return "; ".join(self.present.why_changed(manifest)[:SHOWN])
+
+    def chosen(self, lines: Sequence[Mapping[str, Any]]) -> tuple[Result | None, str]:
+        """Return the newest valid result of a task's lines, and why others are not."""
+        reason, outdated = "", None
+        for line in lines:
+            why = self.why(str(line.get("manifest", "")))
+            if (not why or self.also_outdated) and (result := _parsed(line)) is not None:
+                if not why:
+                    return result, ""
+                outdated = outdated or result
+            reason = reason or why
+        return outdated, reason
+
 
 def recall(
     planned: Iterable[PlannedCell],
-    journal: Journal,
+    validity: Validity,
     limits: Limits | None = None,
     retry_failed: bool = False,
 ) -> int:
-    """Add the journal's results to cells, as far as they still hold.
+    """Add the journal's results to cells, as far as they are valid.
 
     Where all splits that are asked for are ok, those that follow and are ok too
     belong to the cell as well: asking for fewer loses nothing. Tasks that hit a limit
@@ -32,25 +80,29 @@ def recall(
     int
         Number of missing splits that the journal has, in lines that cannot be read.
     """
-    planned = list(planned)
+    planned, journal = list(planned), validity.journal
     unreadable: set[str] = set()
     spans = [(cell, range(max(cell.n_splits, LOOK_AHEAD))) for cell in planned if not cell.problem]
     while spans:
         wanted = {task_key(cell.key, i) for cell, span in spans for i in span}
-        results = {key: _parsed(line) for key, line in journal.results(wanted).items()}
+        chosen = {key: validity.chosen(lines) for key, lines in journal.results(wanted).items()}
         unreadable |= journal.unreadable
-        unreadable |= {key for key, result in results.items() if result is None}
+        unreadable |= {key for key, (result, why) in chosen.items() if result is None and not why}
         further = []
         for cell, span in spans:
             asked, all_ok = cell.n_splits, True
             for index in span:
-                result = results.get(task_key(cell.key, index))
+                result, why = chosen.get(task_key(cell.key, index), (None, ""))
                 is_ok = result is not None and result.is_ok
                 all_ok = all_ok and is_ok
                 if index >= asked and not all_ok:
                     break
                 if result and (is_ok or not (retry_failed or _is_raised(result, limits))):
                     cell.results[index] = result
+                if why and result:
+                    cell.outdated = cell.outdated or why
+                elif why:
+                    cell.changed = cell.changed or why
                 cell.n_splits = max(asked, index + 1)
             if all_ok:
                 further.append((cell, range(span.stop, 2 * span.stop)))
@@ -80,16 +132,17 @@ def set_aside(
 
 
 def recall_added(
-    planned: Iterable[PlannedCell], journal: Journal, codes: Mapping[str, str]
+    planned: Iterable[PlannedCell], validity: Validity, codes: Mapping[str, str]
 ) -> None:
     """Add the measures that the journal has beside the results of cells.
 
-    `codes` has the fingerprints of the measures' present code; a value of other code, or
-    of an earlier result of its task, is left out. What a task measured itself stays.
+    `codes` has the identities of the measures (`Planner.measure_code`). A value of another
+    measure of the same name, one that is not valid, and one of an earlier result of its task
+    are left out. What a task measured itself stays.
     """
     planned = list(planned)
     tasks = {result.task_key for cell in planned for result in cell.done}
-    lines = journal.added(tasks) if tasks and codes else {}
+    lines = validity.journal.added(tasks) if tasks and codes else {}
     if not lines:
         return
     for cell in planned:
@@ -97,7 +150,9 @@ def recall_added(
             added = {
                 line["name"]: line["value"]
                 for line in lines.get(result.task_key, ())
-                if line["ended_ms"] == result.ended_ms and codes.get(line["name"]) == line["code"]
+                if line["ended_ms"] == result.ended_ms
+                and codes.get(line["name"]) == line["code"]
+                and (not line["code"] or not validity.why(str(line.get("manifest", ""))))
             }
             if added and result.is_ok:
                 cell.results[index] = replace(result, measures={**added, **result.measures})

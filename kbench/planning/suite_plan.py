@@ -8,10 +8,10 @@ from dataclasses import replace
 from kbench.errors import SuiteError
 from kbench.messages import counted
 from kbench.planning.cells import cell_problems
-from kbench.planning.planned import PlannedCell
+from kbench.planning.planned import PlannedCell, out_of_date
 from kbench.planning.planner import Planner, with_expanded
 from kbench.planning.plans import Plans
-from kbench.planning.recall import recall, recall_added, set_aside
+from kbench.planning.recall import Validity, recall, recall_added, set_aside
 from kbench.planning.strategy import InOrder, longest_first
 from kbench.planning.tasks import task_of, with_measure
 from kbench.records import (
@@ -59,6 +59,7 @@ class SuitePlan:
         self.cache = DataCache()
         self.fresh, self._retry_failed = fresh, retry_failed
         self.planner = Planner(registry, self.cache)
+        self.validity = Validity(self.journal, self.planner.present)
         self.datasets: dict[str, DatasetFacts | Problem] = {}
         self.codes: dict[str, str] = {}
 
@@ -106,7 +107,11 @@ class SuitePlan:
                     f"{counted(unreadable, 'line')} of the journal could not be read; "
                     f"{again} computed again"
                 )
-            recall_added(planned, self.journal, self.codes)
+            recall_added(planned, self.validity, self.codes)
+            if changed := out_of_date(planned):
+                notice = f"{notice}\n" if notice else ""
+                notice += f"out of date, and computed again: {changed}"
+        self.planner.present.save()
         return planned, notice
 
     def without_imported(
@@ -153,4 +158,4 @@ class SuitePlan:
         Plans(self.journal).keep(self.suite, location, cells, codes, **options)
 
     def _recall(self, planned: list[PlannedCell]) -> int:
-        return recall(planned, self.journal, self.suite.limits, self._retry_failed)
+        return recall(planned, self.validity, self.suite.limits, self._retry_failed)

@@ -28,6 +28,7 @@ from kbench.records._data import (
     Split,
     content_checksum,
 )
+from kbench.records._manifest import INSTALLED, NAMESPACE, Manifest
 from kbench.records._measures import ACCURACY, DEFAULT, RESERVED, Measure, Needs
 from kbench.records._outcomes import Added, Delivered, Missing
 from kbench.records._results import (
@@ -63,7 +64,9 @@ __all__ = [
     "DEFAULT",
     "FEATURE_KINDS",
     "INPUTS",
+    "INSTALLED",
     "KERNEL",
+    "NAMESPACE",
     "RESERVED",
     "STOPPING",
     "TASK_TYPES",
@@ -85,6 +88,7 @@ __all__ = [
     "Learner",
     "Limits",
     "Make",
+    "Manifest",
     "Measure",
     "Missing",
     "Mistake",

@@ -68,15 +68,15 @@ class Task:
     split_index : int
         Number of the split, from 0.
     cell_key : str
-        SHA-256 of all that decides the cell's numbers.
+        SHA-256 of what identifies the cell (`Planner.cell_key`).
     checksum : str
         Hash of the dataset's content.
     kinds : tuple of str
         Kinds of the dataset's columns; empty unless missing values are imputed by
         kind.
-    source_code : str
-        Fingerprint of the code that makes the dataset: a host that lacks the
-        data can get them with the same code only.
+    records : str
+        Digest of what the records of plugins say of the method. A process that has other
+        records computes something else than what was planned.
     plugins : tuple of str
         Third-party plugins of the cell's map and learner, the only ones that its
         process imports.
@@ -87,7 +87,7 @@ class Task:
     cell_key: str
     checksum: str
     kinds: tuple[str, ...] = ()
-    source_code: str = ""
+    records: str = ""
     plugins: tuple[str, ...] = ()
 
 
@@ -253,6 +253,8 @@ class Result:
         CPU time of the whole task.
     predicted : Cost, optional
         What memory and time were predicted before it ran.
+    manifest : str
+        Digest of the `Manifest` of what it was made from; empty where that is not known.
 
     Examples
     --------
@@ -282,6 +284,7 @@ class Result:
     calibration_s: float = 0.0
     cpu_s: float = 0.0
     predicted: Cost | None = None
+    manifest: str = ""
 
     def __post_init__(self) -> None:
         # features see this record, and what they do to it must not be shown as a result
@@ -291,6 +294,11 @@ class Result:
     def is_ok(self) -> bool:
         """Whether the task was measured to its end."""
         return self.status == "ok"
+
+    @property
+    def address(self) -> str:
+        """Under which its predictions are kept: those of other code are others."""
+        return f"{self.task_key}-{self.manifest}" if self.manifest else self.task_key
 
     def of_seeds(self, name: str) -> Sequence[float | None]:
         """Return a measure of predictions for each seed of the map."""

@@ -62,6 +62,11 @@ def installed() -> list[Plugin]:
     return sorted(unique.values(), key=lambda p: (p.distribution != HOST, p.distribution, p.name))
 
 
+def packages() -> list[str]:
+    """Return the top-level packages of kbench and of the plugins that are installed."""
+    return sorted({"kbench", *(plugin.module.partition(".")[0] for plugin in installed())} - {""})
+
+
 def disabled() -> list[str]:
     """Return the names of plugins in `DISABLED`."""
     names = (name.strip() for name in os.environ.get(DISABLED, "").split(","))

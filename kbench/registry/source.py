@@ -73,3 +73,12 @@ def folders_of(package: str, known: dict[str, Path | None]) -> Sequence[str]:
         return [str(file.parent)] if file.name.startswith("__init__.") else []
     spec = _spec(package, known)  # a namespace package has folders and no file
     return list(spec.submodule_search_locations or ()) if spec else []
+
+
+def is_installed(path: str | Path) -> bool:
+    """Tell whether a file lies where installers put distributions, not in a working copy.
+
+    >>> is_installed("/usr/lib/python3/dist-packages/numpy/__init__.py"), is_installed("maps.py")
+    (True, False)
+    """
+    return not {"site-packages", "dist-packages"}.isdisjoint(Path(path).parts)

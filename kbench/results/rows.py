@@ -52,6 +52,7 @@ TEXTS = (
     "error",
     "equivalence",
     "family",
+    "made_from",
 )
 """Fields of a row that are tags of its run."""
 
@@ -111,6 +112,11 @@ class Row:
         numbers with commas between them.
     family : str
         Family of the method (`kbench.records.family_of`); empty where it is its own.
+    made_from : str
+        Digests of the manifests of its results, separated by spaces; "unknown" for results of
+        earlier versions.
+    outdated : str
+        What has changed since it was computed; empty if nothing has, or if that is not known.
     search_space : tuple of str
         Searched parameters: those of which candidates have different values.
     start_ms, end_ms : int
@@ -151,6 +157,8 @@ class Row:
     error: str = ""
     equivalence: str = ""
     family: str = ""
+    made_from: str = ""
+    outdated: str = ""
     search_space: tuple[str, ...] = ()
     start_ms: int = 0
     end_ms: int = 0
@@ -235,6 +243,7 @@ class Row:
             "budget_curve": list(self.budget_curve),
             "map_details": self.map_details,
             **{name: getattr(self, name) for name in TEXTS},
+            "outdated": self.outdated,
             "search_space": list(self.search_space),
             "start_ms": self.start_ms,
             "end_ms": self.end_ms,

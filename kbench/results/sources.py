@@ -15,6 +15,7 @@ from kbench.records.canonical import dumps, to_json
 from kbench.results.budget_curves import budget_curve
 from kbench.results.rows import PLAIN, TIMES, Row, measure_of_search
 from kbench.results.search_curves import choice_of, curves_of, searched_parameters
+from kbench.results.validity import UNKNOWN
 
 _SPREADS = (*(measure.name for measure in PLAIN.values()), "r2")
 
@@ -88,6 +89,7 @@ def of_cell(planned: PlannedCell, measure: Measure = ACCURACY) -> Row:
         checksum=planned.dataset.checksum if planned.dataset else "",
         equivalence=planned.equivalence,
         family=planned.family,
+        made_from=" ".join(sorted({each.manifest or UNKNOWN for each in planned.in_order})),
     )
 
 

@@ -25,6 +25,8 @@ class Query:
         machine that wrote last.
     superseded : bool, default False
         Also results of earlier code, data or labels.
+    outdated : bool, default False
+        Also results that are out of date: their rows say so.
     file : str
         A file to read instead of a location; empty for none.
     notice : callable
@@ -35,6 +37,7 @@ class Query:
     given: Mapping[str, Any] = field(default_factory=dict)
     machine: str | None = None
     superseded: bool = False
+    outdated: bool = False
     file: str = ""
     notice: Callable[[str], None] = lambda text: None
 

@@ -23,6 +23,7 @@ from urllib.parse import quote
 
 from kbench.errors import JournalError
 from kbench.machine import machine_id
+from kbench.records import Manifest
 from kbench.storage.files import remedy, sync_folder, write_file
 from kbench.storage.locks import Holder, read_holder, try_lock, write_holder
 
@@ -33,6 +34,7 @@ _POLL_S = 0.1
 _OF_SUITE = {"suite": str, "store": str}
 FIELDS: Mapping[str, Mapping[str, type]] = {
     "result": {"task_key": str},
+    "manifest": {"digest": str, "content": dict},
     "measure": {"task_key": str, "name": str, "value": float, "code": str, "ended_ms": int},
     "problem": {"cell_key": str, "reason": str, "at_ms": int},
     "trials": {"key": str, "memory_mb": float, "trials": list},
@@ -81,14 +83,15 @@ class Journal:
     >>> import tempfile
     >>> journal = Journal(Path(tempfile.mkdtemp()) / "journal.jsonl")
     >>> journal.append("result", task_key="a/0", status="ok", measures={"accuracy": 0.9})
-    >>> journal.results()["a/0"]["measures"]
-    {'accuracy': 0.9}
+    >>> [line["measures"] for line in journal.results()["a/0"]]
+    [{'accuracy': 0.9}]
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = Path(path) if path is not None else state_folder() / "journal.jsonl"
         self.damaged = 0
         self.unreadable: set[str] = set()
+        self._manifests: set[str] = set()
 
     def append(self, kind: str, **fields: Any) -> None:
         """Write one line; it is on the disk when this returns.
@@ -157,8 +160,8 @@ class Journal:
                 if left == 0:
                     return
 
-    def results(self, task_keys: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Return the latest line of kind "result" of all tasks, or those of `task_keys`.
+    def results(self, task_keys: Collection[str] | None = None) -> dict[str, list[dict[str, Any]]]:
+        """Return the lines of kind "result" of all tasks, or of those in `task_keys`, newest first.
 
         A journal holds the results of years: most lines are skipped unparsed.
         `unreadable` has the tasks whose lines are damaged.
@@ -181,14 +184,27 @@ class Journal:
             if line.startswith(start):
                 damaged.add(key_of(line))
 
+        results: dict[str, list[dict[str, Any]]] = {}
         with _no_collection():
-            results = {
-                line["task_key"]: line
-                for line in self._read((_start("result"),), wanted, skipped)
-                if task_keys is None or line["task_key"] in task_keys
-            }
+            for line in self._read((_start("result"),), wanted, skipped):
+                if task_keys is None or line["task_key"] in task_keys:
+                    results.setdefault(line["task_key"], []).insert(0, line)
         self.unreadable = {key.decode("ascii", "replace") for key in damaged} - results.keys()
         return results
+
+    def manifests(self) -> dict[str, Manifest]:
+        """Return what results were made from, by the digests that are in their lines."""
+        found = {}
+        for line in self.read("manifest"):
+            with contextlib.suppress(ValueError):
+                found[line["digest"]] = Manifest.from_json(line["content"])
+        return found
+
+    def keep_manifest(self, manifest: Manifest) -> None:
+        """Write a manifest, unless this object has done so; call it before a result has it."""
+        if manifest.digest not in self._manifests:
+            self.append("manifest", digest=manifest.digest, content=manifest.to_json())
+            self._manifests.add(manifest.digest)
 
     def added(self, task_keys: Collection[str]) -> dict[str, list[dict[str, Any]]]:
         """Return the lines of kind "measure" of tasks, oldest first.
@@ -210,12 +226,12 @@ class Journal:
         self.damaged += damaged
         return lines
 
-    def blob(self, task_key: str, name: str, most_bytes: int) -> bytes | None:
+    def blob(self, address: str, name: str, most_bytes: int) -> bytes | None:
         """Return what `save_blob` has kept; None where there is nothing.
 
         JournalError is raised where it cannot be read, or is larger than `most_bytes`.
         """
-        path = self._blob(task_key, name)
+        path = self._blob(address, name)
         try:
             with path.open("rb") as file:
                 data = file.read(most_bytes + 1)
@@ -227,14 +243,14 @@ class Journal:
             raise JournalError(f"{path} is larger than the {name} of its task can be")
         return data
 
-    def save_blob(self, task_key: str, name: str, data: bytes) -> None:
-        """Keep a large by-product of a task; call it before the task's line is written.
+    def save_blob(self, address: str, name: str, data: bytes) -> None:
+        """Keep a large by-product of a task (`Result.address`), before its line is written.
 
-        It becomes the file ``blobs/??/<task_key>.<name>`` beside the journal, both
+        It becomes the file ``blobs/??/<address>.<name>`` beside the journal, both
         names quoted as in a URL; an existing one is replaced atomically. JournalError
         is raised where it cannot be written.
         """
-        path = self._blob(task_key, name)
+        path = self._blob(address, name)
         with _writing(path):
             write_file(path, data, mode=0o600)
 
@@ -286,10 +302,10 @@ class Journal:
             # not deleted: another process may be waiting for this very file
             os.close(fd)
 
-    def _blob(self, task_key: str, name: str) -> Path:
-        file = f"{_quoted(task_key)}.{_quoted(name)}"
+    def _blob(self, address: str, name: str) -> Path:
+        file = f"{_quoted(address)}.{_quoted(name)}"
         # spread over 256 folders: one with a million entries is slow
-        return self.path.parent / "blobs" / f"{_crc(task_key) & 0xFF:02x}" / file
+        return self.path.parent / "blobs" / f"{_crc(address) & 0xFF:02x}" / file
 
 
 def _quoted(name: str) -> str:

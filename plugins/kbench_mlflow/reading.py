@@ -129,7 +129,7 @@ def of_run(run: StoredRun) -> Row:
         task="regression" if tags.get("task") == "regression" else "classification",
         group=tags.get("group", ""),
         machine=run.machine,
-        key=run.key,
+        key=run.key.partition("-")[0],
         checksum=tags.get("checksum", ""),
         protocol={
             name.removeprefix("protocol."): value

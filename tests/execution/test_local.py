@@ -107,7 +107,7 @@ DATA = Dataset("blobs", np.arange(24.0).reshape(12, 2), np.tile([0, 1], 6))
 
 def task(cell_key, number, **params):
     cell = Cell(Ref("blobs"), Ref("planted", params), Ref("centroids"), Protocol(n_folds=3))
-    return Task(cell, number, cell_key, checksum=DATA.checksum, source_code="code")
+    return Task(cell, number, cell_key, checksum=DATA.checksum)
 
 
 MEASURES = dict.fromkeys(
@@ -177,7 +177,7 @@ def engine_of(tmp_path):
         machine = ThisMachine(False, lambda text: None)
         DataCache(tmp_path).store(DATA)
         engine = LocalEngine(sandbox, tmp_path, jobs, machine, started)
-        engine.prepare(Terms((), (), {}, {}, Limits(time_s=7, memory_mb=9)))
+        engine.prepare(Terms({}, {}, Limits(time_s=7, memory_mb=9)))
         engines.append((engine, machine))
         return engine, sandbox
 
@@ -338,7 +338,7 @@ def test_the_machine_is_held_from_before_the_first_task_until_it_is_released(tmp
     thread = threading.Thread(target=another)
     thread.start()
     held.wait()
-    waiting = threading.Thread(target=engine.prepare, args=(Terms((), (), {}, {}),))
+    waiting = threading.Thread(target=engine.prepare, args=(Terms({}, {}),))
     waiting.start()
     assert wait_until(lambda: told, 10)
     assert "exclusive timing needs the machine alone" in told[0]
@@ -346,7 +346,7 @@ def test_the_machine_is_held_from_before_the_first_task_until_it_is_released(tmp
     release.set()
     waiting.join(60)
     thread.join()
-    engine.prepare(Terms((), (), {}, {}))  # it has it
+    engine.prepare(Terms({}, {}))  # it has it
     refused = []
 
     def refuse(holder):
@@ -382,7 +382,7 @@ def test_closing_kills_the_processes_of_tasks(tmp_path, monkeypatch):
     parents = WarmParents({("planted",): (*WARM, "planted_plugin")})
     machine = ThisMachine(False, lambda text: None)
     engine = LocalEngine(parents, cache.root, 1, machine, lambda task, slot: None)
-    engine.prepare(Terms((), (), {}, {}))
+    engine.prepare(Terms({}, {}))
     found = []
     tasks = [Task(cell, i, "a", checksum, plugins=("planted",)) for i in range(3)]
     going = engine.run(tasks)

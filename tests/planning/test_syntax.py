@@ -196,7 +196,9 @@ def test_what_is_for_type_checkers_does_not_count():
     block = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import {}\n{}"
     assert digest(block.format("a", "")) == digest(block.format("b", ""))
     rest = "else:\n    import {}\n"
-    assert digest(block.format("a", rest.format("c"))) != digest(block.format("a", rest.format("d")))
+    assert digest(block.format("a", rest.format("c"))) != digest(
+        block.format("a", rest.format("d"))
+    )
 
 
 def test_a_source_that_does_not_parse_counts_with_all_its_bytes():

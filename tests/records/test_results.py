@@ -60,7 +60,7 @@ def test_a_line_has_every_field_of_a_result_in_order(tmp_path):
     journal = Journal(tmp_path / "journal.jsonl")
     journal.append("result", **line)
     assert journal.path.read_text().startswith('{"kind":"result","task_key":"t",')
-    assert Result.from_json(journal.results(["t"])["t"]) == FULL
+    assert Result.from_json(journal.results(["t"])["t"][0]) == FULL
 
 
 def test_details_of_what_failed_are_left_out():

@@ -97,7 +97,7 @@ def test_the_latest_result_of_a_task_counts(journal):
     journal.append("result", task_key="b/0", status="ok")
     journal.append("delivered", task_key="a/0")
     Journal(journal.path).append("result", task_key="a/0", status="ok")
-    assert {key: line["status"] for key, line in journal.results().items()} == {
+    assert {key: lines[0]["status"] for key, lines in journal.results().items()} == {
         "a/0": "ok",
         "b/0": "ok",
     }
@@ -163,7 +163,7 @@ def test_tasks_of_which_all_lines_are_damaged_are_named(journal):
 def test_texts_and_names_with_lone_surrogates_come_back(journal):
     """Names of files on the disk may be no text, and exceptions quote them."""
     journal.append("result", task_key="\udcff", error="\udcff: no such file")
-    assert journal.results(["\udcff"])["\udcff"]["error"] == "\udcff: no such file"
+    assert journal.results(["\udcff"])["\udcff"][0]["error"] == "\udcff: no such file"
     journal.save_blob("\udcff", "\udcff", b"x")
     assert journal._blob("\udcff", "\udcff").read_bytes() == b"x"
     with journal.lock("suite of \udcff"):

@@ -8,11 +8,9 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.evaluation.measures import Criterion
-from kbench.evaluation.search import _halving
 from kbench.evaluation.search._candidates import Candidate, candidates, ends
 from kbench.evaluation.search._data import Data
 from kbench.evaluation.search._folds import FoldScorer, inner_folds
-from kbench.evaluation.search._outer import OuterScorer
 from kbench.evaluation.search._result import Score, SearchResult, chosen
 from kbench.evaluation.search._spec import EstimatorSpec
 from kbench.evaluation.splits import derive_seed, strata
@@ -52,10 +50,13 @@ def search(
         criterion = Criterion.built_in(protocol.search_measure, data.task)
     scorer: FoldScorer
     given = feature_map, learner, data, folds, seed, criterion, deadline
+    scorer, with_passes = FoldScorer(*given), None
     if protocol.inner_fit == "outer" and not data.pairwise:
-        scorer = OuterScorer(*given, protocol=protocol)
-    else:
-        scorer = FoldScorer(*given)
+        # imported here, it counts for results of this protocol only
+        from kbench.evaluation.search._outer import OuterScorer
+
+        scorer = outer = OuterScorer(*given, protocol=protocol)
+        with_passes = outer.with_passes
     scores, complete = _scored(scorer, compared, protocol)
     best = chosen(scores, learner.simpler, protocol.one_standard_error)
     if not best.judged:
@@ -66,7 +67,7 @@ def search(
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
     limits = ends(feature_map, learner)
     result = SearchResult(best.candidate, scores, seconds, cpu_seconds, complete, limits)
-    return scorer.with_passes(result) if isinstance(scorer, OuterScorer) else result
+    return result if with_passes is None else with_passes(result)
 
 
 def _scored(
@@ -80,6 +81,8 @@ def _scored(
     y = strata(scorer.data.y, scorer.data.task)
     shares = [1.0]
     if protocol.search == "halving":
+        from kbench.evaluation.search import _halving
+
         n_rows = min(len(train) for train, _ in scorer.folds)
         shares = _halving.shares(len(compared), n_rows, len(np.unique(y)))
     kept = {id(candidate): Score(candidate, scorer.criterion.measure) for candidate in compared}
@@ -95,5 +98,6 @@ def _scored(
             kept |= {id(score.candidate): score for score in remaining}
         if not complete:
             return list(kept.values()), False
-        remaining = _halving.survivors(remaining)
+        if share < 1.0:
+            remaining = _halving.survivors(remaining)
     return list(kept.values()), True

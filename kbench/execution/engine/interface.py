@@ -16,9 +16,6 @@ from kbench.records import Limits, Task
 class Terms:
     """Terms of a run: what must be equal on every host, and what holds for all tasks."""
 
-    packages: Sequence[str]
-    modules: Sequence[str]
-    """Code that must be the same on every host."""
     preload: Preload
     """Modules and functions that the warm parents of the tasks load, by their third-party plugins
     (see `warm_parents.preload_of`)."""
@@ -28,9 +25,6 @@ class Terms:
     """Wall clock and memory of a task."""
     offline: bool = False
     """Ask no server for data."""
-    files: Sequence[str] = ()
-    variables: Sequence[str] = ()
-    """Files and environment variables that must be the same on every host."""
     until: float = math.inf
     """When running tasks are cut off on this machine, by `time.monotonic`."""
 

@@ -14,6 +14,7 @@ from kbench.execution.engine.interface import Terms
 from kbench.execution.engine.request import Answer, Assignments, Host, Request, measure
 from kbench.execution.engine.this_machine import ThisMachine
 from kbench.execution.warm_parents import WarmParents
+from kbench.planning.present import Present
 from kbench.records import STOPPING, Task
 from kbench.storage.datacache import DataCache
 
@@ -45,7 +46,7 @@ class LocalEngine:
     def prepare(self, terms: Terms) -> None:
         """Acquire the machine and calibrate it."""
         self._machine.acquire()
-        self._terms, self._host = terms, Host.here()
+        self._terms, self._host, self._present = terms, Host.here(), Present()
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer]]:
         """Yield each task with its answer; see `Engine.run`."""
@@ -66,7 +67,9 @@ class LocalEngine:
             task, replace(limits, time_s=left) if is_last else limits, self._terms.offline
         )
         with self._parents.using(task.plugins) as sandbox:
-            answer = measure(request, sandbox, self._assignments, self._host, self._jobs)
+            answer = measure(
+                request, sandbox, self._assignments, self._host, self._jobs, self._present
+            )
         if is_last and answer.outcome.status == "timeout":
             return replace(answer, is_cut_off=True)
         if answer.outcome.status in STOPPING:

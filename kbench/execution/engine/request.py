@@ -26,7 +26,8 @@ from kbench.execution.plugins import importable
 from kbench.execution.sandbox import CallOutcome, Sandbox
 from kbench.execution.warm_parents import WarmParents
 from kbench.planning.planned import task_key
-from kbench.records import Cell, Details, Limits, Protocol, Ref, Task
+from kbench.planning.present import Present
+from kbench.records import Cell, Details, Limits, Manifest, Protocol, Ref, Task
 from kbench.records.canonical import encodable, from_json, to_json
 from kbench.registry.installed import installed
 from kbench.storage.datacache import DataCache
@@ -41,6 +42,11 @@ KEEP = 64
 
 KEEP_ROWS = 100_000
 """Rows up to which they are kept."""
+
+_OTHER_RECORDS = (
+    "the plugin gives other records than when the run was planned, such as another grid: "
+    "run the same command again"
+)
 
 _FIELDS = ("measures", "details")
 _TIMES = ("fit_time_s", "predict_time_s", "fit_time_cpu_s", "predict_time_cpu_s")
@@ -120,6 +126,8 @@ class Answer:
     """The host could not get the data; another may."""
     is_cut_off: bool = False
     """The run was over before the task: it is not a result."""
+    manifest: Manifest | None = None
+    """What it was made from; None where that is not known."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values, for a file or a message."""
@@ -127,7 +135,8 @@ class Answer:
         if self.outcome.status == "ok":
             packed = [b64encode(each).decode() for each in self.outcome.value["predictions"]]
             outcome = outcome | {"value": self.outcome.value | {"predictions": packed}}
-        return vars(self) | {"outcome": outcome, "host": vars(self.host)}
+        manifest = None if self.manifest is None else self.manifest.to_json()
+        return vars(self) | {"outcome": outcome, "host": vars(self.host), "manifest": manifest}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Answer:
@@ -136,7 +145,9 @@ class Answer:
         if outcome.status == "ok":
             packed = [b64decode(each) for each in outcome.value["predictions"]]
             outcome = replace(outcome, value=outcome.value | {"predictions": packed})
-        others = {"host": Host(**values["host"]), "doubts": tuple(values["doubts"])}
+        others: dict[str, Any] = {"host": Host(**values["host"]), "doubts": tuple(values["doubts"])}
+        if values.get("manifest") is not None:
+            others["manifest"] = Manifest.from_json(values["manifest"])
         return cls(**{**values, "outcome": outcome, **others})
 
     @classmethod
@@ -183,13 +194,14 @@ def measure(
     assignments: Assignments,
     host: Host,
     slots: int,
+    present: Present,
     wanted: Callable[[], bool] | None = None,
 ) -> Answer:
     """Compute one task in the sandbox of this machine, which is `host`.
 
-    The data cache of `assignments` has the data. `slots` is the number of tasks
-    that kbench runs concurrently on this machine. Once `wanted` returns False, the task
-    is killed.
+    The data cache of `assignments` has the data; `present` knows what is installed
+    here. `slots` is the number of tasks that kbench runs concurrently on this machine. Once
+    `wanted` returns False, the task is killed.
     """
     task, cell = request.task, request.task.cell
     payload = {
@@ -222,9 +234,13 @@ def measure(
         converse=handover,
     )
     after = snapshot()
-    outcome = _scored(_checked(outcome), assignment, handover, task)
+    manifest = present.made(outcome.recorded)
+    if _has_other_records(outcome, task):
+        # what computed it is not what was planned: whatever it is, it is not reused
+        outcome, manifest = _failed(outcome, _OTHER_RECORDS), None
+    outcome = _scored(_checked(replace(outcome, recorded=())), assignment, handover, task)
     doubts = contention(before, after, slots, _waited(outcome)).reasons
-    return Answer(outcome, host, started_ms, ended_ms(), doubts)
+    return Answer(outcome, host, started_ms, ended_ms(), doubts, manifest=manifest)
 
 
 def measure_here(request: Request) -> Answer:
@@ -240,7 +256,7 @@ def measure_here(request: Request) -> Answer:
         closing(WarmParents({plugins: request.preload})) as parents,
         parents.using(plugins) as sandbox,
     ):
-        return measure(request, sandbox, Assignments(DataCache()), Host.here(), 1)
+        return measure(request, sandbox, Assignments(DataCache()), Host.here(), 1, Present())
 
 
 def now_ms() -> int:
@@ -291,6 +307,11 @@ def _scored(
         "predictions": [packed(given, key) for given in evaluation.of_seeds],
     }
     return replace(outcome, value=scored_value)
+
+
+def _has_other_records(outcome: CallOutcome, task: Task) -> bool:
+    value = outcome.value if isinstance(outcome.value, Mapping) else {}
+    return outcome.status == "ok" and value.get("records", task.records) != task.records
 
 
 def _failed(outcome: CallOutcome, error: str) -> CallOutcome:

@@ -15,9 +15,11 @@ import socket
 import sys
 import threading
 import traceback
+from functools import partial
 from operator import attrgetter
 from typing import Any, NoReturn
 
+from kbench.execution import recording
 from kbench.execution.sandbox import processes, wire
 
 BACKSTOP_MB = 2048
@@ -51,6 +53,7 @@ def run(
         _limit(start.size, time_s, memory_mb)
         first = {"size": start.size, "resident": start.resident, "files": start.files}
         _write(result, wire.pack(first))
+        recording.report_to(partial(_report, result))
         header, body = _call(function, payload, channel)
         if os.getpid() != task:
             os._exit(0)  # a process that the function has forked returned from it
@@ -176,6 +179,11 @@ def _is_no_memory(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     return isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY)
+
+
+def _report(result: int, found: dict[str, Any]) -> None:
+    with contextlib.suppress(OSError):  # a function may have closed what is not its own
+        _write(result, wire.pack({"recorded": found}))
 
 
 def _write(fd: int, message: bytes) -> None:

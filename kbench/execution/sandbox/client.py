@@ -66,6 +66,8 @@ class CallOutcome:
     """CPU seconds of the process and of the descendants that it waited for."""
     peak_memory_mb: float = 0.0
     """Largest resident memory beyond that at the start, in units of 2**20 bytes."""
+    recorded: Sequence[Mapping[str, Any]] = ()
+    """What the process loaded and read (see `kbench.execution.recording`), until its end."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,9 @@ class Sandbox:
     environment : mapping of str to str, optional
         Environment variables of its processes, beside those of this one that hold no
         credentials.
+    record : sequence of str, optional
+        Packages whose modules are recorded one by one (see `kbench.execution.recording`); by
+        default nothing is.
 
     Examples
     --------
@@ -111,8 +116,10 @@ class Sandbox:
         preload: Sequence[str] = (),
         threads: int = 1,
         environment: Mapping[str, str] | None = None,
+        record: Sequence[str] = (),
     ) -> None:
         check_integer(threads, "threads", least=1)
+        self._record = tuple(record)
         self._preload = tuple(preload)
         self._threads = threads
         self._environment = dict(environment or {})
@@ -202,7 +209,7 @@ class Sandbox:
         self, request: _Request, preload: Sequence[str]
     ) -> tuple[CallOutcome | None, str]:
         """Send a request to a supervisor that serves no other."""
-        alone = Sandbox(preload, self._threads, self._environment)
+        alone = Sandbox(preload, self._threads, self._environment, self._record)
         with self._lock:
             alone._closed = self._closed
             self._alone.add(alone)
@@ -268,7 +275,9 @@ class Sandbox:
                 self._supervisor.close()
                 self._supervisor = None
             if self._supervisor is None:
-                self._supervisor = _Supervisor(self._preload, self._threads, self._environment)
+                self._supervisor = _Supervisor(
+                    self._preload, self._threads, self._environment, self._record
+                )
             return self._supervisor
 
     def _connect(self) -> tuple[socket.socket, _Supervisor]:
@@ -288,7 +297,13 @@ class Sandbox:
 class _Supervisor:
     """A supervisor process and the socket on which it takes connections."""
 
-    def __init__(self, preload: Sequence[str], threads: int, variables: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        preload: Sequence[str],
+        threads: int,
+        variables: Mapping[str, str],
+        record: Sequence[str],
+    ) -> None:
         self._lock = threading.Lock()
         self._end = ""
         self._ready = False
@@ -296,12 +311,6 @@ class _Supervisor:
         self._warm_up_s = WARM_UP_S + PROBE_S * len(preload)
         self._control, theirs = socket.socketpair()
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process)
-        settings = {
-            "control": theirs.fileno(),
-            "parent": os.getpid(),
-            "preload": list(preload),
-            "probe_s": PROBE_S,
-        }
         environment = {**without_credentials(os.environ), **variables}
         environment |= dict.fromkeys(_THREAD_VARIABLES, str(threads))
         environment[MARK] = self._mark
@@ -309,6 +318,16 @@ class _Supervisor:
         environment.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
         # the order of a set of strings is the same in every task
         environment.setdefault("PYTHONHASHSEED", "0")
+        names = environment.keys() | os.environ.keys()
+        settings = {
+            "control": theirs.fileno(),
+            "parent": os.getpid(),
+            "preload": list(preload),
+            "probe_s": PROBE_S,
+            "record": list(record),
+            # their values here say nothing of those there
+            "hidden": [n for n in names if environment.get(n) != os.environ.get(n)],
+        }
         with theirs:
             self._process = subprocess.Popen(
                 # -P: the current folder is on the path only if it is on ours

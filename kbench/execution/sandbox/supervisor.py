@@ -19,6 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from kbench.execution import recording
 from kbench.execution.sandbox import child, processes, shared_memory, wire
 
 TICK_S = 0.02 if processes.LINUX else 0.2
@@ -65,6 +66,7 @@ class Call:
         self.shared_memory = shared_memory.SharedMemory()
         self.killed_for: tuple[str, str] | None = None
         self.reply: dict[str, Any] = {}
+        self.recorded: list[dict[str, Any]] = []
         self.value = b""
 
     def read_start(self) -> None:
@@ -105,14 +107,20 @@ class Call:
             "seconds": seconds,
             "cpu_s": self.cpu_s,
             "peak_memory_mb": round(self.peak_resident / processes.MB, 3),
+            "recorded": self.recorded,
         }
 
     def _end(self, code: int) -> tuple[str, str]:
         self.read_start()
-        if code == 0 and self.start:
+        if self.start:
             with contextlib.suppress(*_GARBLED):
-                if message := wire.unpack(self.reported):
+                while message := wire.unpack(self.reported):
                     header, value = message
+                    if "recorded" in header:  # whether or not the task has ended by itself
+                        self.recorded.append(header["recorded"])
+                        continue
+                    if code != 0:
+                        break
                     status, error = header["status"], header["error"]
                     if status not in _REPORTED or not isinstance(error, str):
                         raise ValueError(status)
@@ -466,6 +474,8 @@ class Supervisor:
 
 def main(settings: dict[str, Any]) -> None:
     """Run the supervisor that `Sandbox` has started."""
+    if settings["record"]:
+        recording.install(settings["record"], settings["hidden"])
     processes.adopt_orphans()
     processes.wake_with_parents_end()
     supervisor = Supervisor(socket.socket(fileno=settings["control"]), settings["parent"])

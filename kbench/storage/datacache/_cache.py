@@ -5,7 +5,8 @@ One folder per dataset, whatever its source::
     <root>/
       <checksum>/         meta.json, X.npy (or the three parts of a CSR matrix),
                           y.npy, row_ids.npy, splits
-      manifest/           (source, parameters, code) -> checksum, one small file each
+      manifest/           (source, parameters, code) -> checksum, one small file each, with
+                          what the data were made from
       verified/           when the files of an entry were last read through
       damaged/            entries that failed a check, moved aside
 
@@ -27,7 +28,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +38,7 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.parameters import named_files
-from kbench.records import Dataset, DatasetFacts, Inputs, Ref
+from kbench.records import Dataset, DatasetFacts, Inputs, Manifest, Ref
 from kbench.storage.datacache._entry import (
     FORMAT,
     UnreadableError,
@@ -60,6 +61,7 @@ from kbench.storage.files import (
     sync_folder,
     write_file,
 )
+from kbench.storage.states import may_lie, state_of
 
 _RECORD_BYTES = 1 << 26
 
@@ -99,6 +101,24 @@ def manifest_file(root: Path, source: str, params: Mapping[str, Any], code: str)
     }
     text = json.dumps(key, sort_keys=True, allow_nan=True)
     return root / "manifest" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+
+
+def unsure_files(params: Mapping[str, Any]) -> dict[str, str]:
+    """Return the digests of files of an origin that may change although their state does not."""
+    given = [params[name] for name in FILE_PARAMETERS if isinstance(params.get(name), str)]
+    paths = [Path(path).expanduser().absolute() for path in given]
+    found = {}
+    for file in (file for path in paths for file in named_files(path)):
+        state = state_of(file)
+        if state is not None and may_lie(state):
+            found[str(file)] = _sha(str(file))
+    return found
+
+
+def _sha(file: str) -> str:
+    with contextlib.suppress(OSError), Path(file).open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+    return ""
 
 
 def plain(value: Any) -> Any:
@@ -263,15 +283,23 @@ class DataCache:
     def lookup(self, source: str, params: Mapping[str, Any], code: str) -> str | None:
         """Return the checksum of a dataset by its origin; None where it is not in the cache.
 
-        The origin is a source, its parameters, and the fingerprint of the code that
+        The origin is a source, its parameters, and what its record says of the code that
         makes the data. The parameters ``path`` and ``splits`` name files, whose size,
         times and inodes are compared too: a copy or a restored backup is read again.
         """
         facts = self.recall(source, params, code)
         return None if facts is None else facts.checksum
 
-    def recall(self, source: str, params: Mapping[str, Any], code: str) -> DatasetFacts | None:
+    def recall(
+        self,
+        source: str,
+        params: Mapping[str, Any],
+        code: str,
+        is_valid: Callable[[Manifest], bool] | None = None,
+    ) -> DatasetFacts | None:
         """Describe a dataset by its origin, as in `lookup`; None where it is not in the cache.
+
+        With `is_valid`, what it was made from must be known and valid.
 
         The facts of `describe` are updated with those given to `remember`: the name,
         group, role, and kinds and names of columns and classes that *this* source gives to
@@ -280,10 +308,24 @@ class DataCache:
         try:
             file = self.origin(source, params, code)
             record = json.loads(read_file(file, _RECORD_BYTES))
+            if any(_sha(name) != sha for name, sha in record.get("unsure", {}).items()):
+                return None
+            if is_valid and not is_valid(Manifest.from_json(record["manifest"])):
+                return None
             facts = read_meta(self.root, record["checksum"])
             return DatasetFacts.from_json({**facts, **record["summary"]})
         except (OSError, ValueError, KeyError, TypeError, RecursionError, DatasetError):
             return None
+
+    def keep_manifest(
+        self, source: str, params: Mapping[str, Any], code: str, manifest: Manifest
+    ) -> None:
+        """Add to the origin of a stored dataset what it was made from."""
+        origin = self.origin(source, params, code)
+        with contextlib.suppress(OSError, ValueError), self._writing(source):
+            record = json.loads(read_file(origin, _RECORD_BYTES))
+            text = json.dumps({**record, "manifest": manifest.to_json()}, indent=1)
+            write_file(origin, text.encode("utf-8"), like=self.root)
 
     def origin(self, source: str, params: Mapping[str, Any], code: str) -> Path:
         """Return the manifest's file for an origin, of which parameters may name files.
@@ -337,6 +379,7 @@ class DataCache:
             "code": code,
             "checksum": checksum,
             "summary": own,
+            "unsure": unsure_files(params),
         }
         text = json.dumps(record, indent=1)
         with self._writing(own.get("name", source)):

@@ -52,6 +52,7 @@ def as_run(
         **{f"{name}_by_split": _numbered(values) for name, values in row.values_by_split.items()},
         **{f"{name}_by_seed": _of_seeds(values) for name, values in row.values_by_seed.items()},
         "split_hash": _numbered(row.split_hash),
+        "made_from": row.made_from,
         "at_edge": row.at_edge,
         "notes": row.notes,
         "contention": row.contention,
@@ -61,7 +62,7 @@ def as_run(
         "error": row.error[-ERROR_TAIL:],
     }
     return CellRun(
-        key=planned.key,
+        key=planned.version,
         machine=machine,
         name=planned.cell.name,
         status=row.status,

@@ -118,7 +118,7 @@ class Delivery:
         stored = delivered_without_mlflow(self._store.uri, known["experiment_id"])
         if stored is None:
             return cells
-        return [cell for cell in cells if (cell.key, self._run(cell).digest) not in stored]
+        return [cell for cell in cells if (cell.version, self._run(cell).digest) not in stored]
 
     def finish(self, planned: Collection[PlannedCell]) -> Delivered:
         """Write the cells that are still lacking and return what the store has now."""
@@ -210,7 +210,7 @@ class Delivery:
         Then write the runs of methods, and the views that show what is stored now.
         """
         assert self._experiment is not None
-        keys = {cell.cell.name: {cell.key} for cell in planned if cell.is_finished}
+        keys = {cell.cell.name: {cell.version} for cell in planned if cell.is_finished}
         lines = {line_key(cell.cell) for cell in planned if not cell.problem}
         try:
             self._store.withdraw(self._experiment, self._machine, lines)
@@ -248,4 +248,4 @@ def views_of(
 
 def _identity(planned: PlannedCell) -> tuple[str, str]:
     """Return what identifies a run of a suite: two cells of one key differ in their labels."""
-    return planned.key, planned.cell.name
+    return planned.version, planned.cell.name

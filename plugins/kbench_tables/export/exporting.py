@@ -11,7 +11,9 @@ from kbench.features import (
     DataCache,
     Journal,
     PlannedCell,
+    Present,
     Registry,
+    Validity,
     cluster_id,
     import_registry,
     machine_id,
@@ -91,6 +93,7 @@ def recalled(planned: PlannedCell) -> tuple[PlannedCell, str]:
     candidates = []
     for place in (machine_id(), cluster_id()):
         cell = replace(planned, results={})
-        recall([cell], Journal(state_folder(place) / "journal.jsonl"))
+        journal = Journal(state_folder(place) / "journal.jsonl")
+        recall([cell], Validity(journal, Present()))
         candidates.append((cell, place))
     return max(candidates, key=lambda pair: len(pair[0].done))

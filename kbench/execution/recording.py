@@ -1,0 +1,566 @@
+"""What a process loads and reads, recorded from its start, and reported for one task.
+
+A static reading of imports misses what is imported by a computed name, registered or
+patched, so the processes that run components record it. `builtins.__import__` is wrapped
+before any component is loaded: an import from the cache raises no event, but passes there.
+A module's source is hashed when it is executed. Files, folders and environment variables
+count where code of a component reads them.
+
+A warm parent records; a task reports, from `begin` on, what its components need, and what
+it loads and reads later, as soon as that happens: what a killed task has reported is kept.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import hashlib
+import importlib
+import importlib.util
+import io
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from kbench.planning.present import Present, names_digest, variable
+from kbench.registry.dependencies import Dependencies
+from kbench.registry.source import content_of, is_installed
+from kbench.storage.states import state_of
+
+DECIDES_NO_NUMBER = frozenset(
+    {
+        "kbench",  # public names
+        "kbench._version",
+        "kbench.errors",
+        "kbench.hookspecs",
+        "kbench.messages",
+        "kbench.parameters",
+        # shapes of records; their values are in the key
+        "kbench.records",
+        # names become code, which is recorded
+        "kbench.registry",
+    }
+)
+"""Modules, with their submodules, that no manifest has. Every component reaches them.
+
+Code that decides a number belongs in `kbench.evaluation`; values that do, in a cell's key.
+"""
+
+NUMERIC = ("numpy", "scipy", "sklearn")
+"""Packages that every manifest has; their versions stand for what they import."""
+
+SMALL = 2**20
+"""Bytes up to which a file is hashed when it is read; of a larger one the state is noted."""
+
+_STANDARD = os.path.realpath(sysconfig.get_path("stdlib"))
+_UNCOUNTED = (
+    *("/proc/", "/sys/", "/dev/", "/etc/localtime", "/etc/mime.types"),
+    *("/usr/share/zoneinfo/", "/usr/share/locale/", "/usr/lib/locale/"),
+)
+_BYTECODE = (".pyc", ".nbi", ".nbc")
+_BUILT_IN = "kbench"
+_TASK = "<task>"
+
+_recording: Recording | None = None
+
+
+def install(own: Iterable[str], hidden: Iterable[str] = ()) -> None:
+    """Record from now on in this process and its forks.
+
+    `own` are the packages whose modules count one by one even where they are installed with a
+    version: kbench's and the plugins'. `hidden` are environment variables that a sandbox sets.
+    """
+    global _recording
+    if _recording is None:
+        _recording = Recording(own, hidden)
+        _recording.wrap()
+
+
+def begin(needed: Dependencies) -> None:
+    """Report what a task needs, and what is loaded and read from now on."""
+    if _recording is not None:
+        _recording.begin(needed.modules)
+        if needed.files or needed.variables:
+            paths = map(Present().path_of, needed.files)
+            files = {path: _state(path) for path in map(str, paths)}
+            variables = {name: variable(name) for name in needed.variables}
+            _recording.report({"files": files, "variables": variables})
+
+
+def audit() -> None:
+    """Record also files that are opened in another way than by the functions of Python.
+
+    Audit hooks cannot be removed, and they slow copies of objects down by 2.6 times: this is
+    for a process that describes a plugin, not for tasks.
+    """
+    found = _recording
+    if found is not None:
+        readers = {"open": found.read_file, "os.listdir": found.read_folder}
+        readers |= {"os.scandir": found.read_folder, "sqlite3.connect": found.read_file}
+
+        def hook(event: str, args: tuple[Any, ...]) -> None:
+            if event in readers:
+                readers[event](args[0] if args[0] is not None else ".")
+
+        sys.addaudithook(hook)
+
+
+def report_to(report: Callable[[dict[str, Any]], None]) -> None:
+    """Set what takes the reports of this process."""
+    if _recording is not None:
+        _recording.report = report
+
+
+class Recording:
+    """The modules of a process, who imported them, and what they read."""
+
+    def __init__(self, own: Iterable[str], hidden: Iterable[str]) -> None:
+        self._own, self._hidden = frozenset(own), frozenset(hidden)
+        self._loaded: dict[str, tuple[str | None, str]] = {}
+        self._needs: dict[str, dict[str, None]] = {}
+        self._later: dict[str, dict[str, None]] = {}
+        self._foreign_of_plugins: set[str] = set()
+        self._reads: dict[str, dict[str, dict[str, Any]]] = {}
+        self._tops: dict[str, bool] = {}
+        self._seen: set[Any] = set()
+        self._running = threading.local()
+        self._written: set[str] = set()
+        self._included: set[str] | None = None
+        self._process = 0
+        self.report: Callable[[dict[str, Any]], None] = lambda recorded: None
+
+    # -- what a task reports
+
+    def begin(self, modules: Iterable[str]) -> None:
+        """Start a report; see the function of this name."""
+        # built-in plugins load their modules when their names are first used: only what
+        # this task uses counts. Another plugin may keep what it has loaded.
+        self._later = {
+            who: names
+            for who, names in self._later.items()
+            if who != _TASK and not who.startswith(_BUILT_IN)
+        }
+        self._seen.clear()
+        self._included, self._process = set(), os.getpid()
+        self._include([*NUMERIC, *modules])
+
+    def _include(self, modules: Iterable[str]) -> None:
+        if self._included is None or os.getpid() != self._process:
+            return
+        found: dict[str, dict[str, Any]] = {}
+        waiting = list(modules)
+        while waiting:
+            name = waiting.pop()
+            top = name.partition(".")[0]
+            if ".".join(name.split(".")[:2]) in DECIDES_NO_NUMBER or top in _LEFT_OUT:
+                continue
+            name = name if self._is_own(name) else top
+            if name in self._included:
+                continue
+            self._included.add(name)
+            if self._is_own(name):
+                parent = name.rpartition(".")[0]
+                waiting += filter(None, (parent, *self._needs.get(name, ())))
+                waiting += self._later.get(name, ())
+                if not name.startswith(_BUILT_IN):
+                    self._foreign_of_plugins |= set(map(self._place, waiting))
+                found.setdefault("modules", {})[name] = self._loaded_as(name)
+            else:
+                found.setdefault("packages", {})[top] = None
+                # what a package needs that a built-in component uses goes with its version
+                if top in self._foreign_of_plugins and top not in NUMERIC:
+                    self._foreign_of_plugins |= self._needs.get(top, {}).keys()
+                    waiting += self._needs.get(top, ())
+            for part, values in self._reads.get(name, {}).items():
+                found.setdefault(part, {}).update(values)
+        self._tell(found)
+
+    def _tell(self, found: dict[str, dict[str, Any]]) -> None:
+        if found and self._included is not None and os.getpid() == self._process:
+            self.report(found)
+
+    def _loaded_as(self, name: str) -> tuple[str | None, str]:
+        if name not in self._loaded:  # before the recording, or by a loader of its own
+            spec = getattr(sys.modules.get(name), "__spec__", None)
+            path = str(spec.origin) if spec is not None and spec.has_location else ""
+            return _sha_of(path) if path else "", path
+        return self._loaded[name]
+
+    def _is_own(self, name: str) -> bool:
+        """Tell whether a module counts by itself, not as a part of a distribution."""
+        if name in self._loaded:
+            return True
+        top = name.partition(".")[0]
+        if top not in self._tops:
+            module = sys.modules.get(top)
+            if module is None:
+                return top in self._own
+            spec = getattr(module, "__spec__", None)
+            places = [spec.origin] if spec is not None and spec.has_location else []
+            places += [] if places else list(getattr(module, "__path__", ()))
+            working_copy = bool(places) and not any(map(is_installed, map(str, places)))
+            self._tops[top] = top in self._own or (top not in _LEFT_OUT and working_copy)
+        return self._tops[top]
+
+    # -- imports
+
+    def wrap(self) -> None:
+        """Wrap the functions that import, and those that read files and variables."""
+        external: Any = importlib._bootstrap_external
+        plain, by_name = builtins.__import__, importlib.import_module
+        find, execute = importlib.util.find_spec, external._LoaderBasics.exec_module
+        seen = self._seen
+        extend, code_of = ExtensionFileLoader.exec_module, external.SourceLoader.get_code
+
+        def import_statement(
+            name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+        ) -> Any:
+            try:
+                importer = globals["__name__"]
+                is_known = (importer, name, fromlist, level) in seen
+            except (TypeError, KeyError):  # called by a program, not by a statement
+                importer, fromlist, is_known = None, tuple(fromlist or ()), False
+            if is_known:  # a fit may pass here a hundred times
+                return plain(name, globals, locals, fromlist, level)
+            base = name
+            if level:
+                with contextlib.suppress(ImportError, ValueError, TypeError):
+                    package = _package(globals or {})
+                    base = importlib.util.resolve_name("." * level + name, package)
+            try:
+                module = plain(name, globals, locals, fromlist, level)
+            except ModuleNotFoundError as error:
+                self._missing(importer, error.name or base)
+                raise
+            seen.add((importer, name, fromlist, level))
+            self._note(importer, self._imported(base, fromlist))
+            return module
+
+        def import_module(name: str, package: str | None = None) -> Any:
+            importer = sys._getframe(1).f_globals.get("__name__")
+            full = name
+            if name.startswith("."):
+                with contextlib.suppress(ImportError, ValueError, TypeError):
+                    full = importlib.util.resolve_name(name, package)
+            try:
+                module = by_name(name, package)
+            except ModuleNotFoundError as error:
+                self._missing(importer, error.name or full)
+                raise
+            self._note(importer, [full])
+            return module
+
+        def find_spec(name: str, package: str | None = None) -> Any:
+            importer = sys._getframe(1).f_globals.get("__name__")
+            spec = find(name, package)
+            if spec is None:
+                self._missing(importer, name)
+            else:
+                self._note(importer, [spec.name])
+            return spec
+
+        def exec_module(loader: Any, module: Any) -> None:
+            is_source = isinstance(loader, external.SourceLoader)
+            self._run(module, lambda: execute(loader, module), is_source)
+
+        def exec_extension(loader: Any, module: Any) -> None:
+            self._run(module, lambda: extend(loader, module))
+
+        def get_code(loader: Any, fullname: str) -> Any:
+            path = loader.get_filename(fullname)
+            if self._is_foreign(fullname, path):
+                return code_of(loader, fullname)
+            # the bytes that are executed, whatever a file of bytecode says
+            source = loader.get_data(path)
+            self._loaded[fullname] = hashlib.sha256(source).hexdigest(), path
+            if self._top() != fullname:  # not by an import: runpy
+                self._note(self._reader(), [fullname])
+            return loader.source_to_code(source, path)
+
+        builtins.__import__ = import_statement
+        importlib.import_module = import_module
+        importlib.util.find_spec = find_spec
+        external._LoaderBasics.exec_module = exec_module
+        ExtensionFileLoader.exec_module = exec_extension  # type: ignore[assignment,method-assign]
+        external.SourceLoader.get_code = get_code
+        self._wrap_files()
+        self._wrap_variables()
+
+    def _imported(self, base: str, fromlist: Any) -> list[str]:
+        """Return the modules that a statement has imported."""
+        found = [base]
+        names = list(fromlist or ())
+        if "*" in names:
+            names += map(str, getattr(sys.modules.get(base), "__all__", ()))
+        for name in names:
+            inner = f"{base}.{name}"
+            if inner in sys.modules:
+                found.append(inner)
+                continue
+            package = sys.modules.get(base) if name != "*" and self._is_own(base) else None
+            if package is not None and not hasattr(package, name):
+                self._loaded.setdefault(inner, (None, ""))
+                found.append(inner)
+        return found
+
+    def _missing(self, importer: str | None, name: str) -> None:
+        """Note a module that was looked for by code of components and is not there."""
+        if importer and self._is_own(importer) and name not in sys.modules:
+            self._loaded.setdefault(name, (None, ""))
+            self._note(importer, [name])
+
+    def _note(self, importer: str | None, modules: Iterable[str]) -> None:
+        """Note that a module has imported others, while it was executed or later."""
+        running, who = self._top(), importer or ""
+        needed = [name for name in modules if name and name.partition(".")[0] not in _LEFT_OUT]
+        if not needed:
+            return
+        if running:
+            self._add(self._needs, self._place(running), needed)
+            if who == running:
+                return
+        if who not in self._loaded and who.partition(".")[0] != "kbench":
+            if running and running not in self._loaded:
+                return  # a package imports what it needs itself
+            who = self._reader()
+        if who:
+            self._add(self._later, who, needed)
+        else:
+            self._add(self._later, _TASK, filter(self._is_own, needed))
+
+    def _add(self, edges: dict[str, dict[str, None]], who: str, names: Iterable[str]) -> None:
+        known = edges.setdefault(who, {})
+        new = [name for name in map(self._place, names) if name not in known and name != who]
+        known.update(dict.fromkeys(new))
+        if self._included is None or who in NUMERIC:
+            return
+        if who == _TASK or who in self._included:
+            self._include(new)
+
+    def _place(self, name: str) -> str:
+        """Return a module of components, or the package of any other one."""
+        return name if self._is_own(name) else name.partition(".")[0]
+
+    def _is_foreign(self, name: str, path: str) -> bool:
+        top = name.partition(".")[0]
+        return top not in self._own and (is_installed(path) or path.startswith(_STANDARD))
+
+    def _top(self) -> str:
+        stack = getattr(self._running, "stack", None)
+        return stack[-1] if stack else ""
+
+    def _run(self, module: Any, execute: Callable[[], None], is_source: bool = False) -> None:
+        """Execute a module: what is imported meanwhile is needed by it."""
+        spec = getattr(module, "__spec__", None)
+        name = str(getattr(spec, "name", None) or module.__name__)
+        path = str(spec.origin) if spec is not None and spec.has_location else ""
+        own = bool(path) and not self._is_foreign(name, path)
+        if own:
+            self._note(self._reader(), [name])
+        stack = self._running.__dict__.setdefault("stack", [])
+        stack.append(name)
+        try:
+            if own and not is_source:
+                self._loaded[name] = _sha_of(path), path
+            execute()
+        finally:
+            stack.pop()
+
+    # -- files and variables
+
+    def _wrap_files(self) -> None:
+        opened, code, descriptor = io.open, io.open_code, os.open
+        listed, scanned, made, stated = os.listdir, os.scandir, os.mkdir, os.stat
+
+        def open_file(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+            if self._skip(file):
+                return opened(file, mode, *args, **kwargs)
+            if not {"w", "x", "a", "+"}.isdisjoint(mode):
+                self._wrote(file)
+            else:
+                self.read_file(file)
+            return opened(file, mode, *args, **kwargs)
+
+        def open_code(path: Any) -> Any:
+            self.read_file(path)
+            return code(path)
+
+        def open_descriptor(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
+            if not self._skip(path):
+                if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+                    self._wrote(path)
+                else:
+                    self.read_file(path)
+            return descriptor(path, flags, *args, **kwargs)
+
+        def listdir(path: Any = ".") -> Any:
+            self.read_folder(path)
+            return listed(path)
+
+        def scandir(path: Any = ".") -> Any:
+            self.read_folder(path)
+            return scanned(path)
+
+        def mkdir(path: Any, *args: Any, **kwargs: Any) -> None:
+            made(path, *args, **kwargs)
+            self._wrote(path)
+
+        def stat(path: Any, *args: Any, **kwargs: Any) -> os.stat_result:
+            try:
+                return stated(path, *args, **kwargs)
+            except FileNotFoundError:
+                if not self._skip(path) and not (args or kwargs.get("dir_fd")):
+                    self.read_file(path)
+                raise
+
+        io.open = builtins.open = open_file
+        io.open_code, os.open = open_code, open_descriptor
+        os.listdir, os.scandir, os.mkdir, os.stat = listdir, scandir, mkdir, stat
+
+    def _wrap_variables(self) -> None:
+        environment: Any = type(os.environ)
+        get, assign, names = (
+            environment.__getitem__,
+            environment.__setitem__,
+            environment.__iter__,
+        )
+        bulk: dict[int, Any] = {}
+
+        def getitem(variables: Any, name: Any) -> Any:
+            if isinstance(name, str) and bulk.get(threading.get_ident()) != name:
+                self._read_variable(name)
+            return get(variables, name)
+
+        def setitem(variables: Any, name: Any, value: Any) -> None:
+            self._hidden |= {name}
+            assign(variables, name, value)
+
+        def iterate(variables: Any) -> Iterator[Any]:
+            # a copy of all variables, for a subprocess, depends on none of them
+            thread = threading.get_ident()
+            for name in names(variables):
+                bulk[thread] = name
+                yield name
+            bulk.pop(thread, None)
+
+        environment.__getitem__, environment.__setitem__ = getitem, setitem
+        environment.__iter__ = iterate
+
+    def _skip(self, path: Any) -> bool:
+        return isinstance(path, int) or not isinstance(path, str | bytes | os.PathLike)
+
+    def _wrote(self, path: Any) -> None:
+        if self._included is not None and not self._skip(path):
+            self._written.add(os.path.abspath(os.fsdecode(path)))  # noqa: PTH100
+
+    def read_file(self, path: Any) -> None:
+        """Note that a file is read, if code of a component does it."""
+        if not self._skip(path) and (reader := self._reader()):
+            self._count(reader, os.path.abspath(os.fsdecode(path)), _state)  # noqa: PTH100
+
+    def read_folder(self, path: Any) -> None:
+        """Note that a folder is listed, if code of a component does it."""
+        if not self._skip(path) and (reader := self._reader()):
+            self._count(reader, os.path.abspath(os.fsdecode(path)), _names)  # noqa: PTH100
+
+    def _count(self, reader: str, path: str, value: Callable[[str], Any]) -> None:
+        key = (reader, path)
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        is_uncounted = path.startswith(_UNCOUNTED) or path.endswith(_BYTECODE)
+        if any(path == file for _, file in self._loaded.values()):
+            return  # the source of a module, for a traceback or a compiler: it counts as code
+        if is_uncounted or not self._written.isdisjoint((path, *_folders(path))):
+            return
+        if path.startswith(_STANDARD) and not is_installed(path):
+            return
+        if is_installed(path) and not self._is_of_own(path):
+            first = path.replace("dist-packages", "site-packages").rpartition("/site-packages/")[2]
+            self._add(self._needs, reader, [first.partition("/")[0].removesuffix(".py")])
+            return
+        if reader.startswith(_BUILT_IN) and f"/{reader.partition('.')[0]}/" not in path:
+            return
+        self._reads.setdefault(reader, {}).setdefault("files", {})[path] = value(path)
+        self._tell_read(reader, "files", path)
+
+    def _is_of_own(self, path: str) -> bool:
+        return not self._own.isdisjoint(path.split("/"))
+
+    def _read_variable(self, name: str) -> None:
+        reader = self._reader(("os", "_collections_abc", "collections.abc"))
+        if not reader or name in self._hidden or reader.startswith(_BUILT_IN):
+            return
+        known = self._reads.setdefault(reader, {}).setdefault("variables", {})
+        if name not in known:
+            value = os.environ._data.get(os.environ.encodekey(name))  # type: ignore[attr-defined]
+            known[name] = None if value is None else hashlib.sha256(value).hexdigest()
+            self._tell_read(reader, "variables", name)
+
+    def _tell_read(self, reader: str, part: str, name: str) -> None:
+        if self._included is not None and reader in self._included:
+            self._tell({part: {name: self._reads[reader][part][name]}})
+
+    def _reader(self, between: tuple[str, ...] = ()) -> str:
+        """Return the innermost module of a component in the calls so far; empty for none.
+
+        With `between`, only these modules may lie between it and the call.
+        """
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            name = frame.f_globals.get("__name__") or ""
+            top = name.partition(".")[0]
+            if top == "kbench" and name != __name__:
+                return ""
+            if name != __name__ and name not in between:
+                if top not in _LEFT_OUT and name in self._loaded:
+                    return str(name)
+                if between:
+                    return ""
+            frame = frame.f_back
+        return ""
+
+
+_LEFT_OUT = frozenset({"__main__", "", "<frozen importlib"}) | sys.stdlib_module_names
+
+
+def _package(names: dict[str, Any]) -> str:
+    package = names.get("__package__")
+    if package is None:
+        name = str(names.get("__name__", ""))
+        package = name if "__path__" in names else name.rpartition(".")[0]
+    return str(package)
+
+
+def _folders(path: str) -> Iterator[str]:
+    while (parent := os.path.dirname(path)) != path:  # noqa: PTH120
+        yield parent
+        path = parent
+
+
+def _sha_of(path: str) -> str:
+    try:
+        return hashlib.sha256(content_of(Path(path))).hexdigest()
+    except (OSError, StopIteration, KeyError):
+        return ""
+
+
+def _state(path: str) -> Any:
+    """Return the digest of a small file, the state of a large one, None where it is not there."""
+    state = state_of(path)
+    if state is None or state[2] > SMALL or not os.path.isfile(path):  # noqa: PTH113
+        return state
+    return _sha_of(path) or None
+
+
+def _names(path: str) -> Any:
+    try:
+        return names_digest(os.listdir(path))  # noqa: PTH208 (names only)
+    except OSError:
+        return None

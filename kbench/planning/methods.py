@@ -1,0 +1,118 @@
+"""What the records of plugins say of a cell's method: part of its key, and what is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from kbench.records import Cell, Ref, Search, TaskType
+from kbench.records.canonical import to_json
+from kbench.registry.callables import makes, resolve
+from kbench.registry.collecting import Kind
+from kbench.registry.dependencies import Dependencies, declared
+from kbench.registry.identity import identity_of
+from kbench.registry.installed import HOST
+from kbench.registry.registry import Registry
+
+EVALUATION = "kbench.evaluation.evaluate"
+"""The module that decides numbers, with all that it imports."""
+
+Components = Collection[tuple[Kind, str]]
+"""Kinds and names."""
+
+
+def components_of(cell: Cell, registry: Registry) -> list[tuple[Kind, Ref]]:
+    """Return the components whose code runs in the tasks of a cell."""
+    components: list[tuple[Kind, Ref]] = [
+        ("feature map", cell.feature_map),
+        ("learner", cell.learner),
+    ]
+    measure = cell.protocol.search_measure
+    if measure in registry.all("measure"):
+        components.append(("measure", Ref(str(measure))))
+    return components
+
+
+def method_of(cell: Cell) -> list[Any]:
+    """Return map, learner and protocol of a cell as JSON."""
+    return [to_json(cell.feature_map), to_json(cell.learner), to_json(cell.protocol)]
+
+
+def _grid(ref: Ref, record: Any) -> dict[str, Sequence[Any]]:
+    """Return the part of a record's grid that is searched: parameters not in the ref."""
+    return {name: values for name, values in record.grid.items() if name not in ref.params}
+
+
+def _space(ref: Ref, record: Any) -> list[Any]:
+    """Return the search space in the order of its candidates: ties go to the first."""
+    given = [path for name, value in ref.params.items() for path in _searched(name, value)]
+    grid = [
+        [to_json(tuple(values)), *_searched(name, Search(tuple(values)))]
+        for name, values in _grid(ref, record).items()
+    ]
+    return [grid, given]
+
+
+def _searched(name: str, value: Any) -> Iterator[str]:
+    """Yield the paths of the searches in a parameter's value, in their order."""
+    if isinstance(value, Search):
+        yield name
+        value = value.values
+    if isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _searched(f"{name}[{index}]", item)
+    elif isinstance(value, Ref):
+        for key, given in value.params.items():
+            yield from _searched(f"{name}.{key}", given)
+
+
+def method_code(cell: Cell, registry: Registry, task: TaskType) -> list[Any]:
+    """Return what records say of a cell's method: the last parts of its key.
+
+    They are the search spaces, fields of the records, and the callables.
+    """
+    map_record = registry.get("feature map", cell.feature_map.name)
+    learner_record = registry.get("learner", cell.learner.name)
+    sides = ((cell.feature_map, map_record), (cell.learner, learner_record))
+    return [
+        *(_space(ref, record) for ref, record in sides),
+        [map_record.supervised, map_record.requires, learner_record.path],
+        [list(pair) for pair in learner_record.simpler.items()],
+        [
+            [kind, name, *component_code(kind, name, registry, task)]
+            for kind, name in sorted(registry.reached(*components_of(cell, registry)))
+        ],
+    ]
+
+
+def component_code(
+    kind: Kind, name: str, registry: Registry, task: TaskType | None = None
+) -> list[Any]:
+    """Return the callables of a component by field, and what a measure's record says beside.
+
+    Of a learner they are those for the task.
+    """
+    record = registry.get(kind, name)
+    made = {field: identity_of(make).text for field, make in makes(record, task).items()}
+    meaning = [record.better, record.task, record.needs] if kind == "measure" else []
+    return [made, *meaning]
+
+
+def needed_by(
+    components: Components, registry: Registry, task: TaskType | None = None
+) -> Dependencies:
+    """Return the modules that define components, and what their records declare.
+
+    It imports the modules. Those of third-party plugins have the module of their entry point
+    too, which may register and patch. PluginError is raised where one cannot be imported.
+    """
+    found = Dependencies()
+    for kind, name in components:
+        record, plugin = registry.get(kind, name), registry.owner(kind, name)
+        # a package may export the name of a module that it loads on first use
+        identities = [identity_of(resolve(make)) for make in makes(record, task).values()]
+        modules = {module for each in identities for module in each.modules}
+        if plugin.distribution != HOST or not all(each.is_importable for each in identities):
+            modules.add(plugin.module)
+        found |= declared(record) | Dependencies(frozenset(modules - {""}))
+    return found

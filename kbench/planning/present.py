@@ -1,0 +1,267 @@
+"""What the modules, files, variables and distributions of manifests are now."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from kbench.planning.digests import Digests
+from kbench.planning.syntax import syntax_digest
+from kbench.records import INSTALLED, NAMESPACE, Manifest
+from kbench.registry.source import folders_of, is_installed, modules_of, source_of
+from kbench.storage.states import state_of
+
+CHANGED = "changed while it was read"
+"""Digest of what was not the same from the first read until the end: it is never valid."""
+
+Recorded = Mapping[str, Any]
+"""What a process has reported of itself; see `kbench.execution.recording`."""
+
+
+class Present:
+    """Looks up what manifests name, as it is now; each is looked up once.
+
+    Examples
+    --------
+    >>> now = Present()
+    >>> now.why_changed(Manifest({"kbench.errors": now.module("kbench.errors")}))
+    ()
+    >>> now.why_changed(Manifest({"no_such_module": "1", "kbench.errors": "2"}))
+    ('no_such_module is not there', 'kbench/errors.py changed')
+    """
+
+    def __init__(self) -> None:
+        self._sources: dict[str, Path | None] = {}
+        self._reasons: dict[str, tuple[str, ...]] = {}
+        self._digests = Digests()
+        self.module = cache(self._module)
+        self.file = cache(self._file)
+        self.distribution = cache(self._distribution)
+
+    def why_changed(self, manifest: Manifest) -> tuple[str, ...]:
+        """Return what is otherwise now than in a manifest; empty if nothing is."""
+        if manifest.digest not in self._reasons:
+            differences = manifest.differences(self.of(manifest))
+            self._reasons[manifest.digest] = tuple(map(self._readable, differences))
+        return self._reasons[manifest.digest]
+
+    def of(self, manifest: Manifest) -> Manifest:
+        """Return what a manifest names as it is now."""
+        versions = {
+            name: self.distribution(name) if was is None or " " in was else self.version(name)
+            for name, was in manifest.distributions.items()
+        }
+        return Manifest(
+            # a module that was hashed may have been installed with a version since
+            {name: self._as_before(name, was) for name, was in manifest.modules.items()},
+            {name: self.file(name) for name in manifest.files},
+            {name: variable(name) for name in manifest.variables},
+            versions,
+        )
+
+    def made(self, recorded: Iterable[Recorded]) -> Manifest | None:
+        """Return the manifest of what a process has reported; None if it reported nothing."""
+        manifest = None
+        for each in recorded:
+            part = self._made(each)
+            manifest = part if manifest is None else manifest | part
+        return manifest
+
+    def save(self) -> None:
+        """Keep the digests that were computed."""
+        self._digests.save()
+
+    def _made(self, recorded: Recorded) -> Manifest:
+        modules: dict[str, str | None] = {}
+        files: dict[str, str | None] = {}
+        for name, (sha, path) in recorded.get("modules", {}).items():
+            found = self._source(name)
+            if sha is None or (not path and not found):
+                modules[name] = None if sha is None else self.module(name)
+            elif path and found != Path(path):
+                # a file that no import finds under this name: it was read as a file is
+                files[path] = sha
+            elif sha and self._digests.of_bytes(found or path) != sha:
+                modules[name] = CHANGED
+            else:
+                modules[name] = self._hashed(name)
+        distributions: dict[str, str | None] = {"python": python()}
+        for top in recorded.get("packages", ()):
+            owners = self._owners.get(top, ())
+            modules |= {} if "-" in top else {top: INSTALLED if owners else self._hashed(top)}
+            distributions |= {owner: self.distribution(owner) for owner in owners}
+        for path, state in recorded.get("files", {}).items():
+            now = state_of(path) if isinstance(state, list) else state
+            files[self._name(path)] = self._path_digest(Path(path)) if now == state else CHANGED
+            if isinstance(state, str) and files[self._name(path)] != state:
+                files[self._name(path)] = CHANGED
+            elif state is None:
+                files[self._name(path)] = None
+        variables = recorded.get("variables", {})
+        return Manifest(modules, files, variables, distributions)
+
+    # -- modules
+
+    def _module(self, name: str) -> str | None:
+        """Return what stands for a module in manifests; None where it is not found."""
+        path = self._source(name)
+        if path is not None and is_installed(path) and "." not in name:
+            return INSTALLED
+        return self._hashed(name)
+
+    def _as_before(self, name: str, was: str | None) -> str | None:
+        return self.module(name) if was in (None, INSTALLED) else self._hashed(name)
+
+    def _hashed(self, name: str) -> str | None:
+        path = self._source(name)
+        if path is None:
+            return NAMESPACE if folders_of(name, self._sources) else None
+        if path.suffix == ".py":
+            return self._digests.of_content(path, syntax_digest)
+        return self._digests.of_bytes(path)  # compiled
+
+    def _source(self, module: str) -> Path | None:
+        return source_of(module, self._sources)
+
+    def package(self, name: str) -> Manifest:
+        """Return all modules of a package with an ``__init__.py``."""
+        return Manifest({module: self._hashed(module) for module in modules_of(name)})
+
+    def _readable(self, reason: str) -> str:
+        """Name the file of a module that changed."""
+        name, changed, _ = reason.partition(" changed")
+        path = self._source(name) if changed and " " not in name else None
+        if path is None:
+            return reason
+        return "/".join((*name.split(".")[: -1 if "." in name else None], path.name)) + changed
+
+    # -- files
+
+    def _file(self, name: str) -> str | None:
+        return self._path_digest(self.path_of(name))
+
+    def _path_digest(self, path: Path) -> str | None:
+        if path.is_dir():
+            with contextlib.suppress(OSError):
+                return names_digest(os.listdir(path))  # noqa: PTH208 (names only)
+            return None
+        return self._digests.of_bytes(path)
+
+    def path_of(self, name: str) -> Path:
+        """Return the path of a file of a manifest."""
+        package, _, relative = name.partition(":")
+        if Path(name).is_absolute() or not relative:
+            return Path(name)
+        path = self._source(package)
+        folders = [str(path.parent)] if path else folders_of(package, self._sources)
+        paths = [Path(folder, relative) for folder in folders]
+        return next((each for each in paths if each.exists()), Path(*folders[:1], relative))
+
+    def _name(self, path: str) -> str:
+        """Return the name of a file, which is the same on each machine that has its package."""
+        for folder in Path(path).parents:
+            if (folder / "__init__.py").is_file() and not (folder.parent / "__init__.py").is_file():
+                if self._source(folder.name) == folder / "__init__.py":
+                    return f"{folder.name}:{Path(path).relative_to(folder).as_posix()}"
+                break
+        return path
+
+    # -- distributions
+
+    def version(self, name: str) -> str | None:
+        """Return the version of a distribution; None where there is none."""
+        found = self.distribution(name)
+        return None if found is None else found.partition(" ")[0]
+
+    def _distribution(self, name: str) -> str | None:
+        """Return version and digest of the files of a distribution; None where there is none."""
+        if name == "python":
+            return python()
+        try:
+            found = metadata.distribution(name)
+            version, record = found.version, found.read_text("RECORD") or ""
+        except (metadata.PackageNotFoundError, ValueError, TypeError):
+            return None
+        return f"{version} {self._files_digest(found, record)}" if record else version
+
+    def _files_digest(self, found: metadata.Distribution, record: str) -> str:
+        """Return a digest of the files of a package, without scripts and bytecode.
+
+        The installer has hashed them. One that changed after the installation is hashed again.
+        """
+        root = str(found.locate_file(""))
+        installed = state_of(getattr(found, "_path", root)) or [0] * 5
+        until = max(installed[3:]) + 2_000_000_000
+        lines = []
+        for path, sha, *_ in csv.reader(record.splitlines()):
+            if path.startswith(("..", "/")) or path.endswith(".pyc") or ".dist-info/" in path:
+                continue
+            state = state_of(f"{root}/{path}")
+            if state is not None and sha and max(state[3:]) <= until:
+                lines.append(f"{path} {sha}")
+                continue
+            actual = None if state is None else self._digests.of_bytes(f"{root}/{path}")
+            lines.append(f"{path} {actual and _as_record(actual)}")
+        return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
+
+    @cached_property
+    def _owners(self) -> dict[str, list[str]]:
+        """The distributions that install each top-level module.
+
+        As `importlib.metadata.packages_distributions`, which parses every line of every
+        distribution's metadata and takes half a second for it.
+        """
+        owners: dict[str, list[str]] = {}
+        for distribution in metadata.distributions():
+            folder = str(getattr(distribution, "_path", ""))
+            if "-" not in Path(folder).stem:
+                continue  # of an editable install, in the project's own folder
+            name = distribution.metadata["Name"]
+            for top in (*_tops(distribution), Path(folder).name):
+                if name not in owners.setdefault(top, []):
+                    owners[top].append(name)
+        return owners
+
+
+def _as_record(sha: str) -> str:
+    """Return a digest as RECORD has it."""
+    import base64
+
+    return f"sha256={base64.urlsafe_b64encode(bytes.fromhex(sha)).decode().rstrip('=')}"
+
+
+def _tops(distribution: metadata.Distribution) -> Iterator[str]:
+    """Yield the top-level modules that a distribution declares or lists."""
+    import inspect
+
+    yield from (distribution.read_text("top_level.txt") or "").split()
+    paths = (distribution.read_text("RECORD") or "").splitlines()
+    for first, slash in {path.partition(",")[0].partition("/")[:2] for path in paths}:
+        name = first if slash else inspect.getmodulename(first)
+        if name and name.isidentifier():
+            yield name
+
+
+def python() -> str:
+    """Return the version of Python that counts."""
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def variable(name: str) -> str | None:
+    """Return the digest of an environment variable's value; None where it is not set."""
+    value = os.environ.get(name)
+    return None if value is None else hashlib.sha256(os.fsencode(value)).hexdigest()
+
+
+def names_digest(names: Iterable[str]) -> str:
+    """Return the digest of the names in a folder, without those of bytecode and hidden files."""
+    counted = sorted(n for n in names if n != "__pycache__" and not n.startswith("."))
+    return hashlib.sha256("\0".join(counted).encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,159 @@
+"""What a result was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+INSTALLED = "installed"
+"""Stands for a top-level module of a distribution: its version and files identify it."""
+
+NAMESPACE = "namespace"
+"""Stands for a package without ``__init__.py``."""
+
+Values = Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a result was made from: a result is valid while all of it is as it was.
+
+    Parameters
+    ----------
+    modules : mapping of str to str or None
+        For each module, the digest of its syntax tree, `INSTALLED` or `NAMESPACE`; None for
+        a module that was not found.
+    files : mapping of str to str or None
+        Digest of the content of each file that was read, and of the names in each folder that
+        was listed; None for what was not there. Names are ``"package:relative/path"`` or
+        absolute paths.
+    variables : mapping of str to str or None
+        Digest of the value of each environment variable; None where it was not set.
+    distributions : mapping of str to str or None
+        Version of each distribution, and a digest of its files on the machine that computed
+        the result, separated by a space; ``python`` is one of them.
+
+    Examples
+    --------
+    >>> before = Manifest({"maps": "1"}, distributions={"numpy": "2.1"})
+    >>> after = Manifest({"maps": "2"}, distributions={"numpy": "2.2"})
+    >>> before.differences(after)
+    ['numpy 2.2 instead of 2.1', 'maps changed']
+    """
+
+    modules: Values = field(default_factory=dict)
+    files: Values = field(default_factory=dict)
+    variables: Values = field(default_factory=dict)
+    distributions: Values = field(default_factory=dict)
+
+    @cached_property
+    def digest(self) -> str:
+        """Its address, 32 hex digits."""
+        from kbench.records.canonical import digest
+
+        return digest(self.to_json())[:32]
+
+    def to_json(self) -> dict[str, dict[str, str | None]]:
+        """Return plain JSON values."""
+        return {name: dict(values) for name, values in asdict(self).items() if values}
+
+    @classmethod
+    def from_json(cls, given: Any) -> Self:
+        """Read what `to_json` returned; ValueError is raised for anything else."""
+        try:
+            parts = {str(part): dict(values) for part, values in given.items()}
+            for values in parts.values():
+                if not all(isinstance(v, str | None) for v in (*values, *values.values())):
+                    raise TypeError("a value is not a string")
+            return cls(**parts)
+        except (TypeError, AttributeError, ValueError) as error:
+            raise ValueError(f"not a manifest: {error}") from None
+
+    def __or__(self, other: Self) -> Self:
+        """Return the union; what differs between the two is never valid."""
+        mine, theirs = vars(self), vars(other)
+        return type(self)(**{part: _union(mine[part], theirs[part]) for part in _PARTS})
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether it can be compared on another machine: no variable and no outside file counts."""
+        return not any(Path(name).is_absolute() for name in self.files) and not any(
+            value is not None for value in self.variables.values()
+        )
+
+    def across_hosts(self) -> Self:
+        """Return the same without digests of distributions' files, which hosts may build anew."""
+        return replace(
+            self, distributions={name: _version(v) for name, v in self.distributions.items()}
+        )
+
+    def portable(self) -> Self:
+        """Return what may be published: no paths, and no values of variables.
+
+        Files outside of packages have a number instead of a name.
+        """
+        outside = sum(Path(name).is_absolute() for name in self.files)
+        files = {name: v for name, v in self.files.items() if not Path(name).is_absolute()}
+        files |= {f"/{number}": "" for number in range(outside)}
+        return replace(
+            self.across_hosts(),
+            files=files,
+            variables={n: None if v is None else "set" for n, v in self.variables.items()},
+        )
+
+    def differences(self, now: Self) -> list[str]:
+        """Name what is otherwise in another manifest, versions first."""
+        found = []
+        for part in reversed(_PARTS):
+            mine, theirs = vars(self)[part], vars(now)[part]
+            for name in sorted(mine.keys() | theirs.keys()):
+                before, after = mine.get(name), theirs.get(name)
+                if before != after:
+                    found.append(_SAY[part](name, before, after))
+        return found
+
+
+_PARTS = ("modules", "files", "variables", "distributions")
+
+
+def _union(mine: Values, theirs: Values) -> dict[str, str | None]:
+    both = {**mine, **theirs}
+    return both | {name: "" for name in mine.keys() & theirs.keys() if mine[name] != theirs[name]}
+
+
+def _version(value: str | None) -> str | None:
+    return None if value is None else value.partition(" ")[0]
+
+
+def _module(name: str, before: str | None, after: str | None) -> str:
+    if before is None:
+        return f"{name} was not installed"
+    return f"{name} is not there" if after is None else f"{name} changed"
+
+
+def _file(name: str, before: str | None, after: str | None) -> str:
+    if before is None:
+        return f"the file {name} was not there"
+    return f"the file {name} is not there" if after is None else f"the file {name} changed"
+
+
+def _variable(name: str, before: str | None, after: str | None) -> str:
+    return f"the environment variable {name} has another value"
+
+
+def _distribution(name: str, before: str | None, after: str | None) -> str:
+    old, new = _version(before), _version(after)
+    if new is None or old is None:
+        return f"{name} {'was' if old is None else 'is'} not installed"
+    return f"the files of {name} {new} changed" if old == new else f"{name} {new} instead of {old}"
+
+
+_SAY = {
+    "modules": _module,
+    "files": _file,
+    "variables": _variable,
+    "distributions": _distribution,
+}

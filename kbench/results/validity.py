@@ -1,0 +1,65 @@
+"""Results that are out of date: what they were made from has changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+from kbench.errors import SuiteError
+from kbench.machine import cluster_id, machine_id
+from kbench.messages import counted
+from kbench.planning.present import Present
+from kbench.planning.recall import Validity
+from kbench.results.rows import Row
+from kbench.results.stored import StoredResults
+from kbench.storage.journal import Journal, state_folder
+
+UNKNOWN = "unknown"
+"""Stands for the manifest of a result that has none."""
+
+
+def with_validity(stored: StoredResults) -> StoredResults:
+    """Return stored results whose rows say whether they are out of date.
+
+    Rows of other machines do not: what they were made from is there.
+    """
+    present = Present()
+    places = {
+        place: Validity(Journal(state_folder(place) / "journal.jsonl"), present)
+        for place in (machine_id(), cluster_id())
+    }
+
+    def marked(row: Row) -> Row:
+        made_from = row.made_from.split() or [UNKNOWN] * bool(row.n_splits_done)
+        if stored.is_imported or row.machine not in places:
+            return row
+        validity = places[row.machine]
+        why = (validity.why("" if each == UNKNOWN else each) for each in made_from)
+        outdated = "; ".join(dict.fromkeys(filter(None, why)))
+        if not outdated:
+            return row
+        notes = "; ".join(filter(None, (f"out of date: {outdated}", row.notes)))
+        return replace(row, outdated=outdated, notes=notes)
+
+    rows = [marked(row) for row in stored.rows]
+    present.save()
+    return replace(stored, rows=rows)
+
+
+def current(stored: StoredResults, notice: Callable[[str], None]) -> StoredResults:
+    """Return stored results without those that are out of date, which a notice counts.
+
+    SuiteError is raised where none is left.
+    """
+    counts = Counter(row.outdated for row in stored.rows if row.outdated)
+    if not counts:
+        return stored
+    why = "; ".join(f"{reason}: {counted(n, 'cell')}" for reason, n in counts.most_common(5))
+    advice = f"`kbench suite {stored.name}` computes them again, and --outdated shows them"
+    rows = [row for row in stored.rows if not row.outdated]
+    if not rows:
+        raise SuiteError(f"all results of {stored.name!r} are out of date ({why}); {advice}")
+    left_out = counted(counts.total(), "cell")
+    notice(f"{left_out} of {len(stored.rows)} are out of date and left out ({why}); {advice}")
+    return replace(stored, rows=rows)
