@@ -6,6 +6,7 @@ A kind without an own edit sets ``VALUE`` in ``PKG/_inner.py`` from 1 to 2, or i
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Mapping
 from typing import Any
 
@@ -278,9 +279,9 @@ IMPORTS = [
     data(
         "zip-on-path",
         PATH
-        + f"import sys\n\nsys.path.append(str({BESIDE}('value')))\nfrom PKG_zipped import VALUE",
-        zipped({"PKG_zipped.py": ONE}),
-        zipped({"PKG_zipped.py": TWO}),
+        + f"import sys\n\nsys.path.append(str({BESIDE}('value')))\nfrom module_in_zip import VALUE",
+        zipped({"module_in_zip.py": ONE}),
+        zipped({"module_in_zip.py": TWO}),
     ),
     data(
         "zipimport",
@@ -325,8 +326,9 @@ IMPORTS = [
     Kind(
         "extended-package-path",
         AGAIN,
-        head=PATH + f"import PKG\n\nPKG.__path__.append(str({BESIDE}('vendor')))\n"
-        "from PKG.vendored import VALUE",
+        head=PATH
+        + f"import importlib\n\nimport PKG\n\nPKG.__path__.append(str({BESIDE}('vendor')))\n"
+        "VALUE = importlib.import_module('.'.join([__package__, 'vendored'])).VALUE",
         files={"PKG/vendor/vendored.py": ONE},
         then={"PKG/vendor/vendored.py": TWO},
     ),
@@ -414,7 +416,6 @@ IMPORTS = [
         ),
         then={"helper/PKG_helper.py": TWO},
     ),
-    inner("plugin-in-wheel", "from ._inner import VALUE", "VALUE", installed="wheel"),
     inner("plugin-on-path", "from ._inner import VALUE", "VALUE", installed="path"),
 ]
 
@@ -686,16 +687,13 @@ DATA = [
     variable("variable-is-there", None, "1", head="import os", value="'LEVEL' in os.environ"),
     variable("expanded-variable", "1", "2", head="import os", value="os.path.expandvars('$LEVEL')"),
     variable("bytes-of-variable", "1", "2", head="import os", value="os.environb[b'LEVEL']"),
-    inner(
-        "stale-bytecode", "from ._inner import VALUE", "VALUE", quietly=True, depends_on_python=True
-    ),
+    inner("stale-bytecode", "from ._inner import VALUE", "VALUE", quietly=True),
     Kind(
         "unchecked-bytecode",
-        AGAIN,
+        EITHER,
         head="from PKG._inner import VALUE",
         files={INNER: ONE, "PKG/__pycache__/_inner.TAG.pyc": unchecked(ONE)},
         then={"PKG/__pycache__/_inner.TAG.pyc": unchecked(TWO)},
-        depends_on_python=True,
     ),
     Kind(
         "source-of-unchecked-bytecode",
@@ -703,7 +701,6 @@ DATA = [
         head="from PKG._inner import VALUE",
         files={INNER: ONE, "PKG/__pycache__/_inner.TAG.pyc": unchecked(ONE)},
         then={INNER: TWO},
-        depends_on_python=True,
     ),
     Kind(
         "bytecode-only",
@@ -921,4 +918,228 @@ UNREAD = [
     ),
 ]
 
-KINDS = [*IMPORTS, *ENTRIES, *DESCRIPTIONS, *DATA, *MEANINGS, *WRITINGS, *UNREAD]
+OTHER = """
+from kbench import FeatureMap, hookimpl
+
+
+@hookimpl
+def kbench_feature_maps():
+    return [
+        FeatureMap("KIND-other", make="PKG._a_map:Map"),
+        FeatureMap("KIND", make="PKG._map:Map"),
+    ]
+"""
+LAZY = "import functools\n\n\n@functools.cache\ndef found():\n    {}\n"
+
+
+def shared(name: str, head: str, other: str = "", value: str = "_inner.VALUE", **more: Any) -> Kind:
+    """Two maps of a plugin whose modules depend on the same module; the other one comes first."""
+    files: dict[str, Content] = {INNER: ONE, "PKG/_a_map.py": _map_of(other or head, value)}
+    more = {"head": head, "value": value, "entry": OTHER, "others": ("KIND-other",), **more}
+    return _kind(name, AGAIN, files, {INNER: TWO}, **more)
+
+
+def apart(name: str, files: Mapping[str, Content], then: Mapping[str, Content]) -> Kind:
+    """Two maps of a plugin, of which the other one depends on what is edited."""
+    return Kind(name, KEPT, head=ONE, entry=OTHER, others=("KIND-other",), files=files, then=then)
+
+
+def _map_of(head: str, value: str = "VALUE") -> str:
+    return Kind("", KEPT).map_module(head, value)
+
+
+READ_LAZILY = LAZY.format(f"return {BESIDE}('value').read_text()")
+TOGETHER = [
+    shared("loaded-by-other", "from PKG import _inner"),
+    shared(
+        "loaded-by-other-by-name",
+        "import importlib\n\n_inner = importlib.import_module('.'.join([__package__, '_inner']))",
+        "from PKG import _inner",
+    ),
+    shared(
+        "loaded-by-other-by-importlib",
+        "import importlib\n\n_inner = importlib.__import__('PKG._inner', fromlist=['VALUE'])",
+        "from PKG import _inner",
+    ),
+    shared(
+        "loaded-by-other-once",
+        "from PKG._lazy import found\n\nVALUE = found().VALUE",
+        value="VALUE",
+        files={"PKG/_lazy.py": LAZY.format("from PKG import _inner\n\n    return _inner")},
+    ),
+    shared(
+        "read-by-other-once",
+        "from PKG._lazy import found\n\nVALUE = found()",
+        value="VALUE",
+        files={"PKG/_lazy.py": PATH + READ_LAZILY, "PKG/value": "1"},
+        then={INNER: ONE, "PKG/value": "2"},
+    ),
+    shared(
+        "variable-read-by-other-once",
+        "from PKG._lazy import found\n\nVALUE = found()",
+        value="VALUE",
+        files={"PKG/_lazy.py": "import os\n" + LAZY.format("return os.environ['LEVEL']")},
+        then={INNER: ONE},
+        variables={"LEVEL": "1"},
+        variables_then={"LEVEL": "2"},
+    ),
+    shared(
+        "set-by-other",
+        "from PKG import _settings",
+        "from PKG import _inner, _settings",
+        value="_settings.VALUE",
+        entry="import PKG._a_map\n" + OTHER,
+        files={
+            "PKG/_settings.py": "VALUE = 0\n",
+            INNER: "import PKG._settings\n\nPKG._settings.VALUE = 1\n",
+        },
+        then={INNER: "import PKG._settings\n\nPKG._settings.VALUE = 2\n"},
+    ),
+    apart(
+        "module-of-other",
+        {"PKG/_a_map.py": _map_of(ONE)},
+        {"PKG/_a_map.py": _map_of(TWO)},
+    ),
+    apart(
+        "helper-of-other",
+        {"PKG/_a_map.py": _map_of("from PKG._inner import VALUE"), INNER: ONE},
+        {INNER: TWO},
+    ),
+    apart(
+        "data-of-other",
+        {
+            "PKG/_a_map.py": _map_of(PATH + f"VALUE = {BESIDE}('value').read_text()"),
+            "PKG/value": "1",
+        },
+        {"PKG/value": "2"},
+    ),
+]
+
+SUBCLASS = "from PKG._base import Base\n\n\nclass Level(Base):\n    value = {}\n"
+FINDER = """import sys
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+
+class Texts:
+    def find_spec(self, name, path=None, target=None):
+        return ModuleSpec(name, self) if name == "PKG_in_text" else None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        exec(Path(__file__).with_name("value").read_text(), vars(module))
+
+
+sys.meta_path.append(Texts())
+from PKG_in_text import VALUE"""
+MORE = [
+    data("own-finder", FINDER, ONE, TWO),
+    inner(
+        "from-sys-modules",
+        "import sys",
+        "sys.modules['PKG._inner'].VALUE",
+        entry="import PKG._inner\n" + ENTRY,
+    ),
+    inner(
+        "subclasses",
+        "from PKG._base import Base",
+        "Base.__subclasses__()[0].value",
+        entry="import PKG._inner\n" + ENTRY,
+        files={"PKG/_base.py": "class Base:\n    pass\n", INNER: SUBCLASS.format(1)},
+        then={INNER: SUBCLASS.format(2)},
+    ),
+    inner(
+        "import-in-thread",
+        "from threading import Thread\n\n\n"
+        "def load():\n    global _inner\n    from PKG import _inner\n",
+        fit="thread = Thread(target=load)\nthread.start()\nthread.join()",
+    ),
+    data(
+        "text-in-thread",
+        PATH + "from concurrent.futures import ThreadPoolExecutor",
+        "1",
+        "2",
+        fit="with ThreadPoolExecutor(1) as pool:\n"
+        f"    self.level = pool.submit({BESIDE}('value').read_text).result()",
+        value="self.level",
+    ),
+    data(
+        "code-that-is-data",
+        PATH + f"VALUE = {BESIDE}('value.py').read_text()",
+        "",
+        "",
+        files={"PKG/value.py": ONE},
+        then={"PKG/value.py": ONE + "# why\n"},
+    ),
+    inner(
+        "source-that-is-data",
+        "import inspect\n\nfrom PKG import _inner",
+        "inspect.getsource(_inner)",
+        then={INNER: ONE + "# why\n"},
+    ),
+    data(
+        "gzip",
+        PATH + f"import gzip\n\nVALUE = gzip.open({BESIDE}('value')).read()",
+        gzip.compress(b"1", mtime=0),
+        gzip.compress(b"2", mtime=0),
+    ),
+    data("fromfile", PATH + f"VALUE = np.fromfile({BESIDE}('value'), dtype='u1')[0]", "1", "2"),
+    data(
+        "shelf",
+        PATH + f"import dbm.dumb\n\nVALUE = dbm.dumb.open(str({BESIDE}('value')), 'r')[b'a']",
+        "",
+        "",
+        files={"PKG/value.dat": "1", "PKG/value.dir": "'a', (0, 1)\n"},
+        then={"PKG/value.dat": "2"},
+    ),
+    Kind(
+        "in-working-folder",
+        AGAIN,
+        head="VALUE = open('KIND.txt').read()",
+        files={"HERE/KIND.txt": "1"},
+        then={"HERE/KIND.txt": "2"},
+    ),
+    Kind(
+        "in-home-folder",
+        AGAIN,
+        head=PATH + "VALUE = (Path.home() / 'KIND.txt').read_text()",
+        files={"HERE/home/KIND.txt": "1"},
+        then={"HERE/home/KIND.txt": "2"},
+    ),
+    variable("copied-environment", "1", "2", head="import os", value="dict(os.environ)['LEVEL']"),
+    variable(
+        "default-of-variable",
+        None,
+        "2",
+        head="import os",
+        value="os.environ.setdefault('LEVEL', '1')",
+    ),
+    Kind(
+        "version-of-helper",
+        AGAIN,
+        head="from importlib.metadata import version\n\nVALUE = version('PKG_helper')",
+        files=distribution("PKG_helper", {"PKG_helper.py": ONE}),
+        then={
+            **dict.fromkeys(distribution("PKG_helper", {})),
+            **distribution("PKG_helper", {"PKG_helper.py": ONE}, version="1.1"),
+        },
+    ),
+    Kind(
+        "helper-appears",
+        AGAIN,
+        head="from importlib.util import find_spec\n\nVALUE = find_spec('PKG_helper') is None",
+        then=distribution("PKG_helper", {"PKG_helper.py": ONE}),
+    ),
+    Kind(
+        "wheel-edited-in-place",
+        AGAIN,
+        head="from PKG._inner import VALUE",
+        installed="wheel",
+        files={INNER: ONE},
+        then={INNER: TWO},
+    ),
+]
+
+KINDS = [*IMPORTS, *ENTRIES, *DESCRIPTIONS, *DATA, *MEANINGS, *WRITINGS, *UNREAD, *TOGETHER, *MORE]

@@ -79,8 +79,8 @@ class Laboratory:
             self._plant(kind)
         table = [f"{a},{b},{a - b * b + 0.1 * (i % 3)}" for i, (a, b) in enumerate(ROWS)]
         (folder / "data.csv").write_text("\n".join(["a,b,y", *table, ""]))
-        maps = json.dumps([kind.map for kind in self.kinds])
-        (folder / "suite.toml").write_text(SUITE.format(maps=maps))
+        named = [self._named(kind, name) for kind in self.kinds for name in ("KIND", *kind.others)]
+        (folder / "suite.toml").write_text(SUITE.format(maps=json.dumps(named)))
 
     def planned(self) -> dict[str, bool]:
         """Return whether the result of each kind would be computed again."""
@@ -145,6 +145,8 @@ class Laboratory:
         first, _, rest = self._named(kind, name).partition("/")
         if first == "SITE":
             return self._site / rest
+        if first == "HERE":
+            return self._folder / rest
         # an installed plugin has no project
         in_site = kind.installed == "wheel" and first == kind.package
         return (self._site if in_site else self._project(kind)) / first / rest

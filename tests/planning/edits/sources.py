@@ -8,7 +8,7 @@ import marshal
 import pickle
 import sqlite3
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import MAGIC_NUMBER
 from typing import Literal
@@ -77,7 +77,7 @@ class Kind:
     In all texts and names of files, ``PKG`` stands for the package of the plugin, ``KIND`` for
     the name of its map, ``LEVEL`` for an environment variable of its own and ``PROJECT`` for
     the folder of the project. Names of files are relative to the project, or begin with
-    ``SITE/`` for the folder of installed distributions.
+    ``SITE/`` for the folder of installed distributions or ``HERE/`` for the working folder.
 
     Attributes
     ----------
@@ -93,13 +93,12 @@ class Kind:
         Files before the edit beside those two, and those that the edit writes; None removes one.
     variables, variables_then : mapping of str to str
         Environment variables before and after the edit.
+    others : sequence of str
+        Names of further maps of the plugin that the suite has.
     quietly : bool
         Whether the edit sets times of modification back.
     installed : {"editable", "wheel", "path"}
         How the plugin is installed; ``"path"`` is a folder on ``PYTHONPATH``.
-    depends_on_python : bool
-        Whether the edit changes the map's numbers only if kbench has Python read the source, or
-        only if not. All other edits change them if the results are to be computed again.
     quick : bool
         Whether the kind belongs to the few that each run of the tests tries.
     """
@@ -118,7 +117,7 @@ class Kind:
     variables_then: Mapping[str, str] = field(default_factory=dict)
     quietly: bool = False
     installed: Literal["editable", "wheel", "path"] = "editable"
-    depends_on_python: bool = False
+    others: Sequence[str] = ()
     quick: bool = False
 
     @property
