@@ -30,6 +30,7 @@ from kbench.features import (
     Planner,
     Registry,
     Run,
+    Validity,
     WarmParents,
     assign,
     given_width,
@@ -37,7 +38,7 @@ from kbench.features import (
     over_slots,
 )
 from kbench.messages import counted
-from kbench.records import Cell, Cost, Limits, Problem, Task, Trial
+from kbench.records import Cell, Cost, Limits, Manifest, Problem, Task, Trial
 from kbench.records.canonical import to_json
 from kbench_costs import prediction as cost
 from kbench_costs.samples import MOST_ROWS, Samples
@@ -90,6 +91,7 @@ class _Subject:
     task: Task
     samples: Samples
     trials: list[Trial]
+    manifest: Manifest = field(default_factory=Manifest)
     until: float = field(default_factory=lambda: time.monotonic() + CELL_S)
 
     @property
@@ -213,8 +215,10 @@ class Costs:
     def _recall(self, cells: Iterable[PlannedCell]) -> None:
         """Read the known trials of cells from the journal."""
         wanted = {cell.key for cell in cells}
+        validity = Validity(self._journal, self._planner.present)
         for line in self._journal.read("trials"):
-            if line["key"].partition("/")[0] in wanted:
+            is_valid = not validity.why(str(line.get("manifest", "")))
+            if is_valid and line["key"].partition("/")[0] in wanted:
                 self._known[line["key"]] = _parsed(line, self._limits.memory_mb)
 
     def _work(self, planned: PlannedCell, slot: int) -> Prediction | None:
@@ -366,6 +370,7 @@ class Costs:
                 memory_mb=self._limits.memory_mb,
                 converse=Handover(sample, protocol.map_seeds),
             )
+        subject.manifest |= self._planner.present.made(outcome.recorded) or Manifest()
         seconds = outcome.cpu_s if n_threads == 1 else outcome.seconds
         memory = outcome.peak_memory_mb
         if outcome.status == "memory":
@@ -373,10 +378,12 @@ class Costs:
         return Trial(n_rows, is_whole, outcome.status, seconds, memory, n_threads)
 
     def _keep(self, subject: _Subject) -> None:
+        self._journal.keep_manifest(subject.manifest)
         self._journal.append(
             "trials",
             key=subject.key,
             memory_mb=self._limits.memory_mb,
+            manifest=subject.manifest.digest,
             trials=[trial.to_json() for trial in subject.trials],
         )
 
