@@ -78,8 +78,9 @@ def install(own: Iterable[str], hidden: Iterable[str] = ()) -> None:
     """
     global _recording
     if _recording is None:
-        _recording = Recording(own, hidden)
+        _recording = Recording()
         _recording.wrap()
+    _recording.own, _recording.hidden = frozenset(own), frozenset(hidden)
 
 
 def begin(needed: Dependencies) -> None:
@@ -120,8 +121,8 @@ def report_to(report: Callable[[dict[str, Any]], None]) -> None:
 class Recording:
     """The modules of a process, who imported them, and what they read."""
 
-    def __init__(self, own: Iterable[str], hidden: Iterable[str]) -> None:
-        self._own, self._hidden = frozenset(own), frozenset(hidden)
+    def __init__(self) -> None:
+        self.own, self.hidden = frozenset[str](), frozenset[str]()
         self._loaded: dict[str, tuple[str | None, str]] = {}
         self._needs: dict[str, dict[str, None]] = {}
         self._later: dict[str, dict[str, None]] = {}
@@ -200,12 +201,12 @@ class Recording:
         if top not in self._tops:
             module = sys.modules.get(top)
             if module is None:
-                return top in self._own
+                return top in self.own
             spec = getattr(module, "__spec__", None)
             places = [spec.origin] if spec is not None and spec.has_location else []
             places += [] if places else list(getattr(module, "__path__", ()))
             working_copy = bool(places) and not any(map(is_installed, map(str, places)))
-            self._tops[top] = top in self._own or (top not in _LEFT_OUT and working_copy)
+            self._tops[top] = top in self.own or (top not in _LEFT_OUT and working_copy)
         return self._tops[top]
 
     # -- imports
@@ -215,7 +216,7 @@ class Recording:
         external: Any = importlib._bootstrap_external
         plain, by_name = builtins.__import__, importlib.import_module
         find, execute = importlib.util.find_spec, external._LoaderBasics.exec_module
-        seen = self._seen
+        seen, data_of = self._seen, external.FileLoader.get_data
         extend, code_of = ExtensionFileLoader.exec_module, external.SourceLoader.get_code
 
         def import_statement(
@@ -283,12 +284,18 @@ class Recording:
                 self._note(self._reader(), [fullname])
             return loader.source_to_code(source, path)
 
-        builtins.__import__ = import_statement
+        def get_data(loader: Any, path: str) -> bytes:
+            if not sys._getframe(1).f_globals.get("__name__", "").startswith("importlib."):
+                self.read_file(path)
+            return bytes(data_of(loader, path))
+
+        builtins.__import__ = importlib.__import__ = import_statement
         importlib.import_module = import_module
         importlib.util.find_spec = find_spec
         external._LoaderBasics.exec_module = exec_module
         ExtensionFileLoader.exec_module = exec_extension  # type: ignore[assignment,method-assign]
         external.SourceLoader.get_code = get_code
+        external.FileLoader.get_data = get_data
         self._wrap_files()
         self._wrap_variables()
 
@@ -349,7 +356,7 @@ class Recording:
 
     def _is_foreign(self, name: str, path: str) -> bool:
         top = name.partition(".")[0]
-        return top not in self._own and (is_installed(path) or path.startswith(_STANDARD))
+        return top not in self.own and (is_installed(path) or path.startswith(_STANDARD))
 
     def _top(self) -> str:
         stack = getattr(self._running, "stack", None)
@@ -433,12 +440,12 @@ class Recording:
         bulk: dict[int, Any] = {}
 
         def getitem(variables: Any, name: Any) -> Any:
-            if isinstance(name, str) and bulk.get(threading.get_ident()) != name:
-                self._read_variable(name)
+            if bulk.get(threading.get_ident()) != name and isinstance(name, str | bytes):
+                self._read_variable(os.fsdecode(name))
             return get(variables, name)
 
         def setitem(variables: Any, name: Any, value: Any) -> None:
-            self._hidden |= {name}
+            self.hidden |= {name}
             assign(variables, name, value)
 
         def iterate(variables: Any) -> Iterator[Any]:
@@ -456,18 +463,22 @@ class Recording:
         return isinstance(path, int) or not isinstance(path, str | bytes | os.PathLike)
 
     def _wrote(self, path: Any) -> None:
-        if self._included is not None and not self._skip(path):
-            self._written.add(os.path.abspath(os.fsdecode(path)))  # noqa: PTH100
+        if not self._skip(path) and self._reader():
+            written = os.path.abspath(os.fsdecode(path))  # noqa: PTH100
+            self._written.add(written)
+            self._tell({"written": {written: None}})
 
     def read_file(self, path: Any) -> None:
         """Note that a file is read, if code of a component does it."""
-        if not self._skip(path) and (reader := self._reader()):
-            self._count(reader, os.path.abspath(os.fsdecode(path)), _state)  # noqa: PTH100
+        self._read(path, _state)
 
     def read_folder(self, path: Any) -> None:
         """Note that a folder is listed, if code of a component does it."""
+        self._read(path, _names)
+
+    def _read(self, path: Any, value: Callable[[str], Any]) -> None:
         if not self._skip(path) and (reader := self._reader()):
-            self._count(reader, os.path.abspath(os.fsdecode(path)), _names)  # noqa: PTH100
+            self._count(reader, os.path.abspath(os.fsdecode(path)), value)  # noqa: PTH100
 
     def _count(self, reader: str, path: str, value: Callable[[str], Any]) -> None:
         key = (reader, path)
@@ -475,8 +486,9 @@ class Recording:
             return
         self._seen.add(key)
         is_uncounted = path.startswith(_UNCOUNTED) or path.endswith(_BYTECODE)
-        if any(path == file for _, file in self._loaded.values()):
-            return  # the source of a module, for a traceback or a compiler: it counts as code
+        is_source = any(path == file for _, file in self._loaded.values())
+        if is_source and not self._reader(directly=True):
+            return  # the source of a module, which a compiler reads: it counts as code
         if is_uncounted or not self._written.isdisjoint((path, *_folders(path))):
             return
         if path.startswith(_STANDARD) and not is_installed(path):
@@ -491,11 +503,11 @@ class Recording:
         self._tell_read(reader, "files", path)
 
     def _is_of_own(self, path: str) -> bool:
-        return not self._own.isdisjoint(path.split("/"))
+        return not self.own.isdisjoint(path.split("/"))
 
     def _read_variable(self, name: str) -> None:
-        reader = self._reader(("os", "_collections_abc", "collections.abc"))
-        if not reader or name in self._hidden or reader.startswith(_BUILT_IN):
+        reader = self._reader(directly=True)
+        if not reader or name in self.hidden or reader.startswith(_BUILT_IN):
             return
         known = self._reads.setdefault(reader, {}).setdefault("variables", {})
         if name not in known:
@@ -504,27 +516,30 @@ class Recording:
             self._tell_read(reader, "variables", name)
 
     def _tell_read(self, reader: str, part: str, name: str) -> None:
-        if self._included is not None and reader in self._included:
+        if self._included is not None and (reader in self._included or reader == _TASK):
             self._tell({part: {name: self._reads[reader][part][name]}})
 
-    def _reader(self, between: tuple[str, ...] = ()) -> str:
+    def _reader(self, directly: bool = False) -> str:
         """Return the innermost module of a component in the calls so far; empty for none.
 
-        With `between`, only these modules may lie between it and the call.
+        With `directly`, only the standard library may lie between it and the call. A thread that
+        runs nothing else belongs to the task.
         """
         frame: FrameType | None = sys._getframe(2)
+        is_foreign = threading.current_thread() is threading.main_thread()
         while frame is not None:
-            name = frame.f_globals.get("__name__") or ""
+            name = str(frame.f_globals.get("__name__") or "")
             top = name.partition(".")[0]
-            if top == "kbench" and name != __name__:
-                return ""
-            if name != __name__ and name not in between:
-                if top not in _LEFT_OUT and name in self._loaded:
-                    return str(name)
-                if between:
+            if name != __name__ and top not in _LEFT_OUT:
+                if top == "kbench":
                     return ""
+                if name in self._loaded:
+                    return name
+                if directly:
+                    return ""
+                is_foreign = True
             frame = frame.f_back
-        return ""
+        return "" if is_foreign else _TASK
 
 
 _LEFT_OUT = frozenset({"__main__", "", "<frozen importlib"}) | sys.stdlib_module_names

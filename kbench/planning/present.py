@@ -7,7 +7,7 @@ import csv
 import hashlib
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
@@ -69,9 +69,10 @@ class Present:
 
     def made(self, recorded: Iterable[Recorded]) -> Manifest | None:
         """Return the manifest of what a process has reported; None if it reported nothing."""
-        manifest = None
+        recorded, manifest = list(recorded), None
+        written = {path for each in recorded for path in each.get("written", ())}
         for each in recorded:
-            part = self._made(each)
+            part = self._made(each, written)
             manifest = part if manifest is None else manifest | part
         return manifest
 
@@ -79,7 +80,7 @@ class Present:
         """Keep the digests that were computed."""
         self._digests.save()
 
-    def _made(self, recorded: Recorded) -> Manifest:
+    def _made(self, recorded: Recorded, written: Collection[str]) -> Manifest:
         modules: dict[str, str | None] = {}
         files: dict[str, str | None] = {}
         for name, (sha, path) in recorded.get("modules", {}).items():
@@ -99,14 +100,17 @@ class Present:
             modules |= {} if "-" in top else {top: INSTALLED if owners else self._hashed(top)}
             distributions |= {owner: self.distribution(owner) for owner in owners}
         for path, state in recorded.get("files", {}).items():
-            now = state_of(path) if isinstance(state, list) else state
-            files[self._name(path)] = self._path_digest(Path(path)) if now == state else CHANGED
-            if isinstance(state, str) and files[self._name(path)] != state:
-                files[self._name(path)] = CHANGED
-            elif state is None:
-                files[self._name(path)] = None
+            if path not in written:
+                files[self._name(path)] = self._digest_as_read(path, state)
         variables = recorded.get("variables", {})
         return Manifest(modules, files, variables, distributions)
+
+    def _digest_as_read(self, path: str, state: Any) -> str | None:
+        """Return the digest of a file, given its digest or state when it was read."""
+        if state is None:
+            return None
+        now = self._path_digest(Path(path))
+        return now if state in (now, state_of(path)) else CHANGED
 
     # -- modules
 

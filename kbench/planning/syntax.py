@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 _FIELDS = {
@@ -23,10 +23,10 @@ def syntax_digest(source: bytes) -> str:
     r"""Return the SHA-256 of a module's syntax tree (hex).
 
     Comments, formatting and positions do not count, nor do docstrings and other statements
-    that are just a string, annotations of functions without decorators, and code for type
-    checkers only. Annotations of classes count: they make the fields of dataclasses. Of a
-    source that does not parse, all bytes count: nothing can import it, and a correction is
-    an edit of code.
+    that are just a string, annotations of functions without decorators, the bodies of hook
+    implementations that only return records, and code for type checkers only. Annotations of
+    classes count: they make the fields of dataclasses. Of a source that does not parse, all
+    bytes count: nothing can import it, and a correction is an edit of code.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def syntax_digest(source: bytes) -> str:
 
 def _serialized(tree: ast.Module) -> list[str]:
     """Serialize a tree unambiguously."""
-    for_types = _names_of_type_checking(tree)
+    for_types, makers = _names_of_type_checking(tree), _makers(tree)
     written: list[str] = []
     waiting: list[Any] = [tree]
     while waiting:
@@ -59,6 +59,8 @@ def _serialized(tree: ast.Module) -> list[str]:
             node.returns = None
             for argument in _arguments(node.args):
                 argument.annotation = None
+        elif kind is ast.FunctionDef and _only_returns_records(node, makers):
+            node.body = []
         written.append(kind.__name__)
         for field in _FIELDS[kind]:
             written.append(field)
@@ -70,6 +72,46 @@ def _serialized(tree: ast.Module) -> list[str]:
                     written.append("*")  # a node, which is written when its turn comes
                     waiting.append(child)
     return written
+
+
+_HOMES = ("kbench", "kbench.records", "functools")
+
+
+def _only_returns_records(function: ast.FunctionDef, known: Collection[str]) -> bool:
+    """Tell whether a function is the implementation of a hook that does nothing else.
+
+    The records that it returns are in the keys of cells, with all arguments. It may call what
+    `known` names, which makes records and partials: what else it called could return other
+    code under the same name.
+    """
+    if not function.name.startswith("kbench_"):
+        return False
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) not in known:
+            return False
+        if isinstance(node, ast.Lambda | ast.NamedExpr | ast.Await | ast.Yield):
+            return False
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
+            return False  # it changes something else
+    return all(
+        isinstance(each, ast.Import | ast.ImportFrom | ast.Return | ast.Assign)
+        or _is_docstring(each)
+        for each in function.body
+    ) and all(ast.unparse(each).endswith("hookimpl") for each in function.decorator_list)
+
+
+def _makers(tree: ast.Module) -> set[str]:
+    """Return the names that a module imports from where records and partials come from."""
+    found = {"list", "tuple", "dict"}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module in _HOMES and not node.level:
+            found |= {alias.name for alias in node.names if alias.asname is None}
+    bound = {node.name for node in ast.walk(tree) if isinstance(node, _FUNCTIONS + (ast.ClassDef,))}
+    return found - bound
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and _is_text(statement.value)
 
 
 def _literal(value: Any) -> str:
