@@ -5,17 +5,13 @@ They are called by name with plain JSON values.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import json
-import socket
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 from kbench.errors import PluginError
 from kbench.execution import recording
-from kbench.execution.import_state import Recorder
 from kbench.registry.collecting import collect
 from kbench.registry.dependencies import Dependencies
 from kbench.registry.described import description_of
@@ -23,23 +19,16 @@ from kbench.registry.installed import Plugin, installed
 from kbench.registry.registry import build, why_left_out
 
 
-def describe(payload: Mapping[str, str], channel: socket.socket) -> dict[str, Any]:
+def describe(payload: Mapping[str, str]) -> dict[str, Any]:
     """Describe the records of a plugin.
 
     The payload has the names of its ``distribution`` and ``plugin``. The answer has
-    ``records``, or the ``reason`` why there are none. Each module that is looked up
-    is reported through the channel first, as a line of JSON: the import may end this
-    process.
+    ``records``, or the ``reason`` why there are none. What is loaded and read is reported at
+    once: the import may end this process.
     """
-
-    def report(*state: Any) -> None:
-        with contextlib.suppress(OSError):
-            channel.sendall(json.dumps(state).encode("ascii") + b"\n")
-
     plugin = _plugin(payload)
     # Python would take the bytecode of this second for that of an edit in the same second
     sys.dont_write_bytecode = True
-    Recorder(report).install()
     recording.begin(Dependencies(frozenset({plugin.module})))
     recording.audit()
     try:

@@ -11,7 +11,6 @@ import base64
 import contextlib
 import hashlib
 import json
-import socket
 import sys
 import time
 import zlib
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbench._version import __version__
 from kbench.errors import PluginError
-from kbench.execution.import_state import ImportState, parsed
+from kbench.execution.import_state import ImportState
 from kbench.messages import last_line, printable
 from kbench.registry.callables import Reference
 from kbench.registry.collecting import Record
@@ -45,7 +44,6 @@ AGAIN_S = 3600.0
 """Time after which a plugin whose import hit its limit is tried again: the machine was busy?"""
 
 _FORMAT = 2
-_MOST_REPORTED = 2**25
 _WRONG = (ValueError, TypeError, KeyError, AttributeError, OSError)
 """Errors of values that are not what was written."""
 
@@ -105,23 +103,10 @@ def _made(plugin: Plugin) -> Description:
     """Describe a plugin in a sandboxed process, and keep the description."""
     from kbench.execution.sandbox import Sandbox  # reading descriptions needs none
 
-    received = bytearray()
-
-    def receive(channel: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while chunk := channel.recv(2**16):
-                received.extend(chunk[: _MOST_REPORTED - len(received)])
-
     payload = {"distribution": plugin.distribution, "plugin": plugin.name}
     with Sandbox(record=packages()) as sandbox:
-        outcome = sandbox.run(
-            "kbench.execution.describing:describe", payload, time_s=IMPORT_S, converse=receive
-        )
-    reported = []
-    for line in received.splitlines():
-        with contextlib.suppress(ValueError):
-            reported.append(parsed(json.loads(line)))
-    state = ImportState.of(reported, outcome.recorded)
+        outcome = sandbox.run("kbench.execution.describing:describe", payload, time_s=IMPORT_S)
+    state = ImportState.of(outcome.recorded)
     made = _concluded(outcome, state)
     if state.modules:  # else the process did not get as far as the plugin
         with contextlib.suppress(OSError):

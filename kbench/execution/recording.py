@@ -110,6 +110,9 @@ def audit() -> None:
                 readers[event](args[0] if args[0] is not None else ".")
 
         sys.addaudithook(hook)
+        found.is_audited = True
+        for name, module in list(sys.modules.items()):
+            found.tell_loaded(name, getattr(module, "__spec__", None))
 
 
 def report_to(report: Callable[[dict[str, Any]], None]) -> None:
@@ -134,6 +137,7 @@ class Recording:
         self._written: set[str] = set()
         self._included: set[str] | None = None
         self._process = 0
+        self.is_audited = False
         self.report: Callable[[dict[str, Any]], None] = lambda recorded: None
 
     # -- what a task reports
@@ -367,6 +371,7 @@ class Recording:
         spec = getattr(module, "__spec__", None)
         name = str(getattr(spec, "name", None) or module.__name__)
         path = str(spec.origin) if spec is not None and spec.has_location else ""
+        self.tell_loaded(name, spec)
         own = bool(path) and not self._is_foreign(name, path)
         if own:
             self._note(self._reader(), [name])
@@ -378,6 +383,11 @@ class Recording:
             execute()
         finally:
             stack.pop()
+
+    def tell_loaded(self, name: str, spec: Any) -> None:
+        """Report the file of a module, whoever needs it, in a process that describes a plugin."""
+        if self.is_audited and spec is not None and spec.has_location and spec.origin:
+            self._tell({"loaded": {name: [spec.origin, state_of(spec.origin)]}})
 
     # -- files and variables
 

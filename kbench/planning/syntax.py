@@ -106,7 +106,7 @@ def _makers(tree: ast.Module) -> set[str]:
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module in _HOMES and not node.level:
             found |= {alias.name for alias in node.names if alias.asname is None}
-    bound = {node.name for node in ast.walk(tree) if isinstance(node, _FUNCTIONS + (ast.ClassDef,))}
+    bound = {node.name for node in ast.walk(tree) if isinstance(node, (*_FUNCTIONS, ast.ClassDef))}
     return found - bound
 
 

@@ -60,6 +60,10 @@ def described(name: str, line: str, grid: str, **more: Any) -> Kind:
     return _kind(name, AGAIN, {}, {}, entry=code, value="self.scale", **more)
 
 
+DECLARING = ENTRY.replace('Map"', 'Map", depends=["PKG:value"]')
+"""What compiled code reads is declared."""
+
+
 def data(name: str, head: str, before: Content, after: Content, **more: Any) -> Kind:
     """A map that reads the file ``value`` beside its module."""
     files: Mapping[str, Content] = {"PKG/value": before}
@@ -566,6 +570,7 @@ DATA = [
         "VALUE = DATA.execute('SELECT value FROM values_').fetchone()\nDATA.close()",
         database(1),
         database(2),
+        entry=DECLARING,
     ),
     data(
         "parquet",
@@ -573,6 +578,7 @@ DATA = [
         f"VALUE = read_table(str({BESIDE}('value')))['value'][0].as_py()",
         parquet(1.0),
         parquet(2.0),
+        entry=DECLARING,
     ),
     data(
         "json-in-fit",
