@@ -283,7 +283,8 @@ def _content(
         stored.name,
         sorted(rows, key=lambda row: wanted.index(row.dataset)),
         known.published,
-        machine_facts(stored.rows[0].machine),
+        machine_facts(stored.rows[0].machine)
+        | ({"results": stored.left_out} if stored.left_out else {}),
         stored.source,
         [by_name[name] for name in without],
         stored.measure,

@@ -59,6 +59,8 @@ class StoredResults:
         Where they are, without credentials.
     links : mapping
         The address of a page for a row, by its labels.
+    left_out : str
+        How many cells are out of date and left out, and why; empty for none.
     is_imported : bool
         Others computed them: they have no times.
     """
@@ -69,4 +71,5 @@ class StoredResults:
     budget: str = ""
     source: str = ""
     links: Mapping[Labels, str] = field(default_factory=dict)
+    left_out: str = ""
     is_imported: bool = False

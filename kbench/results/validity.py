@@ -60,6 +60,7 @@ def current(stored: StoredResults, notice: Callable[[str], None]) -> StoredResul
     rows = [row for row in stored.rows if not row.outdated]
     if not rows:
         raise SuiteError(f"all results of {stored.name!r} are out of date ({why}); {advice}")
-    left_out = counted(counts.total(), "cell")
-    notice(f"{left_out} of {len(stored.rows)} are out of date and left out ({why}); {advice}")
-    return replace(stored, rows=rows)
+    n_cells = counted(len(stored.rows), "cell")
+    left_out = f"{counts.total()} of {n_cells} are out of date and left out ({why})"
+    notice(f"{left_out}; {advice}")
+    return replace(stored, rows=rows, left_out=left_out)
