@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kbench.errors import DatasetError, DatasetParameterError, PluginError, SourceUnreachable
+from kbench.errors import (
+    DatasetError,
+    DatasetParameterError,
+    KbenchError,
+    PluginError,
+    SourceUnreachable,
+)
 from kbench.evaluation import timing
 from kbench.evaluation.evaluate import evaluate_split, measure_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
@@ -218,6 +224,19 @@ def check(payload: Mapping[str, Any]) -> list[str]:
         for kind, refs in _components(payload)
         for text in parameter_problems(refs, kind, _registry(), payload.get("task"))
     ]
+
+
+def probe(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Report what all components of a suite load and read; return nothing else.
+
+    The payload has its ``components``. The report lacks those that cannot be imported here.
+    """
+    needed = Dependencies(frozenset({EVALUATION}))
+    for kind, ref in ((kind, ref) for kind, refs in _components(payload) for _, ref in refs):
+        with suppress(KbenchError):
+            needed |= needed_by(_registry().reached((kind, ref)), _registry())
+    recording.begin(needed)
+    return {}
 
 
 def check_values(payload: Mapping[str, Any]) -> list[str]:
